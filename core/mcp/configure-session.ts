@@ -12,6 +12,7 @@ export interface ServerSettings extends Implementation {
 
 /** What `configureSession` and `runSession` learn of the request. */
 export interface SessionRequest {
+  /** Of the request that opens it; where the session is restored at another node, without what looks like a credential. */
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly user: User | undefined
   readonly route: { readonly path: string; readonly params: Readonly<Record<string, string>> }

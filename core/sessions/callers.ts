@@ -13,11 +13,28 @@ export const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path,
 export const sameParams = (a: Caller['params'], b: Caller['params']) =>
   Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
 
-const SECRET_HEADERS = new Set(['authorization', 'cookie', 'proxy-authorization'])
+/** What names of credentials have in them. */
+const STEMS =
+  'auth|cookie|key|token|secret|jwt|assertion|session|passw|passphrase|signature|credential|bearer|csrf|xsrf'
+const SECRET_NAME = new RegExp(STEMS)
+/** Says who, and proves nothing: what a proxy in front found out, such as `X-Auth-Request-Email`. */
+const IDENTITY_NAME = /^x-auth(enticated)?-(request-)?(preferred-)?(user(-?id|-?name)?|email|groups?|roles?|subject)$/
+/** A credential under whatever name: of a scheme of HTTP, a JWT, or a parameter of an address that is named like one. */
+const SECRET_VALUES = [
+  /^\s*(basic|bearer|digest|dpop|negotiate|ntlm|hoba|mutual|aws4-hmac-sha256)\s/i,
+  /(?<![\w-])eyJ[\w-]{8,}\.[\w-]+\./,
+  new RegExp(`[?&#][\\w.-]{0,40}(${STEMS}|code)[\\w.-]{0,40}=`, 'i'),
+]
 
-/** What may be written down of a request's headers. */
+function isSecret(name: string, value: string | readonly string[] | undefined): boolean {
+  const lower = name.toLowerCase()
+  if (SECRET_NAME.test(lower) && !IDENTITY_NAME.test(lower)) return true
+  return [value ?? ''].flat().some(one => SECRET_VALUES.some(secret => secret.test(one)))
+}
+
+/** What may be written down of a request's headers, and told to another node: what is no credential by its name or value. */
 export const withoutCredentials = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !SECRET_HEADERS.has(name)))
+  Object.fromEntries(Object.entries(headers).filter(([name, value]) => !isSecret(name, value)))
 
 const NO_HEADERS: IncomingHttpHeaders = Object.freeze({})
 

@@ -46,7 +46,7 @@ export function createSessionFigures(figures: Figures, ids: SessionIds): Session
   })
   const evicted = figures.counter({
     name: 'mcp_host_sessions_evicted_total',
-    help: 'Idle sessions that were ended because there were more than sessions.maxIdle.',
+    help: 'Idle sessions that were ended because there were more than sessions.maxIdle, or than there is room for.',
   })
   const lived = figures.histogram({
     name: 'mcp_server_session_duration_seconds',

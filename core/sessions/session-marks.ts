@@ -30,12 +30,15 @@ export function createSessionMarks(node: ThisNode, evict: (victim: Victim) => Pr
     figures.evicted(victims)
     if (performance.now() - loggedAt < LOG_INTERVAL) return
     loggedAt = performance.now()
-    log.warn({ evicted, maxIdle: bounds.maxIdle }, 'ended idle sessions: more than sessions.maxIdle')
+    log.warn(
+      { evicted, maxIdle: bounds.maxIdle },
+      'ended idle sessions: more than sessions.maxIdle, or than there is room for',
+    )
     evicted = 0
   }
 
   async function evictAll(victims: readonly Victim[]) {
-    for (const victim of victims) await evict(victim)
+    for (const victim of victims) await evict(victim).catch(fail)
     logEvictions(victims.length)
   }
 

@@ -16,7 +16,7 @@ export interface SessionOpening {
   readonly holder: string
   readonly user: User | undefined
   readonly ip: string
-  /** Those of the request that opened it, without its credentials; none for a store that is not shared. */
+  /** Those of the request that opened it, without what looks like a credential; none for a store that is not shared. */
   readonly headers: IncomingHttpHeaders
 }
 

@@ -50,8 +50,8 @@ export interface SessionStore {
   end(digest: string, holder: string | undefined, onlyIdle?: boolean): Awaitable<readonly string[] | undefined>
   /**
    * How sessions of this node are used now; what is in use does not expire, and one that is not known is passed over.
-   * Gives sessions that are to end, because more than `bounds.maxIdle` idle: the longest idle ones of the holders who
-   * have most. A shared store is told a few times a second.
+   * Gives sessions that are to end, because more than `bounds.maxIdle` idle or the store has no room for more: the longest
+   * idle ones of the holders who have most. A shared store is told a few times a second.
    */
   mark(uses: readonly SessionUse[], bounds: SessionBounds): Awaitable<readonly Victim[]>
   /**

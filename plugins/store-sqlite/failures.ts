@@ -79,3 +79,18 @@ export function unavailable(fault: Fault): Error {
     reason: `store-sqlite: ${fault.word}: ${fault.text}`,
   })
 }
+
+/** What who opens one more session is told, where those of its owner take all that they may of the file, and none of them idles. */
+export const ownerFull = (): HostError =>
+  new HostError('tooManyRequests', {
+    detail: 'your sessions take all the room that one owner has; end one with DELETE',
+    headers: { 'Retry-After': '10' },
+  })
+
+/** The same, where those of all owners do. */
+export const sessionsFull = (): HostError =>
+  new HostError('unavailable', {
+    detail: 'there is no room for another session, and none of them idles; try again',
+    headers: { 'Retry-After': '10' },
+    reason: 'store-sqlite: sessions that are in use take their share of maxSize',
+  })

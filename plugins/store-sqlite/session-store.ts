@@ -16,8 +16,14 @@ import {
   watchedCost,
 } from '../../core/transport.ts'
 import { requestKey, SessionOutage } from '../families/session-outage/index.ts'
-import type { RowChange, SessionRow } from './thread/sessions.ts'
+import { ownerFull, sessionsFull } from './failures.ts'
+import { boundsOfSessions, SHARE } from './thread/bounds.ts'
+import type { Ended } from './thread/session-room.ts'
+import type { RowChange, SessionRow } from './thread/session-row.ts'
 import type { Writer } from './writer.ts'
+
+/** Bytes of a session of a usual client, with a few claims of its user. */
+const USUAL_SIZE = 2_048
 
 function writeRow({ opening, version, home, state }: SessionRecord): SessionRow {
   const { revision = '', client, logLevel, watched } = state
@@ -53,11 +59,20 @@ class SqliteSessionStore implements SessionStore {
   readonly shared = 'host'
   readonly node: string
   readonly #file: Writer
+  readonly #log: PluginHost['log']
+  /** Bytes that all sessions may take. */
+  readonly #room: number
+  #isJudged = false
   readonly #outage: SessionOutage
   /** Sessions whose records say that they are in use here. */
   readonly #inUse = new Set<string>()
+  /** Those that made room, of which nobody was told yet; and the nodes that had a copy of those of whom somebody was. */
+  #ended: Ended[] = []
+  readonly #nodesOf = new Map<string, readonly string[]>()
 
-  constructor(file: Writer, { node, log }: Pick<PluginHost, 'node' | 'log'>) {
+  constructor(file: Writer, { node, log }: Pick<PluginHost, 'node' | 'log'>, maxSize: number) {
+    this.#log = log
+    this.#room = boundsOfSessions({ maxSize }).all
     this.#file = file
     this.node = node
     this.#outage = new SessionOutage({
@@ -68,8 +83,28 @@ class SqliteSessionStore implements SessionStore {
     file.onReturn(() => this.#outage.end())
   }
 
-  create(digest: string, record: SessionRecord, { idleTimeout, maxPerOwner = 0 }: SessionBounds) {
-    return this.#file.ask('createSession', digest, writeRow({ ...record, home: record.home }), idleTimeout, maxPerOwner)
+  /** Once, as soon as it is known how many may idle. */
+  #judgeRoom({ maxIdle }: SessionBounds) {
+    if (this.#isJudged) return
+    this.#isJudged = true
+    const has = Math.floor(this.#room / USUAL_SIZE)
+    if (has >= maxIdle) return
+    const fix = `raise maxSize to ${Math.ceil((maxIdle * USUAL_SIZE) / SHARE.all / 1_048_576)}mb, or lower sessions.maxIdle`
+    const facts = { maxIdle, bytesForSessions: this.#room, bytesOfOne: USUAL_SIZE, sessions: has, fix }
+    this.#log.warn(
+      facts,
+      'maxSize of store-sqlite has no room for sessions.maxIdle: idle ones end before there are so many',
+    )
+  }
+
+  async create(digest: string, record: SessionRecord, bounds: SessionBounds) {
+    this.#judgeRoom(bounds)
+    const { idleTimeout, maxPerOwner = 0 } = bounds
+    const created = await this.#file.ask('createSession', digest, writeRow(record), idleTimeout, maxPerOwner)
+    this.#ended.push(...created.ended)
+    if (created.refused === 'owner') throw ownerFull()
+    if (created.refused === 'all') throw sessionsFull()
+    return created.refused === undefined
   }
 
   async enter(digest: string, { version, requests, from }: Visit, { idleTimeout }: SessionBounds): Promise<Entered> {
@@ -86,7 +121,9 @@ class SqliteSessionStore implements SessionStore {
 
   async change(digest: string, change: StateChange) {
     const changed = await this.#file.ask('changeSession', digest, this.node, rowChange(change))
-    return typeof changed === 'object' ? { record: readRow(changed.row), nodes: changed.nodes } : changed
+    if (!changed) return undefined
+    this.#ended.push(...changed.ended)
+    return changed.kind === 'full' ? changed.kind : { record: readRow(changed.row), nodes: changed.nodes }
   }
 
   nodeOf(digest: string, request: RequestId) {
@@ -102,6 +139,9 @@ class SqliteSessionStore implements SessionStore {
   }
 
   async end(digest: string, _holder: string | undefined, onlyIdle = false) {
+    const ended = this.#nodesOf.get(digest)
+    this.#nodesOf.delete(digest)
+    if (ended) return ended
     const nodes = await this.#file.ask('endSession', digest, this.node, onlyIdle)
     if (nodes) this.#inUse.delete(digest)
     return nodes
@@ -109,7 +149,12 @@ class SqliteSessionStore implements SessionStore {
 
   async mark(uses: readonly SessionUse[], { idleTimeout, maxIdle }: SessionBounds) {
     const rows = uses.map(({ digest, inUse, ago }) => ({ digest, inUse, ago, noted: this.#isNoted(digest, inUse) }))
-    return this.#file.ask('markSessions', rows, this.node, idleTimeout, maxIdle)
+    const ended = await this.#file.ask('markSessions', rows, this.node, idleTimeout, maxIdle)
+    return [...this.#ended.splice(0), ...ended].map(({ digest, holder, nodes }) => {
+      // They are ended in the file; `end` says who is to hear of it.
+      this.#nodesOf.set(digest, nodes)
+      return { digest, holder }
+    })
   }
 
   /** Only what is in use for longer than a call usually takes is written down, and that it is no more. */
@@ -123,9 +168,11 @@ class SqliteSessionStore implements SessionStore {
     return this.#file.ask('sessionTimeLeft', digest)
   }
 
-  restore(digest: string, record: SessionRecord, { requests, claim }: HeldHere, { idleTimeout }: SessionBounds) {
+  async restore(digest: string, record: SessionRecord, { requests, claim }: HeldHere, { idleTimeout }: SessionBounds) {
     const held = { node: this.node, requests: requests.map(requestKey), claim: claim && { ...claim } }
-    return this.#file.ask('restoreSession', digest, writeRow(record), held, idleTimeout)
+    const { kept, ended } = await this.#file.ask('restoreSession', digest, writeRow(record), held, idleTimeout)
+    this.#ended.push(...ended)
+    return kept
   }
 
   onReturn(listener: () => void) {
@@ -137,6 +184,9 @@ class SqliteSessionStore implements SessionStore {
   }
 }
 
-/** `host` says which node this is. */
-export const createSqliteSessionStore = (file: Writer, host: Pick<PluginHost, 'node' | 'log'>): SessionStore =>
-  new SqliteSessionStore(file, host)
+/** `host` says which node this is. `maxSize`: of the file, to say where it is small for the sessions that there may be. */
+export const createSqliteSessionStore = (
+  file: Writer,
+  host: Pick<PluginHost, 'node' | 'log'>,
+  maxSize = Number.POSITIVE_INFINITY,
+): SessionStore => new SqliteSessionStore(file, host, maxSize)

@@ -28,7 +28,7 @@ export function setUp(host: PluginHost, options: Options): void {
   demandNode(host)
   demandSecrets(host, 'sessions outlive this process, but the keys that sign their ids', 'this host')
   const file = writerOf(host, options)
-  host.fill('sessionStore', createSqliteSessionStore(file, host))
+  host.fill('sessionStore', createSqliteSessionStore(file, host, parseSize(options.maxSize)))
   host.fill('eventStore', createSqliteEventStore(file))
   host.fill('grantStore', createSqliteGrantStore(file))
 }

@@ -6,7 +6,7 @@ import { grantOperations } from './grants.ts'
 import { sessionOperations } from './sessions.ts'
 
 export const operationsOn = (db: DatabaseSync, bounds: StoreBounds) => ({
-  ...sessionOperations(db),
+  ...sessionOperations(db, bounds),
   ...eventOperations(db, bounds),
   ...grantOperations(db, bounds),
 })

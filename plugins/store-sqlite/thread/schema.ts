@@ -72,5 +72,62 @@ CREATE TRIGGER grant_goes AFTER DELETE ON grants WHEN old.pending = 1 BEGIN
 END;
 `
 
+/** How many bytes sessions take, of each holder and of all, and how many ended ones are known. */
+const SECOND = `
+ALTER TABLE sessions ADD COLUMN size INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE idle_holders ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX idle_holders_by_bytes ON idle_holders (bytes);
+CREATE TABLE holders (holder TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
+
+UPDATE sessions SET
+  size = 700 + 4 * octet_length(holder) + octet_length(opening) + octet_length(client) + 2 * watched_bytes;
+INSERT INTO holders SELECT holder, sum(size) FROM sessions GROUP BY holder;
+UPDATE idle_holders SET bytes =
+  (SELECT coalesce(sum(size), 0) FROM sessions WHERE holder = idle_holders.holder AND idle_since IS NOT NULL);
+INSERT INTO tallies SELECT 'sessions', count(*), coalesce(sum(size), 0) FROM sessions;
+INSERT INTO tallies SELECT 'ended', count(*), 0 FROM ended;
+
+DROP TRIGGER session_idles;
+DROP TRIGGER session_idles_no_more;
+DROP TRIGGER idle_session_goes;
+CREATE TRIGGER session_idles AFTER UPDATE OF idle_since ON sessions
+WHEN old.idle_since IS NULL AND new.idle_since IS NOT NULL BEGIN
+  INSERT INTO idle_holders (holder, sessions, bytes) VALUES (new.holder, 1, new.size)
+    ON CONFLICT (holder) DO UPDATE SET sessions = sessions + 1, bytes = bytes + excluded.bytes;
+  UPDATE tallies SET entries = entries + 1 WHERE name = 'idle';
+END;
+CREATE TRIGGER session_idles_no_more AFTER UPDATE OF idle_since ON sessions
+WHEN old.idle_since IS NOT NULL AND new.idle_since IS NULL BEGIN
+  UPDATE idle_holders SET sessions = sessions - 1, bytes = bytes - old.size WHERE holder = old.holder;
+  DELETE FROM idle_holders WHERE holder = old.holder AND sessions <= 0;
+  UPDATE tallies SET entries = entries - 1 WHERE name = 'idle';
+END;
+CREATE TRIGGER idle_session_goes AFTER DELETE ON sessions WHEN old.idle_since IS NOT NULL BEGIN
+  UPDATE idle_holders SET sessions = sessions - 1, bytes = bytes - old.size WHERE holder = old.holder;
+  DELETE FROM idle_holders WHERE holder = old.holder AND sessions <= 0;
+  UPDATE tallies SET entries = entries - 1 WHERE name = 'idle';
+END;
+CREATE TRIGGER session_comes AFTER INSERT ON sessions BEGIN
+  INSERT INTO holders VALUES (new.holder, new.size) ON CONFLICT (holder) DO UPDATE SET bytes = bytes + excluded.bytes;
+  UPDATE tallies SET entries = entries + 1, bytes = bytes + new.size WHERE name = 'sessions';
+END;
+CREATE TRIGGER session_is_gone AFTER DELETE ON sessions BEGIN
+  UPDATE holders SET bytes = bytes - old.size WHERE holder = old.holder;
+  DELETE FROM holders WHERE holder = old.holder AND bytes <= 0;
+  UPDATE tallies SET entries = entries - 1, bytes = bytes - old.size WHERE name = 'sessions';
+END;
+CREATE TRIGGER session_grows AFTER UPDATE OF size ON sessions BEGIN
+  UPDATE holders SET bytes = bytes + new.size - old.size WHERE holder = old.holder;
+  UPDATE idle_holders SET bytes = bytes + new.size - old.size WHERE holder = old.holder AND old.idle_since IS NOT NULL;
+  UPDATE tallies SET bytes = bytes + new.size - old.size WHERE name = 'sessions';
+END;
+CREATE TRIGGER ended_comes AFTER INSERT ON ended BEGIN
+  UPDATE tallies SET entries = entries + 1 WHERE name = 'ended';
+END;
+CREATE TRIGGER ended_goes AFTER DELETE ON ended BEGIN
+  UPDATE tallies SET entries = entries - 1 WHERE name = 'ended';
+END;
+`
+
 /** The step at index 0 makes version 1, and so on. */
-export const MIGRATIONS: readonly string[] = [FIRST]
+export const MIGRATIONS: readonly string[] = [FIRST, SECOND]

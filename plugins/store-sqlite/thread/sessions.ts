@@ -1,69 +1,41 @@
 // What happens to the records of sessions in the file; each runs within a transaction. The store beside this folder asks.
 import type { DatabaseSync } from 'node:sqlite'
+import type { StoreBounds } from './bounds.ts'
+import { createSessionRoom, type Ended, type Lack, type SessionRoom } from './session-room.ts'
+import {
+  type FoundRow,
+  type RowChange,
+  type RowClaim,
+  type RowUse,
+  rowSize,
+  type SessionRow,
+  sizeOf,
+  watchSize,
+} from './session-row.ts'
 import { bound, textOf } from './texts.ts'
 
-/** How long it is known of a session that it was ended, milliseconds. */
-const ENDED_LIFETIME = 3_600_000
 /** In one step. */
 const MOST_EXPIRED = 100
-const MOST_VICTIMS = 200
-
-export interface SessionRow {
-  readonly opening: string
-  readonly holder: string
-  readonly home: string
-  readonly version: number
-  readonly revision: string
-  readonly client: string
-  readonly level: string
-  readonly watched: readonly string[]
-  readonly watchedBytes: number
-}
-
-export type RowChange =
-  | { readonly level: string }
-  | { readonly revision: string; readonly client: string }
-  | { readonly watch: string; readonly cost: number; readonly most: number; readonly mostBytes: number }
-  | { readonly unwatch: string; readonly cost: number }
-
-export interface RowUse {
-  readonly digest: string
-  readonly inUse: boolean
-  readonly ago: number
-  /** Whether the record is to say so: for what is in use for longer than a call usually takes. */
-  readonly noted: boolean
-}
-
-export interface RowClaim {
-  readonly stream: string
-  readonly epoch: number
-}
-
-type Found = Omit<SessionRow, 'watched' | 'watchedBytes'> & {
-  readonly id: number
-  readonly watching: number
-  readonly watched_bytes: number
-  readonly stream: string | null
-  readonly stream_node: string | null
-  readonly stream_epoch: number
-  readonly expires: number
-}
 
 function prepareSessions(db: DatabaseSync) {
   return {
     find: db.prepare('SELECT * FROM sessions WHERE digest = ? AND expires > ?'),
     drop: db.prepare('DELETE FROM sessions WHERE digest = ?'),
+    grow: db.prepare('UPDATE sessions SET size = size + ? WHERE id = ?'),
     count: db.prepare('SELECT count(*) AS n FROM sessions WHERE holder = ? AND expires > ? AND digest <> ?'),
     add: db.prepare(`INSERT INTO sessions
-      (digest, holder, opening, home, version, revision, client, level, watching, watched_bytes, expires)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+      (digest, holder, opening, home, version, revision, client, level, watching, watched_bytes, expires, size)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     renew: db.prepare('UPDATE sessions SET expires = ? WHERE id = ?'),
     bump: db.prepare('UPDATE sessions SET version = version + 1 WHERE id = ?'),
     level: db.prepare('UPDATE sessions SET level = ? WHERE id = ?'),
     client: db.prepare('UPDATE sessions SET revision = ?, client = ? WHERE id = ?'),
     watching: db.prepare('UPDATE sessions SET watching = watching + ?, watched_bytes = watched_bytes + ? WHERE id = ?'),
     home: db.prepare('UPDATE sessions SET home = ?, version = version + 1 WHERE id = ?'),
-    claim: db.prepare('UPDATE sessions SET stream = ?, stream_node = ?, stream_epoch = ? WHERE id = ?'),
+    // Whoever has a stream is in use, and will be said to be.
+    claim: db.prepare(
+      'UPDATE sessions SET stream = ?, stream_node = ?, stream_epoch = ?, idle_since = NULL WHERE id = ?',
+    ),
     idle: db.prepare('UPDATE sessions SET idle_since = ?, expires = max(expires, ?) WHERE id = ?'),
     watched: db.prepare('SELECT uri FROM watched WHERE session = ?'),
     watch: db.prepare('INSERT OR IGNORE INTO watched VALUES (?, ?)'),
@@ -73,9 +45,7 @@ function prepareSessions(db: DatabaseSync) {
     copy: db.prepare('INSERT OR IGNORE INTO copies VALUES (?, ?)'),
     use: db.prepare('INSERT INTO uses VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET until = excluded.until'),
     unuse: db.prepare('DELETE FROM uses WHERE session = ? AND node = ?'),
-    isUsed: db.prepare('SELECT 1 FROM uses WHERE session = ? AND until > ? LIMIT 1'),
     runs: db.prepare('SELECT node FROM requests WHERE session = ? AND request = ?'),
-    runsAny: db.prepare('SELECT 1 FROM requests WHERE session = ? LIMIT 1'),
     begin: db.prepare(
       'INSERT INTO requests VALUES (?, ?, ?) ON CONFLICT (session, request) DO UPDATE SET node = excluded.node',
     ),
@@ -84,14 +54,8 @@ function prepareSessions(db: DatabaseSync) {
       'DELETE FROM requests WHERE session = (SELECT id FROM sessions WHERE digest = ?) AND request = ?',
     ),
     isEnded: db.prepare('SELECT 1 FROM ended WHERE digest = ? AND expires > ?'),
-    ended: db.prepare('INSERT INTO ended VALUES (?, ?) ON CONFLICT DO UPDATE SET expires = excluded.expires'),
-    idleCount: db.prepare("SELECT entries FROM tallies WHERE name = 'idle'"),
     expiredIdle: db.prepare(
       'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires <= ? AND idle_since IS NOT NULL LIMIT ?)',
-    ),
-    idlest: db.prepare('SELECT holder FROM idle_holders ORDER BY sessions DESC LIMIT 1'),
-    longestIdle: db.prepare(
-      'SELECT id, digest FROM sessions WHERE holder = ? AND idle_since IS NOT NULL ORDER BY idle_since, id LIMIT 1',
     ),
   }
 }
@@ -100,13 +64,13 @@ type Statements = ReturnType<typeof prepareSessions>
 
 /** The parts that several operations have. */
 function sessionParts(sql: Statements) {
-  const find = (digest: string) => sql.find.get(digest, Date.now()) as Found | undefined
+  const find = (digest: string) => sql.find.get(digest, Date.now()) as FoundRow | undefined
 
   function add(digest: string, row: SessionRow, idleTimeout: number): number {
     sql.drop.run(digest)
     const { lastInsertRowid } = sql.add.run(
       ...[digest, row.holder, row.opening, row.home, row.version, row.revision, row.client, row.level],
-      ...[row.watched.length, row.watchedBytes, Date.now() + idleTimeout],
+      ...[row.watched.length, row.watchedBytes, Date.now() + idleTimeout, sizeOf(row)],
     )
     const id = Number(lastInsertRowid)
     for (const uri of row.watched) sql.watch.run(id, bound(uri))
@@ -122,7 +86,7 @@ function sessionParts(sql: Statements) {
   }
 
   /** Not with every request: a twentieth of the time that a session may idle is close enough. */
-  function renew({ id, expires }: Found, idleTimeout: number) {
+  function renew({ id, expires }: FoundRow, idleTimeout: number) {
     const until = Date.now() + idleTimeout
     if (until - expires > Math.min(5_000, idleTimeout / 20)) sql.renew.run(until, id)
   }
@@ -170,9 +134,18 @@ function visits(sql: Statements, { find, read, renew }: Parts) {
 }
 
 /** What changes a record. */
-function changes(sql: Statements, { find, read, copiesBeside }: Parts) {
+function changes(sql: Statements, { find, read, copiesBeside }: Parts, room: SessionRoom) {
+  /** Bytes that the record grows by. */
+  function growthOf(found: FoundRow, change: RowChange): number {
+    if ('client' in change) return rowSize({ ...found, client: change.client }) - rowSize(found)
+    if ('level' in change) return 0
+    const uri = 'watch' in change ? change.watch : change.unwatch
+    const isWatched = sql.isWatched.get(found.id, bound(uri)) !== undefined
+    return 'watch' in change ? (isWatched ? 0 : watchSize(uri)) : isWatched ? -watchSize(uri) : 0
+  }
+
   /** False where there is no room for it. */
-  function apply({ id, watching, watched_bytes }: Found, change: RowChange): boolean {
+  function apply({ id, watching, watched_bytes }: FoundRow, change: RowChange): boolean {
     if ('level' in change) sql.level.run(change.level, id)
     else if ('client' in change) sql.client.run(change.revision, change.client, id)
     else if ('unwatch' in change) {
@@ -189,10 +162,13 @@ function changes(sql: Statements, { find, read, copiesBeside }: Parts) {
     changeSession(digest: string, node: string, change: RowChange) {
       const found = find(digest)
       if (!found) return undefined
-      if (!apply(found, change)) return 'full' as const
+      const bytes = growthOf(found, change)
+      const { ended, lack } = bytes > 0 ? room.make({ holder: found.holder, bytes, digest }, node) : ROOMY
+      if (('watch' in change && lack) || !apply(found, change)) return { kind: 'full' as const, ended }
+      if (bytes !== 0) sql.grow.run(bytes, found.id)
       sql.bump.run(found.id)
       sql.copy.run(found.id, node)
-      return { row: read(digest) as SessionRow, nodes: copiesBeside(found.id, node) }
+      return { kind: 'changed' as const, row: read(digest) as SessionRow, nodes: copiesBeside(found.id, node), ended }
     },
     adoptSession(digest: string, from: string, node: string) {
       const found = find(digest)
@@ -214,21 +190,31 @@ function changes(sql: Statements, { find, read, copiesBeside }: Parts) {
   }
 }
 
-/** How a session begins and ends, and comes back. */
-function lives(sql: Statements, { find, add, renew, copiesBeside }: Parts) {
+const ROOMY = { ended: [], lack: undefined }
+
+/** How a session begins and ends, and comes back. `ended`: sessions that made room for it. */
+function lives(sql: Statements, { find, add, renew, copiesBeside }: Parts, room: SessionRoom) {
   return {
-    createSession(digest: string, row: SessionRow, idleTimeout: number, maxPerOwner: number) {
-      if (maxPerOwner > 0 && Number(sql.count.get(row.holder, Date.now(), digest)?.['n']) >= maxPerOwner) return false
-      const id = add(digest, row, idleTimeout)
-      sql.copy.run(id, row.home)
-      return true
+    createSession(
+      digest: string,
+      row: SessionRow,
+      idleTimeout: number,
+      maxPerOwner: number,
+    ): { readonly refused: 'many' | Lack; readonly ended: readonly Ended[] } {
+      const { holder, home } = row
+      if (maxPerOwner > 0 && Number(sql.count.get(holder, Date.now(), digest)?.['n']) >= maxPerOwner) {
+        return { refused: 'many', ended: [] }
+      }
+      const { ended, lack } = room.make({ holder, bytes: sizeOf(row), digest }, home)
+      if (lack) return { refused: lack, ended }
+      sql.copy.run(add(digest, row, idleTimeout), home)
+      return { refused: undefined, ended }
     },
     endSession(digest: string, node: string, onlyIdle: boolean) {
       const found = find(digest)
-      if (onlyIdle && (!found || sql.runsAny.get(found.id) || sql.isUsed.get(found.id, Date.now()))) return undefined
+      if (onlyIdle && (!found || room.isBusy(found.id))) return undefined
       const nodes = found && copiesBeside(found.id, node)
-      sql.drop.run(digest)
-      sql.ended.run(digest, Date.now() + ENDED_LIFETIME)
+      room.end(digest, nodes)
       return nodes
     },
     restoreSession(
@@ -238,14 +224,17 @@ function lives(sql: Statements, { find, add, renew, copiesBeside }: Parts) {
       idleTimeout: number,
     ) {
       const { node, requests, claim } = held
-      if (sql.isEnded.get(digest, Date.now())) return false
+      if (sql.isEnded.get(digest, Date.now())) return { kept: false, ended: [] }
       const found = find(digest)
+      // It lives on at the node: where nothing can make room, it is kept all the same.
+      const need = { holder: row.holder, bytes: sizeOf(row), digest }
+      const { ended } = found ? ROOMY : room.make(need, node)
       if (found) renew(found, idleTimeout)
       const id = found?.id ?? add(digest, row, idleTimeout)
       sql.copy.run(id, node)
       if (claim && claim.epoch > (found?.stream_epoch ?? 0)) sql.claim.run(claim.stream, node, claim.epoch, id)
       for (const request of requests) sql.beginNew.run(id, request, node)
-      return true
+      return { kept: true, ended }
     },
     sessionTimeLeft(digest: string) {
       const found = find(digest)
@@ -254,8 +243,8 @@ function lives(sql: Statements, { find, add, renew, copiesBeside }: Parts) {
   }
 }
 
-/** Which sessions idle, and which of these are too many. */
-function marks(sql: Statements, { find }: Parts) {
+/** Which sessions idle, and which of these are too many: they are ended. */
+function marks(sql: Statements, { find }: Parts, room: SessionRoom) {
   function mark({ digest, inUse, ago, noted }: RowUse, node: string, idleTimeout: number) {
     const found = find(digest)
     if (!found) return
@@ -266,34 +255,23 @@ function marks(sql: Statements, { find }: Parts) {
     else sql.unuse.run(found.id, node)
   }
 
-  function victim() {
-    const holder = sql.idlest.get()?.['holder']
-    if (typeof holder !== 'string') return undefined
-    const found = sql.longestIdle.get(holder)
-    if (!found) return undefined
-    const { id, digest } = found as { readonly id: number; readonly digest: string }
-    // It counts as idle no more, so that it is given once.
-    sql.idle.run(null, 0, id)
-    return { digest, holder }
-  }
-
   return {
     markSessions(uses: readonly RowUse[], node: string, idleTimeout: number, maxIdle: number) {
       for (const use of uses) mark(use, node, idleTimeout)
       sql.expiredIdle.run(Date.now(), MOST_EXPIRED)
-      const victims: Array<{ readonly digest: string; readonly holder: string }> = []
-      while (Number(sql.idleCount.get()?.['entries']) > maxIdle && victims.length < MOST_VICTIMS) {
-        const found = victim()
-        if (!found) break
-        victims.push(found)
-      }
-      return victims
+      return room.trim(maxIdle, node)
     },
   }
 }
 
-export function sessionOperations(db: DatabaseSync) {
+export function sessionOperations(db: DatabaseSync, bounds: Pick<StoreBounds, 'maxSize'>) {
   const sql = prepareSessions(db)
   const parts = sessionParts(sql)
-  return { ...visits(sql, parts), ...changes(sql, parts), ...lives(sql, parts), ...marks(sql, parts) }
+  const room = createSessionRoom(db, bounds)
+  return {
+    ...visits(sql, parts),
+    ...changes(sql, parts, room),
+    ...lives(sql, parts, room),
+    ...marks(sql, parts, room),
+  }
 }

@@ -70,6 +70,27 @@ if (hasSqlite) {
       expect(readdirSync(folder)).to.deep.equal([])
     })
 
+    it('says once, with numbers, that its file is small for the sessions that may idle', async () => {
+      const warnings = async (maxSize: string, maxIdle: number) => {
+        const plugins = { 'transport-streamable': {}, 'store-sqlite': { maxSize } }
+        const served = {
+          toolsets: { all: [echo] },
+          routes: { '/': { toolsets: 'all' } },
+          plugins,
+          sessions: { maxIdle },
+        }
+        const { url, log } = await startHost(served, newFolder())
+        for (let count = 0; count < 3; count++) await openStreamingSession(url)
+        return log.filter(({ message }) => message?.includes('no room for sessions.maxIdle'))
+      }
+      expect(await warnings('64mb', 10_000)).to.deep.equal([])
+      expect(await warnings('4mb', 800)).to.deep.equal([])
+      const [told, ...more] = await warnings('4mb', 10_000)
+      expect(more).to.deep.equal([])
+      expect(told).to.include({ level: 'warn', maxIdle: 10_000, sessions: 819, bytesOfOne: 2_048 })
+      expect(told?.['fix']).to.equal('raise maxSize to 49mb, or lower sessions.maxIdle')
+    })
+
     it('brings a session from one host to the next in the same process, as a reload does, and says that it is ready', async () => {
       const folder = newFolder()
       const plugins = { 'transport-streamable': {}, 'store-sqlite': {}, health: { details: 'anyone' as const } }

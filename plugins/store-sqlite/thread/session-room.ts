@@ -1,0 +1,129 @@
+// How much of the file sessions may take, and who makes way: the idle sessions of the owner who has most go first, be that by
+// bytes or, past `sessions.maxIdle`, by number. What runs something or has an open stream stays. For sessions.ts.
+import type { DatabaseSync } from 'node:sqlite'
+import { boundsOfSessions, type StoreBounds } from './bounds.ts'
+
+/** How long it is known of a session that it was ended, milliseconds: where another node may have a copy, and where none does. */
+const ENDED_LIFETIME = { copied: 3_600_000, alone: 60_000 }
+/** In one step. */
+const MOST_VICTIMS = 200
+
+/** An idle session that was ended, and the nodes that had a copy. */
+export interface Ended {
+  readonly digest: string
+  readonly holder: string
+  readonly nodes: readonly string[]
+}
+
+/** Whose bound is reached, where nothing idles that could go; undefined: there is room. */
+export type Lack = 'owner' | 'all' | undefined
+
+export interface Room {
+  readonly ended: readonly Ended[]
+  readonly lack: Lack
+}
+
+function prepareRoom(db: DatabaseSync) {
+  const tally = (name: string, column: string) =>
+    db.prepare(`SELECT ${column} AS n FROM tallies WHERE name = '${name}'`)
+  return {
+    all: tally('sessions', 'bytes'),
+    idle: tally('idle', 'entries'),
+    endedCount: tally('ended', 'entries'),
+    owner: db.prepare('SELECT bytes AS n FROM holders WHERE holder = ?'),
+    idlest: db.prepare('SELECT holder FROM idle_holders ORDER BY sessions DESC LIMIT 1'),
+    largest: db.prepare('SELECT holder FROM idle_holders ORDER BY bytes DESC LIMIT 1'),
+    longestIdle: db.prepare(
+      `SELECT id, digest FROM sessions WHERE holder = ? AND idle_since IS NOT NULL AND digest <> ?
+       ORDER BY idle_since, id LIMIT 1`,
+    ),
+    isBusy: db.prepare(
+      `SELECT 1 WHERE EXISTS (SELECT 1 FROM requests WHERE session = ?)
+       OR EXISTS (SELECT 1 FROM uses WHERE session = ? AND until > ?)`,
+    ),
+    busy: db.prepare('UPDATE sessions SET idle_since = NULL WHERE id = ?'),
+    copies: db.prepare('SELECT node FROM copies WHERE session = ? AND node <> ?'),
+    drop: db.prepare('DELETE FROM sessions WHERE digest = ?'),
+    note: db.prepare('INSERT INTO ended VALUES (?, ?) ON CONFLICT DO UPDATE SET expires = excluded.expires'),
+    forget: db.prepare('DELETE FROM ended WHERE digest IN (SELECT digest FROM ended ORDER BY expires LIMIT ?)'),
+  }
+}
+
+type Statements = ReturnType<typeof prepareRoom>
+
+const isBusy = (sql: Statements, id: number) => sql.isBusy.get(id, id, Date.now()) !== undefined
+
+/** How sessions end: of each it is known for a while, so that no copy of it comes back. */
+function ending(sql: Statements, mostEnded: number) {
+  /** `nodes`: which others have a copy; undefined where nobody knows. */
+  function end(digest: string, nodes: readonly string[] | undefined) {
+    sql.drop.run(digest)
+    const lifetime = nodes?.length === 0 ? ENDED_LIFETIME.alone : ENDED_LIFETIME.copied
+    sql.note.run(digest, Date.now() + lifetime)
+    const tooMany = Number(sql.endedCount.get()?.['n']) - mostEnded
+    if (tooMany > 0) sql.forget.run(tooMany)
+  }
+
+  /** The longest idle session of an owner, at the node that asks; undefined where none is left that may go. */
+  function endIdle(holder: string, node: string, except: string): Ended | undefined {
+    for (;;) {
+      const found = sql.longestIdle.get(holder, except) as { readonly id: number; readonly digest: string } | undefined
+      if (!found) return undefined
+      const { id, digest } = found
+      if (isBusy(sql, id)) sql.busy.run(id)
+      else {
+        const nodes = sql.copies.all(id, node).map(one => String(one['node']))
+        end(digest, nodes)
+        return { digest, holder, nodes }
+      }
+    }
+  }
+
+  return { end, endIdle }
+}
+
+export interface SessionRoom {
+  /** Ends a session, in use or not. `nodes`: which others have a copy; undefined where nobody knows. */
+  end(digest: string, nodes: readonly string[] | undefined): void
+  isBusy(id: number): boolean
+  /** Room for so many bytes more of this owner, `digest` being the session that needs it. */
+  make(need: { readonly holder: string; readonly bytes: number; readonly digest: string }, node: string): Room
+  /** So that no more idle than may, and they take no more than they may. */
+  trim(maxIdle: number, node: string): readonly Ended[]
+}
+
+export function createSessionRoom(db: DatabaseSync, bounds: Pick<StoreBounds, 'maxSize'>): SessionRoom {
+  const sql = prepareRoom(db)
+  const most = boundsOfSessions(bounds)
+  const { end, endIdle } = ending(sql, most.ended)
+  const all = () => Number(sql.all.get()?.['n'])
+  const ownerOf = (row: Record<string, unknown> | undefined) => row && String(row['holder'])
+
+  return {
+    end,
+    isBusy: id => isBusy(sql, id),
+    make({ holder, bytes, digest }, node) {
+      const ended: Ended[] = []
+      const own = () => Number(sql.owner.get(holder)?.['n'] ?? 0)
+      while (ended.length < MOST_VICTIMS) {
+        const lack = own() + bytes > most.owner ? 'owner' : all() + bytes > most.all ? 'all' : undefined
+        const victim = lack === 'owner' ? holder : lack && ownerOf(sql.largest.get())
+        const gone = victim === undefined ? undefined : endIdle(victim, node, digest)
+        if (!gone) return { ended, lack }
+        ended.push(gone)
+      }
+      return { ended, lack: undefined }
+    },
+    trim(maxIdle, node) {
+      const ended: Ended[] = []
+      while (ended.length < MOST_VICTIMS) {
+        const tooMany = Number(sql.idle.get()?.['n']) > maxIdle
+        const victim = tooMany ? sql.idlest.get() : all() > most.all ? sql.largest.get() : undefined
+        if (!victim) break
+        const gone = endIdle(String(victim['holder']), node, '')
+        if (gone) ended.push(gone)
+      }
+      return ended
+    },
+  }
+}

@@ -1,0 +1,84 @@
+// What of a request's headers is written down with its session, and told to other nodes: what is no credential.
+import { expect } from 'chai'
+import { withoutCredentials } from '../../core/sessions/callers.ts'
+
+const JWT = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl'
+
+const SECRET = {
+  authorization: 'Bearer one',
+  'proxy-authorization': 'Basic one',
+  cookie: 'a=b',
+  'set-cookie': ['a=b'],
+  'x-api-key': 'one',
+  'x-forwarded-access-token': 'one',
+  'cf-access-jwt-assertion': 'one',
+  'x-goog-iap-jwt-assertion': 'one',
+  'x-amzn-oidc-accesstoken': 'one',
+  'x-amzn-oidc-data': JWT,
+  'x-auth-request-access-token': 'one',
+  'x-auth': 'one',
+  'x-auth-key': 'one',
+  'x-custom-auth': 'one',
+  'x-csrf-token': 'one',
+  'x-xsrf': 'one',
+  'client-secret': 'one',
+  'x-hub-signature-256': 'one',
+  'x-password': 'one',
+  'x-passwd': 'one',
+  'x-credentials': 'one',
+  'mcp-session-id': 'one',
+  'X-Api-Key': 'one',
+  'x-anything': 'bearer one',
+  'x-raw': `before ${JWT}`,
+  'x-many': ['plain', 'Basic dXNlcjpwYXNz'],
+  referer: 'https://example.com/page?access_token=one&page=2',
+  'x-original-url': '/callback?code=one',
+}
+
+const PLAIN = {
+  'user-agent': 'client/1.0 (X11; Linux x86_64)',
+  accept: 'application/json, text/event-stream',
+  'accept-language': 'de-CH, de;q=0.9',
+  'content-type': 'application/json; charset=utf-8',
+  host: 'mcp.example.com',
+  origin: 'https://app.example.com',
+  referer: 'https://example.com/page?tab=2',
+  forwarded: 'for=192.0.2.60;proto=https;by=203.0.113.43',
+  'x-forwarded-for': '192.0.2.60',
+  'x-real-ip': '192.0.2.60',
+  'x-request-id': '0f8fad5b-d9cb-469f-a165-70867728950e',
+  traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  tracestate: 'vendor=00f067aa0ba902b7',
+  baggage: 'tenant=blue,region=eu',
+  'mcp-protocol-version': '2025-11-25',
+  'x-tenant': 'blue',
+  'x-tier': 'gold',
+  'x-team': ['blue', 'green'],
+  'x-user': 'ann',
+  'x-auth-request-user': 'ann',
+  'x-auth-request-preferred-username': 'ann',
+  'x-auth-request-email': 'ann@example.com',
+  'x-auth-request-groups': 'analysts,admins',
+  'x-authenticated-userid': '17',
+  'x-forwarded-email': 'ann@example.com',
+  'x-forwarded-client-cert': 'By=spiffe://example;Hash=0a1b2c;URI=spiffe://client',
+  'x-amzn-oidc-identity': '17',
+}
+
+describe('what is written down of a request’s headers', () => {
+  it('has no credentials, by name or by value', () => {
+    const kept = Object.keys(withoutCredentials(SECRET))
+    console.log(`      ${Object.keys(SECRET).length} headers with credentials, ${kept.length} kept`)
+    expect(kept).to.deep.equal([])
+  })
+
+  it('has all others as they came', () => {
+    expect(withoutCredentials(PLAIN)).to.deep.equal(PLAIN)
+  })
+
+  it('has an identity of a proxy only under its own name', () => {
+    for (const name of ['x-auth-user-token', 'x-auth-user-x', 'auth-user', 'x-auth-email-key', 'y-x-auth-user']) {
+      expect(withoutCredentials({ [name]: 'one' }), name).to.deep.equal({})
+    }
+  })
+})
