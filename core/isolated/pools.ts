@@ -73,6 +73,23 @@ function tellBy({ log, ended }: PoolsSettings) {
   }
 }
 
+function lookAt(pools: readonly Pool[]) {
+  const now = performance.now()
+  const size = process.memoryUsage.rss()
+  const busy = pools.flatMap(({ threads }) => [...threads].filter(({ isIdle }) => !isIdle))
+  const allowed = busy.reduce((sum, { memory }) => sum + memory, 0)
+  for (const thread of busy) thread.look(now, { size, allowed })
+}
+
+/** What computes in native code ends later: the host does not wait for it, and the process not for long. */
+async function closeAll(pools: readonly Pool[], log: Logger): Promise<void> {
+  const over = new AbortController()
+  const late = pause(CLOSE_WITHIN, true, { signal: over.signal }).catch(() => false)
+  const gone = Promise.all(pools.map(pool => pool.close())).then(() => over.abort())
+  if (!(await Promise.race([late, gone]))) return
+  for (const tool of pools.flatMap(({ unending }) => unending)) log.warn({ tool, fix: UNENDING_FIX }, UNENDING)
+}
+
 export async function openPools(settings: PoolsSettings): Promise<Pools> {
   const pools = new Map<object, Map<string, Pool>>()
   keepLoopsInterruptible()
@@ -84,14 +101,6 @@ export async function openPools(settings: PoolsSettings): Promise<Pools> {
   let timer: NodeJS.Timeout | undefined
 
   const all = () => [...[...pools.values()].flatMap(bounds => [...bounds.values()]), ...retired]
-
-  function look() {
-    const now = performance.now()
-    const size = process.memoryUsage.rss()
-    const busy = all().flatMap(({ threads }) => [...threads].filter(({ isIdle }) => !isIdle))
-    const allowed = busy.reduce((sum, { memory }) => sum + memory, 0)
-    for (const thread of busy) thread.look(now, { size, allowed })
-  }
 
   function poolFor({ origin, bounds }: IsolatedCall): Pool {
     const { memory, threads } = bounds
@@ -107,7 +116,7 @@ export async function openPools(settings: PoolsSettings): Promise<Pools> {
   return {
     async run(isolated) {
       running++
-      timer ??= setInterval(look, LOOK_EVERY).unref()
+      timer ??= setInterval(() => lookAt(all()), LOOK_EVERY).unref()
       try {
         return await poolFor(isolated).run(isolated)
       } finally {
@@ -133,13 +142,7 @@ export async function openPools(settings: PoolsSettings): Promise<Pools> {
     countThreads: () => all().reduce((sum, pool) => sum + pool.threads.size, 0),
     async close() {
       clearInterval(timer)
-      // What computes in native code ends later: the host does not wait for it, and the process not for long.
-      const over = new AbortController()
-      const late = pause(CLOSE_WITHIN, true, { signal: over.signal }).catch(() => false)
-      const gone = Promise.all(all().map(pool => pool.close())).then(() => over.abort())
-      if (!(await Promise.race([late, gone]))) return
-      for (const tool of all().flatMap(({ unending }) => unending))
-        settings.log.warn({ tool, fix: UNENDING_FIX }, UNENDING)
+      await closeAll(all(), settings.log)
     },
   }
 }
