@@ -56,6 +56,11 @@ export class Pool {
     return this.#threads
   }
 
+  /** The tools that hold up threads which were told to end. */
+  get unending(): readonly string[] {
+    return [...this.#threads, ...this.#ending].map(({ lastTool }) => lastTool)
+  }
+
   run(isolated: IsolatedCall): Promise<unknown> {
     const { tool, ctx } = isolated
     if (this.#isClosed) return Promise.reject(shuttingDown())

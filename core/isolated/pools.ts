@@ -6,6 +6,7 @@ import type { Definition } from '../mcp/define.ts'
 import { moduleOf, sizeInWords, timeInWords } from '../mcp/isolate.ts'
 import type { IsolatedCall } from '../mcp/isolation.ts'
 import type { Ended } from './ended.ts'
+import { keepLoopsInterruptible } from './memory-limits.ts'
 import { Pool } from './pool.ts'
 import { openProbe } from './probe.ts'
 
@@ -57,6 +58,9 @@ const WORDS: Readonly<Record<Ended['over'], readonly [what: string, fix: string]
   ],
 }
 
+const UNENDING = 'an isolated tool cannot be ended: its thread computes in native code; the process ends without it'
+const UNENDING_FIX = 'give one call of native code less to do, or use its asynchronous form'
+
 function tellBy({ log, ended }: PoolsSettings) {
   return ({ tool, over, bound, thrown }: Ended): void => {
     const [what, fix] = WORDS[over]
@@ -69,8 +73,26 @@ function tellBy({ log, ended }: PoolsSettings) {
   }
 }
 
+function lookAt(pools: readonly Pool[]) {
+  const now = performance.now()
+  const size = process.memoryUsage.rss()
+  const busy = pools.flatMap(({ threads }) => [...threads].filter(({ isIdle }) => !isIdle))
+  const allowed = busy.reduce((sum, { memory }) => sum + memory, 0)
+  for (const thread of busy) thread.look(now, { size, allowed })
+}
+
+/** What computes in native code ends later: the host does not wait for it, and the process not for long. */
+async function closeAll(pools: readonly Pool[], log: Logger): Promise<void> {
+  const over = new AbortController()
+  const late = pause(CLOSE_WITHIN, true, { signal: over.signal }).catch(() => false)
+  const gone = Promise.all(pools.map(pool => pool.close())).then(() => over.abort())
+  if (!(await Promise.race([late, gone]))) return
+  for (const tool of pools.flatMap(({ unending }) => unending)) log.warn({ tool, fix: UNENDING_FIX }, UNENDING)
+}
+
 export async function openPools(settings: PoolsSettings): Promise<Pools> {
   const pools = new Map<object, Map<string, Pool>>()
+  keepLoopsInterruptible()
   const probe = await openProbe()
   const tell = tellBy(settings)
   /** Pools of modules that are served no more. */
@@ -79,12 +101,6 @@ export async function openPools(settings: PoolsSettings): Promise<Pools> {
   let timer: NodeJS.Timeout | undefined
 
   const all = () => [...[...pools.values()].flatMap(bounds => [...bounds.values()]), ...retired]
-
-  function look() {
-    const now = performance.now()
-    const size = process.memoryUsage.rss()
-    for (const pool of all()) for (const thread of pool.threads) thread.look(now, size)
-  }
 
   function poolFor({ origin, bounds }: IsolatedCall): Pool {
     const { memory, threads } = bounds
@@ -100,7 +116,7 @@ export async function openPools(settings: PoolsSettings): Promise<Pools> {
   return {
     async run(isolated) {
       running++
-      timer ??= setInterval(look, LOOK_EVERY).unref()
+      timer ??= setInterval(() => lookAt(all()), LOOK_EVERY).unref()
       try {
         return await poolFor(isolated).run(isolated)
       } finally {
@@ -126,9 +142,7 @@ export async function openPools(settings: PoolsSettings): Promise<Pools> {
     countThreads: () => all().reduce((sum, pool) => sum + pool.threads.size, 0),
     async close() {
       clearInterval(timer)
-      // What computes in native code ends later: the process waits for it, the host does not.
-      const late = pause(CLOSE_WITHIN, undefined, { ref: false })
-      await Promise.race([Promise.all(all().map(pool => pool.close())), late])
+      await closeAll(all(), settings.log)
     },
   }
 }

@@ -3,8 +3,12 @@
 import type { Worker } from 'node:worker_threads'
 import { LOOK } from './held.ts'
 
-/** Has this thread look, at once; it tells by its port, and stands still, where it holds too much. */
-export type Probe = (worker: Worker) => void
+export interface Probe {
+  /** Has this thread look, at once; it tells by its port, and stands still, where it holds too much. */
+  ask(worker: Worker): void
+  /** Whether nothing can be asked: it has not answered yet, as amid a long call of native code, or cannot be reached. */
+  owes(worker: Worker): boolean
+}
 
 const MESSAGE = JSON.stringify({
   id: 1,
@@ -35,11 +39,17 @@ async function connect(): Promise<Probe | undefined> {
   })
   session.on('NodeWorker.receivedMessageFromWorker', ({ params: { sessionId } }) => void asked.delete(sessionId))
   session.post('NodeWorker.enable', { waitForDebuggerOnStart: false })
-  return ({ threadId }) => {
-    const sessionId = attached.get(String(threadId))
-    if (sessionId === undefined || asked.has(sessionId)) return
-    asked.add(sessionId)
-    session.post('NodeWorker.sendMessageToWorker', { sessionId, message: MESSAGE })
+  return {
+    ask({ threadId }) {
+      const sessionId = attached.get(String(threadId))
+      if (sessionId === undefined || asked.has(sessionId)) return
+      asked.add(sessionId)
+      session.post('NodeWorker.sendMessageToWorker', { sessionId, message: MESSAGE })
+    },
+    owes({ threadId }) {
+      const sessionId = attached.get(String(threadId))
+      return sessionId === undefined || asked.has(sessionId)
+    },
   }
 }
 

@@ -4,25 +4,26 @@ import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threa
 import type { IsolatedCall } from '../mcp/isolation.ts'
 import { startThread } from '../threads/start-thread.ts'
 import { computedBy } from './cpu-time.ts'
+import { endProcessWithout } from './end-process.ts'
 import { type Ended, endedBy, type Over } from './ended.ts'
+import { heapLimit } from './memory-limits.ts'
 import type { FromThread, ThreadData, ToThread } from './messages.ts'
 import { packError, unpackError } from './pack-error.ts'
 import type { Probe } from './probe.ts'
 import { dataOf, type ServedCall, serveCall } from './serve-call.ts'
 
 const MEGABYTE = 1_024 ** 2
-/**
- * V8's limit is beyond ours by so much: at its own, it ends the process where a single allocation is larger than what is left.
- * Nothing is taken for it. Where nobody can look, it is all there is.
- */
-const BEYOND = 3_072
 /** How long a handler may go on when its call is over, milliseconds. */
 const STOP_TIME = 1_000
 /** Between the first and the second try to end a thread, milliseconds. */
 const TRY_AGAIN = 25
+/** How long a call waits for the end of its thread before it is answered, milliseconds. */
+const END_TIME = 1_000
 /** Bytes by which the process grew since a thread was asked what it holds; without growth it is asked every second. */
 const GROWTH = 16 * MEGABYTE
 const ASK_EVERY = 1_000
+/** Looks after which a thread that has not answered is judged by how the process has grown meanwhile. */
+const OVERDUE = 10
 
 export interface ThreadSettings {
   readonly file: string
@@ -33,6 +34,12 @@ export interface ThreadSettings {
   readonly probe: Probe | undefined
   /** Told of what ends a call of its tool, and of what is thrown outside of every call. */
   readonly tell: (ended: Ended) => void
+}
+
+/** What the whole process holds, and what all threads that run a call may hold together, bytes. */
+export interface Whole {
+  readonly size: number
+  readonly allowed: number
 }
 
 interface Running {
@@ -56,18 +63,21 @@ export class ToolThread {
   readonly gone: Promise<void>
   /** Runs no further call: it holds too much, or something of an earlier call failed in it. */
   isSpent = false
+  /** The number that Linux has for it. */
+  task: string | undefined
+  /** Whose call it runs or ran. */
+  lastTool = ''
   readonly #settings: ThreadSettings
   readonly #worker: Worker
   readonly #port: MessagePort
   readonly #read: Int32Array<SharedArrayBuffer>
   #running: Running | undefined
-  #task: string | undefined
-  #lastTool = ''
   #failure: Error | undefined
-  #isEnding = false
+  #endingSince: number | undefined
   #terminating: NodeJS.Timeout | undefined
   #asked = 0
   #sizeThen = 0
+  #unanswered = 0
 
   constructor(settings: ThreadSettings) {
     this.#settings = settings
@@ -79,9 +89,7 @@ export class ToolThread {
       workerData,
       transferList: [port2],
       name: 'isolated tools',
-      resourceLimits: {
-        maxOldGenerationSizeMb: Math.round(settings.memory / MEGABYTE) + (settings.probe ? BEYOND : 0),
-      },
+      resourceLimits: { maxOldGenerationSizeMb: heapLimit(settings.memory, settings.probe !== undefined) },
     })
     this.#worker = worker
     // Each try to end it waits for its end.
@@ -89,7 +97,7 @@ export class ToolThread {
     this.ready = new Promise((resolve, reject) => {
       port1.on('message', (message: FromThread) => {
         if (message.kind === 'ready') {
-          this.#task = message.task
+          this.task = message.task
           resolve()
         } else if (message.kind === 'unloadable') {
           reject(unpackError(message.error))
@@ -107,6 +115,7 @@ export class ToolThread {
     })
     this.ready.catch(() => undefined)
     this.gone = new Promise(resolve => worker.once('exit', () => resolve()))
+    this.gone.then(endProcessWithout(this))
     port1.unref()
     worker.unref()
   }
@@ -121,7 +130,7 @@ export class ToolThread {
       const served = serveCall(id, isolated, message => this.#post(message))
       const begun = { isolated, served, resolve, reject, stop, computedBefore: undefined }
       this.#running = { ...begun, stopTimer: undefined, over: undefined }
-      this.#lastTool = tool.name
+      this.lastTool = tool.name
       // While it runs it keeps the process alive, as other work does.
       this.#worker.ref()
       signal.addEventListener('abort', stop, { once: true })
@@ -176,14 +185,14 @@ export class ToolThread {
     const { memory, tell } = this.#settings
     if (held <= memory) return
     this.isSpent = true
-    tell({ tool: this.#lastTool, over: 'kept', bound: memory })
+    tell({ tool: this.lastTool, over: 'kept', bound: memory })
   }
 
   #uncaught({ id, tool, error }: Extract<FromThread, { kind: 'uncaught' }>) {
     this.isSpent = true
     const thrown = unpackError(error)
     if (this.#running && (id === undefined || id === this.#running.served.id)) this.#settle()?.reject(thrown)
-    else this.#settings.tell({ tool: tool || this.#lastTool, over: 'uncaught', thrown })
+    else this.#settings.tell({ tool: tool || this.lastTool, over: 'uncaught', thrown })
     if (!this.#running) this.end()
   }
 
@@ -205,18 +214,33 @@ export class ToolThread {
     return running
   }
 
-  /** Looks whether the call that runs is within its bounds. `size`: of the process, bytes. */
-  look(now: number, size: number) {
+  /** Looks whether the call that runs is within its bounds. */
+  look(now: number, whole: Whole) {
     const running = this.#running
     if (!running || running.over) return
-    const computed = computedBy(this.#worker, this.#task)
-    running.computedBefore ??= computed
-    if (computed - running.computedBefore > running.isolated.bounds.cpuTime) this.#endOver('cpuTime')
-    else if (size - this.#sizeThen > GROWTH || now - this.#asked > ASK_EVERY) {
-      this.#asked = now
-      this.#sizeThen = size
-      this.#settings.probe?.(this.#worker)
-    } else this.#sizeThen = Math.min(this.#sizeThen, size)
+    const computed = computedBy(this.#worker, this.task)
+    if (running.computedBefore === undefined) {
+      running.computedBefore = computed
+      this.#askNow(now, whole.size)
+    } else if (computed - running.computedBefore > running.isolated.bounds.cpuTime) this.#endOver('cpuTime')
+    else this.#lookAtMemory(now, whole)
+  }
+
+  /** Whoever does not answer while the process grows by more than all may hold together is taken for the cause. */
+  #lookAtMemory(now: number, { size, allowed }: Whole) {
+    const { probe } = this.#settings
+    const grown = size - this.#sizeThen
+    this.#sizeThen = Math.min(this.#sizeThen, size)
+    this.#unanswered = probe?.owes(this.#worker) ? this.#unanswered + 1 : 0
+    if (this.#unanswered > OVERDUE && grown > allowed) this.#endOver('memory')
+    else if (this.#unanswered === 0 && (grown > GROWTH || now - this.#asked > ASK_EVERY)) this.#askNow(now, size)
+  }
+
+  #askNow(now: number, size: number) {
+    this.#asked = now
+    this.#sizeThen = size
+    this.#unanswered = 0
+    this.#settings.probe?.ask(this.#worker)
   }
 
   #endOver(over: Over) {
@@ -230,28 +254,44 @@ export class ToolThread {
     this.isSpent = true
     clearTimeout(this.#terminating)
     this.#port.close()
+    this.#answerEnded(this.#failure ?? code)
+  }
+
+  #answerEnded(cause: Error | number) {
     const running = this.#settle()
     if (!running) return
     const { tool, bounds } = running.isolated
-    const ended = endedBy(tool.name, bounds, running.over, this.#failure ?? code)
+    const ended = endedBy(tool.name, bounds, running.over, cause)
     if (ended.told) this.#settings.tell(ended.told)
     running.reject(ended.error)
   }
 
+  /** Neither runs a call nor is to end. */
   get isIdle(): boolean {
-    return this.#running === undefined
+    return this.#running === undefined && this.#endingSince === undefined
+  }
+
+  get endingFor(): number {
+    return this.#endingSince === undefined ? 0 : performance.now() - this.#endingSince
+  }
+
+  get memory(): number {
+    return this.#settings.memory
   }
 
   /** At once, whatever runs in it. */
   end(): void {
     this.isSpent = true
-    if (!this.#isEnding) this.#terminate(TRY_AGAIN)
-    this.#isEnding = true
+    if (this.#endingSince !== undefined) return
+    this.#endingSince = performance.now()
+    this.#terminate(TRY_AGAIN)
   }
 
   /** Again until it is done: what comes while the inspector looks ends that look alone. */
   #terminate(after: number) {
     this.#worker.terminate().catch(() => undefined)
+    // What goes on in native code keeps nobody waiting.
+    if (this.#running?.over && this.endingFor > END_TIME) this.#answerEnded(1)
     this.#terminating = setTimeout(() => this.#terminate(2 * after), after).unref()
   }
 }

@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts'
 import { configWith, expectEnded, told } from './misbehaving.ts'
 
 const LOOPS = ['loop', 'regex', 'promises', 'immediates'].map(name => `loop_${name}`)
-const HOGS = ['hog_numbers', 'hog_buffers']
+const HOGS = ['hog_numbers', 'hog_buffers', 'hog_lists']
 const OTHERS = 1_000
 
 describe('a tool that misbehaves in its thread', function () {

@@ -65,6 +65,11 @@ const memoryHogs: Readonly<Record<string, () => unknown>> = {
     const all: number[][] = []
     while (isTrue()) all.push(new Array(1e6).fill(1.5))
   },
+  /** Counted: where the compiler knows no end it keeps looking for interrupts. */
+  lists() {
+    const all: number[][] = []
+    for (let n = 0; n < 1e7; n++) all.push(new Array(1_000).fill(n))
+  },
   buffers() {
     const all: Buffer[] = []
     while (isTrue()) all.push(Buffer.alloc(1e6, 1))

@@ -7,7 +7,7 @@ import { type TestHost, testHost } from '../../core/testing.ts'
 import { configWith, expectEnded } from '../isolated/misbehaving.ts'
 import { eventually } from '../support/eventually.ts'
 
-const HOGS = ['objects', 'numbers', 'strings', 'map', 'arrays', 'buffers', 'fork'].map(name => `hog_${name}`)
+const HOGS = ['objects', 'numbers', 'strings', 'map', 'arrays', 'lists', 'buffers', 'fork'].map(name => `hog_${name}`)
 const BAD = ['loop_loop', 'loop_regex', 'loop_promises', 'odd_exit', 'odd_later']
 const TIMES = 20
 

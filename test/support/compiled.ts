@@ -49,6 +49,7 @@ const ENTRIES = [
   'cli/main.ts',
   'core/auth.ts',
   'core/index.ts',
+  'core/isolated/thread/main.ts',
   'plugins/store-sqlite/thread/main.ts',
   'test/client/node/support/cache-process.ts',
   'test/client/support/refreshing-process.ts',

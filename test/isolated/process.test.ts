@@ -1,0 +1,106 @@
+// A process whose isolated tools take memory in ordinary ways, or compute where nothing can end them: it lives, serves
+// others, and ends when it is told to. What was tried is counted, and the most memory that was taken is printed.
+import { readFileSync } from 'node:fs'
+import { expect } from 'chai'
+import { CORE, type Running, startCli, stopAll } from '../cli/run-cli.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { eventually } from '../support/eventually.ts'
+import { modern } from '../support/rpc.ts'
+
+after(stopAll)
+after(removeFolders)
+
+const CONFIG = `export default {
+  server: { name: 'isolated', version: '1' },
+  http: { port: 0 },
+  secrets: ['a secret for tests, long enough to be one'],
+  toolsets: { all: './tools.mjs' },
+  routes: { '/': { toolsets: ['all'], stateless: true } },
+  plugins: { 'transport-streamable': {} },
+}
+`
+/** \`lists\`: the compiler of Node 24 leaves such a loop without a point at which a thread can be interrupted. */
+const TOOLS = `import { pbkdf2Sync } from 'node:crypto'
+import { defineTool } from '${CORE}'
+const isolate = { memory: '128mb', cpuTime: '60s', threads: 2 }
+const hog = (name, handler) => defineTool({ name, isolate, timeout: '60s', handler })
+export const echo = defineTool({ name: 'echo', handler: () => 'echoed' })
+export const inThread = defineTool({ name: 'in_thread', isolate, handler: () => 'echoed' })
+const MANY = 1e7
+export const hogs = [
+  hog('lists', () => { const all = []; for (let n = 0; n < MANY; n++) all.push(new Array(1000).fill(n)); return all.length }),
+  hog('pairs', () => { const all = []; for (let n = 0; n < MANY; n++) all.push({ a: n, b: [n, n, n, n] }); return all.length }),
+]
+const native = (name, bounds, timeout) =>
+  defineTool({ name, isolate: { ...isolate, ...bounds }, timeout, handler: () => pbkdf2Sync('a', 'b', 2 ** 31 - 1, 64, 'sha512').length })
+export const natives = [native('computes', { cpuTime: '200ms' }, '60s'), native('stays', {}, '300ms')]
+`
+const HOGS = ['lists', 'pairs'] as const
+/** Megabytes; a host that does nothing takes 100 to 150. */
+const MOST = 1_500
+
+async function serve(): Promise<{ running: Running; url: string }> {
+  const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': CONFIG, 'tools.mjs': TOOLS }))
+  return { running, url: await running.listening() }
+}
+
+async function call(url: string, name: string): Promise<string> {
+  const { message } = await modern(url, 'tools/call', { name, arguments: {} })
+  return message.result.content[0].text
+}
+
+/** Megabytes that the process held at most; 0 where the system does not tell. */
+function peakOf(pid: number | undefined): number {
+  try {
+    return Math.round(Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024)
+  } catch {
+    return 0
+  }
+}
+
+describe('the process of isolated tools', function () {
+  this.timeout(120_000)
+
+  it('lives where they take all memory in ordinary loops, and others are served', async () => {
+    const { running, url } = await serve()
+    let ended = 0
+    let others = 0
+    for (const name of HOGS) {
+      const answer = call(url, name).finally(() => ended++)
+      for (const before = ended; ended === before; others++) expect(await call(url, 'echo')).to.equal('echoed')
+      expect(await answer).to.equal(`${name} used more than 128 MB of memory and was ended`)
+      expect(await call(url, 'in_thread')).to.equal('echoed')
+    }
+    const peak = peakOf(running.child.pid)
+    console.log(`      ${ended} hogs ended, ${others} other calls meanwhile, at most ${peak} MB`)
+    expect(ended).to.equal(HOGS.length)
+    expect(others).to.be.above(0)
+    expect(peak).to.be.below(MOST)
+    running.child.kill('SIGTERM')
+    expect((await running.ended).code).to.equal(0)
+  })
+
+  it('answers a call that is over, though its thread computes on, and ends by a signal without it', async () => {
+    const { running, url } = await serve()
+    expect(await call(url, 'computes')).to.equal('computes used more than 200 ms of CPU time and was ended')
+    expect(await call(url, 'in_thread')).to.equal('echoed')
+    running.child.kill('SIGTERM')
+    const { code, stderr, stdout } = await running.ended
+    expect(code).to.equal('SIGTERM')
+    expect(stdout).to.match(/^stopped; running requests: 0 finished, 0 cancelled$/m)
+    expect(stderr).to.match(/"tool":"computes".*an isolated tool cannot be ended/)
+  })
+
+  it('ends at a second signal, too', async () => {
+    const { running, url } = await serve()
+    // Or the time is over before a thread has started.
+    expect(await call(url, 'in_thread')).to.equal('echoed')
+    expect(await call(url, 'stays')).to.match(/^stays: The call took too long/)
+    running.child.kill('SIGTERM')
+    await running.printed(/^SIGTERM: draining/m)
+    running.child.kill('SIGINT')
+    await eventually('it is gone', () => running.child.exitCode !== null || running.child.signalCode !== null)
+    const { code, stdout, stderr } = await running.ended
+    expect(['SIGKILL', 'SIGTERM'], stdout + stderr).to.include(code)
+  })
+})
