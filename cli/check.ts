@@ -22,12 +22,19 @@ const OPTIONS = {
 
 type CheckOptions = Omit<VerbValues<typeof OPTIONS>, 'format'>
 
+/** The other workers, of which none is there: what they carry is said to be there. */
+async function unreachable() {
+  const { createNeighbours } = await import('./workers/neighbours.ts')
+  return createNeighbours({ send: () => false, receive() {} })
+}
+
 /** What the checked config is, and what it is with: as `start` would have it. */
 async function loadAsStart({ config, 'env-file': files, workers }: CheckOptions, cwd: string) {
   if (files !== undefined) (await import('./env-file.ts')).createEnvFiles(() => files).load()
   const processes = workers === undefined ? 1 : (await import('./workers/count.ts')).parseCount(workers)
+  const others = workers === undefined ? {} : { neighbours: await unreachable() }
   const loaded = await loadConfig({ cwd, ...(config !== undefined && { file: config }) })
-  return { loaded, settings: { purpose: 'inspect', processes } as const }
+  return { loaded, settings: { purpose: 'inspect', processes, ...others } as const }
 }
 
 async function checkInText(options: CheckOptions, cwd: string): Promise<void> {

@@ -1,5 +1,6 @@
 // `mcp-host check` with what `start` would have: the environment of a file, and several processes.
 import { createServer } from 'node:http'
+import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { reportOn } from '../../cli/check.ts'
@@ -50,6 +51,18 @@ describe('mcp-host check', () => {
     expect(told).to.include("the sessions of routes['/']").and.include('the keys that sign session ids')
     expect(problems).to.have.length(2)
     expect(messagesOf((await reportOn({ workers: 'some' }, folder)).problems).join()).to.match(/--workers some/)
+  })
+
+  it('knows that workers reach each other by what started them', async () => {
+    const listening = configOf({})['mcp.config.mjs'].replace(
+      "toolsets: 'all' }",
+      "toolsets: 'all', stateless: true, listen: true }",
+    )
+    const report = await reportOn({ workers: '2' }, await makeFolder({ 'mcp.config.mjs': listening }))
+    expect(messagesOf(report.problems)).to.deep.equal([])
+    if (!isBuiltin('node:sqlite')) return
+    const kept = await reportOn({ workers: '2' }, await makeFolder(configOf({ 'store-sqlite': {} })))
+    expect(messagesOf(kept.problems)).to.deep.equal([])
   })
 
   it('does not say that nothing provides what a plugin with a mistake would', async () => {
