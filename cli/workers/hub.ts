@@ -1,5 +1,7 @@
 // Where the processes of one host reach each other: numbers what all are told, keeps the last of it for who comes late, and
 // passes messages to single ones. Knows nothing of what they say. In the primary; neighbours.ts is the other end.
+import type { Part, Sent } from './parts.ts'
+import { Room } from './room.ts'
 
 /** What one of them says. Each `question` has one answer. */
 export type ToHub =
@@ -8,7 +10,15 @@ export type ToHub =
   | { readonly to: 'since'; readonly number: number; readonly question: number }
   | { readonly to: 'join'; readonly node: string }
   | { readonly to: 'leave' | 'has'; readonly node: string; readonly question: number }
-  | { readonly to: 'send'; readonly node: string; readonly text: string; readonly question: number }
+  /** A part, but for the last one, is answered when it has left the primary. `share`: as `Neighbours.send`. */
+  | {
+      readonly to: 'send'
+      readonly node: string
+      readonly text: string
+      readonly share: string
+      readonly part?: Part
+      readonly question: number
+    }
 
 /** What one of them is told. */
 export type FromHub =
@@ -17,10 +27,17 @@ export type FromHub =
   | { readonly from: 'told'; readonly first: number; readonly texts: readonly string[] }
   /** What came before this number, and it, may not have been told. */
   | { readonly from: 'missed'; readonly number: number }
-  | { readonly from: 'received'; readonly node: string; readonly text: string }
+  /** `member`: whoever sent the part. */
+  | {
+      readonly from: 'received'
+      readonly node: string
+      readonly text: string
+      readonly part?: Part
+      readonly member: number
+    }
   | { readonly from: 'answer'; readonly question: number; readonly value: unknown }
 
-/** In the place of true or false: whom it is for has not taken what it was sent before. */
+/** In the place of true or false: whom it is for has not taken what it was sent before, or so much of that share. */
 export const FULL = 'full'
 
 export interface HubBounds {
@@ -28,7 +45,7 @@ export interface HubBounds {
   readonly kept: number
   /** Characters of them. Default 16 million. */
   readonly keptSize: number
-  /** Characters that may be on their way to one of them. Default 32 million. */
+  /** Characters that may be on their way to one of them, and of which each share may have as much as it leaves free. Default 32 million. */
   readonly underWay: number
 }
 
@@ -47,6 +64,8 @@ type Send = (message: FromHub, sent: () => void) => void
 export interface Hub {
   connect(send: Send): Member
 }
+
+type Passing = Extract<ToHub, { to: 'send' }>
 
 const sizeOf = (texts: readonly string[]) => texts.reduce((sum, { length }) => sum + length, 0)
 
@@ -78,27 +97,28 @@ function createRecent({ kept, keptSize }: HubBounds, begin: number) {
 /** The way to one of them: bounded, for whoever takes nothing must not fill the primary. */
 class Outlet {
   readonly #send: Send
-  /** Characters that may be on their way. */
-  readonly #most: number
   readonly #last: () => number
-  #underWay = 0
+  /** Characters on their way. */
+  readonly #underWay: Room
   #missed = false
 
   constructor(send: Send, most: number, last: () => number) {
     this.#send = send
-    this.#most = most
+    this.#underWay = new Room(most)
     this.#last = last
   }
 
-  get isFull() {
-    return this.#underWay > this.#most
+  fits(share: string, size: number) {
+    return !this.#underWay.isFull && this.#underWay.fits(share, size)
   }
 
-  send(message: FromHub, size = 0) {
-    this.#underWay += size
+  /** `left`: called once it has left. */
+  send(message: FromHub, size = 0, share = '', left?: () => void) {
+    this.#underWay.take(share, size)
     this.#send(message, () => {
-      this.#underWay -= size
-      if (this.#missed && this.#underWay === 0) {
+      this.#underWay.give(share, size)
+      left?.()
+      if (this.#missed && this.#underWay.taken === 0) {
         this.#missed = false
         this.send({ from: 'missed', number: this.#last() })
       }
@@ -106,7 +126,7 @@ class Outlet {
   }
 
   tell(first: number, texts: readonly string[], size: number) {
-    if (this.#missed || this.isFull) this.#missed = true
+    if (this.#missed || this.#underWay.isFull) this.#missed = true
     else this.send({ from: 'told', first, texts }, size)
   }
 }
@@ -117,6 +137,7 @@ export function createHub(begin = Date.now() * 1_000, bounds: Partial<HubBounds>
   const recent = createRecent(all, begin)
   const hearing = new Set<Outlet>()
   const joined = new Map<string, Outlet>()
+  let connected = 0
 
   function tell(texts: readonly string[]): true {
     const first = recent.last + 1
@@ -126,28 +147,30 @@ export function createHub(begin = Date.now() * 1_000, bounds: Partial<HubBounds>
     return true
   }
 
-  function pass(node: string, text: string): boolean | typeof FULL {
+  function pass({ node, text, share, part }: Passing, member: number, answer: (passed: Sent) => void) {
     const outlet = joined.get(node)
-    if (!outlet) return false
-    if (outlet.isFull) return FULL
-    outlet.send({ from: 'received', node, text }, text.length)
-    return true
+    if (!outlet) return answer(false)
+    if (!outlet.fits(share, text.length)) return answer(FULL)
+    const waits = part !== undefined && !part.isLast
+    const message: FromHub = { from: 'received', node, text, member, ...(part && { part }) }
+    outlet.send(message, text.length, share, waits ? () => answer(true) : undefined)
+    if (!waits) answer(true)
   }
 
   function leave(node: string, outlet: Outlet): boolean {
     return joined.get(node) === outlet && joined.delete(node)
   }
 
-  function answer(message: Extract<ToHub, { question: number }>, outlet: Outlet): unknown {
+  function answer(message: Exclude<Extract<ToHub, { question: number }>, Passing>, outlet: Outlet): unknown {
     if (message.to === 'tell') return tell(message.texts)
     if (message.to === 'since') return recent.since(message.number)
-    if (message.to === 'send') return pass(message.node, message.text)
     return message.to === 'has' ? joined.has(message.node) : leave(message.node, outlet)
   }
 
   return {
     connect(send) {
       const outlet = new Outlet(send, all.underWay, () => recent.last)
+      const member = ++connected
       return {
         take(message) {
           if (message.to === 'hear') {
@@ -157,7 +180,9 @@ export function createHub(begin = Date.now() * 1_000, bounds: Partial<HubBounds>
             joined.set(message.node, outlet)
           } else {
             const { question } = message
-            outlet.send({ from: 'answer', question, value: answer(message, outlet) })
+            const tell = (value: unknown) => outlet.send({ from: 'answer', question, value })
+            if (message.to === 'send') pass(message, member, tell)
+            else tell(answer(message, outlet))
           }
         },
         gone() {

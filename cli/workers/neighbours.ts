@@ -3,6 +3,7 @@
 import { HostError } from '../../core/index.ts'
 import type { Neighbours } from '../../core/sessions/neighbours.ts'
 import { type FromHub, FULL, type ToHub } from './hub.ts'
+import { Assembling, Lines, PART_SIZE, type Part, type Sent } from './parts.ts'
 
 /** How long the hub may take to answer, milliseconds. */
 const ANSWER_TIME = 5_000
@@ -32,6 +33,8 @@ class HubNeighbours implements Neighbours {
   readonly #channel: HubChannel
   readonly #questions = new Map<number, Question>()
   readonly #received = new Map<string, (text: string) => void>()
+  readonly #lines = new Lines((node, share, text, part) => this.#sendOne(node, share, text, part))
+  readonly #assembling = new Assembling()
   #told: ((text: string, number: number) => void) | undefined
   #missed: ((number: number) => void) | undefined
   #last = 0
@@ -58,7 +61,9 @@ class HubNeighbours implements Neighbours {
       this.#last = message.number
       this.#missed?.(message.number)
     } else if (message.from === 'received') {
-      this.#received.get(message.node)?.(message.text)
+      const { part, member } = message
+      const text = part ? this.#assembling.take(member, part, message.text) : message.text
+      if (text !== undefined) this.#received.get(message.node)?.(text)
     } else {
       this.#answered(message.question, message.value)
     }
@@ -122,10 +127,15 @@ class HubNeighbours implements Neighbours {
     await this.#ask({ to: 'leave', node }).catch(() => undefined)
   }
 
-  async send(node: string, text: string) {
-    const sent = await this.#ask({ to: 'send', node, text })
+  async send(node: string, text: string, share: string) {
+    const isLong = text.length > PART_SIZE
+    const sent = await (isLong ? this.#lines.send(node, share, text) : this.#sendOne(node, share, text))
     if (sent === FULL) throw unavailable(`the process ${node} has not taken what it was sent before`)
     return sent === true
+  }
+
+  #sendOne(node: string, share: string, text: string, part?: Part) {
+    return this.#ask({ to: 'send', node, text, share, ...(part && { part }) }) as Promise<Sent>
   }
 
   async has(node: string) {
