@@ -4,7 +4,7 @@ import { FULL } from './hub.ts'
 import { Room } from './room.ts'
 
 /** Characters that go at once. */
-export const PART_SIZE = 65_536
+export const PART_SIZE = 262_144
 /** Characters of long messages that may wait for one process; as what may be on its way to it. */
 const MOST_WAITING = 32_000_000
 /** What was begun and not gone on with for as long is dropped, milliseconds: whoever sent it has ended, or was refused. */
