@@ -1,7 +1,7 @@
 // Where the processes of one host reach each other: numbers what all are told, keeps the last of it for who comes late, and
 // passes messages to single ones. Knows nothing of what they say. In the primary; neighbours.ts is the other end.
-import type { Part, Sent } from './parts.ts'
-import { Room } from './room.ts'
+import type { Part } from './parts.ts'
+import { FULL, Room, type Sent } from './room.ts'
 
 /** What one of them says. Each `question` has one answer. */
 export type ToHub =
@@ -36,9 +36,6 @@ export type FromHub =
       readonly member: number
     }
   | { readonly from: 'answer'; readonly question: number; readonly value: unknown }
-
-/** In the place of true or false: whom it is for has not taken what it was sent before, or so much of that share. */
-export const FULL = 'full'
 
 export interface HubBounds {
   /** How many of the things that all were told are kept for who comes late. Default 10,000. */

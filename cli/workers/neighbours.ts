@@ -2,8 +2,9 @@
 // its order.
 import { HostError } from '../../core/index.ts'
 import type { Neighbours } from '../../core/sessions/neighbours.ts'
-import { type FromHub, FULL, type ToHub } from './hub.ts'
-import { Assembling, Lines, PART_SIZE, type Part, type Sent } from './parts.ts'
+import type { FromHub, ToHub } from './hub.ts'
+import { Assembling, Lines, PART_SIZE, type Part } from './parts.ts'
+import { FULL, type Sent } from './room.ts'
 
 /** How long the hub may take to answer, milliseconds. */
 const ANSWER_TIME = 5_000

@@ -1,7 +1,6 @@
 // Long messages between the processes of one host go in parts, each when the one before has left the primary: new connections
 // and short messages, which go the same way, wait for one part at most. For neighbours.ts.
-import { FULL } from './hub.ts'
-import { Room } from './room.ts'
+import { FULL, Room, type Sent } from './room.ts'
 
 /** Characters that go at once. */
 export const PART_SIZE = 262_144
@@ -17,9 +16,6 @@ export interface Part {
   readonly index: number
   readonly isLast: boolean
 }
-
-/** Whether it is on its way: false where nobody is there by that name, FULL where the share has as much as it may. */
-export type Sent = boolean | typeof FULL
 
 /** Rejects where the part is not taken. */
 type SendPart = (node: string, share: string, text: string, part: Part) => Promise<Sent>

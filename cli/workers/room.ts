@@ -1,6 +1,12 @@
 // Room that several share so that none of them can take all of it: each may have as much as it leaves free. For hub.ts, and
 // for parts.ts.
 
+/** In the place of true or false: whom it is for has not taken what it was sent before, or so much of that share. */
+export const FULL = 'full'
+
+/** Whether a message is on its way; false where nobody is there by that name. */
+export type Sent = boolean | typeof FULL
+
 export class Room {
   readonly #most: number
   readonly #of = new Map<string, number>()

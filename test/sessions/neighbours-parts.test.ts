@@ -119,6 +119,26 @@ describe('long messages between the processes of one host', () => {
     expect(await here.send('stuck', 'a short one', 'yet another')).to.equal(true)
   })
 
+  it('have one part on the way to a process that takes nothing, and go on when it does', async () => {
+    const hub = createHub()
+    const left: Array<() => void> = []
+    const heard: FromHub[] = []
+    const slow = hub.connect((message, sent) => {
+      heard.push(message)
+      left.push(sent)
+    })
+    slow.take({ to: 'join', node: 'slow' })
+    const { neighbours, said, goOn } = stepping(hub)
+    const sent = neighbours.send('slow', 'x'.repeat(5 * PART_SIZE), OTHER_SHARE)
+    for (let parts = 1; parts <= 5; parts++) {
+      expect(await goOn()).to.include({ to: 'send' })
+      expect([heard.length, said.length]).to.deep.equal([parts, 0])
+      left.pop()?.()
+      if (parts < 5) await eventually('the next part is sent', () => said.length > 0)
+    }
+    expect(await sent).to.equal(true)
+  })
+
   it('that wait are bounded for each session', async () => {
     const hub = createHub()
     await joinAs(hub, 'there')
