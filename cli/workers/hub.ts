@@ -1,6 +1,5 @@
 // Where the processes of one host reach each other: numbers what all are told, keeps the last of it for who comes late, and
 // passes messages to single ones. Knows nothing of what they say. In the primary; neighbours.ts is the other end.
-import type { Part } from './parts.ts'
 import { FULL, Room, type Sent } from './room.ts'
 
 /** What one of them says. Each `question` has one answer. */
@@ -10,13 +9,12 @@ export type ToHub =
   | { readonly to: 'since'; readonly number: number; readonly question: number }
   | { readonly to: 'join'; readonly node: string }
   | { readonly to: 'leave' | 'has'; readonly node: string; readonly question: number }
-  /** A part, but for the last one, is answered when it has left the primary. `share`: as `Neighbours.send`. */
+  /** `share`: as `Neighbours.send`. */
   | {
       readonly to: 'send'
       readonly node: string
       readonly text: string
       readonly share: string
-      readonly part?: Part
       readonly question: number
     }
 
@@ -27,14 +25,7 @@ export type FromHub =
   | { readonly from: 'told'; readonly first: number; readonly texts: readonly string[] }
   /** What came before this number, and it, may not have been told. */
   | { readonly from: 'missed'; readonly number: number }
-  /** `member`: whoever sent the part. */
-  | {
-      readonly from: 'received'
-      readonly node: string
-      readonly text: string
-      readonly part?: Part
-      readonly member: number
-    }
+  | { readonly from: 'received'; readonly node: string; readonly text: string }
   | { readonly from: 'answer'; readonly question: number; readonly value: unknown }
 
 export interface HubBounds {
@@ -61,8 +52,6 @@ type Send = (message: FromHub, sent: () => void) => void
 export interface Hub {
   connect(send: Send): Member
 }
-
-type Passing = Extract<ToHub, { to: 'send' }>
 
 const sizeOf = (texts: readonly string[]) => texts.reduce((sum, { length }) => sum + length, 0)
 
@@ -109,12 +98,10 @@ class Outlet {
     return !this.#underWay.isFull && this.#underWay.fits(share, size)
   }
 
-  /** `left`: called once it has left. */
-  send(message: FromHub, size = 0, share = '', left?: () => void) {
+  send(message: FromHub, size = 0, share = '') {
     this.#underWay.take(share, size)
     this.#send(message, () => {
       this.#underWay.give(share, size)
-      left?.()
       if (this.#missed && this.#underWay.taken === 0) {
         this.#missed = false
         this.send({ from: 'missed', number: this.#last() })
@@ -134,7 +121,6 @@ export function createHub(begin = Date.now() * 1_000, bounds: Partial<HubBounds>
   const recent = createRecent(all, begin)
   const hearing = new Set<Outlet>()
   const joined = new Map<string, Outlet>()
-  let connected = 0
 
   function tell(texts: readonly string[]): true {
     const first = recent.last + 1
@@ -144,30 +130,28 @@ export function createHub(begin = Date.now() * 1_000, bounds: Partial<HubBounds>
     return true
   }
 
-  function pass({ node, text, share, part }: Passing, member: number, answer: (passed: Sent) => void) {
+  function pass({ node, text, share }: Extract<ToHub, { to: 'send' }>): Sent {
     const outlet = joined.get(node)
-    if (!outlet) return answer(false)
-    if (!outlet.fits(share, text.length)) return answer(FULL)
-    const waits = part !== undefined && !part.isLast
-    const message: FromHub = { from: 'received', node, text, member, ...(part && { part }) }
-    outlet.send(message, text.length, share, waits ? () => answer(true) : undefined)
-    if (!waits) answer(true)
+    if (!outlet) return false
+    if (!outlet.fits(share, text.length)) return FULL
+    outlet.send({ from: 'received', node, text }, text.length, share)
+    return true
   }
 
   function leave(node: string, outlet: Outlet): boolean {
     return joined.get(node) === outlet && joined.delete(node)
   }
 
-  function answer(message: Exclude<Extract<ToHub, { question: number }>, Passing>, outlet: Outlet): unknown {
+  function answer(message: Extract<ToHub, { question: number }>, outlet: Outlet): unknown {
     if (message.to === 'tell') return tell(message.texts)
     if (message.to === 'since') return recent.since(message.number)
+    if (message.to === 'send') return pass(message)
     return message.to === 'has' ? joined.has(message.node) : leave(message.node, outlet)
   }
 
   return {
     connect(send) {
       const outlet = new Outlet(send, all.underWay, () => recent.last)
-      const member = ++connected
       return {
         take(message) {
           if (message.to === 'hear') {
@@ -177,9 +161,7 @@ export function createHub(begin = Date.now() * 1_000, bounds: Partial<HubBounds>
             joined.set(message.node, outlet)
           } else {
             const { question } = message
-            const tell = (value: unknown) => outlet.send({ from: 'answer', question, value })
-            if (message.to === 'send') pass(message, member, tell)
-            else tell(answer(message, outlet))
+            outlet.send({ from: 'answer', question, value: answer(message, outlet) })
           }
         },
         gone() {

@@ -3,8 +3,7 @@
 import { HostError } from '../../core/index.ts'
 import type { Neighbours } from '../../core/sessions/neighbours.ts'
 import type { FromHub, ToHub } from './hub.ts'
-import { Assembling, Lines, PART_SIZE, type Part } from './parts.ts'
-import { FULL, type Sent } from './room.ts'
+import { FULL } from './room.ts'
 
 /** How long the hub may take to answer, milliseconds. */
 const ANSWER_TIME = 5_000
@@ -34,8 +33,6 @@ class HubNeighbours implements Neighbours {
   readonly #channel: HubChannel
   readonly #questions = new Map<number, Question>()
   readonly #received = new Map<string, (text: string) => void>()
-  readonly #lines = new Lines((node, share, text, part) => this.#sendOne(node, share, text, part))
-  readonly #assembling = new Assembling()
   #told: ((text: string, number: number) => void) | undefined
   #missed: ((number: number) => void) | undefined
   #last = 0
@@ -62,9 +59,7 @@ class HubNeighbours implements Neighbours {
       this.#last = message.number
       this.#missed?.(message.number)
     } else if (message.from === 'received') {
-      const { part, member } = message
-      const text = part ? this.#assembling.take(member, part, message.text) : message.text
-      if (text !== undefined) this.#received.get(message.node)?.(text)
+      this.#received.get(message.node)?.(message.text)
     } else {
       this.#answered(message.question, message.value)
     }
@@ -129,14 +124,9 @@ class HubNeighbours implements Neighbours {
   }
 
   async send(node: string, text: string, share: string) {
-    const isLong = text.length > PART_SIZE
-    const sent = await (isLong ? this.#lines.send(node, share, text) : this.#sendOne(node, share, text))
+    const sent = await this.#ask({ to: 'send', node, text, share })
     if (sent === FULL) throw unavailable(`the process ${node} has not taken what it was sent before`)
     return sent === true
-  }
-
-  #sendOne(node: string, share: string, text: string, part?: Part) {
-    return this.#ask({ to: 'send', node, text, share, ...(part && { part }) }) as Promise<Sent>
   }
 
   async has(node: string) {

@@ -1,5 +1,4 @@
-// Room that several share so that none of them can take all of it: each may have as much as it leaves free. For hub.ts, and
-// for parts.ts.
+// Room that several share so that none of them can take all of it: each may have as much as it leaves free. For hub.ts.
 
 /** In the place of true or false: whom it is for has not taken what it was sent before, or so much of that share. */
 export const FULL = 'full'

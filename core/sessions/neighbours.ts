@@ -17,8 +17,7 @@ export interface Neighbours {
   leave(node: string): Promise<void>
   /**
    * Resolves once it is on its way to whoever joined by this name; false where nobody did, or has left or ended since.
-   * `share`: whose it is. What waits of one share does not hold up the others, and each may have as much on its way as it
-   * leaves free for them.
+   * `share`: whose it is. Each share may have as much on its way as it leaves free for the others.
    */
   send(node: string, text: string, share: string): Promise<boolean>
   /** Whether somebody has joined by this name, and not left or ended. */
