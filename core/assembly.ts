@@ -166,6 +166,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     nobody: createMemoryPeers(node.name),
     bounds: resolveSessions(config.sessions),
     ids,
+    questionKeys: secrets.keys('question-id'),
     log,
     makeOffer,
     admit,

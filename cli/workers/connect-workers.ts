@@ -11,6 +11,7 @@ export function connectWorkers(): void {
   cluster.on('fork', worker => {
     const send = (message: OfHub, sent: () => void) => {
       if (worker.isConnected()) worker.send(message, sent)
+      else sent()
     }
     members.set(
       worker.id,

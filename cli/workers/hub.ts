@@ -1,5 +1,6 @@
 // Where the processes of one host reach each other: numbers what all are told, keeps the last of it for who comes late, and
 // passes messages to single ones. Knows nothing of what they say. In the primary; neighbours.ts is the other end.
+import { FULL, Room, type Sent } from './room.ts'
 
 /** What one of them says. Each `question` has one answer. */
 export type ToHub =
@@ -8,7 +9,14 @@ export type ToHub =
   | { readonly to: 'since'; readonly number: number; readonly question: number }
   | { readonly to: 'join'; readonly node: string }
   | { readonly to: 'leave' | 'has'; readonly node: string; readonly question: number }
-  | { readonly to: 'send'; readonly node: string; readonly text: string; readonly question: number }
+  /** `share`: as `Neighbours.send`. */
+  | {
+      readonly to: 'send'
+      readonly node: string
+      readonly text: string
+      readonly share: string
+      readonly question: number
+    }
 
 /** What one of them is told. */
 export type FromHub =
@@ -20,15 +28,12 @@ export type FromHub =
   | { readonly from: 'received'; readonly node: string; readonly text: string }
   | { readonly from: 'answer'; readonly question: number; readonly value: unknown }
 
-/** In the place of true or false: whom it is for has not taken what it was sent before. */
-export const FULL = 'full'
-
 export interface HubBounds {
   /** How many of the things that all were told are kept for who comes late. Default 10,000. */
   readonly kept: number
   /** Characters of them. Default 16 million. */
   readonly keptSize: number
-  /** Characters that may be on their way to one of them. Default 32 million. */
+  /** Characters that may be on their way to one of them, and of which each share may have as much as it leaves free. Default 32 million. */
   readonly underWay: number
 }
 
@@ -78,27 +83,26 @@ function createRecent({ kept, keptSize }: HubBounds, begin: number) {
 /** The way to one of them: bounded, for whoever takes nothing must not fill the primary. */
 class Outlet {
   readonly #send: Send
-  /** Characters that may be on their way. */
-  readonly #most: number
   readonly #last: () => number
-  #underWay = 0
+  /** Characters on their way. */
+  readonly #underWay: Room
   #missed = false
 
   constructor(send: Send, most: number, last: () => number) {
     this.#send = send
-    this.#most = most
+    this.#underWay = new Room(most)
     this.#last = last
   }
 
-  get isFull() {
-    return this.#underWay > this.#most
+  fits(share: string, size: number) {
+    return !this.#underWay.isFull && this.#underWay.fits(share, size)
   }
 
-  send(message: FromHub, size = 0) {
-    this.#underWay += size
+  send(message: FromHub, size = 0, share = '') {
+    this.#underWay.take(share, size)
     this.#send(message, () => {
-      this.#underWay -= size
-      if (this.#missed && this.#underWay === 0) {
+      this.#underWay.give(share, size)
+      if (this.#missed && this.#underWay.taken === 0) {
         this.#missed = false
         this.send({ from: 'missed', number: this.#last() })
       }
@@ -106,7 +110,7 @@ class Outlet {
   }
 
   tell(first: number, texts: readonly string[], size: number) {
-    if (this.#missed || this.isFull) this.#missed = true
+    if (this.#missed || this.#underWay.isFull) this.#missed = true
     else this.send({ from: 'told', first, texts }, size)
   }
 }
@@ -126,11 +130,11 @@ export function createHub(begin = Date.now() * 1_000, bounds: Partial<HubBounds>
     return true
   }
 
-  function pass(node: string, text: string): boolean | typeof FULL {
+  function pass({ node, text, share }: Extract<ToHub, { to: 'send' }>): Sent {
     const outlet = joined.get(node)
     if (!outlet) return false
-    if (outlet.isFull) return FULL
-    outlet.send({ from: 'received', node, text }, text.length)
+    if (!outlet.fits(share, text.length)) return FULL
+    outlet.send({ from: 'received', node, text }, text.length, share)
     return true
   }
 
@@ -141,7 +145,7 @@ export function createHub(begin = Date.now() * 1_000, bounds: Partial<HubBounds>
   function answer(message: Extract<ToHub, { question: number }>, outlet: Outlet): unknown {
     if (message.to === 'tell') return tell(message.texts)
     if (message.to === 'since') return recent.since(message.number)
-    if (message.to === 'send') return pass(message.node, message.text)
+    if (message.to === 'send') return pass(message)
     return message.to === 'has' ? joined.has(message.node) : leave(message.node, outlet)
   }
 

@@ -2,7 +2,8 @@
 // its order.
 import { HostError } from '../../core/index.ts'
 import type { Neighbours } from '../../core/sessions/neighbours.ts'
-import { type FromHub, FULL, type ToHub } from './hub.ts'
+import type { FromHub, ToHub } from './hub.ts'
+import { FULL } from './room.ts'
 
 /** How long the hub may take to answer, milliseconds. */
 const ANSWER_TIME = 5_000
@@ -122,8 +123,8 @@ class HubNeighbours implements Neighbours {
     await this.#ask({ to: 'leave', node }).catch(() => undefined)
   }
 
-  async send(node: string, text: string) {
-    const sent = await this.#ask({ to: 'send', node, text })
+  async send(node: string, text: string, share: string) {
+    const sent = await this.#ask({ to: 'send', node, text, share })
     if (sent === FULL) throw unavailable(`the process ${node} has not taken what it was sent before`)
     return sent === true
   }

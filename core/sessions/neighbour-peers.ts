@@ -8,7 +8,7 @@ export function createNeighbourPeers(node: string, neighbours: Neighbours): Peer
   let left = false
   return {
     node,
-    send: (other, message) => neighbours.send(other, JSON.stringify(message)),
+    send: (other, message) => neighbours.send(other, JSON.stringify(message), message.session),
     isAlive: async other => (other === node ? !left : neighbours.has(other)),
     receive(heard) {
       if (!listener) neighbours.join(node, text => listener?.(JSON.parse(text)))

@@ -15,8 +15,11 @@ export interface Neighbours {
   join(node: string, received: (text: string) => void): void
   /** It is found no more. */
   leave(node: string): Promise<void>
-  /** Resolves once it is on its way to whoever joined by this name; false where nobody did, or has left or ended since. */
-  send(node: string, text: string): Promise<boolean>
+  /**
+   * Resolves once it is on its way to whoever joined by this name; false where nobody did, or has left or ended since.
+   * `share`: whose it is. Each share may have as much on its way as it leaves free for the others.
+   */
+  send(node: string, text: string, share: string): Promise<boolean>
   /** Whether somebody has joined by this name, and not left or ended. */
   has(node: string): Promise<boolean>
 }

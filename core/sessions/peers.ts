@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
 import type { RequestId } from '../mcp/protocol.ts'
-import type { SessionState } from './session-record.ts'
+import type { SessionState, StateChange } from './session-record.ts'
 
 /** The other nodes, as one of them sees them. Everything but `receive` rejects with `unavailable` where they cannot be asked. */
 export interface Peers {
@@ -35,8 +35,18 @@ export type PeerMessage =
   /** The answer to that. */
   | { readonly type: 'runs'; readonly session: string; readonly request: RequestId; readonly running: boolean }
   | { readonly type: 'ended'; readonly session: string; readonly reason: string }
-  /** The session's settings are these now. */
-  | { readonly type: 'changed'; readonly session: string; readonly version: number; readonly state: SessionState }
+  /**
+   * The session's settings are `state` now; or with `change` they are what they were before that, and it: `madeVersion` is
+   * the version of the record with it, and `version` and `state` are to be passed over.
+   */
+  | {
+      readonly type: 'changed'
+      readonly session: string
+      readonly version: number
+      readonly state: SessionState
+      readonly change?: StateChange
+      readonly madeVersion?: number
+    }
   /** Another node sends what belongs to no call. */
   | { readonly type: 'released'; readonly session: string; readonly epoch: number }
   /** `node` reads along on a stream of the receiver's, and wants to hear when there is more. */

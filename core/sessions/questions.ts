@@ -29,12 +29,11 @@ const errorMessage = (error: unknown): string =>
 
 export class Questions {
   readonly #open = new Map<RequestId, Question>()
-  readonly #prefix: string
-  #asked = 0
+  readonly #nextId: () => string
 
-  /** `prefix`: what their ids begin with. */
-  constructor(prefix: string) {
-    this.#prefix = prefix
+  /** `nextId`: gives each an id. */
+  constructor(nextId: () => string) {
+    this.#nextId = nextId
   }
 
   has(id: RequestId): boolean {
@@ -46,7 +45,7 @@ export class Questions {
    * that aborts, and when all are rejected.
    */
   ask({ send, method, params, signal }: Asking): Promise<unknown> {
-    const id = `${this.#prefix}${++this.#asked}`
+    const id = this.#nextId()
     return new Promise((resolve, reject) => {
       const withdraw = (reason: Error) => {
         this.#open.get(id)?.reject(reason)

@@ -96,7 +96,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     keep: createKeeping(node, messages.tell),
     passAnswer: messages.passAnswer,
     passCancel: messages.passCancel,
-    askPrefix: messages.askPrefix,
+    nameQuestions: messages.nameQuestions,
     // A call may outlive its session; nobody would give back what it takes then.
     charge: (session, bytes, letIn) => session.disposed || charge(session.holder, bytes, letIn),
   }

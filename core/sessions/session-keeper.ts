@@ -17,8 +17,8 @@ export interface SessionKeeper<Session> {
   passAnswer(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined
   /** Brings a cancellation to the node that runs the request; undefined where that is no other one. */
   passCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined
-  /** What the names of this node's questions begin with; different each time. */
-  askPrefix(): string
+  /** Gives names for the questions that this node asks in the session, each once. */
+  nameQuestions(session: Session): () => string
   /** Counts what its sessions watch, in bytes; as `Charge` says. */
   charge(session: Session, bytes: number, letIn: boolean): boolean
   feedOn(route: Offer['route']): ChangeFeed

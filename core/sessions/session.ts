@@ -219,7 +219,7 @@ export class Session implements CallSession {
 
   /** Asks the client, on `send`; rejects as `Questions.ask` says. */
   ask(send: (message: string) => void, method: string, params: object, signal: AbortSignal): Promise<unknown> {
-    this.#questions ??= new Questions(this.#keeper.askPrefix())
+    this.#questions ??= new Questions(this.#keeper.nameQuestions(this))
     return this.#questions.ask({ send, method, params, signal })
   }
 

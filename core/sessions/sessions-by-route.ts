@@ -8,6 +8,7 @@ import type { ChangeBus } from '../mcp/change-bus.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { type ChangeFeed, createChangeFeed } from './change-feed.ts'
 import type { EventStore } from './event-store.ts'
+import { createQuestionIds } from './nodes/question-ids.ts'
 import type { Peers } from './peers.ts'
 import { createSessionRegistry, type SessionRegistry } from './registry.ts'
 import { createRunningCalls } from './running-calls.ts'
@@ -34,6 +35,8 @@ export interface SessionsSettings {
   readonly nobody: Peers
   readonly bounds: SessionBounds
   readonly ids: SessionIds
+  /** 32 bytes each; the first signs, all verify. */
+  readonly questionKeys: readonly Buffer[]
   readonly log: Logger
   readonly makeOffer: (facts: RequestFacts) => Offer | Promise<Offer>
   readonly admit: AdmitCaller
@@ -150,6 +153,7 @@ export function createSessionsByRoute(settings: SessionsSettings): SessionsByRou
       name: sessionStore.node,
       store: sessionStore,
       peers,
+      questionIds: createQuestionIds(settings.questionKeys, sessionStore.node),
       events: (session: Session) => storesOn(session.offer.route).eventStore,
       bus: (session: Session) => storesOn(session.offer.route).changeBus,
       bounds,

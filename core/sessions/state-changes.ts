@@ -1,5 +1,6 @@
 // What a session's client sets is kept in its record, and told to the other nodes that have a copy. For registry.ts.
 import { tooManyWatched } from '../mcp/methods/session-settings.ts'
+import { changedTo } from './nodes/changes-elsewhere.ts'
 import type { NodeMessages } from './nodes/messages.ts'
 import type { Session } from './session.ts'
 import type { SessionKeeper } from './session-keeper.ts'
@@ -18,13 +19,13 @@ export function createKeeping({ name, store }: ThisNode, tell: NodeMessages['tel
       throw tooManyWatched()
     }
     const { record, nodes } = changed
-    const { version, state } = record
+    const { version } = record
     if (version === session.version + 1 && record.home === session.home) {
       // Nobody else has changed anything.
       session.version = version
       takeChange(session, change)
     } else takeRecord(session, record, name)
-    return tell(nodes, { type: 'changed', session: session.digest, version, state })?.then(() => undefined)
+    return tell(nodes, changedTo(session, version, change))?.then(() => undefined)
   }
 
   return (session, change) => {

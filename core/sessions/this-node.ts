@@ -2,6 +2,7 @@
 import type { Logger } from '../kernel/log.ts'
 import type { ChangeBus } from '../mcp/change-bus.ts'
 import type { EventStore } from './event-store.ts'
+import type { QuestionIds } from './nodes/question-ids.ts'
 import type { Peers } from './peers.ts'
 import type { Session } from './session.ts'
 import type { SessionBounds } from './session-bounds.ts'
@@ -13,6 +14,7 @@ export interface ThisNode {
   readonly name: string
   readonly store: SessionStore
   readonly peers: Peers
+  readonly questionIds: QuestionIds
   /** The events of a session's streams, and the changes it hears of, are kept as its route says. */
   readonly events: (session: Session) => EventStore
   readonly bus: (session: Session) => ChangeBus

@@ -5,7 +5,7 @@ export const SUITES = [
   'test/sessions/*.test.ts',
   'test/plugins/transport-streamable/*.test.ts',
   'test/plugins/transport-sse/*.test.ts',
-  'test/cluster/{adoption,open-gets,sessions,streams,watched-at-once}.test.ts',
+  'test/cluster/{adoption,forged-answers,open-gets,sessions,streams,watched-at-once}.test.ts',
 ] as const
 
 export interface LeftOut {

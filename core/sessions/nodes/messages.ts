@@ -3,14 +3,15 @@ import type { RequestId } from '../../mcp/protocol.ts'
 import type { PeerMessage } from '../peers.ts'
 import type { Session } from '../session.ts'
 import type { SessionKeeper } from '../session-keeper.ts'
-import { takeRecord } from '../take-record.ts'
 import type { ThisNode } from '../this-node.ts'
+import { createTakeChanged } from './changes-elsewhere.ts'
+import { createPassOnce } from './passed-answers.ts'
 import { createRunningElsewhere } from './running-elsewhere.ts'
 
 /** Messages for a stream or its readers. */
 export type StreamMessage = Extract<PeerMessage, { type: 'released' | 'follow' | 'written' | 'message' }>
 
-export interface NodeMessages extends Pick<SessionKeeper<Session>, 'passAnswer' | 'passCancel' | 'askPrefix'> {
+export interface NodeMessages extends Pick<SessionKeeper<Session>, 'passAnswer' | 'passCancel' | 'nameQuestions'> {
   /** Told to those who have a copy; one that is not heard is found out with the next request. Undefined: to nobody. */
   tell(nodes: readonly string[], message: PeerMessage): Promise<unknown> | undefined
   /** Whether a node runs a request that is registered as its own; undefined where it does not say. */
@@ -19,9 +20,12 @@ export interface NodeMessages extends Pick<SessionKeeper<Session>, 'passAnswer' 
   listen(receiveOther: (message: StreamMessage) => void): void
 }
 
-export function createNodeMessages({ name, store, peers, sessions }: ThisNode): NodeMessages {
+export function createNodeMessages(node: ThisNode): NodeMessages {
+  const { name, store, peers, sessions, questionIds } = node
   const runs = (digest: string, request: RequestId) => sessions.get(digest)?.runs(request) ?? false
   const elsewhere = createRunningElsewhere(name, peers, runs)
+  const takeChanged = createTakeChanged(node)
+  const passOnce = createPassOnce()
 
   function receive(message: Exclude<PeerMessage, StreamMessage>) {
     if (message.type === 'runs?') return elsewhere.tell(message)
@@ -31,7 +35,7 @@ export function createNodeMessages({ name, store, peers, sessions }: ThisNode): 
     if (message.type === 'answer') session.answerHere(message.id, message.body)
     else if (message.type === 'cancel') session.cancelHere(message.request, message.reason)
     else if (message.type === 'ended') session.dispose(new Error(message.reason))
-    else takeRecord(session, { version: message.version, state: message.state, home: session.home }, name)
+    else takeChanged(session, message)
   }
 
   return {
@@ -48,11 +52,11 @@ export function createNodeMessages({ name, store, peers, sessions }: ThisNode): 
         else receive(message)
       })
     },
-    askPrefix: () => `ask-${name}-${Math.random().toString(36).slice(2, 8)}-`,
+    nameQuestions: session => questionIds.series(session.digest),
     passAnswer(session, id, body) {
-      const asker = typeof id === 'string' ? /^ask-([0-9a-z]+)-/.exec(id)?.[1] : undefined
+      const asker = questionIds.askerOf(session.digest, id)
       if (asker === undefined || asker === name) return undefined
-      return peers.send(asker, { type: 'answer', session: session.digest, id, body }).then(() => undefined)
+      return passOnce(session, id, () => peers.send(asker, { type: 'answer', session: session.digest, id, body }))
     },
     passCancel(session, id, reason) {
       const pass = async (at: string | undefined) => {

@@ -17,6 +17,7 @@ import { type StartedHost, startHost, type TestConfig } from '../../support/star
 import { exchange } from '../../support/stream-exchange.ts'
 import { ON_SQLITE, storeFile } from '../../support/test-store.ts'
 import { type Counts, countsInFile, countsInRedis } from './counts.ts'
+import { recordNeighbour, recordRedis, type SentMessages } from './sent-messages.ts'
 
 export interface Cluster {
   /** Throws where the nodes share a file. */
@@ -49,10 +50,15 @@ export async function startNode(redis: { readonly url: string }, config: NodeCon
 }
 
 /** The same as processes of one host on one file: what is said of `cluster-redis` is said of the store. */
-async function startOnFile(size: number, configOf: (index: number) => NodeConfig): Promise<Cluster> {
+async function startOnFile(
+  size: number,
+  configOf: (index: number) => NodeConfig,
+  sent: SentMessages | undefined,
+): Promise<Cluster> {
   const file = storeFile()
   const nodes: StartedHost[] = []
   for (const [index, neighbours] of startNeighbours(size).entries()) {
+    if (sent) recordNeighbour(neighbours, sent)
     const { plugins, ...config } = configOf(index)
     const { 'cluster-redis': own, ...others } = (plugins ?? {}) as Record<string, object>
     const full = {
@@ -73,16 +79,20 @@ async function startOnFile(size: number, configOf: (index: number) => NodeConfig
   }
 }
 
+/** `sent`: has what the nodes send to each other. */
 export async function startCluster(
   size: number,
   config: NodeConfig | ((index: number) => NodeConfig),
   redis?: RedisServer,
+  sent?: SentMessages,
 ): Promise<Cluster> {
-  if (ON_SQLITE) return startOnFile(size, typeof config === 'function' ? config : () => config)
+  if (ON_SQLITE) return startOnFile(size, typeof config === 'function' ? config : () => config, sent)
   const server = redis ?? (await startRedis())
   const nodes: StartedHost[] = []
   for (let index = 0; index < size; index++) {
-    nodes.push(await startNode(server, typeof config === 'function' ? config(index) : config))
+    const one = typeof config === 'function' ? config(index) : config
+    const plugins = { ...one.plugins, ...(sent && { recording: recordRedis(sent) }) }
+    nodes.push(await startNode(server, { ...one, plugins } as NodeConfig))
   }
   return { redis: server, nodes, counts: countsInRedis(server) }
 }

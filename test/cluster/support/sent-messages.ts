@@ -1,0 +1,40 @@
+// What the nodes of a test send to each other, recorded where it leaves them: for Redis, or for the hub of their host.
+import { definePlugin } from '../../../core/index.ts'
+import { REDIS_SECTIONS, type RedisSections, redisConnection } from '../../../plugins/families/redis/index.ts'
+import type { TestNeighbour } from '../../support/neighbours.ts'
+
+export class SentMessages {
+  readonly #texts: string[] = []
+
+  add(text: string): void {
+    this.#texts.push(text)
+  }
+
+  /** Those of a type, as they were sent. */
+  of(type: string): readonly string[] {
+    return this.#texts.filter(text => JSON.parse(text).type === type)
+  }
+}
+
+export function recordNeighbour(neighbour: TestNeighbour, sent: SentMessages): void {
+  const send = neighbour.send.bind(neighbour)
+  neighbour.send = (node, text, share) => {
+    sent.add(text)
+    return send(node, text, share)
+  }
+}
+
+/** A plugin that records what its host's connection brings to the inboxes of others. */
+export const recordRedis = (sent: SentMessages) =>
+  definePlugin<Record<never, never>, RedisSections>({
+    sections: REDIS_SECTIONS,
+    options: { type: 'object', additionalProperties: false, properties: {} },
+    setup(host) {
+      const connection = redisConnection(host)
+      const evaluate = connection.evaluate.bind(connection)
+      connection.evaluate = (script, keys, args, timeout) => {
+        if (keys.some(key => key.includes(':inbox:'))) sent.add(args[0] ?? '')
+        return evaluate(script, keys, args, timeout)
+      }
+    },
+  })()

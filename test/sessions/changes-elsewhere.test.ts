@@ -1,0 +1,89 @@
+// What a session's client set at another node comes as one change at a time: in any order, from a node that sends the whole
+// record, and to one that knows nothing else.
+import { expect } from 'chai'
+import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
+import { changedTo, createTakeChanged } from '../../core/sessions/nodes/changes-elsewhere.ts'
+import type { PeerMessage } from '../../core/sessions/peers.ts'
+import { Session, type SessionFacts } from '../../core/sessions/session.ts'
+import { FIRST_STATE, type SessionRecord, type StateChange } from '../../core/sessions/session-record.ts'
+import type { ThisNode } from '../../core/sessions/this-node.ts'
+import { eventually } from '../support/eventually.ts'
+import { createTestLog } from '../support/start-host.ts'
+
+const BOUNDS = { idleTimeout: 60_000, maxIdle: 100 }
+
+/** A session at this node, the store that it is in, and what another node sends when it changes it. */
+function openHere() {
+  const store = createMemorySessionStore('there')
+  const keeper = { charge: () => true }
+  const facts = {
+    id: 'session',
+    digest: 'digest',
+    offer: {},
+    keeper,
+    opening: { holder: 'ada' },
+    home: 'there',
+    version: 1,
+  }
+  const session = new Session(facts as unknown as SessionFacts)
+  store.create(
+    'digest',
+    { opening: facts.opening, state: FIRST_STATE, version: 1, home: 'there' } as SessionRecord,
+    BOUNDS as never,
+  )
+  let reads = 0
+  const enter: typeof store.enter = async (...given) => {
+    reads++
+    return store.enter(...given)
+  }
+  const node = { name: 'here', store: { ...store, enter }, bounds: BOUNDS, log: createTestLog() }
+  const taking = createTakeChanged(node as unknown as ThisNode)
+  const take = (message: Parameters<typeof taking>[1]) => taking(session, message)
+  const change = (one: StateChange) => {
+    const changed = store.change('digest', one)
+    if (!changed || changed === 'full' || changed instanceof Promise) throw new Error('the store did not take it')
+    return { message: changedTo(session, changed.record.version, one), record: changed.record }
+  }
+  const settings = () => ({ level: session.logLevel, watched: [...session.watched].sort(), version: session.version })
+  return { session, take, change, settings, reads: () => reads }
+}
+
+describe('what a client set at another node', () => {
+  it('is taken as it comes, each change once, without a look into the store', () => {
+    const { take, change, settings, reads } = openHere()
+    const changes: StateChange[] = [{ watch: 'a://1' }, { logLevel: 'error' }, { watch: 'a://2' }, { unwatch: 'a://1' }]
+    for (const one of changes) {
+      const { message } = change(one)
+      take(message)
+      take(message)
+    }
+    expect(settings()).to.deep.equal({ level: 'error', watched: ['a://2'], version: 5 })
+    expect(reads()).to.equal(0)
+  })
+
+  it('is read from the store where a message is missing or late, once for many', async () => {
+    const { take, change, settings, reads } = openHere()
+    change({ watch: 'a://lost' })
+    const late = change({ logLevel: 'debug' }).message
+    const sent = Array.from({ length: 50 }, (_, index) => change({ watch: `a://${index + 10}` }).message)
+    for (const message of sent) take(message)
+    await eventually('the record is read', () => settings().version === 53)
+    take(late)
+    console.log(`      messages after one that is missing: ${sent.length}, records read: ${reads()}`)
+    expect(reads()).to.be.at.most(2)
+    expect(settings().watched).to.have.length(51)
+    expect(settings()).to.include({ level: 'debug', version: 53 })
+  })
+
+  it('is taken from a node that sends the whole record, and passed over by one that knows no other', () => {
+    const { session, take, change, settings } = openHere()
+    const { record, message } = change({ watch: 'a://1' })
+    type Changed = Extract<PeerMessage, { type: 'changed' }>
+    take({ type: 'changed', session: session.digest, version: record.version, state: record.state } as Changed)
+    expect(settings()).to.deep.equal({ level: 'info', watched: ['a://1'], version: 2 })
+    // All that such a node looks at.
+    const { version, state } = message
+    take({ type: 'changed', session: session.digest, version, state } as Changed)
+    expect(settings()).to.deep.equal({ level: 'info', watched: ['a://1'], version: 2 })
+  })
+})

@@ -1,0 +1,33 @@
+// What one session sends to a process that takes nothing does not get in the way of another's.
+import { expect } from 'chai'
+import { createHub, type FromHub } from '../../cli/workers/hub.ts'
+import { connectTo } from '../support/neighbours.ts'
+
+const FLOOD_SHARE = 'flood'
+
+describe('messages between the processes of one host', () => {
+  it('of one session are refused past its share, and not those of others', async () => {
+    const hub = createHub(0, { underWay: 1_000_000 })
+    // It takes nothing.
+    const stuck: FromHub[] = []
+    hub.connect(message => void stuck.push(message)).take({ to: 'join', node: 'stuck' })
+    const here = connectTo(hub)
+    const short = 'x'.repeat(10_000)
+    const flood = await Promise.allSettled(Array.from({ length: 500 }, () => here.send('stuck', short, FLOOD_SHARE)))
+    const passed = flood.filter(({ status }) => status === 'fulfilled').length
+    const others = await Promise.allSettled(
+      Array.from({ length: 100 }, (_, index) => here.send('stuck', 'a short one', `session ${index}`)),
+    )
+    const letIn = others.filter(({ status }) => status === 'fulfilled').length
+    console.log(
+      `      to a stuck process: ${passed} of a flood of ${flood.length}, ${letIn} of ${others.length} others`,
+    )
+    expect([passed, letIn]).to.deep.equal([50, 100])
+    expect(flood.at(-1)).to.have.nested.property('reason.kind', 'unavailable')
+    // A hundred floods leave room, too.
+    await Promise.allSettled(
+      Array.from({ length: 1_000 }, (_, index) => here.send('stuck', short, `flood ${index % 100}`)),
+    )
+    expect(await here.send('stuck', 'a short one', 'yet another')).to.equal(true)
+  })
+})
