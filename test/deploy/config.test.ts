@@ -62,8 +62,8 @@ function run(args: readonly string[], given: Environment) {
   return { said: () => said, ended }
 }
 
-async function check(given: Environment) {
-  const { said, ended } = run(['check'], { ...BASE, ...given })
+async function check(given: Environment, base: Environment = BASE) {
+  const { said, ended } = run(['check'], { ...base, ...given })
   return { code: await ended, said: said() }
 }
 
@@ -192,5 +192,42 @@ describe('examples/deploy/mcp.config.ts with a secret of the examples', function
     writeFileSync(join(files, 'REDIS_PASSWORD'), `${stringData.REDIS_PASSWORD}\n`)
     const { code, said } = await check({ ...own, CREDENTIALS_DIRECTORY: files })
     expect([code, said.includes('REDIS_PASSWORD is still that of the example')], said).to.deep.equal([2, true])
+  })
+})
+
+describe('examples/deploy/mcp.config.ts without MCP_HOST_SECRETS', function () {
+  this.timeout(60_000)
+  const { PUBLIC_URL } = BASE
+
+  it('says which variable is missing, and what makes a secret, where sessions outlive the process', async () => {
+    for (const MCP_HOST_SECRETS of [undefined, '', ' , ']) {
+      const given = { REDIS_URL: 'redis://127.0.0.1:1', ...(MCP_HOST_SECRETS !== undefined && { MCP_HOST_SECRETS }) }
+      const { code, said } = await check(given, { PUBLIC_URL })
+      expect(code, said).to.equal(2)
+      expect(said).to.include('openssl rand -base64 32').and.include('MCP_HOST_SECRETS').and.not.include('wrong value')
+    }
+  })
+
+  it('warns of it where sessions end with the process', async () => {
+    const { code, said } = await check({}, { PUBLIC_URL })
+    expect([code, said.includes('MCP_HOST_SECRETS')], said).to.deep.equal([0, true])
+  })
+})
+
+describe('examples/deploy/mcp.config.ts with the login that it has as a comment', function () {
+  this.timeout(60_000)
+
+  it('lets nobody in without a token', async () => {
+    const text = readExample('deploy/mcp.config.ts')
+    const route = /With a login: (\{.*?\}), and the plugins/.exec(text)?.[1] ?? ''
+    const open = "{ toolsets: 'main' }"
+    const closed = text.replace(`'/mcp': ${open}`, `'/mcp': ${route}`).replaceAll(/^( +)\/\/ ('[\w-]+': \{)/gm, '$1$2')
+    writeFileSync(join(folder, 'closed.config.ts'), closed)
+    const { said, ended } = run(['check', '--config', 'closed.config.ts'], BASE)
+    expect(await ended, said()).to.equal(0)
+    expect(said())
+      .to.match(/^\/mcp .*mcp\.tools/m)
+      .and.not.include('anyone')
+    expect((await check({})).said).to.match(/^\/mcp .*anyone$/m)
   })
 })
