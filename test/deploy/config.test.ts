@@ -2,7 +2,8 @@
 // believes about who calls, and what it refuses.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -231,3 +232,27 @@ describe('examples/deploy/mcp.config.ts with the login that it has as a comment'
     expect((await check({})).said).to.match(/^\/mcp .*anyone$/m)
   })
 })
+
+if (isBuiltin('node:sqlite')) {
+  describe('a config of mcp-host init with the two lines of examples/deploy/systemd/README.md', function () {
+    this.timeout(60_000)
+
+    it('keeps its sessions and finds its secret where the unit says, and nothing beside itself', async () => {
+      const [, lines = ''] = /^```ts\n(.*?)^```/ms.exec(readExample('deploy/systemd/README.md')) ?? []
+      const [secrets = '', plugins = ''] = lines.trim().split('\n')
+      const config = readExample('../templates/open/mcp.config.ts')
+        .replace(/^ *secrets: .*/m, secrets)
+        .replace(/'store-sqlite': \{.*?\},/, /'store-sqlite': \{ file: .*? \}/.exec(plugins)?.[0] ?? '')
+        .replace('port: 3000', 'port: 0')
+      const [credentials, state] = ['given', 'kept'].map(name => join(folder, name)) as [string, string]
+      for (const made of [credentials, state]) mkdirSync(made)
+      writeFileSync(join(credentials, 'MCP_HOST_SECRETS'), `${BASE.MCP_HOST_SECRETS}\n`, { mode: 0o440 })
+      writeFileSync(join(folder, 'own.config.ts'), config)
+      const given = { CREDENTIALS_DIRECTORY: credentials, STATE_DIRECTORY: state }
+      const { said } = run(['start', '--config', 'own.config.ts'], given)
+      await eventually('it listens', said, text => /^listening on/m.test(text))
+      expect(readdirSync(state)).to.include('mcp-host.db')
+      expect([existsSync(join(folder, 'state')), readdirSync(credentials)]).to.deep.equal([false, ['MCP_HOST_SECRETS']])
+    })
+  })
+}
