@@ -51,9 +51,7 @@ async function add({ config }: { config?: string }, [kindText = '', name = '']: 
   console.log(served ? `${project.configName} serves it already.` : use)
   const missing = neededBy(kind).filter(name => !project.packages.has(name))
   if (missing.length > 0)
-    console.log(
-      `Its test needs what is not in package.json yet. Run:\n  ${installLine(missing).replace('npm i', 'npm i -D')}`,
-    )
+    console.log(`Its test needs what is not in package.json yet. Run:\n  ${installLine(missing, '-D')}`)
 }
 
 export const addVerb = defineVerb({

@@ -3,7 +3,7 @@
 import { AuthError } from './errors.ts'
 import type { NetPolicy } from './net-policy.ts'
 import { printable, printableUrl } from './printable.ts'
-import { tellUnreached } from './proxy-failure.ts'
+import { certificateFix, tellUnreached } from './proxy-failure.ts'
 import { readBody } from './read-body.ts'
 import type { Secrets } from './secrets.ts'
 
@@ -56,7 +56,7 @@ export class ConnectionError extends AuthError {
   ) {
     super(what, {
       code: 'temporarily_unavailable',
-      fix: 'check that it runs and can be reached from here, then try again',
+      fix: certificateFix(about.cause) ?? 'check that it runs and can be reached from here, then try again',
       retryable: true,
       cause: about.cause,
     })

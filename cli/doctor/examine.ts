@@ -1,4 +1,5 @@
 // The doctor's round: one look after the other, each from outside, as a client would.
+import { certificateFix } from '../../client/proxy-failure.ts'
 import { isLoopback } from '../../core/auth.ts'
 import { ask, bearer, failure, message } from './ask.ts'
 import { checkChallenge, readChallenge } from './challenge.ts'
@@ -83,6 +84,16 @@ async function olderServer({ url, first: { status } }: Patient): Promise<OlderSe
 const describeOlder = (url: string, { revision, transport }: OlderServer): Finding =>
   note(CHECK, `${url} speaks ${transport} of ${revision ?? 'an older revision'}, not 2026-07-28`)
 
+/** What to do where no answer came. */
+function fixUnreached(url: string, error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException
+  // As a port with `http.tls` answers plain HTTP.
+  const isCut = url.startsWith('http:') && code === 'ECONNRESET'
+  if (isCut)
+    return `the connection was closed without an answer; if the port speaks TLS, try ${url.replace(/^http:/, 'https:')}`
+  return certificateFix(error) ?? 'start the host, and look at http.host and http.port'
+}
+
 /** Looks at a running server. A check that cannot be made is a finding too. */
 export async function examine(url: string, options: { token?: string; origin?: string } = {}): Promise<Finding[]> {
   let patient: Patient
@@ -90,13 +101,7 @@ export async function examine(url: string, options: { token?: string; origin?: s
     const first = await ask(url, message('tools/list'))
     patient = { url, token: options.token, origin: options.origin, first }
   } catch (error) {
-    return [
-      wrong(
-        CHECK,
-        `${url} cannot be reached: ${failure(error)}`,
-        'start the host, and look at http.host and http.port',
-      ),
-    ]
+    return [wrong(CHECK, `${url} cannot be reached: ${failure(error)}`, fixUnreached(url, error))]
   }
   const older = await olderServer(patient)
   const broken = older ? undefined : checkFirst(patient)

@@ -45,14 +45,14 @@ function peerRanges(folder = HERE): Readonly<Record<string, string>> {
   return parent === folder ? {} : peerRanges(parent)
 }
 
-/** `npm i prom-client@15`: of the generation that we are tested with. No sign in it means something to a shell. */
-export function installLine(names: readonly string[]): string {
+/** `npm i prom-client@15`: of the generation that we are tested with. No sign in it means something to a shell. `flag`: of npm. */
+export function installLine(names: readonly string[], flag?: '-D' | '--save-prod'): string {
   const ranges = peerRanges()
   const wanted = names.map(name => {
     const generation = /\d+/.exec(ranges[name] ?? '')?.[0]
     return generation === undefined ? name : `${name}@${generation}`
   })
-  return `npm i ${wanted.join(' ')}`
+  return ['npm i', ...(flag ? [flag] : []), ...wanted].join(' ')
 }
 
 /**
@@ -63,6 +63,8 @@ export function assertInstalled(names: readonly string[], by: NeededBy): void {
   const missing = names.filter(name => !isInstalled(name))
   if (missing.length === 0) return
   const which = missing.length > 1 ? 'are optional packages that are' : 'is an optional package that is'
-  const text = `needs ${missing.join(' and ')}, which ${which} not installed; run: ${installLine(missing)}`
-  throw 'at' in by ? new StartError(text, { at: by.at }) : new StartError(`${by.what} ${text}`, { exitCode: 1 })
+  const text = `needs ${missing.join(' and ')}, which ${which} not installed; run: `
+  // A config needs it in production, and `npm i` alone leaves it in devDependencies where it is there already.
+  if ('at' in by) throw new StartError(`${text}${installLine(missing, '--save-prod')}`, { at: by.at })
+  throw new StartError(`${by.what} ${text}${installLine(missing)}`, { exitCode: 1 })
 }

@@ -1,5 +1,6 @@
 // A server as it is deployed: every file below this folder starts it. What differs from place to place comes from the
-// environment; secrets may be files, too. Copy it over the config of a project of `mcp-host init`, or take what yours lacks.
+// environment; secrets may be files, too. Anybody may call what it serves: copied over the config of a protected project it takes
+// the login away, so bring yours along (below: a route's `authorize`, and three plugins), or take from here what your own lacks.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineConfig } from 'mcp-host'
@@ -22,6 +23,7 @@ function proxies(): false | number | string[] {
 }
 
 const address = process.env['BIND_ADDRESS'] ?? '127.0.0.1'
+const secrets = (secret('MCP_HOST_SECRETS') ?? '').split(',').filter(each => each.trim() !== '')
 const redisUrl = process.env['REDIS_URL']
 const redisPassword = secret('REDIS_PASSWORD')
 const metricsToken = secret('METRICS_TOKEN')
@@ -40,18 +42,21 @@ export default defineConfig({
     // Longer than any of the proxies here keeps an idle connection: nginx 4 s, Caddy 4 s, ingress-nginx 60 s.
     keepAliveTimeout: '75s',
   },
-  // Without any the start stops: what one process signs, the next one has to verify.
-  secrets: (secret('MCP_HOST_SECRETS') ?? '').split(','),
+  // What one process signs, the next one has to verify. Without any the start stops where sessions outlive it.
+  secrets,
   ...(redisUrl !== undefined && {
     redis: { url: redisUrl, ...(redisPassword !== undefined && { password: redisPassword }) },
   }),
   toolsets: { main: './{tools,resources,prompts}/*.ts' },
-  // Anybody may call: docs/protection.md says how to ask for a login.
+  // Anybody may call. With a login: { toolsets: 'main', authorize: { scope: 'mcp.tools' } }, and the plugins below.
   routes: { '/mcp': { toolsets: 'main' } },
   plugins: {
     'transport-streamable': {},
     'transport-sse': {},
     health: {},
+    // A login at an authorization server of yours; docs/protection.md has the other ways, such as auth-bridge.
+    // 'auth-jwt': { authority: 'https://login.acme.example' },
+    // 'resource-metadata': { authorizationServers: ['https://login.acme.example'], scopesSupported: ['mcp.tools'] },
     // Any node serves any session. Without Redis: one machine, whose sessions are in a file (Node 22.13) where it has a place.
     ...(redisUrl !== undefined && { 'cluster-redis': {} }),
     ...(redisUrl === undefined && state !== undefined && { 'store-sqlite': { file: join(state, 'sessions.db') } }),

@@ -48,7 +48,8 @@ const WORDS: Readonly<Record<Fault['word'], (file: string) => Explained>> = {
     reason: 'another host has the file',
     fix:
       `one file serves one \`mcp-host start\`: stop the other, or give this one a \`file\` of its own beside ${file}; several ` +
-      'processes of one host are `--workers`, and several hosts need cluster-redis',
+      'processes of one host are `--workers`, and several hosts need cluster-redis. Where the named process is gone, its ' +
+      'workers may still finish their calls: try again in half a minute',
   }),
   path: file => ({
     reason: 'the file cannot be opened',

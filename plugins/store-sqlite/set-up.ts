@@ -36,7 +36,8 @@ export function setUp(host: PluginHost, options: Options): void {
 function demandNode({ at }: PluginHost) {
   if (isBuiltin('node:sqlite')) return
   const why = `it needs the database of Node 22.13 or later, and this is Node ${process.versions.node}`
-  const fix = 'start mcp-host with a newer Node, or keep sessions in Redis with cluster-redis'
+  const fix =
+    'start mcp-host with a newer Node, keep sessions in Redis with cluster-redis, or take it out: they are in memory then'
   throw new StartError(`${why}; ${fix}`, { at, exitCode: 2 })
 }
 

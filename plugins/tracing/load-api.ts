@@ -20,7 +20,10 @@ export function loadApi(directory: string, here: string = import.meta.url): Open
       if (!isMissing(error)) throw error
     }
   }
-  throw new StartError(`plugins.tracing: ${NAME} is not installed; install it beside the config: npm i ${NAME}`, {
-    exitCode: 2,
-  })
+  throw new StartError(
+    `plugins.tracing: ${NAME} is not installed; install it beside the config: npm i --save-prod ${NAME}`,
+    {
+      exitCode: 2,
+    },
+  )
 }

@@ -2,7 +2,8 @@
 // believes about who calls, and what it refuses.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -62,8 +63,8 @@ function run(args: readonly string[], given: Environment) {
   return { said: () => said, ended }
 }
 
-async function check(given: Environment) {
-  const { said, ended } = run(['check'], { ...BASE, ...given })
+async function check(given: Environment, base: Environment = BASE) {
+  const { said, ended } = run(['check'], { ...base, ...given })
   return { code: await ended, said: said() }
 }
 
@@ -194,3 +195,64 @@ describe('examples/deploy/mcp.config.ts with a secret of the examples', function
     expect([code, said.includes('REDIS_PASSWORD is still that of the example')], said).to.deep.equal([2, true])
   })
 })
+
+describe('examples/deploy/mcp.config.ts without MCP_HOST_SECRETS', function () {
+  this.timeout(60_000)
+  const { PUBLIC_URL } = BASE
+
+  it('says which variable is missing, and what makes a secret, where sessions outlive the process', async () => {
+    for (const MCP_HOST_SECRETS of [undefined, '', ' , ']) {
+      const given = { REDIS_URL: 'redis://127.0.0.1:1', ...(MCP_HOST_SECRETS !== undefined && { MCP_HOST_SECRETS }) }
+      const { code, said } = await check(given, { PUBLIC_URL })
+      expect(code, said).to.equal(2)
+      expect(said).to.include('openssl rand -base64 32').and.include('MCP_HOST_SECRETS').and.not.include('wrong value')
+    }
+  })
+
+  it('warns of it where sessions end with the process', async () => {
+    const { code, said } = await check({}, { PUBLIC_URL })
+    expect([code, said.includes('MCP_HOST_SECRETS')], said).to.deep.equal([0, true])
+  })
+})
+
+describe('examples/deploy/mcp.config.ts with the login that it has as a comment', function () {
+  this.timeout(60_000)
+
+  it('lets nobody in without a token', async () => {
+    const text = readExample('deploy/mcp.config.ts')
+    const route = /With a login: (\{.*?\}), and the plugins/.exec(text)?.[1] ?? ''
+    const open = "{ toolsets: 'main' }"
+    const closed = text.replace(`'/mcp': ${open}`, `'/mcp': ${route}`).replaceAll(/^( +)\/\/ ('[\w-]+': \{)/gm, '$1$2')
+    writeFileSync(join(folder, 'closed.config.ts'), closed)
+    const { said, ended } = run(['check', '--config', 'closed.config.ts'], BASE)
+    expect(await ended, said()).to.equal(0)
+    expect(said())
+      .to.match(/^\/mcp .*mcp\.tools/m)
+      .and.not.include('anyone')
+    expect((await check({})).said).to.match(/^\/mcp .*anyone$/m)
+  })
+})
+
+if (isBuiltin('node:sqlite')) {
+  describe('a config of mcp-host init with the two lines of examples/deploy/systemd/README.md', function () {
+    this.timeout(60_000)
+
+    it('keeps its sessions and finds its secret where the unit says, and nothing beside itself', async () => {
+      const [, lines = ''] = /^```ts\n(.*?)^```/ms.exec(readExample('deploy/systemd/README.md')) ?? []
+      const [secrets = '', plugins = ''] = lines.trim().split('\n')
+      const config = readExample('../templates/open/mcp.config.ts')
+        .replace(/^ *secrets: .*/m, secrets)
+        .replace(/'store-sqlite': \{.*?\},/, /'store-sqlite': \{ file: .*? \}/.exec(plugins)?.[0] ?? '')
+        .replace('port: 3000', 'port: 0')
+      const [credentials, state] = ['given', 'kept'].map(name => join(folder, name)) as [string, string]
+      for (const made of [credentials, state]) mkdirSync(made)
+      writeFileSync(join(credentials, 'MCP_HOST_SECRETS'), `${BASE.MCP_HOST_SECRETS}\n`, { mode: 0o440 })
+      writeFileSync(join(folder, 'own.config.ts'), config)
+      const given = { CREDENTIALS_DIRECTORY: credentials, STATE_DIRECTORY: state }
+      const { said } = run(['start', '--config', 'own.config.ts'], given)
+      await eventually('it listens', said, text => /^listening on/m.test(text))
+      expect(readdirSync(state)).to.include('mcp-host.db')
+      expect([existsSync(join(folder, 'state')), readdirSync(credentials)]).to.deep.equal([false, ['MCP_HOST_SECRETS']])
+    })
+  })
+}

@@ -56,7 +56,7 @@ describe('an optional package', () => {
     const told = refusalOf(['prom-client', 'no-such-a', 'no-such-b'], { at: ['plugins', 'x-y'] })
     expect(told.message).to.equal(
       "plugins['x-y']: needs no-such-a and no-such-b, which are optional packages that are not installed; " +
-        'run: npm i no-such-a no-such-b',
+        'run: npm i --save-prod no-such-a no-such-b',
     )
     expect([told.exitCode, told.written.at]).to.deep.equal([2, ['plugins', 'x-y']])
     const { message, exitCode } = refusalOf(['no-such-a'], { what: 'a test' })
@@ -68,5 +68,6 @@ describe('an optional package', () => {
 
   it('is to be installed in the generation of package.json, in words that no shell reads in its own way', () => {
     expect(installLine(['prom-client', '@redis/client'])).to.match(/^npm i prom-client@\d+ @redis\/client@\d+$/)
+    expect(installLine(['prom-client'], '-D')).to.match(/^npm i -D prom-client@\d+$/)
   })
 })

@@ -167,4 +167,22 @@ describe('mcp-host start with http.tls', function () {
       )
     }
   })
+
+  it('is told apart from a host that is away: by call and doctor without its authority, and over plain HTTP', async () => {
+    const { url, folder } = await startCrew(1, CONFIG, {}, filesOf(pair))
+    for (const args of [
+      ['call', url, 'pid'],
+      ['doctor', url],
+      ['login', url],
+    ]) {
+      const { code, stdout, stderr } = await startCli(args, folder).ended
+      const said = `${stdout}${stderr}`
+      expect(code, said).to.be.above(0)
+      expect(said).to.include('is not trusted here: ').and.include('NODE_EXTRA_CA_CERTS=ca.pem')
+      expect(said).to.not.match(/start the host|check the address/)
+    }
+    const plain = url.replace('https:', 'http:')
+    const { code, stdout } = await startCli(['doctor', plain], folder).ended
+    expect([code, stdout.includes(`if the port speaks TLS, try ${url}`)], stdout).to.deep.equal([1, true])
+  })
 })

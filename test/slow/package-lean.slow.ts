@@ -63,9 +63,12 @@ async function said(folder: string, ...args: string[]) {
 
 const CLI = 'node_modules/mcp-host/dist/cli/main.js'
 
-/** The line that a message ends in: all of these packages, in the generations of package.json. */
-const lineFor = (...names: string[]) =>
-  `run: npm i ${names.map(name => `${name}@${/\d+/.exec(peerDependencies[name])?.[0]}`).join(' ')}\n`
+/** What a message ends in: all of these packages, in the generations of package.json. */
+const packages = (...names: string[]) =>
+  `${names.map(name => `${name}@${/\d+/.exec(peerDependencies[name])?.[0]}`).join(' ')}\n`
+const lineFor = (...names: string[]) => `run: npm i ${packages(...names)}`
+/** Of what a config needs, in production too. */
+const prodLineFor = (...names: string[]) => `run: npm i --save-prod ${packages(...names)}`
 
 describe('an installation of the package alone', function () {
   this.timeout(120_000)
@@ -180,7 +183,7 @@ describe('what needs an optional package', function () {
         const { text, code } = await said(bare, CLI, verb, '--config', `${name}.mjs`)
         expect(text)
           .to.include(name)
-          .and.include(name === 'tracing' ? 'npm i @opentelemetry/api' : lineFor(...needs))
+          .and.include(name === 'tracing' ? 'npm i --save-prod @opentelemetry/api' : prodLineFor(...needs))
         expect(code).to.equal(2)
       }
       const { text, code } = await said(full, CLI, 'check', '--config', `${name}.mjs`)

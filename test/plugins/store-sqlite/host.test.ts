@@ -120,6 +120,7 @@ if (hasSqlite) {
     it('says which Node it needs, and what else there is', async () => {
       const problem = await problemOf(config())
       expect(problem).to.include('Node 22.13').and.to.include(process.versions.node).and.to.include('cluster-redis')
+      expect(problem).to.include('or take it out: they are in memory then')
     })
   })
 }

@@ -398,7 +398,7 @@ describe('tracing where the API is not installed', () => {
     expect(() => loadApi(nowhere, join(nowhere, 'here.js')))
       .to.throw(StartError, 'plugins.tracing: @opentelemetry/api is not installed')
       .with.property('message')
-      .that.includes('npm i @opentelemetry/api')
+      .that.includes('npm i --save-prod @opentelemetry/api')
   })
 })
 
