@@ -181,7 +181,14 @@ for (const [name, program, start] of PROXIES) {
     it('hands what is too large to the node, which says so, and goes on', async () => {
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'x'.repeat(5_000_000) })
       const headers = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
-      expect((await exchange(url, { method: 'POST', headers, body })).status).to.equal(413)
+      // Who still sends when the answer comes may find the connection reset instead, through Caddy.
+      const sendLarge = () =>
+        exchange(url, { method: 'POST', headers, body }).then(
+          ({ status }) => status,
+          ({ code }) => code,
+        )
+      const isTold = (answer: unknown) => !['ECONNRESET', 'EPIPE'].includes(String(answer))
+      expect(await eventually('it is told', sendLarge, isTold)).to.equal(413)
       expect((await send(url, { tool: 'counted' })).status).to.equal(200)
     })
 
