@@ -185,6 +185,16 @@ describe('Caddy reads', () => {
       expect(text).to.include(part)
   })
 
+  it('it, and keeps no body for a second try: Caddy 2.6 mixes those of its clients up', () => {
+    const env = caddyEnv(ownFolder(), { site: 'http://a.example:8080', nodes: ['127.0.0.1:1'] })
+    const text = JSON.stringify(adaptCaddyfile(CADDYFILE, env))
+    expect(text).to.not.match(/buffer_requests|request_buffers|max_buffer_size|retry_match/)
+    // Two proxies: what has no body is tried again, and alone.
+    expect(text.match(/"handler":"reverse_proxy"/g)).to.have.lengthOf(2)
+    expect(text.match(/"try_duration"/g)).to.have.lengthOf(1)
+    expect(text).to.include('"method":["GET","HEAD","DELETE","OPTIONS"]')
+  })
+
   it('it, and says what is wrong', async () => {
     const folder = ownFolder()
     const file = join(folder, 'Caddyfile')

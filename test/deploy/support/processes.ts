@@ -10,7 +10,8 @@ import { eventually } from '../../support/eventually.ts'
 
 export interface RunningProxy {
   readonly port: number
-  stop(): Promise<void>
+  /** Resolves when it has ended; by default nothing is left to it to do. */
+  stop(signal?: NodeJS.Signals): Promise<void>
 }
 
 const running = new Set<ChildProcess>()
@@ -40,12 +41,13 @@ export async function startListening(
       said += part
     })
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null
-  async function stop() {
+  async function stop(signal: NodeJS.Signals = 'SIGKILL') {
+    if (!hasEnded()) {
+      const ended = once(child, 'exit')
+      child.kill(signal)
+      await ended
+    }
     running.delete(child)
-    if (hasEnded()) return
-    const ended = once(child, 'exit')
-    child.kill('SIGKILL')
-    await ended
   }
   await eventually(`${program} listens`, async () => hasEnded() || connects(port))
   if (hasEnded()) throw new Error(`${program} ended: ${said}`)
@@ -133,3 +135,24 @@ export function writeCaddy(file: string, env: NodeJS.ProcessEnv, folder: string)
 
 export const readExample = (path: string): string =>
   readFileSync(new URL(`../../../examples/${path}`, import.meta.url), 'utf8')
+
+/** examples/deploy/nginx/mcp.conf in front of two nodes, each `address:port`; without TLS. */
+export function startMcpConf(nodes: readonly string[], port: number): Promise<RunningProxy> {
+  const [first = '', second = ''] = nodes
+  const text = replaced(readExample('deploy/nginx/mcp.conf'), [
+    ['127.0.0.1:3001', first],
+    ['127.0.0.1:3002', second],
+    ['listen 443 ssl http2;', `listen 127.0.0.1:${port};`],
+    [/^ *ssl_.*\n/, ''],
+    ['/var/log/nginx/mcp.log', 'mcp.log'],
+  ])
+  return startListening(nginxCommand(writeNginx(text)), port)
+}
+
+/** examples/deploy/caddy/Caddyfile in front of nodes, each `address:port`; without TLS. */
+export function startCaddy(nodes: readonly string[], port: number): Promise<RunningProxy> {
+  const folder = ownFolder()
+  const file = new URL('../../../examples/deploy/caddy/Caddyfile', import.meta.url).pathname
+  const env = caddyEnv(folder, { site: `http://127.0.0.1:${port}`, nodes })
+  return startListening(['caddy', 'run', '--config', writeCaddy(file, env, folder)], port, env)
+}

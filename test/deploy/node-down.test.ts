@@ -1,0 +1,174 @@
+// What clients get through the proxies of examples/deploy while one of two nodes is killed and comes back: never a result
+// of another client, and no call runs twice or with the arguments of another. Real nginx and Caddy, hosts as processes.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { compiledFile } from '../support/compiled.ts'
+import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
+import { needsProgram } from '../support/needs-program.ts'
+import { modernRequest } from '../support/rpc.ts'
+import {
+  ownFolder,
+  type RunningProxy,
+  removeFolders,
+  startCaddy,
+  startListening,
+  startMcpConf,
+} from './support/processes.ts'
+
+const CLIENTS = Array.from({ length: 6 }, (_, index) => `client${index}`)
+/** How the node ends, each time. */
+const ENDS: readonly NodeJS.Signals[] = ['SIGKILL', 'SIGTERM', 'SIGKILL', 'SIGTERM']
+/** Calls that are answered, somehow, before it is started again. */
+const WHILE_DOWN = 150
+
+interface Run {
+  readonly port: number
+  readonly id: string
+  /** Of its header. */
+  readonly who: string
+}
+
+interface Tally {
+  /** Answers by their status; 0 stands for a connection that broke. */
+  readonly statuses: Map<number, number>
+  /** Calls that were answered with their own result. */
+  readonly served: Set<string>
+  readonly wrong: string[]
+  answers: number
+}
+
+const started = new Set<RunningProxy>()
+let file: string
+
+beforeEach(() => {
+  file = join(ownFolder(), 'runs')
+  writeFileSync(file, '')
+})
+afterEach(async () => {
+  await Promise.all([...started].map(each => each.stop()))
+  started.clear()
+})
+after(removeFolders)
+
+async function startNode(port: number): Promise<RunningProxy> {
+  const command = [process.execPath, compiledFile('test/deploy/support/whose-node.ts'), String(port), file]
+  const node = await startListening(command, port)
+  started.add(node)
+  return node
+}
+
+function readRuns(): Run[] {
+  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
+  return lines.map(line => {
+    const [port, id = '', who = ''] = line.split(' ')
+    return { port: Number(port), id, who }
+  })
+}
+
+/** One call, whose id begins with the name of its client, as its header has it. Undefined: the connection broke. */
+async function callOnce(url: string, who: string, id: string): Promise<{ status: number; text: string } | undefined> {
+  const { headers, body } = modernRequest('tools/call', { name: 'whose', arguments: { id } }, { id })
+  const sent = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream', ...headers }
+  try {
+    const init = { method: 'POST', headers: { ...(sent as Record<string, string>), 'X-Who': who }, body }
+    const answer = await fetch(url, init)
+    return { status: answer.status, text: await answer.text() }
+  } catch {
+    return undefined
+  }
+}
+
+/** All clients call, each one call after the other, until `stop`. */
+function startCalling(url: string) {
+  const tally: Tally = { statuses: new Map(), served: new Set(), wrong: [], answers: 0 }
+  let stopped = false
+  const all = CLIENTS.map(async who => {
+    for (let count = 1; !stopped; count++) {
+      const id = `${who}-${count}`
+      const { status, text } = (await callOnce(url, who, id)) ?? { status: 0, text: '' }
+      tally.statuses.set(status, (tally.statuses.get(status) ?? 0) + 1)
+      tally.answers += 1
+      if (status !== 200) continue
+      const { id: answered, result } = JSON.parse(text)
+      if (answered === id && result?.content[0].text === id) tally.served.add(id)
+      else tally.wrong.push(`${id} got ${text}`)
+    }
+  })
+  async function stop() {
+    stopped = true
+    await Promise.all(all)
+  }
+  return { tally, stop }
+}
+
+/** Ends the first node and starts it again, again and again, while all clients call. */
+async function callWhileOneEnds(url: string, nodes: readonly [RunningProxy, RunningProxy]): Promise<Tally> {
+  const { tally, stop } = startCalling(url)
+  const serves = async (port: number, after: number) =>
+    eventually('the node serves', () =>
+      readRuns()
+        .slice(after)
+        .some(run => run.port === port),
+    )
+  try {
+    let [first] = nodes
+    await serves(first.port, 0)
+    for (const end of ENDS) {
+      const before = tally.answers
+      await first.stop(end)
+      started.delete(first)
+      await eventually('calls were answered meanwhile', () => tally.answers - before >= WHILE_DOWN)
+      const runs = readRuns().length
+      first = await startNode(first.port)
+      await serves(first.port, runs)
+    }
+  } finally {
+    await stop()
+  }
+  return tally
+}
+
+/** Says what was counted, and compares it with what the nodes wrote down. */
+function expectOwnResults({ statuses, served, wrong, answers }: Tally): void {
+  const runs = readRuns()
+  const ids = runs.map(({ id }) => id)
+  const mixed = runs.filter(({ id, who }) => id.split('-')[0] !== who)
+  const doubled = ids.length - new Set(ids).size
+  const unserved = ids.filter(id => !served.has(id)).length
+  const told = [...statuses].map(([status, count]) => `${count} x ${status || 'broken off'}`).join(', ')
+  console.log(`      ${ENDS.join(', ')}: ${answers} calls, ${told}; ${runs.length} ran`)
+  const faults = `${mixed.length} mixed, ${wrong.length} wrong answers, ${doubled} doubled`
+  console.log(`      ${faults}; ${unserved} ran and were not served`)
+  expect({ mixed, wrong, doubled }).to.deep.equal({ mixed: [], wrong: [], doubled: 0 })
+  const ran = new Set(ids)
+  expect([...served].filter(id => !ran.has(id))).to.deep.equal([])
+}
+
+const PROXIES = [
+  ['nginx/mcp.conf', 'nginx', startMcpConf],
+  ['caddy/Caddyfile', 'caddy', startCaddy],
+] as const
+
+for (const [name, program, start] of PROXIES)
+  describe(`examples/deploy/${name}, while a node ends and comes back`, () => {
+    before(function () {
+      needsProgram(this, program, `apt-get install ${program}`)
+    })
+
+    it('gives each client its own results, and runs no call twice', async function () {
+      this.timeout(60_000)
+      const ports = [await freePort(), await freePort()] as const
+      const nodes = await Promise.all([startNode(ports[0]), startNode(ports[1])])
+      const port = await freePort()
+      started.add(
+        await start(
+          ports.map(each => `127.0.0.1:${each}`),
+          port,
+        ),
+      )
+      const tally = await callWhileOneEnds(`http://127.0.0.1:${port}/mcp`, nodes)
+      expectOwnResults(tally)
+    })
+  })
