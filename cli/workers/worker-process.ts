@@ -59,12 +59,52 @@ const notMade = (error: Error): WorkerProcess => ({
   kill() {},
 })
 
+/** Whether a worker answers, until it is told to end: whoever told it sees to that. */
+function createPulse(ask: () => void) {
+  let awake = true
+  let leaving = false
+  return {
+    answered() {
+      awake = true
+    },
+    leave() {
+      leaving = true
+    },
+    isAwake() {
+      if (leaving || !awake) return leaving
+      awake = false
+      ask()
+      return true
+    },
+  }
+}
+
+interface LastWords {
+  problem?: string
+  report?: CloseReport
+}
+
+/** Resolves with how it ended, and what it `told` before. */
+const whenEnded = (worker: Worker, told: LastWords): Promise<WorkerEnd> =>
+  new Promise<WorkerEnd>(resolve => {
+    const closed = new Promise<void>(done => worker.once('disconnect', done))
+    worker.once('exit', async (code, signal) => {
+      // What it said last is read before its channel closes. A connection that it never took may hold that back for ever.
+      if (signal === null) await Promise.race([closed, sleep(LAST_WORDS)])
+      resolve({ code, signal, ...told })
+    })
+    worker.on('error', error => {
+      // Other errors are of messages to a process that is ending; a process that was never made does not end.
+      if (worker.process.pid === undefined) resolve({ code: null, signal: null, problem: errorText(error) })
+    })
+  })
+
 /** Starts a worker: this program again, with the same arguments. */
 export function startWorker(first = false): WorkerProcess {
   const worker = tryFork(first)
   if (worker instanceof Error) return notMade(worker)
   closeUntaken(worker)
-  const told: { problem?: string; report?: CloseReport } = {}
+  const told: LastWords = {}
   let serving: Serving | undefined
   let settle: () => void = () => {}
   const ready = new Promise<Serving | undefined>(resolve => {
@@ -78,11 +118,10 @@ export function startWorker(first = false): WorkerProcess {
   const failing = new Promise<string>(resolve => {
     fail = resolve
   })
-  let awake = true
-  let leaving = false
   const tell = (message: Order | Pulse) => {
     if (worker.isConnected()) worker.send(message, () => {})
   }
+  const pulse = createPulse(() => tell({ mcpHost: 'pulse' }))
   worker.on('message', message => {
     if (!isTold(message)) return
     if (message.mcpHost === 'ready') {
@@ -95,7 +134,7 @@ export function startWorker(first = false): WorkerProcess {
       told.problem = message.problem
       fail(message.problem)
     } else if (message.mcpHost === 'awake') {
-      awake = true
+      pulse.answered()
     } else if (message.mcpHost === 'heard') {
       hear()
     } else if (message.mcpHost === 'drained') {
@@ -103,18 +142,7 @@ export function startWorker(first = false): WorkerProcess {
       tell({ mcpHost: 'leave' })
     }
   })
-  const ended = new Promise<WorkerEnd>(resolve => {
-    const closed = new Promise<void>(done => worker.once('disconnect', done))
-    worker.once('exit', async (code, signal) => {
-      // What it said last is read before its channel closes. A connection that it never took may hold that back for ever.
-      if (signal === null) await Promise.race([closed, sleep(LAST_WORDS)])
-      resolve({ code, signal, ...told })
-    })
-    worker.on('error', error => {
-      // Other errors are of messages to a process that is ending; a process that was never made does not end.
-      if (worker.process.pid === undefined) resolve({ code: null, signal: null, problem: errorText(error) })
-    })
-  })
+  const ended = whenEnded(worker, told)
   void ended.then(settle)
   return {
     pid: worker.process.pid,
@@ -126,16 +154,10 @@ export function startWorker(first = false): WorkerProcess {
     heard,
     failing,
     order(message) {
-      leaving = true
+      pulse.leave()
       tell(message)
     },
-    isAwake() {
-      if (leaving) return true
-      if (!awake) return false
-      awake = false
-      tell({ mcpHost: 'pulse' })
-      return true
-    },
+    isAwake: pulse.isAwake,
     kill: () => void worker.process.kill('SIGKILL'),
   }
 }
