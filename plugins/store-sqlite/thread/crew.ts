@@ -2,7 +2,7 @@
 // each of them holds a shared lock on it for as long as it lives; whoever is of another crew needs it for itself, to write its own
 // name, and does not get it. Locks end with their process, so a kill leaves nothing.
 import { DatabaseSync } from 'node:sqlite'
-import { createPrivate, restrict } from './database.ts'
+import { createPrivate, identityOf, restrict } from './database.ts'
 import { faultOf, StoreFault } from './faults.ts'
 
 /** Milliseconds: the first of a crew may look through a large file; a crew that ends may take a moment. */
@@ -10,6 +10,8 @@ const PATIENCE = { same: 60_000, other: 2_000 }
 
 export interface Joined<Value> {
   readonly value: Value
+  /** The lock that is held. */
+  readonly lock: string
   leave(): void
 }
 
@@ -60,11 +62,12 @@ function holdOrBegin<Value>(
   throw new StoreFault('crew', `another host has it (${nameIn(db) ?? 'it does not say which'})`)
 }
 
-/** What `act` does while no other process of the crew does so. */
-function alone<Value>(file: string, act: () => Value): Value {
+/** What `act` does while no other process of the crew does so, as long as the lock is the one that it holds. */
+function alone<Value>(file: string, lock: string, act: () => Value): Value {
   const db = new DatabaseSync(file)
   try {
     db.exec(`PRAGMA busy_timeout = ${PATIENCE.same}; BEGIN IMMEDIATE`)
+    if (identityOf(file) !== lock) throw new StoreFault('path', `${file} was replaced just now`)
     return act()
   } finally {
     db.close()
@@ -75,11 +78,13 @@ function alone<Value>(file: string, act: () => Value): Value {
 export function joinCrew<Value>(file: string, crew: string, prepare: (isFirst: boolean) => Value): Joined<Value> {
   createPrivate(file)
   restrict(file)
+  // Before it is opened: where it is replaced in between this is not the one that is there, and it is joined again.
+  const lock = identityOf(file)
   const db = new DatabaseSync(file)
   try {
     const begun = holdOrBegin(db, crew, () => prepare(true))
-    const value = begun ? begun.value : alone(file, () => prepare(false))
-    return { value, leave: () => db.close() }
+    const value = begun ? begun.value : alone(file, lock, () => prepare(false))
+    return { value, lock, leave: () => db.close() }
   } catch (error) {
     db.close()
     throw error

@@ -92,25 +92,52 @@ export interface Opening {
   readonly maxSize: number
   /** Nobody else has it: it is read from end to end, to find damage before anything hangs on it. */
   readonly isFirst: boolean
-  /** The log of a file that was in this place, as `logOf` named it. */
-  readonly staleLog: string | undefined
+  /** What was in this place before, and is open still: else the system gives its numbers to others, and these are taken for it. */
+  readonly former: Place | undefined
 }
 
-/** No other process opens it meanwhile. Throws what `faultOf` understands. */
-export function openDatabase(file: string, { maxSize, isFirst, staleLog }: Opening): DatabaseSync {
-  if (file === MEMORY) return openRestricted(file, { maxSize, isFirst })
-  removeStale(file, staleLog)
+/** Which file a connection has, and which log. */
+export interface Place {
+  readonly identity: string
+  readonly log: string
+}
+
+export interface OpenedDatabase extends Place {
+  readonly db: DatabaseSync
+}
+
+/** Times that a file may be replaced while it is opened. */
+const TRIES = 5
+
+/** No other process of the crew opens it meanwhile. Throws what `faultOf` understands. */
+export function openDatabase(file: string, opening: Opening, tries = TRIES): OpenedDatabase {
+  if (file === MEMORY) return { db: openRestricted(file, opening), identity: MEMORY, log: MEMORY }
+  removeStale(file, opening.former)
   createPrivate(file)
+  const identity = identityOf(file)
+  const db = openUndoing(file, opening)
+  const log = logOf(file)
+  if (identityOf(file) === identity) return { db, identity, log }
+  // Another program replaced it in the middle of this.
+  try {
+    if (tries === 1) throw new StoreFault('path', 'it is replaced again and again')
+    return openDatabase(file, { ...opening, former: { identity, log } }, tries - 1)
+  } finally {
+    db.close()
+  }
+}
+
+function openUndoing(file: string, opening: Opening): DatabaseSync {
   const undo = restrictAll(file)
   try {
-    return openRestricted(file, { maxSize, isFirst })
+    return openRestricted(file, opening)
   } catch (error) {
     undo()
     throw error
   }
 }
 
-function openRestricted(file: string, { maxSize, isFirst }: Omit<Opening, 'staleLog'>): DatabaseSync {
+function openRestricted(file: string, { maxSize, isFirst }: Omit<Opening, 'former'>): DatabaseSync {
   const db = new DatabaseSync(file)
   try {
     db.exec(`PRAGMA busy_timeout = ${BUSY.start}`)
@@ -144,19 +171,25 @@ export function replaceDamaged(file: string): string {
   return aside
 }
 
-/** Removes the log of a file that is not there any more: SQLite would write it into the one that is. */
-function removeStale(file: string, staleLog: string | undefined) {
-  const log = logOf(file)
-  if (log === NONE || (log !== staleLog && identityOf(file) !== NONE)) return
+/**
+ * Removes the log of a file that is not there any more: SQLite would write it into the one that is. Its index goes also where
+ * the log is gone already: who still has the former file goes on in it. Another log is that of the file that is there.
+ */
+function removeStale(file: string, former: Place | undefined) {
+  const identity = identityOf(file)
+  if (identity !== NONE) {
+    if (!former || former.identity === identity) return
+    if (![NONE, former.log].includes(logOf(file))) return
+  }
   for (const suffix of COMPANIONS) rmSync(`${file}${suffix}`, { force: true })
 }
 
 const NONE = 'none'
 
 /** Which log there is. */
-export const logOf = (file: string): string => identityOf(file === MEMORY ? file : `${file}-wal`)
+const logOf = (file: string): string => identityOf(`${file}-wal`)
 
-/** Which file there is under this name: changes where it is deleted or replaced. */
+/** Which file there is under this name: another where it was deleted or replaced, as long as somebody has the former open. */
 export function identityOf(file: string): string {
   if (file === MEMORY) return MEMORY
   const found = statSync(file, { bigint: true, throwIfNoEntry: false })

@@ -2,10 +2,17 @@
 // once that is committed. It says when the file cannot be written, and when it can again.
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { joinCrew } from './crew.ts'
-import { closeDatabase, identityOf, logOf, MEMORY, openDatabase, replaceDamaged } from './database.ts'
+import {
+  closeDatabase,
+  identityOf,
+  MEMORY,
+  type OpenedDatabase,
+  openDatabase,
+  type Place,
+  replaceDamaged,
+} from './database.ts'
 import { faultOf } from './faults.ts'
 import type { Answer, Batch, Fault, News, ThreadSettings } from './messages.ts'
 import { operationsOn } from './operations.ts'
@@ -25,12 +32,9 @@ const PROBE = 65_536
 
 const tell = (news: News) => port.postMessage(news)
 
-interface Opened {
-  readonly db: DatabaseSync
+interface Opened extends OpenedDatabase {
   readonly transactions: Transactions
   readonly upkeep: Upkeep
-  readonly identity: string
-  readonly log: string
   /** The file beside it by which the crew has it. */
   readonly lock: string
   leave(): void
@@ -42,33 +46,33 @@ const isDamage = (fault: Fault | undefined) => fault?.word === 'damaged' || faul
 
 function openWhole(
   isFirst: boolean,
-  staleLog?: string,
-): { readonly db: DatabaseSync; readonly replaced: string | undefined } {
+  former?: Place,
+): { readonly database: OpenedDatabase; readonly replaced: string | undefined } {
   const { file, ifDamaged } = settings
   const { maxSize } = settings.bounds
   try {
-    return { db: openDatabase(file, { maxSize, isFirst, staleLog }), replaced: undefined }
+    return { database: openDatabase(file, { maxSize, isFirst, former }), replaced: undefined }
   } catch (error) {
     if (!isFirst || ifDamaged === 'stop' || !isDamage(faultOf(error))) throw error
     const replaced = replaceDamaged(file)
-    return { db: openDatabase(file, { maxSize, isFirst: false, staleLog: undefined }), replaced }
+    return { database: openDatabase(file, { maxSize, isFirst: false, former: undefined }), replaced }
   }
 }
 
 /** `isOurs`: this crew has it already, and its requests run. */
-function open(staleLog?: string, isOurs = false): Opened & { readonly replaced: string | undefined } {
+function open(former?: Place, isOurs = false): Opened & { readonly replaced: string | undefined } {
   const { file, crew, bounds } = settings
   const joined =
     file === MEMORY
-      ? { value: openWhole(false), leave: () => undefined }
-      : joinCrew(LOCK, crew, isFirst => openWhole(isFirst && !isOurs, staleLog))
-  const { db, replaced } = joined.value
+      ? { value: openWhole(false), lock: MEMORY, leave: () => undefined }
+      : joinCrew(LOCK, crew, isFirst => openWhole(isFirst && !isOurs, former))
+  const { database, replaced } = joined.value
+  const { db } = database
   const transactions = createTransactions(db, operationsOn(db, bounds), committed =>
     tell({ news: 'committed', committed }),
   )
   const upkeep = createUpkeep(db, bounds.maxSize, transactions.write)
-  const names = { identity: identityOf(file), log: logOf(file), lock: file === MEMORY ? MEMORY : identityOf(LOCK) }
-  return { db, transactions, upkeep, ...names, replaced, leave: joined.leave }
+  return { ...database, transactions, upkeep, lock: joined.lock, replaced, leave: joined.leave }
 }
 
 let opened: Opened | undefined
@@ -91,26 +95,27 @@ function close() {
   }
 }
 
-/** The log of a file that is not there any more. */
-let staleLog: string | undefined
-/** Whether there was a file before the one that is to be opened. */
-let isLost = false
+/** What was opened before the file was lost, until another is: its numbers are nobody else's as long as it is open. */
+let former: Opened | undefined
+
+function closeFormer() {
+  // Not written back: its log may be that of another file by now.
+  former?.db.close()
+  former = undefined
+}
 
 /** Where the file is not the one that was opened: another program deleted or replaced it. */
 function openAgain() {
   if (opened && identityOf(settings.file) === opened.identity) return
   if (opened) {
-    const { db, leave, log } = opened
+    former = opened
     opened = undefined
-    staleLog = log
-    // Not written back: its log may be that of another file by now.
-    db.close()
-    leave()
-    isLost = true
+    former.leave()
   }
-  opened = open(staleLog)
-  if (isLost) tell({ news: 'lost' })
-  isLost = false
+  opened = open(former)
+  // It may have been put back.
+  if (former && former.identity !== opened.identity) tell({ news: 'lost' })
+  closeFormer()
   if (isDamage(trouble)) judge(undefined)
 }
 
@@ -120,7 +125,7 @@ function lockAgain() {
   // With the file itself: that is seen to by whoever opens it again.
   if (identityOf(settings.file) !== opened.identity) return
   close()
-  opened = open(staleLog, true)
+  opened = open(undefined, true)
 }
 
 function run(asks: Batch['asks']): readonly Answer[] {
@@ -219,6 +224,7 @@ function begin() {
 function end() {
   clearTimeout(timer)
   try {
+    closeFormer()
     close()
   } finally {
     tell({ news: 'closed' })
