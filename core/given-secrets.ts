@@ -38,7 +38,7 @@ export async function secretsOfFile(file: string, { directory, ...context }: Sec
   return { list: list ?? [STAND_IN], isOfFile: true }
 }
 
-/** Undefined where there are none for now, or where something is wrong, which is reported. */
+/** Undefined where there are none yet, or where something is wrong, which is reported. */
 async function secretsIn(path: string, { purpose, isReload, log, problems }: Omit<SecretsContext, 'directory'>) {
   const { checkMakeable, makeSecrets, readSecrets, SecretsFault } = await import('./config/secrets-file.ts')
   const mistake = (text: string, cause?: unknown) => new StartError(text, { at: ['secrets', 'file'], cause })

@@ -15,7 +15,9 @@ const GETS = 3
 
 const countResponses = () => Number(queryObjects(ServerResponse, { format: 'count' }))
 
-describe("a session's GET streams whose connections dropped", () => {
+describe("a session's GET streams whose connections dropped", function () {
+  // Each look goes through all of the heap.
+  this.timeout(60_000)
   after(stopHosts)
 
   it('keep nothing of the connections', async () => {

@@ -145,10 +145,11 @@ describe('the image of examples/deploy/docker', function () {
     expect(await container.ended, container.said()).to.equal(0)
   })
 
-  it('does not start without secrets, and says what to do', async () => {
-    const container = await startContainer(image, mounted, { PORT: String(await freePort()) })
+  it('does not start without secrets where sessions outlive it, and says what to do', async () => {
+    const env = { PORT: String(await freePort()), REDIS_URL: 'redis://127.0.0.1:1' }
+    const container = await startContainer(image, mounted, env)
     expect(await container.ended, container.said()).to.equal(2)
-    expect(container.said()).to.match(/secrets/)
+    expect(container.said()).to.include('MCP_HOST_SECRETS').and.include('openssl rand')
   })
 })
 

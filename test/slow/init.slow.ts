@@ -125,7 +125,7 @@ before(async function () {
   await writeFile(join(desk, 'package.json'), '{ "private": true }')
   await npm(desk, 'install', await tarballIn(outer, 'mcp-host-'), await tarballIn(outer, 'create-mcp-host-'))
   const printed = await works(outer, join(desk, 'node_modules/.bin/create-mcp-host'), 'first', '--yes')
-  expect(printed).to.match(/^Made first in first:\n/)
+  expect(printed).to.match(/^Made first in first:\n/m)
   first = join(outer, 'first')
   // The others are what a protected project, and one with Redis, name in its package.json: those of below share the packages of this one.
   await npm(first, 'install', await tarballIn(outer, 'mcp-host-'), 'oidc-provider@9', '@redis/client@6')
