@@ -118,6 +118,10 @@ async function protect(project: string, folder: string, port: number): Promise<v
   ])
   await writeFile(join(project, 'mcp.config.ts'), await readFile(join(folder, 'protected/mcp.config.ts'), 'utf8'))
   await edit(join(project, 'mcp.config.ts'), text => text.replaceAll('3000', String(port)))
+  const missing = await tryRun(project, ['npm', 'run', 'check'])
+  const [, line] = /run: (npm i .*)$/m.exec(missing.text) ?? []
+  expectThat(missing.code !== 0 && line !== undefined, `a check that says what to install: ${missing.text}`)
+  await run(project, [...String(line).split(' '), ...QUIET])
 }
 
 /** Logs in by a browser that clicks on "Allow"; then one tool may be called, and the other asks for another scope. */
