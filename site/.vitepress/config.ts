@@ -101,6 +101,9 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('Security tests', '/docs/security-tests'),
       page('Dependencies', '/docs/dependencies'),
       page('Regrets', '/docs/regrets'),
+      page('Security', '/SECURITY'),
+      page('Changes', '/CHANGELOG'),
+      page('Contributing', '/CONTRIBUTING'),
     ],
   },
 ]
