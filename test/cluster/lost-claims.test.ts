@@ -2,14 +2,13 @@
 // of it: it writes on, and so does the other.
 import { expect } from 'chai'
 import { defineResource } from '../../core/index.ts'
-import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { eventually } from '../support/eventually.ts'
-import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { needsRedis, type RedisServer } from '../support/redis-server.ts'
 import { nextMessage, type SessionClient } from '../support/session-client.ts'
-import { type StartedHost, stopHosts } from '../support/start-host.ts'
+import type { StartedHost } from '../support/start-host.ts'
+import { keepKeys, startCuttable, stopCuttable } from './support/losing-redis.ts'
 import { openAtAll, startNode } from './support/nodes.ts'
 
-const stops: Array<() => Promise<unknown>> = []
 const NAMES = ['one', 'two', 'three']
 const pages = NAMES.map(name => defineResource({ name, uri: `page://${name}`, handler: () => name }))
 const config = { toolsets: { all: pages }, routes: { '/': { toolsets: 'all' } } }
@@ -18,31 +17,26 @@ const update = (node: StartedHost | undefined, name = 'one') => node?.host.runti
 
 /** Keeps what Redis knows of who writes; what it gives makes it so again, and empties what the nodes are yet to hear. */
 function keepWriters(redis: RedisServer) {
-  const keys = ['*:session', '*:stream:*', '*:events:*'].flatMap(pattern => redis.cli('KEYS', pattern))
-  for (const key of keys) redis.cli('COPY', key, `kept ${key}`)
+  const lose = keepKeys(redis, '*:session', '*:stream:*', '*:events:*')
   return () => {
-    for (const key of keys) redis.cli('COPY', `kept ${key}`, key, 'REPLACE')
+    lose()
     for (const inbox of redis.cli('KEYS', '*:inbox:*')) redis.cli('DEL', inbox)
   }
 }
 
 async function startNodes() {
-  const redis = await startRedis()
-  let isCut = false
-  const line = await startCuttingProxy(redis.url, { cutter: () => () => (isCut ? 0 : undefined) })
-  stops.push(line.stop)
-  const nodes = [await startNode({ url: line.url.replace('http:', 'redis:') }, config), await startNode(redis, config)]
+  const { redis, cuttable, cut, mend } = await startCuttable()
+  const nodes = [await startNode(cuttable, config), await startNode(redis, config)]
   const isReady = async () => (await fetch(`${nodes[0]?.url}/readyz`)).status === 200
   return {
     redis,
     nodes,
     async cut() {
-      isCut = true
-      line.cutAll()
+      cut()
       await eventually('a node without Redis', isReady, ready => !ready)
     },
     async mend() {
-      isCut = false
+      mend()
       await eventually('a node with Redis', isReady, Boolean)
     },
   }
@@ -65,11 +59,7 @@ describe('a stream of which Redis has lost that another node took it over', func
   before(function () {
     needsRedis(this)
   })
-  afterEach(async () => {
-    await stopHosts()
-    for (const stop of stops.splice(0)) await stop()
-    await stopRedis()
-  })
+  afterEach(stopCuttable)
 
   it('is gone on with by that node, its client hears on, and can come back', async () => {
     const { redis, nodes, cut, mend } = await startNodes()

@@ -1,33 +1,19 @@
 // Redis has lost how a call's stream ended, as a fail-over may: the node that wrote it has forgotten it by then, and a client
 // that reads along at another node must not wait for ever.
 import { expect } from 'chai'
-import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
-import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { needsRedis } from '../support/redis-server.ts'
 import { nextMessage, restOf, type SessionClient } from '../support/session-client.ts'
-import { stopHosts } from '../support/start-host.ts'
+import { keepKeys, startCuttable, stopCuttable } from './support/losing-redis.ts'
 import { openAtAll, startNode } from './support/nodes.ts'
 
-const stops: Array<() => Promise<unknown>> = []
 const puppet = createPuppet()
 const config = { toolsets: { all: [puppet.tool] }, routes: { '/': { toolsets: 'all' } } }
 
-/** Keeps the streams as they are; what it gives makes them so again. */
-function keepStreams(redis: RedisServer) {
-  const keys = ['stream', 'events'].flatMap(part => redis.cli('KEYS', `*:${part}:*`))
-  for (const key of keys) redis.cli('COPY', key, `kept ${key}`)
-  return () => {
-    for (const key of keys) redis.cli('COPY', `kept ${key}`, key, 'REPLACE')
-  }
-}
-
 /** A call at the first of two nodes, of which one message was read; the second node's line to Redis can be cut. */
 async function startCall(name: string) {
-  const redis = await startRedis()
-  let isCut = false
-  const line = await startCuttingProxy(redis.url, { cutter: () => () => (isCut ? 0 : undefined) })
-  stops.push(line.stop)
-  const nodes = [await startNode(redis, config), await startNode({ url: line.url.replace('http:', 'redis:') }, config)]
+  const { redis, cuttable, cut, mend } = await startCuttable()
+  const nodes = [await startNode(redis, config), await startNode(cuttable, config)]
   const [a, b] = (await openAtAll({ nodes })) as readonly [SessionClient, SessionClient]
   const call = await a.call('puppet', { name }, { id: name })
   const { ctx, finish } = await puppet.call(name)
@@ -36,14 +22,7 @@ async function startCall(name: string) {
   const seen = await call.next()
   expect(seen?.message.params.progress).to.equal(1)
   const lastId = { 'Last-Event-ID': String(seen?.id) }
-  const cut = () => {
-    isCut = true
-    line.cutAll()
-  }
-  const mend = () => {
-    isCut = false
-  }
-  return { nodes, b, call, finish, lastId, cut, mend, lose: keepStreams(redis) }
+  return { nodes, b, call, finish, lastId, cut, mend, lose: keepKeys(redis, '*:stream:*', '*:events:*') }
 }
 
 const isLost = { reason: 'node-lost', retryable: true }
@@ -53,11 +32,7 @@ describe('a stream whose end Redis has lost', function () {
   before(function () {
     needsRedis(this)
   })
-  afterEach(async () => {
-    await stopHosts()
-    for (const stop of stops.splice(0)) await stop()
-    await stopRedis()
-  })
+  afterEach(stopCuttable)
 
   it('ends with an error for a client that comes back at another node, and the session lives on', async () => {
     const { nodes, b, call, finish, lastId, lose } = await startCall('ended')
