@@ -27,10 +27,10 @@ export interface SecretsContext {
 /** In the place of the secret that a start would make: the same at each look, as that would be. */
 const STAND_IN = randomBytes(32).toString('base64url')
 
-/** Whether MCP_HOST_SECRETS holds any: it comes before a file. */
+/** Whether MCP_HOST_SECRETS holds one: it comes before a file. */
 export const inEnvironment = () => /[^\s,]/.test(process.env['MCP_HOST_SECRETS'] ?? '')
 
-/** Where MCP_HOST_SECRETS holds any, the file is left alone. What is wrong with it is reported. */
+/** Where MCP_HOST_SECRETS holds one, the file is left alone. What is wrong with it is reported. */
 export async function secretsOfFile(file: string, { directory, ...context }: SecretsContext): Promise<GivenSecrets> {
   if (inEnvironment()) return { list: [], isOfFile: false }
   const path = resolve(directory, file)

@@ -7,12 +7,15 @@ let spent = 0
 /** Milliseconds, since the process began. */
 export const ownWork = (): number => spent
 
-/** Does it, and counts it where so many characters or bytes are long. */
-export function asOwnWork<Result>(length: number, work: () => Result): Result {
-  if (length < LARGE_TEXT) return work()
+/** Does it with what is given, and counts it where that is long. */
+export function asOwnWork<Given extends string | Uint8Array, Result>(
+  given: Given,
+  work: (given: Given) => Result,
+): Result {
+  if (given.length < LARGE_TEXT) return work(given)
   const start = performance.now()
   try {
-    return work()
+    return work(given)
   } finally {
     spent += performance.now() - start
   }

@@ -25,6 +25,9 @@ function checkType({ headers }: IncomingMessage) {
   }
 }
 
+/** Undefined where they are no UTF-8. */
+const textOf = (bytes: Buffer) => (isUtf8(bytes) ? bytes.toString('utf8') : undefined)
+
 const READ_BEFORE = 'the body of a message was read before its transport could: some middleware in front parses bodies'
 
 /**
@@ -50,7 +53,7 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
       const bytes = body.take()
       // The request lives as long as its call, and its listeners keep the text that the promise was given.
       if (bytes.length > LARGE_TEXT) req.off('data', onData).off('end', onEnd).off('error', onError)
-      const text = asOwnWork(bytes.length, () => (isUtf8(bytes) ? bytes.toString('utf8') : undefined))
+      const text = asOwnWork(bytes, textOf)
       if (text !== undefined) resolve(text)
       else reject(new HostError('parseError', { detail: 'the body is not UTF-8' }))
     }

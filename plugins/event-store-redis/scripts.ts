@@ -119,7 +119,7 @@ return {'state', found[1], found[2], found[3], found[4] or '', found[5] or ''}
 
 /**
  * KEYS: events, hash. ARGV: the number of the last message that was seen, the bytes that the messages may have together ('':
- * any). Gives numbers and messages by turns, where they lead to the end without a gap. They do where all that are kept are as
+ * as many as there are). Gives numbers and messages by turns, where they lead to the end without a gap. They do where all that are kept are as
  * many as their numbers, which is told without them; where something is missing, what comes after it may still be whole.
  */
 export const AFTER = redisScript(`

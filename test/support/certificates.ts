@@ -76,9 +76,9 @@ new_certs_dir = ${folder}
 rand_serial = yes
 unique_subject = no
 default_md = sha256
-policy = any
+policy = named
 copy_extensions = none
-[any]
+[named]
 commonName = supplied
 `
 
