@@ -296,7 +296,7 @@ describe('a Redis that does not answer', () => {
   })
 
   it('hangs: appends are refused in time, do nothing later, and are stored once when tried again', async () => {
-    const { store, shared, redis, connection } = await open({ commandTimeout: 400 })
+    const { store, shared, redis, connection } = await open({ commandTimeout: 1_500 })
     const streams = Array.from({ length: 20 }, (_, index) => `stream ${index}`)
     for (const stream of streams) await fill(store, 3, { stream })
     redis.pause()

@@ -62,7 +62,9 @@ const six = <Value>(stores: readonly GrantStore[], act: (store: GrantStore, inde
   Promise.all([0, 1, 2, 3, 4, 5].map(index => attempt(act(stores[index % stores.length] as GrantStore, index))))
 
 describe('a line to Redis that is cut all the time', () => {
-  it('gives nothing twice, whoever asks again', async () => {
+  it('gives nothing twice, whoever asks again', async function () {
+    // 120 rounds, one after the other, most of them with a line to make anew.
+    this.timeout(60_000)
     const { redis, store } = await open()
     const { stores, cuts, stop } = await behindCuts(redis)
     const tally = { taken: 0, lost: 0, added: 0, replaced: 0, refused: 0, twice: 0 }
