@@ -27,7 +27,8 @@ import { createDisguise } from './mcp/disguise.ts'
 import { createDispatch } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
 import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
-import { checkViews, createOffers, type OfferedConfig } from './mcp/offer.ts'
+import { checkViews, createOffers } from './mcp/offer.ts'
+import type { OfferedConfig } from './mcp/offered-config.ts'
 import { watchOverdue } from './mcp/overdue.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { checkStallSettings, createStallWatch } from './mcp/stall-watch.ts'
@@ -102,6 +103,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     log,
     faultsOf,
     decidesAccess: provides('access'),
+    readsKey: author.extensions.reads,
     suggest: parts.suggest,
     report,
     combinations,
@@ -125,6 +127,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     headersFor: call => tracerOn(call.offer.route).headersFor(call),
     upstreamTokensOn: route => slots.on('upstreamTokens', route),
     stateKeys: secrets.keys('request-state'),
+    keysOn: route => author.extensions.on(route).toolKeys,
     admit: createAdmission(access),
   }
   const methods = createMethodTable(settings)
@@ -144,6 +147,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
       notesFor(author.varies, route).length > 0,
     contributed,
     extensions: (route: CompiledRoute) => author.extensions.on(route).settings,
+    keys: (route: CompiledRoute) => author.extensions.on(route).toolKeys,
     decidesAccess: (route: CompiledRoute) => provides('access', route),
     accessOn: (route: CompiledRoute) => slots.on('access', route),
   }

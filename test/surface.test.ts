@@ -6,7 +6,7 @@ import { dirname, join as joinPosix } from 'node:path/posix'
 import { expect } from 'chai'
 
 const ROOT = join(import.meta.dirname, '..')
-const MAX_NAMES = 110
+const MAX_NAMES = 115
 /** The entries that re-export what lies on the floors, by what a stranger imports. */
 const ENTRIES = {
   'mcp-host': 'core/index.ts',

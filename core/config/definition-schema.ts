@@ -31,6 +31,8 @@ const annotations = closed({
   lastModified: words('ISO 8601.'),
 })
 
+const taskUse = { enum: ['optional', 'required'] }
+
 const REQUIRED = { required: ['name', 'handler'] }
 
 /** By what `kindOf` answers. */
@@ -44,6 +46,11 @@ export const DEFINITION_SCHEMAS = {
       timeout: duration('How long one call may take.'),
       concurrency: count('How many calls run at a time.'),
       isolate,
+      task: {
+        anyOf: [taskUse, closed({ use: taskUse, retry: { enum: ['safe'] } }, { required: ['use'] })],
+        description: 'Calls become tasks for clients that know them.',
+      },
+      app: { description: 'The app that shows its results to people.' },
     },
     REQUIRED,
   ),

@@ -1,6 +1,7 @@
 // Why a thread was ended, in words: for the model, and for whoever reads the log.
-import { ToolError } from '../mcp/define.ts'
+
 import { type IsolateBounds, sizeInWords, timeInWords } from '../mcp/isolate.ts'
+import { ToolError } from '../mcp/tool-error.ts'
 
 export type Over = 'memory' | 'cpuTime' | 'stopped'
 

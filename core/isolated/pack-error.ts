@@ -2,7 +2,7 @@
 // error that came from the other side is, when it comes back, the very same.
 import { describeThrown, isError } from '../http/describe-thrown.ts'
 import { HostError, type HostErrorKind } from '../http/errors.ts'
-import { ToolError } from '../mcp/define.ts'
+import { ToolError } from '../mcp/tool-error.ts'
 
 /** Causes of one error that cross with it. */
 const MAX_CAUSES = 3

@@ -1,8 +1,8 @@
 // The threads of one module under one bound of memory: started when a call comes, each with one call at a time; more calls
 // wait in line. One thread is kept when all is quiet.
 import { HostError, shuttingDown } from '../http/errors.ts'
-import { ToolError } from '../mcp/define.ts'
 import type { IsolatedCall } from '../mcp/isolation.ts'
+import { ToolError } from '../mcp/tool-error.ts'
 import { type ThreadSettings, ToolThread } from './tool-thread.ts'
 
 /** Calls that may wait for a thread. */

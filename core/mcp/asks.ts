@@ -6,12 +6,12 @@ import { userKey } from '../kernel/user.ts'
 import type { AskClient, Call } from './call.ts'
 import { noteQuestion } from './call-notes.ts'
 import type { CatalogItem } from './catalog.ts'
-import { ToolError } from './define.ts'
 import { isObject } from './is-object.ts'
 import type { ClientCapabilities, ElicitParams, JsonSchema, SampleParams } from './protocol.ts'
 import { digest, openState, type RequestState, sealState } from './request-state.ts'
 import type { RevisionRules } from './revisions.ts'
 import { compileSchema } from './schema/schema.ts'
+import { ToolError } from './tool-error.ts'
 import { RESULT_TYPE } from './typed-result.ts'
 
 export type Question =
@@ -190,13 +190,13 @@ export const liveParams = ({ method, params }: Question, { elicitationIds }: Rev
 /** The asks of a session: each is a request of its own, and the handler waits for its answer. */
 export function createLiveAsks(askClient: AskClient, call: Call, signal: AbortSignal): Asks {
   const { client, rules } = call
-  async function ask(question: Question): Promise<never> {
+  async function ask(question: Question, key: string | undefined): Promise<never> {
     noteQuestion(call, question.method)
     const missing = missingCapability(question, client.capabilities)
     if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
-    const answer = await askClient.ask(question.method, liveParams(question, rules), signal)
+    const answer = await askClient.ask(question.method, liveParams(question, rules), signal, key)
     if (!(await isAnswer(question, answer))) throw new ToolError('The client answered something else than was asked.')
     return answer as never
   }
-  return { ask: question => ask(question) }
+  return { ask }
 }

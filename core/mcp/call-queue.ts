@@ -3,10 +3,10 @@
 import { HostError } from '../http/errors.ts'
 import type { Linked, LinkedList } from '../http/linked-list.ts'
 import type { Call } from './call.ts'
-import { ToolError } from './define.ts'
 import { FairLine } from './fair-line.ts'
 import { holderOf } from './holder.ts'
 import { MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_OWNER } from './limits.ts'
+import { ToolError } from './tool-error.ts'
 
 /** A call's place, or its wait for one. */
 export class Turn implements Linked {

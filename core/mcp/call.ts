@@ -84,7 +84,8 @@ export interface CallChannel {
 
 /** Sends a request to the client and resolves with its result. */
 export interface AskClient {
-  ask(method: string, params: object, signal: AbortSignal): Promise<unknown>
+  /** `key`: the name that the handler gave to its question. */
+  ask(method: string, params: object, signal: AbortSignal, key?: string): Promise<unknown>
 }
 
 /** What every Call tells of its message and its sender. */

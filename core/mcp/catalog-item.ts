@@ -13,6 +13,7 @@ import { type IsolateBounds, isolateBounds, isolateFault } from './isolate.ts'
 import { collectHeaderParams, type HeaderParam } from './schema/header-params.ts'
 import { type CompiledSchema, compileSchema, SchemaFault } from './schema/schema.ts'
 import { type CompiledUriTemplate, compileUriTemplate } from './schema/uri-template.ts'
+import { keysOf, type ToolKeyName } from './tool-key-names.ts'
 import { parseDuration } from './units.ts'
 
 interface Item<D extends Definition> {
@@ -36,6 +37,8 @@ export interface ToolItem extends Item<ToolDefinition> {
   readonly concurrency: number | undefined
   /** Its handler runs in a thread, within these. */
   readonly isolate: IsolateBounds | undefined
+  /** Those of its keys that extensions read. */
+  readonly keys: readonly ToolKeyName[]
 }
 /** A resource or a family of them, compiled. */
 export interface ResourceItem extends Item<ResourceDefinition> {
@@ -82,6 +85,7 @@ function compileTool(definition: ToolDefinition): ToolItem {
     timeout: timeout === undefined ? undefined : parseDuration(timeout),
     concurrency,
     isolate,
+    keys: keysOf(definition),
   }
 }
 

@@ -8,6 +8,7 @@ import { type CatalogItem, compileDefinition, type FaultsOf, type ItemKind } fro
 import type { ChangeBus } from './change-bus.ts'
 import { type Definition, kindOf, type RuntimeHost, type RuntimeItems } from './define.ts'
 import { createPublishing, type Publisher } from './publishing.ts'
+import type { ToolKeyName } from './tool-key-names.ts'
 
 export type { CatalogItem, FaultsOf, ItemKind, PromptItem, ResourceItem, ToolItem } from './catalog-item.ts'
 
@@ -65,6 +66,8 @@ export interface CatalogSettings {
   readonly faultsOf: FaultsOf
   /** False where no plugin decides `access`: a definition that asks for it is refused. */
   readonly decidesAccess: boolean
+  /** False where no plugin reads a key of tools: a tool that has it is refused. */
+  readonly readsKey: (key: ToolKeyName) => boolean
   /** Names of plugins that would. */
   readonly suggest: SuggestPlugin
   /** The toolsets that some address serves together. */
@@ -76,7 +79,7 @@ export interface CatalogSettings {
 /** A catalog of these toolsets. */
 export function createCatalog(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
-  { buses, log, faultsOf, decidesAccess, suggest, combinations, report = stopAtFirst }: CatalogSettings,
+  { buses, log, faultsOf, decidesAccess, readsKey, suggest, combinations, report = stopAtFirst }: CatalogSettings,
 ): Catalog {
   let generation = 0
   const publishing = createPublishing(buses, log)
@@ -92,7 +95,13 @@ export function createCatalog(
       const why = `${what}, but no plugin decides who has it; switch on ${suggest('access')}`
       throw new StartError(why, { of: definition, at: ['access'] })
     }
-    return compileDefinition(definition, where, faultsOf)
+    const item = compileDefinition(definition, where, faultsOf)
+    const unread = item.kind === 'tools' ? item.keys.find(key => !readsKey(key)) : undefined
+    if (unread !== undefined) {
+      const what = `${where}: tool "${definition.name}" has \`${unread}\`, which no plugin reads`
+      throw new StartError(`${what}; switch on ${suggest(unread)}`, { of: definition, at: [unread] })
+    }
+    return item
   }
 
   function putInto(items: Map<string, CatalogItem>, toolset: string, definition: Definition): CatalogItem {

@@ -24,8 +24,8 @@ function listsOf(view: View) {
   if (found) return found
   const isShown = (item: CatalogItem) => view.denialOf(item)?.listed ?? true
   const lists = {
-    shown: textsOf(view, item => isShown(item) && item.wire),
-    all: textsOf(view, item => [isShown(item), item.wire]),
+    shown: textsOf(view, item => isShown(item) && view.wireOf(item)),
+    all: textsOf(view, item => [isShown(item), view.wireOf(item)]),
   }
   known.set(view, lists)
   return lists

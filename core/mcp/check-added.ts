@@ -2,8 +2,9 @@
 // to those who have them checked.
 import { isObject } from './is-object.ts'
 import { nearest } from './nearest.ts'
+import { TOOL_KEYS } from './tool-key-names.ts'
 
-const PARTS = ['settings', 'methods', 'nameHeaders', 'results', 'listenFilters', 'clientMustDeclare']
+const PARTS = ['settings', 'methods', 'nameHeaders', 'results', 'listenFilters', 'clientMustDeclare', 'toolKeys']
 
 /** Beyond it a value is taken for one that holds itself. */
 const MAX_DEPTH = 100
@@ -54,6 +55,22 @@ function recordFault(part: string, value: unknown, faultOf: (name: string, value
   return undefined
 }
 
+const KEY_PARTS = ['meta', 'resources', 'around']
+
+function toolKeyFault(name: string, key: unknown): string | undefined {
+  if (!(TOOL_KEYS as readonly string[]).includes(name)) {
+    return `no tool has a key "${name}"; there are: ${TOOL_KEYS.join(', ')}`
+  }
+  if (!isObject(key)) return `the key "${name}" takes an object; ${found(key)}`
+  const stray = Object.keys(key).find(part => !KEY_PARTS.includes(part))
+  if (stray !== undefined) return `the key "${name}" has an unknown part "${stray}"; there are: ${KEY_PARTS.join(', ')}`
+  return recordFault(name, key, (part, act) =>
+    act === undefined || typeof act === 'function'
+      ? undefined
+      : `\`${part}\` of the key "${name}" takes a function; ${found(act)}`,
+  )
+}
+
 function settingsFault(settings: unknown): string | undefined {
   if (settings === undefined) return undefined
   if (!isObject(settings)) return `\`settings\` takes a JSON object; ${found(settings)}`
@@ -69,7 +86,7 @@ export function partsFault(extension: unknown): string | undefined {
     const hint = meant === undefined ? `there are: ${PARTS.join(', ')}` : `did you mean "${meant}"?`
     return `unknown part "${stray}"; ${hint}`
   }
-  const { settings, methods, nameHeaders, results, listenFilters } = extension
+  const { settings, methods, nameHeaders, results, listenFilters, toolKeys } = extension
   return (
     settingsFault(settings) ??
     recordFault('methods', methods, methodFault) ??
@@ -85,6 +102,7 @@ export function partsFault(extension: unknown): string | undefined {
     ) ??
     recordFault('listenFilters', listenFilters, (name, filter) =>
       typeof filter === 'function' ? undefined : `the filter "${name}" takes a function; ${found(filter)}`,
-    )
+    ) ??
+    recordFault('toolKeys', toolKeys, toolKeyFault)
   )
 }

@@ -4,10 +4,12 @@ import { type Asks, createAsks, createLiveAsks } from './asks.ts'
 import type { Call } from './call.ts'
 import { createCallFetch } from './call-fetch.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
-import { type AskOptions, type CallContext, ToolError, type UpstreamTokenRequest } from './define.ts'
+import type { AskOptions, CallContext, UpstreamTokenRequest } from './define.ts'
 import type { Isolation } from './isolation.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
+import type { ToolKeys } from './run-keys.ts'
 import type { StallWatch } from './stall-watch.ts'
+import { ToolError } from './tool-error.ts'
 import type { ToolLimits } from './tool-limits.ts'
 import type { UpstreamTokens } from './upstream-tokens.ts'
 
@@ -31,6 +33,8 @@ export interface HandlerSettings {
   readonly upstreamTokensOn: (route: Route) => UpstreamTokens
   /** Seal `requestState`: the first signs, all open. */
   readonly stateKeys: readonly Buffer[]
+  /** The keys of tools that the extensions of a route read. */
+  readonly keysOn: (route: Route) => ToolKeys
   /** Throws `unauthorized` or `forbidden` where the caller may not use the item. */
   readonly admit: (call: Call, item: CatalogItem) => void
 }

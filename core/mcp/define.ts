@@ -1,7 +1,6 @@
 // What an author writes: tools, resources and prompts. One shape for all three: identity, `access`, `handler`.
 // Nothing is checked or compiled here; that happens once at start-up, in core/mcp/catalog.ts.
 import type { IncomingHttpHeaders } from 'node:http'
-import { isBranded } from '../http/describe-thrown.ts'
 import type { User } from '../kernel/user.ts'
 import type { GivenFor, StandardSchema, ValueOf } from './infer.ts'
 import type {
@@ -161,8 +160,18 @@ export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never
    * not counted; `threads` (default 4): calls at a time. For tools that a module exports.
    */
   isolate?: true | { memory?: string | number; cpuTime?: string | number; threads?: number }
+  /**
+   * Calls become tasks for clients that know them: `'optional'` for those, `'required'` refuses others (-32021). `retry: 'safe'`:
+   * it may run again where the node that ran it died; default: the task fails then. Read by plugins such as `tasks`.
+   */
+  task?: TaskUse | { use: TaskUse; retry?: 'safe' }
+  /** The app that shows its results to people, as `defineApp` makes it. Read by plugins such as `apps`. */
+  app?: object
   handler(args: Args, ctx: CallContext): MaybePromise<Return>
 }
+
+/** Whether a client must know tasks to call a tool. */
+export type TaskUse = 'optional' | 'required'
 
 /** A resource or a family of them, as `defineResource` makes it. */
 export interface ResourceDefinition extends Common {
@@ -273,22 +282,6 @@ export function definePrompt<const A extends Record<string, PromptArgument> = Re
   },
 ): PromptDefinition {
   return { ...prompt, [DEFINITION]: 'prompt' } as PromptDefinition
-}
-
-const TOOL_ERROR = Symbol.for('mcp-host.ToolError')
-
-/** A failure whose message is meant for the model: it becomes the text of a result with `isError`. */
-export class ToolError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'ToolError'
-    Object.defineProperty(this, TOOL_ERROR, { value: true })
-  }
-
-  /** True for a ToolError of any copy of this module. */
-  static is(value: unknown): value is ToolError {
-    return isBranded(value, TOOL_ERROR)
-  }
 }
 
 /** `tool "purge"`. */

@@ -6,6 +6,8 @@ import { partsFault } from './check-added.ts'
 import { isObject } from './is-object.ts'
 import { type JsonObject, LISTEN_FILTERS } from './protocol.ts'
 import { RESULT_TYPES, resultTypeOf } from './result-type.ts'
+import type { ToolKey, ToolKeys } from './run-keys.ts'
+import { TOOL_KEYS, type ToolKeyName } from './tool-key-names.ts'
 import { RESULT_TYPE, type TypedResult } from './typed-result.ts'
 
 /** The part of a filter of `subscriptions/listen` that is honoured. */
@@ -41,6 +43,8 @@ export interface Extension {
    * `initialize`; others are answered -32021.
    */
   readonly clientMustDeclare?: boolean
+  /** What it does with keys of tools that are its own. A key that nobody reads stops the start. */
+  readonly toolKeys?: Readonly<Partial<Record<ToolKeyName, ToolKey>>>
 }
 
 /** An extension that was added. */
@@ -61,6 +65,7 @@ export interface RouteExtensions {
   readonly settings: Readonly<Record<string, JsonObject>>
   readonly nameHeaders: ReadonlyMap<string, string>
   readonly listenFilters: ReadonlyMap<string, ListenFilter>
+  readonly toolKeys: ToolKeys
 }
 
 interface Adding {
@@ -74,6 +79,8 @@ export interface Extensions {
   /** Throws a StartError where another plugin has the id, or something of it is taken on one of these routes. */
   add(adding: Adding): KnownExtension
   on(route: object): RouteExtensions
+  /** Whether an extension reads a key of tools on any route. */
+  reads(key: ToolKeyName): boolean
   /** The methods that extensions have results for, with what adds them. */
   readonly awaited: ReadonlyArray<Adding & { readonly method: string }>
 }
@@ -143,22 +150,25 @@ interface Kept {
   readonly settings: Record<string, JsonObject>
   readonly nameHeaders: Map<string, string>
   readonly listenFilters: Map<string, ListenFilter>
+  readonly toolKeys: Map<ToolKeyName, ToolKey>
   /** Such as `tools/call task`. */
   readonly results: Set<string>
 }
 
 /** What is wrong with an extension, on this route; undefined: nothing. */
 function faultOf({ id, extension }: Adding, kept: Kept): string | undefined {
-  const { methods = {}, nameHeaders = {}, results = {}, listenFilters = {} } = extension
+  const { methods = {}, nameHeaders = {}, results = {}, listenFilters = {}, toolKeys = {} } = extension
   const stray = Object.keys(nameHeaders).find(method => !Object.hasOwn(methods, method))
   const filter = Object.keys(listenFilters).find(name => LISTEN_FILTERS.has(name) || kept.listenFilters.has(name))
   const pairs = Object.entries(results).flatMap(([method, types]) => types.map(type => [method, type] as const))
   const taken = pairs.find(([method, type]) => RESULT_TYPES.has(type) || kept.results.has(`${method} ${type}`))
+  const key = TOOL_KEYS.find(name => toolKeys[name] && kept.toolKeys.has(name))
   if (!ID.test(id)) return 'an id is a reversed domain name and a name, such as "com.example/tasks"'
   if (Object.hasOwn(kept.settings, id)) return 'it is added to this route already'
   if (stray !== undefined) return `nameHeaders names "${stray}", which is none of its methods`
   if (filter !== undefined) return `the filter "${filter}" of subscriptions/listen has another meaning here`
   if (taken) return `the result "${taken[1]}" of ${taken[0]} has another meaning here`
+  if (key !== undefined) return `the key "${key}" of tools is read by another extension here`
   return undefined
 }
 
@@ -173,6 +183,7 @@ export function createExtensions(): Extensions {
       settings: {},
       nameHeaders: new Map(),
       listenFilters: new Map(),
+      toolKeys: new Map(),
       results: new Set(),
     }
     byRoute.set(route, kept)
@@ -181,6 +192,7 @@ export function createExtensions(): Extensions {
 
   return {
     on,
+    reads: key => [...byRoute.values()].some(({ toolKeys }) => toolKeys.has(key)),
     awaited,
     add(adding) {
       const { plugin, id, extension, routes } = adding
@@ -204,7 +216,11 @@ export function createExtensions(): Extensions {
 }
 
 function keep(known: KnownExtension, extension: Extension, kept: Kept) {
-  const { settings = {}, nameHeaders = {}, results = {}, listenFilters = {} } = extension
+  const { settings = {}, nameHeaders = {}, results = {}, listenFilters = {}, toolKeys = {} } = extension
+  for (const name of TOOL_KEYS) {
+    const key = toolKeys[name]
+    if (key) kept.toolKeys.set(name, key)
+  }
   kept.settings[known.id] = settings
   for (const [method, parameter] of Object.entries(nameHeaders)) kept.nameHeaders.set(method, parameter)
   for (const [method, types] of Object.entries(results)) for (const type of types) kept.results.add(`${method} ${type}`)

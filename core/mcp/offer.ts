@@ -7,23 +7,16 @@ import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessDecider, Audience } from './access-decider.ts'
 import type { AdmitCaller, Offer, RequestFacts } from './call.ts'
+import { CallerOffer, type Way } from './caller-offer.ts'
 import type { Catalog } from './catalog.ts'
-import type { ConfigureSession, RunSession, ServerSettings, SessionRequest } from './configure-session.ts'
+import type { ConfigureSession, RunSession, SessionRequest } from './configure-session.ts'
 import { isObject } from './is-object.ts'
+import type { OfferedConfig } from './offered-config.ts'
 import type { JsonObject } from './protocol.ts'
 import type { CompiledRoute } from './routes.ts'
 import { type Chosen, createSessionOptions, toolsetsOf } from './session-options.ts'
+import { checkKeys, type ShownKeys } from './tool-keys.ts'
 import { collect, type View, type ViewRequest } from './view.ts'
-
-/** What offers are made of beside the definitions. A reload replaces it, and counts. */
-export interface OfferedConfig {
-  now: {
-    readonly server: ServerSettings
-    readonly configureSession?: ConfigureSession
-    readonly runSession?: RunSession
-  }
-  reloads: number
-}
 
 export interface OfferSettings {
   readonly log: Logger
@@ -40,6 +33,8 @@ export interface OfferSettings {
   readonly contributed: (route: CompiledRoute) => readonly string[]
   /** What `capabilities.extensions` says on this route. */
   readonly extensions: (route: CompiledRoute) => Readonly<Record<string, JsonObject>>
+  /** The keys of tools that the extensions of this route read. */
+  readonly keys: (route: CompiledRoute) => ShownKeys
   /** False where no plugin of this route decides `access`. */
   readonly decidesAccess: (route: CompiledRoute) => boolean
 }
@@ -53,7 +48,15 @@ function requestView(settings: OfferSettings, route: CompiledRoute, choice: Choi
   const cacheScope = varies(route) ? 'private' : 'public'
   const extensions = { ...extensionsOn(route), ...choice.capabilities?.extensions }
   const capabilities = { ...choice.capabilities, ...(Object.keys(extensions).length > 0 && { extensions }) }
-  return { extra: [], server: config.now.server, ...choice, capabilities, toolsets, cacheScope }
+  return {
+    extra: [],
+    server: config.now.server,
+    ...choice,
+    capabilities,
+    toolsets,
+    cacheScope,
+    keys: settings.keys(route),
+  }
 }
 
 /** The view of a route. Throws a StartError where it has an item whose `access` nobody would decide. */
@@ -213,76 +216,21 @@ export function createOffers(settings: OfferSettings) {
 
 const UNSERVABLE = 'what configureSession chose cannot be served: its callers are refused'
 
-/** How a route's offers come to their views. */
-interface Way {
-  readonly config: OfferedConfig
-  /** Throws where what `configureSession` chose cannot be served together: it may have been until a reload. */
-  cut(request: ViewRequest, user: User | undefined): View
-  /** What a view is cut from after a reload: what the route serves now, with what `configureSession` chose. */
-  renew(request: ViewRequest, params: RequestFacts['params']): ViewRequest
-}
-
-type OfferFacts = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'sessionId'>
-
-class CallerOffer implements Offer {
-  readonly route: Offer['route']
-  readonly params: Offer['params']
-  readonly user: Offer['user']
-  readonly ip: string
-  readonly sessionId: string | undefined
-  readonly #way: Way
-  #request: ViewRequest
-  #reloads: number
-  readonly #runs: Offer['run'] | undefined
-
-  /** `reloads`: as many as there were when the request was made. */
-  constructor(facts: OfferFacts, request: ViewRequest, reloads: number, way: Way, runs: Offer['run'] | undefined) {
-    this.route = facts.route
-    this.params = facts.params
-    this.user = facts.user
-    this.ip = facts.ip
-    this.sessionId = facts.sessionId
-    this.#way = way
-    this.#request = request
-    this.#reloads = reloads
-    this.#runs = runs
-  }
-
-  #now(): ViewRequest {
-    if (this.#reloads !== this.#way.config.reloads) {
-      this.#request = this.#way.renew(this.#request, this.params)
-      this.#reloads = this.#way.config.reloads
-    }
-    return this.#request
-  }
-  get view() {
-    return this.#way.cut(this.#now(), this.user)
-  }
-  viewFor(user: User | undefined) {
-    return this.#way.cut(this.#now(), user)
-  }
-  toolsets() {
-    return this.#now().toolsets
-  }
-  get spansRun() {
-    return this.#runs !== undefined
-  }
-  run(body: () => Promise<void>, restored?: boolean) {
-    return this.#runs ? this.#runs(body, restored) : body()
-  }
-}
-
 /** Builds every view that can be known before a request comes, so that a clash of names stops the start. */
 export function checkViews(routes: readonly CompiledRoute[], settings: OfferSettings, report: Report): void {
   for (const route of routes) {
     for (const toolsets of route.knownCombinations()) {
       const request = requestView(settings, route, { toolsets })
       let clashes = 0
-      collect(settings.catalog, request, mistake => {
+      const items = collect(settings.catalog, request, mistake => {
         clashes += 1
         report(mistake)
       })
-      if (clashes === 0) reporting(report, () => cutView(settings, route, request))
+      if (clashes > 0) continue
+      reporting(report, () => {
+        checkKeys(items, route.path, request.keys)
+        cutView(settings, route, request)
+      })
     }
   }
 }

@@ -2,7 +2,8 @@
 // interface of the slot `upstreamTokens`.
 import type { Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
-import { ToolError, type UpstreamTokenRequest } from './define.ts'
+import type { UpstreamTokenRequest } from './define.ts'
+import { ToolError } from './tool-error.ts'
 
 /** Who calls, and at which address: its client is told there to sign in again. */
 export interface UpstreamCaller {

@@ -17,6 +17,7 @@ import {
 import type { ServerSettings } from './configure-session.ts'
 import { type Implementation, META, type ServerCapabilities } from './protocol.ts'
 import type { RevisionRules } from './revisions.ts'
+import { resourcesOfKeys, type ShownKeys, wireWithKeys } from './tool-keys.ts'
 import { SerializedResult } from './wire.ts'
 
 /** A list that is served in pages. */
@@ -42,6 +43,8 @@ export interface View {
   readonly denies: boolean
   /** Why its callers may not use an item; undefined: they may. */
   denialOf(item: CatalogItem): Denial | undefined
+  /** An item as its lists show it. */
+  wireOf(item: CatalogItem): CatalogItem['wire']
   /** One page of a list. Throws `invalidParams` for a cursor that no page gave. */
   page(list: ListName, cursor: unknown, rules: RevisionRules): SerializedResult
 }
@@ -53,6 +56,8 @@ export interface ViewRequest {
   readonly server: ServerSettings
   readonly capabilities: ServerCapabilities
   readonly cacheScope: 'public' | 'private'
+  /** The keys of tools that its route's extensions read. */
+  readonly keys: ShownKeys
 }
 
 /** Items on one page of a list. */
@@ -78,13 +83,17 @@ export function objectWire(wire: CatalogItem['wire']) {
   return rest
 }
 
-function createPager(list: ListName, items: readonly CatalogItem[], cacheScope: View['cacheScope'], meta: object) {
+interface Listed extends Pick<View, 'cacheScope' | 'wireOf'> {
+  readonly meta: object
+}
+
+function createPager(list: ListName, items: readonly CatalogItem[], { cacheScope, meta, wireOf }: Listed) {
   const cached = new Map<string, SerializedResult>()
   const serialize = (from: number, { handshake, objectsOnly }: RevisionRules) => {
     const page = items.slice(from, from + PAGE_SIZE)
     const last = page.at(-1)
     const more = last !== undefined && from + PAGE_SIZE < items.length
-    const entries = page.map(({ wire }) => (objectsOnly ? objectWire(wire) : wire))
+    const entries = page.map(item => (objectsOnly ? objectWire(wireOf(item)) : wireOf(item)))
     const body = { [list]: entries, ...(more && { nextCursor: encodeCursor(last.key) }) }
     const full = handshake ? body : { resultType: 'complete', ...body, ttlMs: LIST_TTL, cacheScope, _meta: meta }
     return new SerializedResult(JSON.stringify(full))
@@ -148,8 +157,25 @@ function capabilitiesOf(items: readonly CatalogItem[]): ServerCapabilities {
 
 const mapOf = <T extends CatalogItem>(items: readonly T[]) => new Map(items.map(item => [item.key, item]))
 
+/** These, and what goes along with them. Throws a StartError where two are called the same. */
+function merge(items: readonly CatalogItem[], added: Iterable<CatalogItem>): CatalogItem[] {
+  const merged = new Map(items.map(item => [`${item.kind} ${item.key}`, item]))
+  for (const item of added) {
+    const id = `${item.kind} ${item.key}`
+    const twin = merged.get(id)
+    if (twin && twin !== item) {
+      const also = [{ of: twin.definition, at: ['name'] }]
+      throw new StartError(`two ${item.kind} are called "${item.key}"`, { of: item.definition, at: ['name'], also })
+    }
+    merged.set(id, item)
+  }
+  return [...merged.values()].sort(byKey)
+}
+
 function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): View {
-  const items = collect(catalog, request)
+  const own = collect(catalog, request)
+  const added = resourcesOfKeys(own, request.keys, catalog.compile)
+  const items = added.size === 0 ? own : merge(own, added.keys())
   const tools = items.filter(item => item.kind === 'tools')
   const resources = items.filter(item => item.kind === 'resources' && item.template === undefined) as ResourceItem[]
   const templates = items.filter(item => item.kind === 'resources' && item.template !== undefined) as ResourceItem[]
@@ -162,12 +188,19 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
     const denial = audience.denialOf(item)
     if (denial) denials.set(item, denial)
   }
+  for (const [item, users] of added) {
+    const [first] = users
+    const denial = first && denials.get(first)
+    if (denial && users.every(tool => denials.has(tool))) denials.set(item, denial)
+  }
+  const wireOf = (item: CatalogItem) => (item.kind === 'tools' ? wireWithKeys(item, request.keys) : item.wire)
+  const listed = { cacheScope, meta, wireOf }
   const shown = (list: readonly CatalogItem[]) => list.filter(item => denials.get(item)?.listed ?? true)
   const pagers = {
-    tools: createPager('tools', shown(tools), cacheScope, meta),
-    resources: createPager('resources', shown(resources), cacheScope, meta),
-    resourceTemplates: createPager('resourceTemplates', shown(templates), cacheScope, meta),
-    prompts: createPager('prompts', shown(prompts), cacheScope, meta),
+    tools: createPager('tools', shown(tools), listed),
+    resources: createPager('resources', shown(resources), listed),
+    resourceTemplates: createPager('resourceTemplates', shown(templates), listed),
+    prompts: createPager('prompts', shown(prompts), listed),
   }
   return {
     serverInfo,
@@ -182,6 +215,7 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
     cacheScope,
     denies: denials.size > 0,
     denialOf: item => denials.get(item),
+    wireOf,
     page: (list, cursor, rules) => pagers[list](cursor, rules),
   }
 }
@@ -191,18 +225,18 @@ export function createViews(catalog: Catalog): (request: ViewRequest, audience: 
   const views = new LruMap<string, View>(MAX_VIEWS)
   // Requests that are the same object need no key: a session keeps its own, and so does a route.
   let byRequest = new WeakMap<ViewRequest, Map<string, View>>()
-  const extraIds = new WeakMap<CatalogItem, number>()
+  const ids = new WeakMap<object, number>()
   let nextId = 0
   let generation = catalog.generation()
-  const idOf = (item: CatalogItem) => {
-    const id = extraIds.get(item) ?? nextId++
-    extraIds.set(item, id)
+  const idOf = (of: object) => {
+    const id = ids.get(of) ?? nextId++
+    ids.set(of, id)
     return id
   }
 
   function find(request: ViewRequest, audience: Audience): View {
-    const { toolsets, extra, server, capabilities, cacheScope } = request
-    const key = JSON.stringify([toolsets, extra.map(idOf), server, capabilities, cacheScope, audience.key])
+    const { toolsets, extra, server, capabilities, cacheScope, keys } = request
+    const key = JSON.stringify([toolsets, extra.map(idOf), server, capabilities, cacheScope, idOf(keys), audience.key])
     const view = views.get(key) ?? buildView(catalog, request, audience)
     views.set(key, view)
     const known = byRequest.get(request) ?? new Map<string, View>()

@@ -2,9 +2,9 @@
 
 import { isError } from '../http/describe-thrown.ts'
 import { shown } from '../mcp/client-said.ts'
-import { ToolError } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
 import type { RequestId } from '../mcp/protocol.ts'
+import { ToolError } from '../mcp/tool-error.ts'
 import { encodeNotification } from '../mcp/wire.ts'
 
 /** How long a client may take to answer a question, milliseconds; the same as a sealed `requestState` lives. */

@@ -166,7 +166,7 @@ describe('a view', () => {
     expect(views(request('second')), 'longest unused').not.to.equal(second)
   })
 
-  it('tells combinations apart by toolsets, definitions of their own, server, capabilities and who may keep it', () => {
+  it('tells combinations apart by toolsets, definitions of their own, server, capabilities, keys and who may keep it', () => {
     const { views, request, catalog } = unitViews()
     const base = request('a')
     const extra = [catalog.compile(defineTool({ name: 'x', handler: () => '' }), 'test')]
@@ -176,13 +176,12 @@ describe('a view', () => {
       { ...base, server: { ...base.server, version: '2' } },
       { ...base, capabilities: { experimental: { a: {} } } },
       { ...base, cacheScope: 'public' as const },
+      { ...base, keys: new Map() },
     ]
     const all = [base, ...others].map(views)
-    expect(new Set(all)).to.have.property('size', 6)
-    expect([structuredClone({ ...base, extra: [] }), { ...base, extra: [...extra] }].map(views)).to.deep.equal([
-      all[0],
-      all[2],
-    ])
+    expect(new Set(all)).to.have.property('size', 7)
+    const copy = { ...structuredClone({ ...base, extra: [] }), keys: base.keys }
+    expect([copy, { ...base, extra: [...extra] }].map(views)).to.deep.equal([all[0], all[2]])
   })
 })
 
@@ -195,10 +194,13 @@ function unitViews() {
     log: createTestLog(),
     faultsOf: () => [],
     decidesAccess: false,
+    readsKey: () => false,
     suggest: () => '',
     combinations: () => [['all']],
   })
+  const keys = new Map()
   const request = (name: string) => ({
+    keys,
     toolsets: ['all'],
     extra: [],
     server: { name, version: '1' },

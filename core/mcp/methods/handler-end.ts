@@ -1,7 +1,7 @@
 // What the three kinds of handler have in common once they ran: a value, or something thrown.
 
 import { HostError } from '../../http/errors.ts'
-import { ToolError } from '../define.ts'
+import { ToolError } from '../tool-error.ts'
 
 /** Maps the end of `run`, without a promise where the handler needed none. */
 export function afterHandler(

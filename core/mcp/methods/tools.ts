@@ -5,13 +5,15 @@ import type { Call } from '../call.ts'
 import type { ToolItem } from '../catalog.ts'
 import { shown } from '../client-said.ts'
 import type { HandlerSettings } from '../context.ts'
-import { type CallContext, ToolError } from '../define.ts'
+import type { CallContext } from '../define.ts'
 import { blameDefinition } from '../definition-place.ts'
 import { type IsolateBounds, moduleOf } from '../isolate.ts'
 import { isTyped } from '../result-type.ts'
 import { errorResult, fitToolResult, toolResult } from '../results.ts'
 import { runHandler } from '../run-handler.ts'
+import { runThroughKeys } from '../run-keys.ts'
 import type { Checked, CompiledSchema } from '../schema/schema.ts'
+import { ToolError } from '../tool-error.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
 
@@ -29,13 +31,20 @@ export function callTool(call: Call, settings: HandlerSettings): object | Promis
 function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked: Checked): object | Promise<object> {
   // Wrong arguments are a result, not a protocol error: the model reads it and corrects itself (server/tools).
   if (!checked.ok) return errorResult(`Invalid arguments for ${tool.key}:\n${checked.problems}`)
+  const { value } = checked
+  if (tool.keys.length === 0) return runHandlerOf(call, settings, tool, value)
+  const run = () => runHandlerOf(call, settings, tool, value)
+  return runThroughKeys(call, tool, settings.keysOn(call.offer.route), run)
+}
+
+function runHandlerOf(call: Call, settings: HandlerSettings, tool: ToolItem, args: unknown): object | Promise<object> {
   const handler = tool.definition.handler as (args: unknown, ctx: CallContext) => unknown
   const { queue, isolate } = settings.limits.of(tool)
   // Outside of what a tool fails with: the host refuses, as it refuses other requests.
   const turn = queue?.enter(call)
   const handle = isolate
-    ? (ctx: CallContext) => runIsolated(call, settings, tool, isolate, checked.value, ctx)
-    : (ctx: CallContext) => handler(checked.value, ctx)
+    ? (ctx: CallContext) => runIsolated(call, settings, tool, isolate, args, ctx)
+    : (ctx: CallContext) => handler(args, ctx)
   return afterHandler(
     () => runHandler(call, tool, settings, handle, turn),
     value => finish(call, tool, value),

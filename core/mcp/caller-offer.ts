@@ -1,0 +1,65 @@
+// What one caller is offered, as its calls ask for it. For offer.ts, which knows how it comes to be.
+import type { User } from '../kernel/user.ts'
+import type { Offer, RequestFacts } from './call.ts'
+import type { OfferedConfig } from './offered-config.ts'
+import type { View, ViewRequest } from './view.ts'
+
+/** How a route's offers come to their views. */
+export interface Way {
+  readonly config: OfferedConfig
+  /** Throws where what `configureSession` chose cannot be served together: it may have been until a reload. */
+  cut(request: ViewRequest, user: User | undefined): View
+  /** What a view is cut from after a reload: what the route serves now, with what `configureSession` chose. */
+  renew(request: ViewRequest, params: RequestFacts['params']): ViewRequest
+}
+
+type OfferFacts = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'sessionId'>
+
+/** What a caller is offered, by the config as it was when its request was made, and as a reload makes it. */
+export class CallerOffer implements Offer {
+  readonly route: Offer['route']
+  readonly params: Offer['params']
+  readonly user: Offer['user']
+  readonly ip: string
+  readonly sessionId: string | undefined
+  readonly #way: Way
+  #request: ViewRequest
+  #reloads: number
+  readonly #runs: Offer['run'] | undefined
+
+  /** `reloads`: as many as there were when the request was made. */
+  constructor(facts: OfferFacts, request: ViewRequest, reloads: number, way: Way, runs: Offer['run'] | undefined) {
+    this.route = facts.route
+    this.params = facts.params
+    this.user = facts.user
+    this.ip = facts.ip
+    this.sessionId = facts.sessionId
+    this.#way = way
+    this.#request = request
+    this.#reloads = reloads
+    this.#runs = runs
+  }
+
+  #now(): ViewRequest {
+    if (this.#reloads !== this.#way.config.reloads) {
+      this.#request = this.#way.renew(this.#request, this.params)
+      this.#reloads = this.#way.config.reloads
+    }
+    return this.#request
+  }
+  get view() {
+    return this.#way.cut(this.#now(), this.user)
+  }
+  viewFor(user: User | undefined) {
+    return this.#way.cut(this.#now(), user)
+  }
+  toolsets() {
+    return this.#now().toolsets
+  }
+  get spansRun() {
+    return this.#runs !== undefined
+  }
+  run(body: () => Promise<void>, restored?: boolean) {
+    return this.#runs ? this.#runs(body, restored) : body()
+  }
+}

@@ -1,0 +1,37 @@
+// From a tool's checked call to its handler, through what extensions do with the keys that the tool has.
+import type { Call } from './call.ts'
+import type { ToolItem } from './catalog.ts'
+import type { ToolDefinition } from './define.ts'
+import type { ToolKeyName } from './tool-key-names.ts'
+import type { ShownKey } from './tool-keys.ts'
+
+type MaybePromise<T> = T | Promise<T>
+
+/** What an extension does with a key of tools. */
+export interface ToolKey extends ShownKey {
+  /**
+   * Around the handler, once the caller was let in and the arguments were checked: gives what `run` does, or a result of the
+   * extension in its place. Never for a tool without the key. `run` takes the tool's place among its `concurrency`.
+   */
+  around?(call: Call, tool: ToolDefinition, run: () => MaybePromise<object>): MaybePromise<object>
+}
+
+/** The keys that the extensions of one route read. */
+export type ToolKeys = ReadonlyMap<ToolKeyName, ToolKey>
+
+/** Through what the keys of a tool do, to its handler. */
+export function runThroughKeys(
+  call: Call,
+  { keys, definition }: ToolItem,
+  read: ToolKeys,
+  run: () => MaybePromise<object>,
+): MaybePromise<object> {
+  const through = (at: number): MaybePromise<object> => {
+    const name = keys[at]
+    if (name === undefined) return run()
+    const key = read.get(name)
+    const inner = () => through(at + 1)
+    return key?.around ? key.around(call, definition, inner) : inner()
+  }
+  return through(0)
+}

@@ -1,0 +1,60 @@
+// Keys of tools that extensions read, such as `task` and `app`: what a plugin does with one on its routes. What a tool says
+// there is checked with its other keys (core/config/definition-schema.ts).
+import { StartError } from '../http/errors.ts'
+import type { Catalog, CatalogItem, ResourceItem, ToolItem } from './catalog.ts'
+import type { ResourceDefinition, ToolDefinition } from './define.ts'
+import type { Meta } from './protocol.ts'
+import type { ToolKeyName } from './tool-key-names.ts'
+
+/** What an extension adds to what is served of the tools that have a key. */
+export interface ShownKey {
+  /** What lists say in the `_meta` of a tool that has the key; of two entries with one name this one is taken. */
+  meta?(tool: ToolDefinition): Meta
+  /**
+   * Resources that go along with a tool, wherever it is served; denied to those who may call none of the tools that they go
+   * along with. The same objects every time.
+   */
+  resources?(tool: ToolDefinition): readonly ResourceDefinition[]
+}
+
+/** The keys that the extensions of one route read. */
+export type ShownKeys = ReadonlyMap<ToolKeyName, ShownKey>
+
+/** A tool as lists show it on a route whose extensions read these keys. */
+export function wireWithKeys({ wire, keys, definition }: ToolItem, read: ShownKeys): ToolItem['wire'] {
+  const added = keys.map(name => read.get(name)?.meta?.(definition)).filter(meta => meta !== undefined)
+  return added.length === 0 ? wire : { ...wire, _meta: Object.assign({}, definition._meta, ...added) }
+}
+
+/** The resources that go along with these items, each with the tools that it goes along with. */
+export function resourcesOfKeys(
+  items: readonly CatalogItem[],
+  read: ShownKeys,
+  compile: Catalog['compile'],
+): ReadonlyMap<ResourceItem, readonly ToolItem[]> {
+  const found = new Map<ResourceItem, ToolItem[]>()
+  for (const tool of items) {
+    if (tool.kind !== 'tools') continue
+    for (const name of tool.keys) {
+      for (const definition of read.get(name)?.resources?.(tool.definition) ?? []) {
+        const item = compile(definition, `\`${name}\` of tool "${tool.key}"`)
+        if (item.kind === 'resources') found.set(item, [...(found.get(item) ?? []), tool])
+      }
+    }
+  }
+  return found
+}
+
+/** Throws a StartError for a tool with a key that no extension of its route reads: it would do nothing. */
+export function checkKeys(items: readonly CatalogItem[], path: string, read: ShownKeys): void {
+  for (const item of items) {
+    const stray = item.kind === 'tools' ? item.keys.find(name => !read.has(name)) : undefined
+    if (stray === undefined) continue
+    const what = `routes['${path}'] serves the tool "${item.key}", whose \`${stray}\` no plugin of this route reads`
+    throw new StartError(`${what}; switch one on there`, {
+      of: item.definition,
+      at: [stray],
+      also: [{ at: ['routes', path] }],
+    })
+  }
+}
