@@ -102,11 +102,25 @@ function lifeOf({ validFrom, validTo }: X509Certificate) {
   return { begins, ends, due: new Date(ends.getTime() - soon) }
 }
 
-/** What a certificate says of when it holds that clients do not accept. */
-function timeFault(certificate: X509Certificate, now: number): string | undefined {
-  const { begins, ends, due } = lifeOf(certificate)
+/** Why no client accepts it now; undefined where its time is. */
+function notNow(certificate: X509Certificate, now: number): string | undefined {
+  const { begins, ends } = lifeOf(certificate)
   if (begins.getTime() > now) return `holds only from ${dayOf(begins)}; is this clock right?`
-  if (ends.getTime() <= now) return `has ended, on ${dayOf(ends)}: clients refuse it`
+  return ends.getTime() <= now ? `has ended, on ${dayOf(ends)}: clients refuse it` : undefined
+}
+
+/** Why no client accepts what is served now; undefined where its time is. */
+export function untimely({ context }: Certificate, now = Date.now()): StartError | undefined {
+  const [first] = parseAll('cert', context.cert)
+  const fault = notNow(first, now)
+  return fault === undefined ? undefined : new StartError(`the certificate ${fault}`, at('cert'))
+}
+
+/** What a certificate says of when it holds that is to be told. */
+function timeFault(certificate: X509Certificate, now: number): string | undefined {
+  const fault = notNow(certificate, now)
+  if (fault !== undefined) return fault
+  const { ends, due } = lifeOf(certificate)
   return due.getTime() <= now ? `ends on ${dayOf(ends)}: renew it` : undefined
 }
 

@@ -1,7 +1,7 @@
 // A certificate that is renewed on disk, by whatever program: looked for every few seconds, and served from then on where it
 // is whole. Connections that are open go on.
 import { isDeepStrictEqual } from 'node:util'
-import { type Certificate, faultsOf, readCertificate, type TlsTerms, withClientCa } from './certificate.ts'
+import { type Certificate, faultsOf, readCertificate, type TlsTerms, untimely, withClientCa } from './certificate.ts'
 import { type GivenPem, type PemTexts, readPems } from './pem.ts'
 import { contextOf } from './secure-server.ts'
 import type { StartError } from './start-error.ts'
@@ -91,7 +91,10 @@ export function createRenewal(given: GivenTls, first: Certificate, settings: Ren
     const problems: StartError[] = []
     const certificate = await readCertificate(asked, directory, problem => problems.push(problem))
     if (asked !== named) return
-    if (!certificate) {
+    const late = certificate && untimely(certificate)
+    // One that no client accepts does not replace one that they do.
+    if (late && !untimely(current)) problems.push(late)
+    if (!certificate || problems.length > 0) {
       takeClientCa(clientCa, problems)
       return keep(problems)
     }

@@ -2,7 +2,7 @@
 // is left, and nobody's connection ends.
 import { once } from 'node:events'
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
@@ -118,6 +118,12 @@ describe('a certificate that is renewed', () => {
     expectKept([
       [({ cert }, file) => writeFileSync(file, cert), /the key does not fit the certificate/],
       [({ cert }, file) => writeFileSync(file, cert.slice(0, 200)), /holds no certificate/],
+    ]))
+
+  it('is not taken where it has expired, or holds later: one that clients accept is served on', () =>
+    expectKept([
+      [(_, file) => writePair(authority.sign({ days: [-9, -2] }), dirname(file)), /the certificate has ended, on/],
+      [(_, file) => writePair(authority.sign({ days: [2, 9] }), dirname(file)), /the certificate holds only from/],
     ]))
 
   it('is not taken while its files are empty, or gone', () =>
