@@ -16,7 +16,7 @@ import { createPlaces } from './config/places.ts'
 import { createProblems, type Problem, type Problems } from './config/problems.ts'
 import { trimSecrets } from './config/secret-keys.ts'
 import { checkSectionNames, collectSections } from './config/sections.ts'
-import { inLongForm, writtenShort } from './config/short-forms.ts'
+import { withLongForms } from './config/short-forms.ts'
 import { examinePlugins } from './examine-plugins.ts'
 import { type BuiltHost, buildHost, type Host, type InEveryProcess } from './host.ts'
 import { StartError } from './http/start-error.ts'
@@ -130,7 +130,7 @@ async function build(
 ): Promise<BuiltHost> {
   const directory = dirname(loaded.file)
   const places = createPlaces(loaded)
-  const problems = createProblems(written => places.placeOf(writtenShort(written, loaded.config, SHORT_FORMS)), log)
+  const problems = createProblems(places.placeOf, log)
   warnOfOthers(loaded, problems)
   const open = openKeys(loaded)
   const settled = open.length === 0 ? loaded : { ...loaded, config: withoutKeys(loaded.config, open) }
@@ -157,7 +157,7 @@ async function build(
   if (!isShaped || !schema) problems.assertNone()
   const filled = schema ?? hostSchema
   const written = fillDefaults(trimSecrets(loaded.config, filled), filled) as FilledConfig
-  const config = inLongForm(written, SHORT_FORMS, problems.report)
+  const config = withLongForms(written, SHORT_FORMS, problems.report)
   const reading = { directory, purpose: purpose ?? ('serve' as const), isReload, log, problems }
   const { secrets: ownSecrets = [] } = config
   const secrets =

@@ -1,34 +1,22 @@
 // Keys of a route that are short for a plugin with these options there, such as `search`. Between the check of a config's
-// shape and its plan: whoever comes after finds the long form alone, and what is wrong is told where it is written.
-import { type Path, type Report, StartError, type Written } from '../http/start-error.ts'
-import { isObject } from '../mcp/is-object.ts'
+// shape and its plan, which finds the plugin among the others.
+import { type Report, StartError } from '../http/start-error.ts'
 import type { FilledConfig } from './define-config.ts'
 
 /** The plugin that a key is short for, by the key. */
 export type ShortForms = Readonly<Record<'search', string>>
 
-/** The config in its long form. Reports a route that says both. */
-export function inLongForm(config: FilledConfig, { search: name }: ShortForms, report: Report): FilledConfig {
-  const routes = Object.entries(config.routes).map(([path, { search, ...route }]) => {
+/** The config with the long forms beside the short ones. Reports a route that says both. */
+export function withLongForms(config: FilledConfig, { search: name }: ShortForms, report: Report): FilledConfig {
+  const routes = Object.entries(config.routes).map(([path, route]) => {
+    const { search, plugins = {} } = route
     if (search === undefined) return [path, route] as const
-    const { plugins = {} } = route
     if (Object.hasOwn(plugins, name)) {
-      const at: Path = ['routes', path, 'search']
-      const what = `\`search\` is short for plugins['${name}'] of the route, which says something else; remove one of them`
-      report(new StartError(what, { at, also: [{ at: ['routes', path, 'plugins', name] }] }))
+      const what = `\`search\` is short for plugins['${name}'] of the route, which is there as well; remove one of them`
+      const also = [{ at: ['routes', path, 'plugins', name] }]
+      report(new StartError(what, { at: ['routes', path, 'search'], also }))
     }
     return [path, { ...route, plugins: { ...plugins, [name]: search } }] as const
   })
   return { ...config, routes: Object.fromEntries(routes) }
-}
-
-/** Where a config says what its long form says there. */
-export function writtenShort(written: Written, config: unknown, { search: name }: ShortForms): Written {
-  const [first, path, third, plugin, ...rest] = written.at ?? []
-  if (first !== 'routes' || third !== 'plugins' || plugin !== name) return written
-  const routes = isObject(config) ? config['routes'] : undefined
-  const route = isObject(routes) ? routes[String(path)] : undefined
-  return isObject(route) && route['search'] !== undefined
-    ? { ...written, at: ['routes', path as string, 'search', ...rest] }
-    : written
 }

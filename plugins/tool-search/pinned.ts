@@ -12,18 +12,13 @@ export function compilePinned(pinned: readonly string[]): (name: string) => bool
 }
 
 /** Tells of a name that no tool of the routes has; of a glob it warns, for tools may be added while the host runs. */
-export function checkPinned(
-  pinned: readonly string[],
-  host: PluginHost,
-  services: Services,
-  tell: (mistake: StartError, severity?: 'warning') => void = host.report,
-): void {
+export function checkPinned(pinned: readonly string[], host: PluginHost, services: Services): void {
   const items = host.routes.flatMap(route => services.itemsOf(route))
   const names = [...new Set(items.flatMap(({ kind, key }) => (kind === 'tools' ? key : [])))]
   for (const [index, text] of pinned.entries()) {
     const at = [...host.at, 'pinned', index]
     if (!isGlob(text) && !names.includes(text)) {
-      tell(new StartError(`there is no tool "${text}" to pin; ${didYouMean(text, names)}`, { at }))
+      host.report(new StartError(`there is no tool "${text}" to pin; ${didYouMean(text, names)}`, { at }))
     } else if (isGlob(text) && !names.some(name => matchesGlob(text, name))) {
       host.report(new StartError(`"${text}" pins no tool that is defined at start`, { at }), 'warning')
     }
