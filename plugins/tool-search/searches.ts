@@ -8,7 +8,7 @@ import type { ToolIndex } from './tool-index.ts'
 
 /** Indexes that are kept, and the tools in all of them together, but for the one that was asked last. */
 const MAX_INDEXES = 16
-const MAX_TOOLS = 50_000
+const MAX_TOOLS = 25_000
 
 /** Tools that an app says are for its page alone, not for models (`_meta.ui.visibility`). */
 export function isForModels(tool: ToolItem, view: View): boolean {
@@ -25,6 +25,11 @@ export const isFound = (tool: ToolItem, view: View): boolean =>
 interface Indexed {
   readonly tools: readonly ToolItem[]
   readonly index: Promise<ToolIndex>
+}
+
+async function build(tools: readonly ToolItem[]): Promise<ToolIndex> {
+  const { createToolIndex } = await import('./tool-index.ts')
+  return createToolIndex(tools)
 }
 
 export interface Searches {
@@ -60,16 +65,20 @@ export function createSearches(figures: PluginHost['figures']): Searches {
     return indexed
   }
 
-  async function build(tools: readonly ToolItem[]): Promise<ToolIndex> {
-    const { createToolIndex } = await import('./tool-index.ts')
-    return createToolIndex(tools)
+  function make(tools: readonly ToolItem[]): Indexed {
+    const indexed = { tools, index: build(tools) }
+    // The next query tries again.
+    indexed.index.catch(() => {
+      kept = kept.filter(other => other !== indexed)
+    })
+    return indexed
   }
 
   function indexOf(view: View): Indexed {
     const last = known.get(view)?.deref()
     if (last && kept.includes(last)) return keep(last)
-    const tools = [...view.tools.values()]
-    const indexed = kept.find(one => holds(one, tools)) ?? { tools, index: build(tools) }
+    const tools = [...view.tools.values()].filter(({ key }) => !isOwn(key))
+    const indexed = kept.find(one => holds(one, tools)) ?? make(tools)
     known.set(view, new WeakRef(indexed))
     return keep(indexed)
   }

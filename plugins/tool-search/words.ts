@@ -3,6 +3,8 @@
 
 /** Longest word; a longer one is no word. */
 const MAX_WORD = 40
+/** Longest run of letters and digits that is taken apart. */
+const MAX_CHUNK = 160
 /** Words of a query that count. */
 const MAX_WORDS = 16
 /** Characters of one text that are looked at. */
@@ -32,25 +34,39 @@ function stem(word: string): string {
   return root.length > 4 ? root.replace(/e$/, '') : root
 }
 
-/** The words of a text, as often as they occur. */
-export function wordsOf(text: string): string[] {
-  const plain = text
-    .slice(0, MAX_TEXT)
-    .normalize('NFKD')
-    .replace(/\p{M}+/gu, '')
-    .normalize('NFC')
-  return plain.split(/[^\p{L}\p{N}]+/u).flatMap(chunk => {
-    if (chunk === '' || chunk.length > MAX_WORD * 4) return []
-    const parts = chunk.split(CAMEL)
-    // `GitHub` is looked for as one word, too.
-    const all = parts.length > 1 ? [...parts, chunk] : parts
-    return all.filter(part => part.length <= MAX_WORD).map(part => stem(part.toLowerCase()))
-  })
+function readChunk(chunk: string): readonly string[] {
+  if (chunk === '' || chunk.length > MAX_CHUNK) return []
+  const parts = chunk.split(CAMEL)
+  // `GitHub` is looked for as one word, too.
+  const all = parts.length > 1 ? [...parts, chunk] : parts
+  return all.filter(part => part.length <= MAX_WORD).map(part => stem(part.toLowerCase()))
+}
+
+const ASCII = /^[\x20-\x7e]*$/
+const withoutMarks = (text: string): string =>
+  ASCII.test(text)
+    ? text
+    : text
+        .normalize('NFKD')
+        .replace(/\p{M}+/gu, '')
+        .normalize('NFC')
+
+/** Reads the words of texts, as often as they occur. Texts of one catalogue have the same words over and over. */
+export function createReader(): (text: string) => string[] {
+  const known = new Map<string, readonly string[]>()
+  return text =>
+    withoutMarks(text.slice(0, MAX_TEXT))
+      .split(/[^\p{L}\p{N}]+/u)
+      .flatMap(chunk => {
+        const words = known.get(chunk) ?? readChunk(chunk)
+        known.set(chunk, words)
+        return words
+      })
 }
 
 /** What a query looks for: each word once. */
 export function queryWords(query: string): string[] {
-  const words = [...new Set(wordsOf(query))]
+  const words = [...new Set(createReader()(query))]
   const telling = words.filter(word => !EMPTY.has(word))
   return (telling.length > 0 ? telling : words).slice(0, MAX_WORDS)
 }
