@@ -39,7 +39,8 @@ export const toolSearch = definePlugin<ToolSearchOptions, FilledOptions['tool-se
         if (item) return item.kind === 'tools' ? [isListed(item.key) ? LISTED : FOUND] : []
         const names = services.itemsOf(route).flatMap(({ kind, key }) => (kind === 'tools' ? key : []))
         const listed = names.filter(isListed)
-        return [`tools/list has ${listed.length} of ${names.length} tools (${listed.join(', ')}); the others are found`]
+        const shown = [...listed.slice(0, MOST_NAMES), ...(listed.length > MOST_NAMES ? ['...'] : [])].join(', ')
+        return [`tools/list has ${listed.length} of ${names.length} tools (${shown}); the others are found`]
       })
       host.reconfigure<FilledOptions['tool-search']>(changed => {
         // What is pinned was held against the new tools already, with the rest of the new config.
@@ -52,5 +53,7 @@ export const toolSearch = definePlugin<ToolSearchOptions, FilledOptions['tool-se
   },
 })
 
+/** Names that `mcp-host explain` writes. */
+const MOST_NAMES = 40
 const LISTED = 'in tools/list'
 const FOUND = `not in tools/list: ${FIND_TOOLS} finds it, ${CALL_TOOL} and its own name call it`
