@@ -120,7 +120,8 @@ function explainItem(address: InspectedAddress, kind: ItemKind, key: string, use
   }
   const denial = address.denialOf(item, user)
   const steps = [...address.explain(item, user), ...address.explainPlugins(item)]
-  const listed = !denial || denial.listed ? 'listed' : 'hidden from lists'
+  const isListed = (!denial || denial.listed) && !address.isUnlisted(item)
+  const listed = isListed ? 'listed' : 'hidden from lists'
   const answer = denial
     ? `denied: ${denial.reason}; ${listed}; ${describeRefusal(address.refusal(denial, user))}`
     : `allowed, ${listed}`
@@ -131,10 +132,12 @@ function explainItem(address: InspectedAddress, kind: ItemKind, key: string, use
 }
 
 /** Every item at an address, each with its verdict. */
-function listItems({ items, denialOf }: InspectedAddress, user: User | undefined): string[] {
-  const verdict = (denial: Denial | undefined) =>
-    denial ? `${denial.listed ? 'listed' : 'hidden'}, denied: ${denial.reason}` : 'allowed'
-  return items.map(item => line(item.kind.slice(0, -1), `${item.key}: ${verdict(denialOf(item, user))}`))
+function listItems({ items, denialOf, isUnlisted }: InspectedAddress, user: User | undefined): string[] {
+  function verdict(item: CatalogItem, denial: Denial | undefined) {
+    if (denial) return `${denial.listed && !isUnlisted(item) ? 'listed' : 'hidden'}, denied: ${denial.reason}`
+    return isUnlisted(item) ? 'allowed, hidden from lists' : 'allowed'
+  }
+  return items.map(item => line(item.kind.slice(0, -1), `${item.key}: ${verdict(item, denialOf(item, user))}`))
 }
 
 function describeRule({ route }: InspectedAddress): string {

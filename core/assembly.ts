@@ -18,7 +18,7 @@ import type { Route } from './kernel/route.ts'
 import type { Secrets } from './kernel/secrets.ts'
 import { type KernelNotes, notesFor } from './kernel/set-up.ts'
 import type { SlotTable } from './kernel/slots.ts'
-import { type AuthorNotes, addContributions, contributedTo } from './mcp/author-host.ts'
+import { type AuthorNotes, addContributions, contributedTo, createUnlisting } from './mcp/author-host.ts'
 import { createCall } from './mcp/call.ts'
 import { type Catalog, createCatalog } from './mcp/catalog.ts'
 import type { HandlerSettings } from './mcp/context.ts'
@@ -148,6 +148,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     contributed,
     extensions: (route: CompiledRoute) => author.extensions.on(route).settings,
     keys: (route: CompiledRoute) => author.extensions.on(route).toolKeys,
+    unlists: createUnlisting(author),
     decidesAccess: (route: CompiledRoute) => provides('access', route),
     accessOn: (route: CompiledRoute) => slots.on('access', route),
   }

@@ -16,6 +16,7 @@ import { createPlaces } from './config/places.ts'
 import { createProblems, type Problem, type Problems } from './config/problems.ts'
 import { trimSecrets } from './config/secret-keys.ts'
 import { checkSectionNames, collectSections } from './config/sections.ts'
+import { withLongForms } from './config/short-forms.ts'
 import { examinePlugins } from './examine-plugins.ts'
 import { type BuiltHost, buildHost, type Host, type InEveryProcess } from './host.ts'
 import { StartError } from './http/start-error.ts'
@@ -86,6 +87,8 @@ function suggestPlugin(...capabilities: string[]): string {
 
 const builtIns = new Map(Object.entries(pluginsOf(builtInPlugins)))
 
+const SHORT_FORMS = { search: suggestPlugin('search') }
+
 /** The same for every config: made once, and compiled once. Plugins' options are checked by their own schemas. */
 const builtInSections = collectSections(builtIns)
 const hostSchema = buildConfigSchema({}, builtInSections)
@@ -153,7 +156,8 @@ async function build(
   }
   if (!isShaped || !schema) problems.assertNone()
   const filled = schema ?? hostSchema
-  const config = fillDefaults(trimSecrets(loaded.config, filled), filled) as FilledConfig
+  const written = fillDefaults(trimSecrets(loaded.config, filled), filled) as FilledConfig
+  const config = withLongForms(written, SHORT_FORMS, problems.report)
   const reading = { directory, purpose: purpose ?? ('serve' as const), isReload, log, problems }
   const { secrets: ownSecrets = [] } = config
   const secrets =

@@ -87,6 +87,8 @@ const DECLARING: { readonly [Name in keyof PluginHost]?: Check } = {
   revisions: functionAt('revisions', 0),
   extension: anything,
   contribute: anything,
+  redirect: functionAt('redirect', 0),
+  unlist: functionAt('unlist', 0),
   variesByCaller: anything,
   explain: functionAt('explain', 0),
 }

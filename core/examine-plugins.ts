@@ -2,7 +2,7 @@
 import type { Examination, PluginFinding } from './config/examination.ts'
 import { errorText } from './http/errors.ts'
 import type { Logger } from './kernel/log.ts'
-import { type PluginInstance, placeOf } from './kernel/plugin-plan.ts'
+import type { PluginInstance } from './kernel/plugin-plan.ts'
 import type { Plugin } from './plugin-host.ts'
 import type { HostParts } from './running-host.ts'
 
@@ -24,7 +24,7 @@ async function examineOne(instance: PluginInstance, parts: Parts): Promise<Plugi
   const whose = general ? name : `${name} of ${routes[0]?.path}`
   const address = addressOf(parts.config)
   const about: Examination = {
-    at: placeOf(instance),
+    at: instance.at,
     directory: parts.directory,
     log: parts.log.child({ plugin: name }),
     url: path => (address === undefined ? undefined : `${address}${path}`),

@@ -69,6 +69,7 @@ const HOOKS: { readonly [Name in keyof PluginHost]?: readonly [index: number, wr
   admit: [0, around],
   around: [0, around],
   observe: [0, once],
+  redirect: [0, once],
   method: [1, once],
   endpoint: [1, endpoint],
   routeEndpoint: [1, defining],

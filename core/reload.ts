@@ -7,7 +7,7 @@ import type { LoadedConfig } from './config/load-config.ts'
 import type { BuiltHost, Host, HostParts } from './host.ts'
 import { formatPath, type Path } from './http/start-error.ts'
 import type { Logger } from './kernel/log.ts'
-import { type PluginInstance, placeOf } from './kernel/plugin-plan.ts'
+import type { PluginInstance } from './kernel/plugin-plan.ts'
 import type { Secrets } from './kernel/secrets.ts'
 import type { Definition } from './mcp/define.ts'
 import type { ReloadReport } from './reload-report.ts'
@@ -18,6 +18,8 @@ const APART = new Set(['toolsets', 'routes', 'plugins'])
 const TAKEN = new Set(['server', 'configureSession', 'runSession'])
 /** Of `http.tls`; whether clients are asked for a certificate at all is settled at the start. */
 const TAKEN_OF_TLS = new Set(['cert', 'key', 'passphrase', 'clientCa', 'minVersion'])
+/** Of a route: what plugins take, or do not. */
+const OF_PLUGINS = new Set(['plugins', 'search'])
 const TAKEN_OF_ROUTES = new Set(['toolsets', 'default'])
 
 interface Comparison {
@@ -57,7 +59,7 @@ function compareRoutes({ routes: before }: FilledConfig, { routes: after }: Fill
       continue
     }
     for (const key of new Set([...Object.keys(one), ...Object.keys(other)])) {
-      const paths = key === 'plugins' ? [] : differences(Reflect.get(one, key), Reflect.get(other, key))
+      const paths = OF_PLUGINS.has(key) ? [] : differences(Reflect.get(one, key), Reflect.get(other, key))
       if (paths.length === 0) continue
       const list = TAKEN_OF_ROUTES.has(key) ? taken : restart
       list.push(formatPath(['routes', path, key]))
@@ -66,7 +68,7 @@ function compareRoutes({ routes: before }: FilledConfig, { routes: after }: Fill
   return { restart, taken }
 }
 
-const keyOf = (instance: PluginInstance) => formatPath(placeOf(instance))
+const keyOf = (instance: PluginInstance) => formatPath(instance.at)
 const byKey = (instances: readonly PluginInstance[]) => new Map(instances.map(one => [keyOf(one), one] as const))
 
 interface PluginComparison extends Comparison {
@@ -90,7 +92,7 @@ function comparePlugins(own: Reloaded, next: HostParts): PluginComparison {
       restart.push(`${key} (its module)`)
       continue
     }
-    const paths = differences(own.optionsOf(one), other.options, placeOf(one)).map(path => formatPath(path))
+    const paths = differences(own.optionsOf(one), other.options, one.at).map(path => formatPath(path))
     const prepares = own.parts.reconfigure.filter(({ instance }) => instance === one)
     const prepared = prepares.map(({ value }) => value(other.options as never))
     const ready = prepared.filter(change => change !== undefined)

@@ -23,6 +23,7 @@ export type {
 } from './mcp/call.ts'
 export type { Change, ChangeBus, ChangeHistory } from './mcp/change-bus.ts'
 export { checkUri, shown, sizeFault } from './mcp/client-said.ts'
+export { callOf } from './mcp/context.ts'
 export { encodeAnswer } from './mcp/encode-answer.ts'
 export type { RouteExtensions } from './mcp/extension.ts'
 export { holderOf } from './mcp/holder.ts'

@@ -18,6 +18,7 @@ import { resourceMetadata } from './resource-metadata/index.ts'
 import { sessionStoreRedis } from './session-store-redis/index.ts'
 import { storeSqlite } from './store-sqlite/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
+import { toolSearch } from './tool-search/index.ts'
 import { tracing } from './tracing/index.ts'
 import { transportSse } from './transport-sse/index.ts'
 import { transportStdio } from './transport-stdio/index.ts'
@@ -30,6 +31,7 @@ export const builtInPlugins = {
   'resource-metadata': resourceMetadata,
   cors,
   'tool-policy': toolPolicy,
+  'tool-search': toolSearch,
   'auth-jwt': authJwt,
   'auth-introspection': authIntrospection,
   'auth-bridge': authBridge,

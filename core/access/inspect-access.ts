@@ -34,6 +34,8 @@ export interface InspectedAddress {
   authorize(user: User | undefined): Denial | undefined
   /** Why a caller may not use an item; undefined: it may. */
   denialOf(item: CatalogItem, user: User | undefined): Denial | undefined
+  /** Whether plugins leave it out of lists: who may use it finds or knows it. */
+  isUnlisted(item: CatalogItem): boolean
   /** How that is decided, a line for each step. */
   explain(item: CatalogItem, user: User | undefined): readonly string[]
   /** What plugins ask beside that, of callers here or of an item, and the item's limits: each line begins with whose it is. */
@@ -44,7 +46,7 @@ export interface InspectedAddress {
 
 export interface InspectedParts extends LeastScopesFacts, Pick<AccessServices, 'leastScopes'> {
   readonly notes: Pick<KernelNotes, 'middleware'>
-  readonly author: Pick<AuthorNotes, 'explained'>
+  readonly author: Pick<AuthorNotes, 'explained' | 'unlisted'>
   readonly limits: Pick<ToolLimits, 'describe'>
 }
 
@@ -78,6 +80,8 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
     },
     authorize: user => (route.authorize === undefined ? undefined : access.authorize(route.authorize, user, route)),
     denialOf: (item, user) => denialOnRoute(access.audienceOf(user, route).denialOf(item), user, route, access),
+    isUnlisted: ({ kind, key }) =>
+      kind === 'tools' && notesFor(author.unlisted, route).some(leavesOut => leavesOut(key)),
     explain: (item, user) => access.explain?.(item, user, route) ?? [],
     explainPlugins: item => [
       ...(item ? limits.describe(item).map(text => `limits: ${text}`) : []),

@@ -172,8 +172,16 @@ export interface RouteSettings {
   challengeScope?: string | string[]
   /** The name of a CORS policy. */
   cors?: string
+  /** tools/list shows find_tools and call_tool in the place of tools. */
+  search?: SearchSettings
   /** Plugins switched off, or options changed, for this route alone. */
   plugins?: RoutePluginsSettings
+}
+
+/** tools/list shows find_tools and call_tool in the place of tools. */
+export interface SearchSettings {
+  /** Tools that stay in tools/list. Default `[]`. */
+  pinned?: string[]
 }
 
 /** Config with its defaults filled in. */
@@ -182,6 +190,7 @@ export interface FilledConfig extends Config {
   stateless: boolean
   tools: FilledToolLimits
   sessions: FilledSessionLimits
+  routes: Record<string, FilledRouteSettings>
 }
 
 /** HttpSettings with its defaults filled in. */
@@ -219,4 +228,14 @@ export interface FilledSessionLimits extends SessionLimits {
   maxIdle: number
   maxCallsPerSession: number
   maxCallsPerOwner: number
+}
+
+/** RouteSettings with its defaults filled in. */
+export interface FilledRouteSettings extends RouteSettings {
+  search?: FilledSearchSettings
+}
+
+/** SearchSettings with its defaults filled in. */
+export interface FilledSearchSettings extends SearchSettings {
+  pinned: string[]
 }

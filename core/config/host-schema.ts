@@ -164,6 +164,17 @@ const challengeScope: JsonSchema = {
   examples: ['mcp.tools'],
 }
 
+/** The very options of the plugin that it is short for: short-forms.ts. */
+const search = closed(
+  {
+    pinned: list(text('A name, or a glob: * is any run of characters.'), 'Tools that stay in tools/list.', {
+      default: [],
+      examples: [['get_order', 'stock_*']],
+    }),
+  },
+  { title: 'SearchSettings', description: 'tools/list shows find_tools and call_tool in the place of tools.' },
+)
+
 const route = (plugins: JsonSchema): JsonSchema =>
   closed(
     {
@@ -178,6 +189,7 @@ const route = (plugins: JsonSchema): JsonSchema =>
       authorize,
       challengeScope,
       cors: text('The name of a CORS policy.'),
+      search,
       plugins,
     },
     { title: 'RouteSettings', required: ['toolsets'], description: 'What is served at this path.' },

@@ -1,7 +1,7 @@
 // Which plugins run, with which options, on which routes: what the config says, the general and the routes' own.
 // For core/host.ts, which sets them up in the order that core/kernel/plugin-plan.ts gives them.
 
-import type { Report } from '../http/start-error.ts'
+import type { Path, Report } from '../http/start-error.ts'
 import { isConfiguredPlugin, type Plugin } from '../kernel/define-plugin.ts'
 import { orderByNeeds, type PluginInstance, type SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
@@ -15,6 +15,11 @@ const optionsOf = (value: PluginsSettings[string]): object => (isConfiguredPlugi
 /** Options with the defaults of their schema filled in, and secrets as they were meant. */
 const withDefaults = (schema: Plugin<object>['options'], written: object): object =>
   fillDefaults(trimSecrets(written, schema), schema) as object
+
+/** Where a route's own options are written: in its `plugins`, or in the key that is short for them. */
+function placeOf({ routes }: Config, { path }: Route, name: string, options: unknown): Path {
+  return routes[path]?.search === options ? ['routes', path, 'search'] : ['routes', path, 'plugins', name]
+}
 
 /** What runs where. A route's own value replaces single options, or with `false` the plugin, for that route alone. */
 export function planPlugins(
@@ -33,13 +38,15 @@ export function planPlugins(
     if (general !== undefined && general !== false) {
       const covered = routes.filter(route => own(route) === undefined)
       const options = withDefaults(plugin.options, optionsOf(general))
-      instances.push({ name, plugin, options, routes: covered, general: true })
+      instances.push({ name, plugin, options, routes: covered, general: true, at: ['plugins', name] })
     }
     for (const route of routes) {
       const special = own(route)
       if (special === undefined || special === false) continue
       const options = { ...(general ? optionsOf(general) : {}), ...optionsOf(special) }
-      instances.push({ name, plugin, options: withDefaults(plugin.options, options), routes: [route], general: false })
+      const filled = withDefaults(plugin.options, options)
+      const at = placeOf(config, route, name, special)
+      instances.push({ name, plugin, options: filled, routes: [route], general: false, at })
     }
   }
   return orderByNeeds(instances, suggest, report)

@@ -18,6 +18,7 @@ import type { FilledResourceMetadataOptions, ResourceMetadataOptions } from './p
 import type { SessionStoreRedisOptions } from './plugin-options/session-store-redis.ts'
 import type { FilledStoreSqliteOptions, StoreSqliteOptions } from './plugin-options/store-sqlite.ts'
 import type { FilledToolPolicyOptions, ToolPolicyOptions } from './plugin-options/tool-policy.ts'
+import type { FilledToolSearchOptions, ToolSearchOptions } from './plugin-options/tool-search.ts'
 import type { FilledTracingOptions, TracingOptions } from './plugin-options/tracing.ts'
 import type { TransportSseOptions } from './plugin-options/transport-sse.ts'
 import type { FilledTransportStdioOptions, TransportStdioOptions } from './plugin-options/transport-stdio.ts'
@@ -31,6 +32,7 @@ export interface BuiltInOptions {
   'resource-metadata': ResourceMetadataOptions
   cors: CorsOptions
   'tool-policy': ToolPolicyOptions
+  'tool-search': ToolSearchOptions
   'auth-jwt': AuthJwtOptions
   'auth-introspection': AuthIntrospectionOptions
   'auth-bridge': AuthBridgeOptions
@@ -57,6 +59,7 @@ export interface FilledOptions {
   'resource-metadata': FilledResourceMetadataOptions
   cors: FilledCorsOptions
   'tool-policy': FilledToolPolicyOptions
+  'tool-search': FilledToolSearchOptions
   'auth-jwt': FilledAuthJwtOptions
   'auth-introspection': FilledAuthIntrospectionOptions
   'auth-bridge': FilledAuthBridgeOptions

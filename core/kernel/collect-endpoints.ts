@@ -8,7 +8,6 @@ import { serveMounted } from './mounted-app.ts'
 import { HOOK_POINTS } from './order.ts'
 import { shapesOf } from './path-table.ts'
 import type { Place, Served } from './pipeline.ts'
-import { placeOf } from './plugin-plan.ts'
 import type { Route } from './route.ts'
 import { type KernelNotes, notesFor } from './set-up.ts'
 
@@ -89,7 +88,7 @@ function mountedApps(
       hooks: hooksAt(notes, undefined),
       app: serveMounted(shapeOf(place), app),
     }
-    const tell: Report = clash => report(clash.orAt(placeOf(instance)))
+    const tell: Report = clash => report(clash.orAt(instance.at))
     reporting(tell, () => checkMount(mount, place, [...others, ...mounts], routes))
     mounts.push(mount)
   }

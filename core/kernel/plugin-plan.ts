@@ -14,11 +14,9 @@ export interface PluginInstance {
   readonly routes: readonly Route[]
   /** Set up for all routes but those with options of their own: acts on what belongs to no route, too. */
   readonly general: boolean
+  /** The keys that lead to its options. */
+  readonly at: Path
 }
-
-/** The keys that lead to the options of an instance. */
-export const placeOf = ({ name, general, routes: [route] }: Omit<PluginInstance, 'plugin' | 'options'>): Path =>
-  general || !route ? ['plugins', name] : ['routes', route.path, 'plugins', name]
 
 /** Providers before those who need them; otherwise the order of the config. Reports a need that is not met. */
 export function orderByNeeds(
@@ -32,14 +30,14 @@ export function orderByNeeds(
     if (ordered.includes(instance)) return
     if (visiting.has(instance)) {
       const circle = [...visiting].map(({ name }) => name).join(', ')
-      return report(new StartError(`the plugins ${circle} need each other in a circle`, { at: placeOf(instance) }))
+      return report(new StartError(`the plugins ${circle} need each other in a circle`, { at: instance.at }))
     }
     visiting.add(instance)
     for (const need of instance.plugin.needs ?? []) {
       const providers = instances.filter(({ plugin }) => plugin.provides?.includes(need))
       if (providers.length === 0) {
         const why = `it needs "${need}", which no plugin of this config provides`
-        report(new StartError(`${why}; switch on ${suggest(need)}`, { at: placeOf(instance) }))
+        report(new StartError(`${why}; switch on ${suggest(need)}`, { at: instance.at }))
       }
       providers.forEach(visit)
     }

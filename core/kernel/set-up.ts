@@ -9,7 +9,7 @@ import type { KernelHost } from './kernel-host.ts'
 import type { Logger } from './log.ts'
 import { HOOK_POINTS, type HookPoint } from './order.ts'
 import { CLOSE_PATIENCE, inTime, START_PATIENCE } from './patience.ts'
-import { type PluginInstance, placeOf } from './plugin-plan.ts'
+import type { PluginInstance } from './plugin-plan.ts'
 import type { Route } from './route.ts'
 import type { SlotTable } from './slots.ts'
 
@@ -83,7 +83,7 @@ export async function startPlugin(
   try {
     await inTime(part, START_PATIENCE)
   } catch (cause) {
-    const at = placeOf(instance)
+    const at = instance.at
     if (cause instanceof StartError) return report(cause.orAt(at))
     report(new StartError(`plugins.${instance.name} failed to start: ${errorText(cause)}`, { cause }).orAt(at))
   }
@@ -110,9 +110,9 @@ export function createKernelHost<Slots extends object, Services>(
   return {
     ...facts,
     name: instance.name,
-    at: placeOf(instance),
+    at: instance.at,
     node: nodeOf(instance),
-    inEveryProcess: (name, answer) => inEveryProcess([...placeOf(instance), name].join(' '), answer),
+    inEveryProcess: (name, answer) => inEveryProcess([...instance.at, name].join(' '), answer),
     log: own,
     routes: instance.routes,
     url: path => `${address()}${path}`,
@@ -128,7 +128,7 @@ export function createKernelHost<Slots extends object, Services>(
     section(name: string) {
       if (Object.hasOwn(instance.plugin.sections ?? {}, name)) return section(name) as undefined
       const why = `it reads the section "${name}" of the config, but does not declare it in \`sections\``
-      throw new StartError(why, { at: placeOf(instance) })
+      throw new StartError(why, { at: instance.at })
     },
     share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value {
       if (notes.shared.has(key)) return notes.shared.get(key) as Value

@@ -15,6 +15,8 @@ import type { CompiledRoute, McpRoute } from './routes.ts'
 
 type Wrap = (call: Call, next: Next) => Promise<object>
 type Answer = (call: Call) => object | Promise<object>
+type Redirect = (call: Call) => Readonly<Record<string, unknown>> | undefined
+type Unlists = (name: string) => boolean
 type Explain = (item: CatalogItem | undefined, route: McpRoute) => readonly string[]
 
 export interface AuthorHost {
@@ -34,6 +36,16 @@ export interface AuthorHost {
   extension(id: string, extension: Extension): AddedExtension
   /** Contributes definitions to each of the plugin's routes. */
   contribute(definitions: readonly Definition[]): void
+  /**
+   * Other params in the place of a Call's, before anybody is told of it: access, limits, `around` and observers know the Call
+   * that has them, and no other. Undefined: it stays as it is. A HostError that it throws is the answer.
+   */
+  redirect(paramsFor: Redirect): void
+  /**
+   * Leaves tools out of the lists of the plugin's routes, by their names. Who knows the name may call one all the same: what
+   * protects is a policy. Asked anew with a reload, and whenever definitions change.
+   */
+  unlist(leavesOut: Unlists): void
   /** Tells the host that what is listed can differ from caller to caller, so no list is `public`. */
   variesByCaller(): void
   /**
@@ -52,6 +64,8 @@ export interface AuthorNotes {
   readonly methods: Note<{ readonly name: string; readonly answer: Answer }>[]
   readonly extensions: Extensions
   readonly contributed: Note<{ readonly toolset: string; readonly definitions: readonly Definition[] }>[]
+  readonly redirects: Note<Redirect>[]
+  readonly unlisted: Note<Unlists>[]
   readonly varies: Note<true>[]
   readonly explained: Note<Explain>[]
   readonly revisions: Note<(route: McpRoute) => readonly Revision[]>[]
@@ -63,6 +77,8 @@ export const createAuthorNotes = (): AuthorNotes => ({
   methods: [],
   extensions: createExtensions(),
   contributed: [],
+  redirects: [],
+  unlisted: [],
   varies: [],
   explained: [],
   revisions: [],
@@ -91,6 +107,8 @@ export function createAuthorHost(
       return added
     },
     contribute: definitions => note(notes.contributed, { toolset, definitions }),
+    redirect: paramsFor => note(notes.redirects, paramsFor),
+    unlist: leavesOut => note(notes.unlisted, leavesOut),
     variesByCaller: () => note(notes.varies, true),
     explain: say => note(notes.explained, say),
     revisions: list => note(notes.revisions, list),
@@ -101,6 +119,22 @@ export function createAuthorHost(
 export const contributedTo = (notes: AuthorNotes, route: CompiledRoute): readonly string[] => [
   ...new Set(notesFor(notes.contributed, route).map(({ toolset }) => toolset)),
 ]
+
+/** Whether plugins leave the tool of a name out of a route's lists: one function a route. */
+export function createUnlisting(notes: AuthorNotes): (route: CompiledRoute) => Unlists {
+  const found = new Map<CompiledRoute, Unlists>()
+  return route => {
+    let list: Unlists[] | undefined
+    const unlists: Unlists = name => {
+      // Asked once all is declared, of every tool.
+      list ??= notesFor(notes.unlisted, route)
+      return list.some(leavesOut => leavesOut(name))
+    }
+    const known = found.get(route) ?? unlists
+    found.set(route, known)
+    return known
+  }
+}
 
 /** The protocol revisions on a route, newest first, whichever transport names them; their names are dates. */
 export function createRevisions(

@@ -12,6 +12,12 @@ export function watchCall(call: Call): CallNotes {
   return notes
 }
 
+/** What is noted of one is noted of the other. */
+export function shareNotes(call: Call, other: Call): void {
+  const notes = notesOf(other)
+  if (notes) keepNotes(call, notes)
+}
+
 /** This is the answer to a call. */
 export function noteAnswer(call: Call, answer: EncodedAnswer): void {
   const notes = notesOf(call)

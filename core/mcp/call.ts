@@ -198,6 +198,12 @@ class TransportCall implements Call {
     Object.freeze(this)
   }
 
+  static withParams(call: Call, params: CallFacts['params']): Call {
+    if (!(#channel in call)) throw new TypeError('a Call is made by createCall')
+    const { id, method, revision, offer, session, client, user, headers, asks } = call
+    const facts = { id, method, revision, offer, session, client, user, headers, asks }
+    return new TransportCall({ ...facts, params, logLevel: call.#logLevel, channel: call.#channel })
+  }
   static notesOf(call: Call): CallNotes | undefined {
     return #notes in call ? call.#notes : undefined
   }
@@ -234,5 +240,5 @@ class TransportCall implements Call {
 /** A Call from what its transport knows. Throws where its view cannot be cut. */
 export const createCall = (request: CallRequest): Call => new TransportCall(request)
 
-/** For call-notes.ts. */
-export const { notesOf, keepNotes } = TransportCall
+/** For call-notes.ts, and for redirect.ts: a Call of the same sender, over the same channel, with other params. */
+export const { notesOf, keepNotes, withParams } = TransportCall

@@ -22,10 +22,9 @@ function textsOf(view: View, textOf: (item: CatalogItem) => unknown): Lists {
 function listsOf(view: View) {
   const found = known.get(view)
   if (found) return found
-  const isShown = (item: CatalogItem) => view.denialOf(item)?.listed ?? true
   const lists = {
-    shown: textsOf(view, item => isShown(item) && view.wireOf(item)),
-    all: textsOf(view, item => [isShown(item), view.wireOf(item)]),
+    shown: textsOf(view, item => view.isListed(item) && view.wireOf(item)),
+    all: textsOf(view, item => [view.isListed(item), view.wireOf(item)]),
   }
   known.set(view, lists)
   return lists

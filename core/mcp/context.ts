@@ -65,6 +65,9 @@ export class HandlerContext implements CallContext {
       this.#asks = this.#createAsks()
   }
 
+  static callOf(ctx: CallContext): Call | undefined {
+    return #call in ctx ? ctx.#call : undefined
+  }
   get user() {
     return this.#call.user
   }
@@ -223,3 +226,6 @@ export class HandlerContext implements CallContext {
     return this.#asks.ask(question, key)
   }
 }
+
+/** The Call that the handler of a plugin's own tool answers, by its `ctx`: for what `ctx` does not say, such as the view. */
+export const callOf = HandlerContext.callOf

@@ -15,6 +15,7 @@ import { checkResultType } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
 import { FAILURE } from './methods/tools.ts'
 import { type CallTracer, NO_TRACER, type ObserveSettings, observed } from './observe.ts'
+import { redirected } from './redirect.ts'
 import { createHandmadeWarning } from './result-type.ts'
 
 type Answer = (call: Call) => Promise<object>
@@ -38,7 +39,7 @@ function createFailureLog(log: Logger, tracerOn: (route: Route) => CallTracer) {
 }
 
 export function createDispatch(
-  notes: Pick<AuthorNotes, 'around' | 'observers'>,
+  notes: Pick<AuthorNotes, 'around' | 'observers' | 'redirects'>,
   methods: MethodTable,
   settings: ObserveSettings & { readonly tracerOn: (route: Route) => CallTracer },
 ): Answer {
@@ -85,7 +86,9 @@ export function createDispatch(
     const way = answerThrough(notesFor(notes.around, route))
     const observers = notesFor(notes.observers, route)
     const tracer = settings.tracerOn(route)
-    return observers.length === 0 && tracer === NO_TRACER ? way : observed(way, { observers, tracer }, settings)
+    const watched =
+      observers.length === 0 && tracer === NO_TRACER ? way : observed(way, { observers, tracer }, settings)
+    return redirected(watched, notesFor(notes.redirects, route))
   }
 
   /** Made with the first call: by then both phases of the plugins are over. */

@@ -35,6 +35,8 @@ export interface OfferSettings {
   readonly extensions: (route: CompiledRoute) => Readonly<Record<string, JsonObject>>
   /** The keys of tools that the extensions of this route read. */
   readonly keys: (route: CompiledRoute) => ShownKeys
+  /** What plugins leave out of the lists of this route; the same function every time. */
+  readonly unlists: (route: CompiledRoute) => ViewRequest['unlists']
   /** False where no plugin of this route decides `access`. */
   readonly decidesAccess: (route: CompiledRoute) => boolean
 }
@@ -56,6 +58,7 @@ function requestView(settings: OfferSettings, route: CompiledRoute, choice: Choi
     toolsets,
     cacheScope,
     keys: settings.keys(route),
+    unlists: settings.unlists(route),
   }
 }
 

@@ -43,6 +43,8 @@ export interface View {
   readonly denies: boolean
   /** Why its callers may not use an item; undefined: they may. */
   denialOf(item: CatalogItem): Denial | undefined
+  /** Whether its callers see it in lists; who may call it may do so by its name all the same. */
+  isListed(item: CatalogItem): boolean
   /** An item as its lists show it. */
   wireOf(item: CatalogItem): CatalogItem['wire']
   /** One page of a list. Throws `invalidParams` for a cursor that no page gave. */
@@ -58,6 +60,8 @@ export interface ViewRequest {
   readonly cacheScope: 'public' | 'private'
   /** The keys of tools that its route's extensions read. */
   readonly keys: ShownKeys
+  /** Whether plugins leave the tool of a name out of the lists of its route. The same function every time. */
+  readonly unlists: (name: string) => boolean
 }
 
 /** Items on one page of a list. */
@@ -195,7 +199,9 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
   }
   const wireOf = (item: CatalogItem) => (item.kind === 'tools' ? wireWithKeys(item, request.keys) : item.wire)
   const listed = { cacheScope, meta, wireOf }
-  const shown = (list: readonly CatalogItem[]) => list.filter(item => denials.get(item)?.listed ?? true)
+  const unlisted = new Set(tools.filter(({ key }) => request.unlists(key)) as CatalogItem[])
+  const isListed = (item: CatalogItem) => !unlisted.has(item) && (denials.get(item)?.listed ?? true)
+  const shown = (list: readonly CatalogItem[]) => list.filter(isListed)
   const pagers = {
     tools: createPager('tools', shown(tools), listed),
     resources: createPager('resources', shown(resources), listed),
@@ -215,6 +221,7 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
     cacheScope,
     denies: denials.size > 0,
     denialOf: item => denials.get(item),
+    isListed,
     wireOf,
     page: (list, cursor, rules) => pagers[list](cursor, rules),
   }
@@ -225,18 +232,19 @@ export function createViews(catalog: Catalog): (request: ViewRequest, audience: 
   const views = new LruMap<string, View>(MAX_VIEWS)
   // Requests that are the same object need no key: a session keeps its own, and so does a route.
   let byRequest = new WeakMap<ViewRequest, Map<string, View>>()
-  const ids = new WeakMap<object, number>()
+  const idsOf = new WeakMap<object, number>()
   let nextId = 0
   let generation = catalog.generation()
   const idOf = (of: object) => {
-    const id = ids.get(of) ?? nextId++
-    ids.set(of, id)
+    const id = idsOf.get(of) ?? nextId++
+    idsOf.set(of, id)
     return id
   }
 
   function find(request: ViewRequest, audience: Audience): View {
-    const { toolsets, extra, server, capabilities, cacheScope, keys } = request
-    const key = JSON.stringify([toolsets, extra.map(idOf), server, capabilities, cacheScope, idOf(keys), audience.key])
+    const { toolsets, extra, server, capabilities, cacheScope, keys, unlists } = request
+    const ids = [...extra, keys, unlists].map(idOf)
+    const key = JSON.stringify([toolsets, server, capabilities, cacheScope, ids, audience.key])
     const view = views.get(key) ?? buildView(catalog, request, audience)
     views.set(key, view)
     const known = byRequest.get(request) ?? new Map<string, View>()

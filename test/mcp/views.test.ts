@@ -166,7 +166,7 @@ describe('a view', () => {
     expect(views(request('second')), 'longest unused').not.to.equal(second)
   })
 
-  it('tells combinations apart by toolsets, definitions of their own, server, capabilities, keys and who may keep it', () => {
+  it('tells combinations apart by toolsets, own definitions, server, capabilities, keys, what is unlisted and who may keep it', () => {
     const { views, request, catalog } = unitViews()
     const base = request('a')
     const extra = [catalog.compile(defineTool({ name: 'x', handler: () => '' }), 'test')]
@@ -177,10 +177,12 @@ describe('a view', () => {
       { ...base, capabilities: { experimental: { a: {} } } },
       { ...base, cacheScope: 'public' as const },
       { ...base, keys: new Map() },
+      { ...base, unlists: () => true },
     ]
     const all = [base, ...others].map(views)
-    expect(new Set(all)).to.have.property('size', 7)
-    const copy = { ...structuredClone({ ...base, extra: [] }), keys: base.keys }
+    expect(new Set(all)).to.have.property('size', 8)
+    const { keys, unlists, ...plain } = base
+    const copy = { ...structuredClone(plain), keys, unlists }
     expect([copy, { ...base, extra: [...extra] }].map(views)).to.deep.equal([all[0], all[2]])
   })
 })
@@ -199,8 +201,10 @@ function unitViews() {
     combinations: () => [['all']],
   })
   const keys = new Map()
+  const unlists = () => false
   const request = (name: string) => ({
     keys,
+    unlists,
     toolsets: ['all'],
     extra: [],
     server: { name, version: '1' },

@@ -53,7 +53,7 @@ async function everythingOn() {
   const metered = await startMetered(
     {
       toolsets: { all: [defineTool({ name: 'say', handler: () => 'said' })] },
-      routes: { '/mcp': { toolsets: 'all' } },
+      routes: { '/mcp': { toolsets: 'all', search: {} } },
       tools: { stallWarning: '1h' },
       redis: { url: redis.url },
       plugins: {
@@ -70,6 +70,7 @@ async function everythingOn() {
   const url = `${metered.url}/mcp`
   const headers = { Authorization: `Bearer ${issuer.token('us')}` }
   await modern(url, 'tools/call', { name: 'say' }, { headers })
+  await modern(url, 'tools/call', { name: 'find_tools', arguments: { query: 'say' } }, { headers })
   await modern(url, 'tools/call', { name: 'no such' }, { headers: { Authorization: 'Bearer wrong' } })
   const session = await openSession(url, { revision: '2025-06-18', headers })
   await session.request('tools/call', { name: 'no such' })

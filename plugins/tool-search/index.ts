@@ -1,0 +1,59 @@
+// Finding tools: a route that says `search` lists its pinned tools, `find_tools` and `call_tool` in the place of hundreds.
+// What is found is what the caller may call, and what is called goes the tool's own way, as if called by its name.
+import { type BuiltInOptions, definePlugin, type FilledOptions } from '../../core/index.ts'
+import { CALL_TOOL, FIND_TOOLS } from './names.ts'
+import { checkPinned, compilePinned } from './pinned.ts'
+import { redirectCall } from './redirect-call.ts'
+import { createSearchTools } from './search-tools.ts'
+import { createSearches } from './searches.ts'
+
+export type ToolSearchOptions = BuiltInOptions['tool-search']
+
+export const toolSearch = definePlugin<ToolSearchOptions, FilledOptions['tool-search']>({
+  options: {
+    title: 'SearchSettings',
+    type: 'object',
+    description: 'tools/list shows find_tools and call_tool in the place of tools.',
+    additionalProperties: false,
+    properties: {
+      pinned: {
+        type: 'array',
+        items: { type: 'string', description: 'A name, or a glob: * is any run of characters.' },
+        description: 'Tools that stay in tools/list.',
+        default: [],
+        examples: [['get_order', 'stock_*']],
+      },
+    },
+  },
+  provides: ['search'],
+  setup(host, options) {
+    let isPinned = compilePinned(options.pinned)
+    const isListed = (name: string) => name === FIND_TOOLS || name === CALL_TOOL || isPinned(name)
+    const tools = createSearchTools(createSearches(host.figures))
+    host.contribute(tools)
+    host.unlist(name => !isListed(name))
+    host.redirect(redirectCall)
+    host.serving(services => {
+      host.checking(() => checkPinned(options.pinned, host, services))
+      host.explain((item, route) => {
+        if (item) return item.kind === 'tools' ? [isListed(item.key) ? LISTED : FOUND] : []
+        const names = services.itemsOf(route).flatMap(({ kind, key }) => (kind === 'tools' ? key : []))
+        const listed = names.filter(isListed)
+        const shown = [...listed.slice(0, MOST_NAMES), ...(listed.length > MOST_NAMES ? ['...'] : [])].join(', ')
+        return [`tools/list has ${listed.length} of ${names.length} tools (${shown}); the others are found`]
+      })
+      host.reconfigure<FilledOptions['tool-search']>(changed => {
+        // What is pinned was held against the new tools already, with the rest of the new config.
+        const next = compilePinned(changed.pinned)
+        return () => {
+          isPinned = next
+        }
+      })
+    })
+  },
+})
+
+/** Names that `mcp-host explain` writes. */
+const MOST_NAMES = 40
+const LISTED = 'in tools/list'
+const FOUND = `not in tools/list: ${FIND_TOOLS} finds it, ${CALL_TOOL} and its own name call it`

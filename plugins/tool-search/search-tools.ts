@@ -1,0 +1,126 @@
+// The two tools that models see: `find_tools` and `call_tool`. What call_tool is asked to call, it never calls itself:
+// redirect-call.ts makes another call of it; here is only what it says where there is nothing to call.
+import type { ToolItem } from '../../core/auth.ts'
+import { defineTool, type JsonSchema, nearest, ToolError } from '../../core/index.ts'
+import { callOf, shown, type View } from '../../core/transport.ts'
+import { CALL_TOOL, FIND_TOOLS, isOwn } from './names.ts'
+import { isFound, type Searches } from './searches.ts'
+
+/** Longest query, characters. */
+const MAX_QUERY = 512
+/** Longest name that is looked up. */
+const MAX_NAME = 256
+/** Tools that are given unless asked for otherwise, and the most. */
+const LIMIT = { standard: 5, most: 20 }
+
+const FIND_DESCRIPTION = [
+  'Finds tools of this server by what they do. Most of them are in no list: search here before you say that something cannot',
+  'be done. Describe the task in a few words, such as "refund an order", or give a part of a name. Answers with the tools that',
+  `fit best, each with its name, description and input schema. Run one with ${CALL_TOOL}.`,
+].join(' ')
+
+const CALL_DESCRIPTION = [
+  `Runs a tool of this server by its name, as ${FIND_TOOLS} gave it, and answers with that tool's own result. \`arguments\` must`,
+  "fit the tool's inputSchema: look it up first.",
+].join(' ')
+
+const NOTHING = 'No tool fits. Try other words: what is done, and to what.'
+
+const viewOf = (ctx: Parameters<typeof callOf>[0]): View => {
+  const call = callOf(ctx)
+  if (!call) throw new Error('this tool is called by a host alone')
+  return call.view
+}
+
+function describe(tool: ToolItem, view: View) {
+  const { name, title, description, inputSchema, annotations } = view.wireOf(tool)
+  return {
+    name,
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    inputSchema,
+    ...(annotations !== undefined && { annotations }),
+  }
+}
+
+function refusal(name: string, view: View): ToolError {
+  if (isOwn(name)) return new ToolError(`${CALL_TOOL} runs other tools; call ${name} by its own name.`)
+  const others = [...view.tools.values()].filter(tool => isFound(tool, view)).map(({ key }) => key)
+  const near = nearest(name, others)
+  const hint = near === undefined ? '' : ` Did you mean "${near}"?`
+  return new ToolError(`There is no tool "${shown(name)}".${hint} ${FIND_TOOLS} finds those that there are.`)
+}
+
+const FIND_INPUT = {
+  type: 'object',
+  properties: {
+    query: {
+      type: 'string',
+      minLength: 1,
+      maxLength: MAX_QUERY,
+      description: 'What is to be done, in a few words, or a part of a name.',
+    },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: LIMIT.most,
+      default: LIMIT.standard,
+      description: 'How many tools at most.',
+    },
+  },
+  required: ['query'],
+  additionalProperties: false,
+} as const satisfies JsonSchema
+
+const text = { type: 'string' } as const
+const object = { type: 'object' } as const
+const FOUND = {
+  type: 'object',
+  properties: { name: text, title: text, description: text, inputSchema: object, annotations: object },
+  required: ['name', 'inputSchema'],
+}
+
+const FIND_OUTPUT: JsonSchema = {
+  type: 'object',
+  properties: { tools: { type: 'array', description: 'The best first.', items: FOUND }, hint: text },
+  required: ['tools'],
+}
+
+const CALL_INPUT = {
+  type: 'object',
+  properties: {
+    name: { type: 'string', minLength: 1, maxLength: MAX_NAME, description: 'The name of the tool.' },
+    arguments: { type: 'object', description: 'Its arguments. Default: {}.' },
+  },
+  required: ['name'],
+  additionalProperties: false,
+} as const satisfies JsonSchema
+
+/** `find_tools` and `call_tool`. */
+export function createSearchTools(searches: Searches) {
+  const find = defineTool({
+    name: FIND_TOOLS,
+    title: 'Find tools',
+    description: FIND_DESCRIPTION,
+    annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
+    input: FIND_INPUT,
+    output: FIND_OUTPUT,
+    async handler({ query, limit = LIMIT.standard }, ctx) {
+      const view = viewOf(ctx)
+      const found = await searches.find(view, query, limit)
+      const tools = found.map(tool => describe(tool, view))
+      return tools.length > 0 ? { tools } : { tools, hint: NOTHING }
+    },
+  })
+
+  const call = defineTool({
+    name: CALL_TOOL,
+    title: 'Call a tool',
+    description: CALL_DESCRIPTION,
+    input: CALL_INPUT,
+    handler({ name }, ctx) {
+      throw refusal(name, viewOf(ctx))
+    },
+  })
+  return [find, call]
+}
