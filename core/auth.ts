@@ -4,7 +4,7 @@
 export type { AuthorizationServer, PublicJwk } from './access/authorization-server.ts'
 export { authorizeRoute } from './access/authorize-route.ts'
 export { type BindingServices, enforceDPoP } from './access/dpop/enforce-dpop.ts'
-export { DPOP_SCHEMA, type DPoPOptions, PROOF_ALGORITHMS, type ProofAlgorithm } from './access/dpop/options.ts'
+export { DPOP_SCHEMA, type DPoPSettings, PROOF_ALGORITHMS, type ProofAlgorithm } from './access/dpop/options.ts'
 export { fetchJson, type JsonReply } from './access/fetch-json.ts'
 export { checkGrantTtl, GRANT_KINDS, type GrantStore, grantKindOf } from './access/grant-store.ts'
 export {

@@ -93,7 +93,6 @@ function createTold(host: Pick<KernelHost, 'log' | 'name' | 'figures'>) {
     const labels = { plugin: host.name, outcome }
     return () => count(1, labels)
   }
-  const [accepted, refused, unavailable] = ['accepted', 'refused', 'unavailable'].map(tellOf)
   const denied = (ctx: HostContext, route: Route, { refused: reason, audience, error }: Flaw) => {
     const wanted = audience && { audience }
     const fields = { denied: 'authentication', reason, ...wanted, route: route.path, ip: ctx.ip }
@@ -101,7 +100,12 @@ function createTold(host: Pick<KernelHost, 'log' | 'name' | 'figures'>) {
     if (error === 'use_dpop_nonce') host.log.debug(fields, 'asked for a nonce')
     else host.log.warn(fields, 'refused a token')
   }
-  return { accepted, refused, unavailable, denied }
+  return {
+    accepted: tellOf('accepted'),
+    refused: tellOf('refused'),
+    unavailable: tellOf('unavailable'),
+    denied,
+  }
 }
 
 /**
@@ -120,12 +124,12 @@ export function identifyBearer(
   function refusal(ctx: HostContext, place: TokenPlace, shown: Shown, flaw: Exclude<Judged, { user: User }>) {
     const { route } = place
     if ('unavailable' in flaw) {
-      told.unavailable?.()
+      told.unavailable()
       told.denied(ctx, route, { refused: flaw.unavailable })
       const headers = { 'Retry-After': String(flaw.retryAfter) }
       return new HostError('unavailable', { detail: flaw.unavailable, headers })
     }
-    told.refused?.()
+    told.refused()
     told.denied(ctx, route, flaw)
     const isBound = shown.isDPoP || ('isBound' in flaw && flaw.isBound === true)
     return refuse(services, place, flaw, isBound)
@@ -145,7 +149,7 @@ export function identifyBearer(
       }
     }
     if ('user' in verdict) {
-      told.accepted?.()
+      told.accepted()
       ctx.state.user = verdict.user
       return next()
     }

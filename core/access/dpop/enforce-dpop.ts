@@ -9,7 +9,7 @@ import { parseDuration } from '../../mcp/units.ts'
 import type { GrantStore } from '../grant-store.ts'
 import { NO_POSSESSION, type Possession } from '../possession.ts'
 import type { ProofOutcome, ProvenRequest } from './check-proof.ts'
-import { DPOP_SCHEMA, type DPoPOptions, type ProofAlgorithm } from './options.ts'
+import { DPOP_SCHEMA, type DPoPSettings, type ProofAlgorithm } from './options.ts'
 import { createTargets } from './target.ts'
 import { createUsedProofs, type UseOnce, usedIn } from './used-proofs.ts'
 
@@ -44,7 +44,7 @@ type BindingHost = Pick<
 
 type Check = (request: ProvenRequest) => Promise<ProofOutcome>
 
-const filled = ({ mode, algorithms, maxAge = '60s', nonce = false }: DPoPOptions) => ({
+const filled = ({ mode, algorithms, maxAge = '60s', nonce = false }: DPoPSettings) => ({
   mode,
   algorithms: algorithms ?? (DPOP_SCHEMA.properties.algorithms.default as readonly ProofAlgorithm[]),
   maxAge: parseDuration(maxAge),
@@ -59,7 +59,7 @@ function gapOf({ http, processes }: BindingHost, stores: readonly GrantStore[]):
   if (processes > 1 && stores.some(({ shared }) => !shared)) {
     return (
       `each of ${processes} processes would take a proof (DPoP) that another has seen; ` +
-      'switch on grant-store-redis, cluster-redis or store-sqlite'
+      'switch on a plugin whose store for the slot grantStore they share'
     )
   }
   return undefined
@@ -80,7 +80,7 @@ function checkOptions({ at, ownKeys, processes, report }: BindingHost, { maxAge,
  * `serving`, and gives what `identifyBearer` takes. Fails closed: where proofs cannot be checked wholly, a `mode` that was asked
  * for stops the start, and without one bound tokens are refused.
  */
-export function enforceDPoP(host: BindingHost, options: DPoPOptions): (services: BindingServices) => Possession {
+export function enforceDPoP(host: BindingHost, options: DPoPSettings): (services: BindingServices) => Possession {
   const settings = filled(options)
   const { mode, algorithms, maxAge, nonce } = settings
   if (mode === 'off') return () => NO_POSSESSION

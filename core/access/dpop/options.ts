@@ -13,7 +13,7 @@ export const PROOF_ALGORITHMS = [
 export type ProofAlgorithm = (typeof PROOF_ALGORITHMS)[number]
 
 /** What a plugin that verifies tokens is told of DPoP; with `DPOP_SCHEMA` its defaults are there. */
-export interface DPoPOptions {
+export interface DPoPSettings {
   /** Undefined: `optional`, but `off` where a proof that was used could be used once more. */
   readonly mode?: 'off' | 'optional' | 'required'
   readonly algorithms?: readonly ProofAlgorithm[]
@@ -23,7 +23,7 @@ export interface DPoPOptions {
   readonly nonce?: boolean
 }
 
-/** The schema of `DPoPOptions`, for a plugin's option `dpop`. */
+/** The schema of `DPoPSettings`, for a plugin's option `dpop`. */
 export const DPOP_SCHEMA = {
   title: 'DPoPOptions',
   type: 'object',
