@@ -14,23 +14,18 @@ function checkSaid({ at, log, report, routes }: PluginHost, said: Said, bindingO
   const { dpopBoundAccessTokensRequired: required, dpopSigningAlgValuesSupported: algorithms = [] } = said
   const otherwise = required === undefined ? [] : routes.filter(route => bindingOn(route).required() !== required)
   if (otherwise.length > 0) {
-    const where = namesOf(otherwise)
+    const on = namesOf(otherwise)
     const why = required
-      ? `nothing asks for proofs of possession (RFC 9449) on ${where}; set dpop: { mode: 'required' } of auth-jwt or ` +
+      ? `nothing asks for proofs of possession (RFC 9449) on ${on}; set dpop: { mode: 'required' } of auth-jwt or ` +
         'auth-introspection there, and leave this out: the documents say it then'
-      : `tokens that are bound to no key are refused on ${where}; leave this out: the documents say so`
+      : `tokens that are bound to no key are refused on ${on}; leave this out: the documents say so`
     tell(why, 'dpopBoundAccessTokensRequired')
   }
-  for (const route of routes) {
-    const known = bindingOn(route).algorithms()
-    const unknown = algorithms.filter(one => !known.includes(one))
-    if (unknown.length === 0) continue
-    const fits =
-      known.length === 0 ? 'no plugin of the route checks proofs' : `proofs are accepted by ${known.join(', ')}`
-    const text = 'dpopSigningAlgValuesSupported is published, but nothing here does what it promises'
-    log.warn({ dpopSigningAlgValuesSupported: unknown, route: route.path, fix: fits }, text)
-    return
-  }
+  const unknownOn = (route: Route) => algorithms.filter(one => !bindingOn(route).algorithms().includes(one))
+  const where = routes.filter(route => unknownOn(route).length > 0)
+  if (where.length === 0) return
+  const facts = { dpopSigningAlgValuesSupported: [...new Set(where.flatMap(unknownOn))], routes: namesOf(where) }
+  log.warn(facts, 'dpopSigningAlgValuesSupported is published, but nothing here does what it promises')
 }
 
 /** What a document of these routes says; what the options say goes before. */
