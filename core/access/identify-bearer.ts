@@ -46,7 +46,7 @@ interface Flaw {
 }
 
 type Shown = Pick<PresentedToken, 'isDPoP'>
-type Judged = TokenVerdict | ProofFlaw | Flaw
+type Refusal = Exclude<TokenVerdict, { user: User }> | ProofFlaw | Flaw
 
 /** `isBound`: it was shown with a proof, or should have been. */
 function refuse(services: AccessServices, { route, params }: TokenPlace, flaw: Flaw, isBound: boolean): HostError {
@@ -120,19 +120,23 @@ export function identifyBearer(
 ): HostMiddleware {
   const told = createTold(host)
   const { accepts, required } = possession
+  const by = (thrown: HostError) => {
+    blame(thrown, host.name)
+    return thrown
+  }
 
-  function refusal(ctx: HostContext, place: TokenPlace, shown: Shown, flaw: Exclude<Judged, { user: User }>) {
+  function refusal(ctx: HostContext, place: TokenPlace, shown: Shown, flaw: Refusal): HostError {
     const { route } = place
     if ('unavailable' in flaw) {
       told.unavailable()
       told.denied(ctx, route, { refused: flaw.unavailable })
       const headers = { 'Retry-After': String(flaw.retryAfter) }
-      return new HostError('unavailable', { detail: flaw.unavailable, headers })
+      return by(new HostError('unavailable', { detail: flaw.unavailable, headers }))
     }
     told.refused()
     told.denied(ctx, route, flaw)
     const isBound = shown.isDPoP || ('isBound' in flaw && flaw.isBound === true)
-    return refuse(services, place, flaw, isBound)
+    return by(refuse(services, place, flaw, isBound))
   }
 
   return async (ctx, next) => {
@@ -140,22 +144,17 @@ export function identifyBearer(
     const shown = route && readCredential(ctx)
     if (!route || shown === undefined || (shown.isDPoP && !accepts)) return next()
     const place = { route, params }
-    let verdict: Judged = 'token' in shown ? await verify(shown.token, place, shown.digest) : shown
-    if ('user' in verdict && 'token' in shown) {
-      const { claims } = verdict.user
-      // Nearly all tokens are bearer tokens, bound to nothing: they wait for no more.
-      if (shown.isDPoP || required || claims['cnf'] !== undefined) {
-        verdict = (await flawOf(ctx, possession, { ...shown, route }, claims)) ?? verdict
-      }
+    const verdict = 'token' in shown ? await verify(shown.token, place, shown.digest) : shown
+    if (!('user' in verdict)) throw refusal(ctx, place, shown, verdict)
+    const { user } = verdict
+    // Nearly all tokens are bearer tokens, bound to nothing: they wait for no more.
+    if ((shown.isDPoP || required || user.claims['cnf'] !== undefined) && 'token' in shown) {
+      const flaw = await flawOf(ctx, possession, { ...shown, route }, user.claims)
+      if (flaw) throw refusal(ctx, place, shown, flaw)
     }
-    if ('user' in verdict) {
-      told.accepted()
-      ctx.state.user = verdict.user
-      return next()
-    }
-    const thrown = refusal(ctx, place, shown, verdict)
-    blame(thrown, host.name)
-    throw thrown
+    told.accepted()
+    ctx.state.user = user
+    return next()
   }
 }
 

@@ -13,6 +13,8 @@ import type { UseOnce } from './used-proofs.ts'
 /** Milliseconds that the clocks of nodes may differ: for so much longer a used proof is remembered. */
 const SKEW = 10_000
 const MAX_ID = 128
+/** Characters of an address in an answer, which is a header. */
+const MAX_SHOWN = 300
 /** Seconds. */
 const RETRY_AFTER = 1
 
@@ -75,7 +77,7 @@ export function createProofCheck({ algorithms, maxAge, nonces, now = Date.now }:
     if (htm !== method) return `the proof is not for ${method} (htm)`
     const target = canonicalTarget(htu)
     if (target === undefined || !targets.includes(target)) {
-      return `the proof is for another address (htu); this one is ${targets[0] ?? 'not known'}`
+      return `the proof is for another address (htu); this one is ${targets[0]?.slice(0, MAX_SHOWN) ?? 'not known'}`
     }
     if (ath !== digest) return 'the proof is for another token (ath)'
     if (typeof iat !== 'number' || !Number.isFinite(iat)) return 'the proof has no time (iat)'
