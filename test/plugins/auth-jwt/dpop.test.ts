@@ -116,3 +116,25 @@ describe('a token that is bound to a key', () => {
     await expectTaken({ key, token, url: host.guarded })
   })
 })
+
+describe('the figures of proofs (DPoP)', () => {
+  it('count what became of each, and the log has no proof and no token', async () => {
+    const jwt = { issuer: ISSUER, keys: [toJwk(issuerKey)], dpop: { nonce: true } }
+    const counted = await startProtected({ 'auth-jwt': jwt, metrics: {} })
+    const url = counted.guarded
+    const token = tokenFor(url)
+    const asked = await callWith(url, provenBy({ key, token, url }))
+    const nonce = asked.headers.get('dpop-nonce')
+    const good = provenBy({ key, token, url, claims: { nonce } })
+    const bad = provenBy({ key, token, url, claims: { nonce, ath: 'x' } })
+    for (const headers of [good, good, bad]) await callWith(url, headers)
+    const text = await (await fetch(`${counted.url}/metrics`)).text()
+    const rows = text.split('\n').filter(line => line.startsWith('mcp_host_dpop_proofs_total{'))
+    const counts = Object.fromEntries(
+      rows.map(row => [/outcome="(\w+)"/.exec(row)?.[1], Number(row.split(' ').at(-1))]),
+    )
+    expect(counts).to.deep.equal({ nonce: 1, accepted: 1, replayed: 1, refused: 1 })
+    const logged = JSON.stringify(counted.log)
+    for (const secret of [token, good['DPoP'], bad['DPoP']]) expect(logged).to.not.contain(secret)
+  })
+})
