@@ -117,10 +117,12 @@ describe('a token that is bound to a key', () => {
   })
 })
 
+const READER = 'a reader of figures, long enough'.replaceAll(/\W/g, '-')
+
 describe('the figures of proofs (DPoP)', () => {
   it('count what became of each, and the log has no proof and no token', async () => {
     const jwt = { issuer: ISSUER, keys: [toJwk(issuerKey)], dpop: { nonce: true } }
-    const counted = await startProtected({ 'auth-jwt': jwt, metrics: {} })
+    const counted = await startProtected({ 'auth-jwt': jwt, metrics: { path: '/metrics', token: READER } })
     const url = counted.guarded
     const token = tokenFor(url)
     const asked = await callWith(url, provenBy({ key, token, url }))
@@ -128,7 +130,9 @@ describe('the figures of proofs (DPoP)', () => {
     const good = provenBy({ key, token, url, claims: { nonce } })
     const bad = provenBy({ key, token, url, claims: { nonce, ath: 'x' } })
     for (const headers of [good, good, bad]) await callWith(url, headers)
-    const text = await (await fetch(`${counted.url}/metrics`)).text()
+    const text = await (
+      await fetch(`${counted.url}/metrics`, { headers: { Authorization: `Bearer ${READER}` } })
+    ).text()
     const rows = text.split('\n').filter(line => line.startsWith('mcp_host_dpop_proofs_total{'))
     const counts = Object.fromEntries(
       rows.map(row => [/outcome="(\w+)"/.exec(row)?.[1], Number(row.split(' ').at(-1))]),
