@@ -3,6 +3,8 @@
 
 export type { AuthorizationServer, PublicJwk } from './access/authorization-server.ts'
 export { authorizeRoute } from './access/authorize-route.ts'
+export { type BindingServices, enforceDPoP } from './access/dpop/enforce-dpop.ts'
+export { DPOP_SCHEMA, type DPoPSettings, PROOF_ALGORITHMS, type ProofAlgorithm } from './access/dpop/options.ts'
 export { fetchJson, type JsonReply } from './access/fetch-json.ts'
 export { checkGrantTtl, GRANT_KINDS, type GrantStore, grantKindOf } from './access/grant-store.ts'
 export {
@@ -15,6 +17,7 @@ export {
   type VerifyToken,
 } from './access/identify-bearer.ts'
 export { makeClaims, writeClaim } from './access/make-claims.ts'
+export type { Possession, ProofFlaw, ShownToken } from './access/possession.ts'
 export type { UnderTest } from './access/under-test.ts'
 export {
   CLAIM_PATHS_SCHEMA,
@@ -41,6 +44,7 @@ export type {
   Denial,
   DeniedCall,
   ProtectedResource,
+  TokenBinding,
 } from './mcp/access-decider.ts'
 export type { CatalogItem, ItemKind, PromptItem, ResourceItem, ToolItem } from './mcp/catalog.ts'
 export type { UpstreamTokenRequest } from './mcp/define.ts'

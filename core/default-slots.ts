@@ -1,5 +1,5 @@
 // What is in the slots of a host where no plugin fills them.
-import { openAccess, plainResource } from './access/access.ts'
+import { noTokenBinding, openAccess, plainResource } from './access/access.ts'
 import { noAuthorizationServer } from './access/authorization-server.ts'
 import { createMemoryGrantStore } from './access/memory-grant-store.ts'
 import { createMemoryChangeBus } from './mcp/change-bus.ts'
@@ -17,6 +17,7 @@ import type { Slots } from './slots.ts'
 export const defaultSlots = (node: string, neighbours?: Neighbours): Slots => ({
   access: openAccess,
   protectedResource: plainResource,
+  tokenBinding: noTokenBinding,
   eventStore: createMemoryEventStore(),
   changeBus: neighbours ? createNeighbourBus(neighbours) : createMemoryChangeBus(),
   sessionStore: createMemorySessionStore(node),

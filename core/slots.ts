@@ -1,7 +1,7 @@
 // The slots of a host: the services that plugins may replace, route by route. The table itself is the kernel's.
 import type { AuthorizationServer } from './access/authorization-server.ts'
 import type { GrantStore } from './access/grant-store.ts'
-import type { AccessDecider, ProtectedResource } from './mcp/access-decider.ts'
+import type { AccessDecider, ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
 import type { ChangeBus } from './mcp/change-bus.ts'
 import type { CallTracer } from './mcp/observe.ts'
 import type { UpstreamTokens } from './mcp/upstream-tokens.ts'
@@ -15,6 +15,8 @@ export interface Slots {
   access: AccessDecider
   /** What a route says of itself as a protected resource. Default: each address is its own resource. */
   protectedResource: ProtectedResource
+  /** What is asked of tokens that are bound to a key. Default: nobody checks proofs. */
+  tokenBinding: TokenBinding
   /** The events of streams that clients can come back to. Default: in memory, bounded. */
   eventStore: EventStore
   /** Brings changes to whoever listens. Default: within this process. */

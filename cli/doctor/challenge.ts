@@ -6,10 +6,10 @@ import type { Patient } from './patient.ts'
 
 const CHECK = 'challenge'
 
-/** The parameters of a Bearer challenge by lower-case name; undefined where there is none. */
+/** The parameters of a Bearer or DPoP challenge by lower-case name; undefined where there is none. */
 export function readChallenge(headers: IncomingHttpHeaders): ReadonlyMap<string, string> | undefined {
   const text = headers['www-authenticate'] ?? ''
-  const start = /(?:^|,\s*)bearer(?:\s+|$)/i.exec(text)
+  const start = /(?:^|,\s*)(?:bearer|dpop)(?:\s+|$)/i.exec(text)
   if (!start) return undefined
   const parameters = text
     .slice(start.index + start[0].length)
@@ -50,7 +50,7 @@ function checkHeader({ headers }: Patient['first']): Finding[] {
     return [
       wrong(
         CHECK,
-        '401 without a Bearer challenge: clients cannot know where to sign in',
+        '401 without a Bearer or DPoP challenge: clients cannot know where to sign in',
         'let WWW-Authenticate pass what is in front of the host',
       ),
     ]

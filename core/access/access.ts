@@ -4,7 +4,8 @@
 import { HostError } from '../http/errors.ts'
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
-import type { AccessDecider, Audience, Denial, ProtectedResource } from '../mcp/access-decider.ts'
+import type { AccessDecider, Audience, Denial, ProtectedResource, TokenBinding } from '../mcp/access-decider.ts'
+import { boundKey } from './possession.ts'
 
 const EVERYBODY: Audience = { key: '', denialOf: () => undefined }
 
@@ -58,26 +59,39 @@ export const plainResource: ProtectedResource = {
   scopesOf: () => undefined,
 }
 
+/** Where nobody checks proofs of possession. */
+export const noTokenBinding: TokenBinding = { algorithms: () => [], required: () => false, announced: () => false }
+
 export interface ChallengeFacts {
-  /** RFC 6750 section 3.1; only where a token was presented. */
-  readonly error?: 'invalid_token' | 'insufficient_scope' | 'invalid_request'
+  /** RFC 6750 section 3.1 and RFC 9449 section 7.1; only where a token was presented. */
+  readonly error?: 'invalid_token' | 'insufficient_scope' | 'invalid_request' | 'invalid_dpop_proof' | 'use_dpop_nonce'
   readonly description?: string
   readonly scopes?: readonly string[] | undefined
   readonly metadataUrl?: string | undefined
+  /** Of proofs, where the scheme is DPoP; empty: it is Bearer. */
+  readonly proofAlgorithms?: readonly string[] | undefined
 }
 
 /** A quoted string of RFC 9110: what cannot be in one is left out. */
 const quoted = (text: string) => `"${text.replace(/[^\x20-\x7e]/g, '').replace(/["\\]/g, '\\$&')}"`
 
 /** The value of `WWW-Authenticate`. */
-export function challenge({ error, description, scopes = [], metadataUrl }: ChallengeFacts): string {
+export function challenge(facts: ChallengeFacts): string {
+  const { error, description, scopes = [], metadataUrl, proofAlgorithms = [] } = facts
   const parameters = [
     ...(error === undefined ? [] : [`error=${quoted(error)}`]),
     ...(description === undefined ? [] : [`error_description=${quoted(description)}`]),
     ...(scopes.length === 0 ? [] : [`scope=${quoted(scopes.join(' '))}`]),
     ...(metadataUrl === undefined ? [] : [`resource_metadata=${quoted(metadataUrl)}`]),
+    ...(proofAlgorithms.length === 0 ? [] : [`algs=${quoted(proofAlgorithms.join(' '))}`]),
   ]
-  return parameters.length === 0 ? 'Bearer' : `Bearer ${parameters.join(', ')}`
+  const scheme = proofAlgorithms.length === 0 ? 'Bearer' : 'DPoP'
+  return parameters.length === 0 ? scheme : `${scheme} ${parameters.join(', ')}`
+}
+
+/** Of a challenge's proofs: where only bound tokens are taken, and for who showed one. Empty: it is for a bearer token. */
+export function proofAlgorithmsFor(binding: TokenBinding, showedBound: boolean): readonly string[] {
+  return showedBound || binding.required() ? binding.algorithms() : []
 }
 
 /** Where a refusal happened, for its challenge. */
@@ -85,6 +99,7 @@ export interface Place {
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
   readonly resource: ProtectedResource
+  readonly binding: TokenBinding
   /** What a caller without a token is told to ask for where the denial names no scope. */
   readonly leastScopes?: readonly string[]
 }
@@ -94,15 +109,17 @@ export interface Place {
  * did.
  */
 export function refuseAccess(denial: Denial, user: User | undefined, place: Place): HostError {
-  const { route, params, resource, leastScopes } = place
+  const { route, params, resource, binding, leastScopes } = place
   const metadataUrl = resource.metadataUrlOf(route, params)
   const { scopes, reason } = denial
+  const showedBound = user !== undefined && typeof boundKey(user.claims) === 'string'
+  const proofAlgorithms = proofAlgorithmsFor(binding, showedBound)
   if (!user) {
-    const header = challenge({ scopes: scopes.length > 0 ? scopes : leastScopes, metadataUrl })
+    const header = challenge({ scopes: scopes.length > 0 ? scopes : leastScopes, metadataUrl, proofAlgorithms })
     return new HostError('unauthorized', { reason, headers: { 'WWW-Authenticate': header } })
   }
   const description = scopes.length > 0 ? `needs ${scopes.join(' ')}` : 'not allowed'
-  const header = challenge({ error: 'insufficient_scope', description, scopes, metadataUrl })
+  const header = challenge({ error: 'insufficient_scope', description, scopes, metadataUrl, proofAlgorithms })
   // Scopes cannot help everybody: a client that lacks a role must not be sent for another token again and again.
   const headers = scopes.length > 0 ? { headers: { 'WWW-Authenticate': header } } : {}
   return new HostError('forbidden', { detail: description, reason, ...headers })

@@ -19,6 +19,7 @@ export function createAdmission({ slot, leastScopes }: AccessServices) {
       route,
       params,
       resource,
+      binding: slot('tokenBinding', route),
       leastScopes: leastScopes(route, params),
     })
     const told = access.deniesInBody(route) ? refusal.within200() : refusal

@@ -23,6 +23,7 @@ export function createRouteAdmission({ log }: Pick<KernelHost, 'log'>, services:
       route,
       params,
       resource,
+      binding: services.slot('tokenBinding', route),
       leastScopes: services.leastScopes(route, params),
     })
     blame(refusal, access.by)

@@ -1,8 +1,6 @@
-// Middleware for `identify` of plugins whose credential is a bearer token (RFC 6750): reads the token, has the plugin
-// verify it, answers what was refused with a challenge and logs it in one line, without the token.
+// Middleware for `identify` of plugins whose credential is an access token (RFC 6750, RFC 9449): reads the token, has the
+// plugin verify it, asks for a proof where it is bound, answers what was refused with a challenge and logs it, without the token.
 
-import { hash } from 'node:crypto'
-import type { Socket } from 'node:net'
 import { blame } from '../http/describe-thrown.ts'
 import { HostError, StartError } from '../http/errors.ts'
 import { isLoopback } from '../http/guard.ts'
@@ -11,7 +9,9 @@ import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessServices } from '../mcp/access-decider.ts'
-import { challenge } from './access.ts'
+import { challenge, proofAlgorithmsFor } from './access.ts'
+import { boundKey, flawOf, NO_POSSESSION, type Possession, type ProofFlaw } from './possession.ts'
+import { type PresentedToken, readCredential } from './read-credential.ts'
 
 /** What a plugin found a token to be. The texts are one clause each, for client and log, with nothing of the token. */
 export type TokenVerdict =
@@ -37,95 +37,48 @@ export type VerifyToken = (
   digest: () => string,
 ) => TokenVerdict | Promise<TokenVerdict>
 
-/** Characters. Node's own limit for all headers of a request is 16 kB. */
-const MAX_TOKEN_LENGTH = 12 * 1_024
-
-const SCHEME = /^bearer(?: +|$)/i
-const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
-
-interface PresentedToken {
-  readonly token: string
-  readonly digest: () => string
+/** What is wrong with a request's token. */
+interface Flaw {
+  readonly refused: string
+  readonly audience?: readonly string[]
+  readonly malformed?: true
+  readonly error?: 'invalid_token' | 'invalid_dpop_proof' | 'use_dpop_nonce'
 }
 
-type Presented = PresentedToken | { readonly refused: string; readonly malformed?: true }
+type Shown = Pick<PresentedToken, 'isDPoP'>
+type Refusal = Exclude<TokenVerdict, { user: User }> | ProofFlaw | Flaw
 
-/** What the last request of a connection showed; the next one mostly shows the same. */
-const LAST = Symbol('the credential of the last request')
-
-interface Connection extends Socket {
-  [LAST]?: { readonly header: string; readonly shown: PresentedToken }
-}
-
-/** Undefined where the request shows no bearer token. */
-function readToken(ctx: HostContext): Presented | undefined {
-  if (ctx.querystring !== '' && 'access_token' in ctx.query) {
-    return {
-      refused: 'a token in the query is not accepted; it belongs into the Authorization header',
-      malformed: true,
-    }
-  }
-  const header = ctx.req.headers.authorization
-  if (header === undefined) return undefined
-  const connection: Connection = ctx.req.socket
-  const last = connection[LAST]
-  if (last?.header === header) return last.shown
-  const shown = readHeader(header)
-  if (shown && 'token' in shown) connection[LAST] = { header, shown }
-  return shown
-}
-
-function presentToken(token: string): PresentedToken {
-  let known: string | undefined
-  const digest = () => {
-    known ??= hash('sha256', token, 'base64url')
-    return known
-  }
-  return { token, digest }
-}
-
-function readHeader(header: string): Presented | undefined {
-  const scheme = SCHEME.exec(header)
-  if (!scheme) {
-    // A second header, which Node joined to one of another scheme: whose credential counts is not ours to guess.
-    return /,\s*bearer(?:\s|$)/i.test(header) ? TWO_HEADERS : undefined
-  }
-  const token = header.slice(scheme[0].length)
-  if (token.includes(',')) return TWO_HEADERS
-  if (token.length > MAX_TOKEN_LENGTH) return { refused: `the token is longer than ${MAX_TOKEN_LENGTH} characters` }
-  return TOKEN.test(token) ? presentToken(token) : { refused: 'the Authorization header holds no bearer token' }
-}
-
-const TWO_HEADERS: Presented = { refused: 'more than one Authorization header', malformed: true }
-
-function refuse(
-  services: AccessServices,
-  { route, params }: TokenPlace,
-  description: string,
-  malformed: boolean,
-): HostError {
+/** `isBound`: it was shown with a proof, or should have been. */
+function refuse(services: AccessServices, { route, params }: TokenPlace, flaw: Flaw, isBound: boolean): HostError {
+  const { refused: description, malformed = false } = flaw
   const denial =
     route.authorize === undefined
       ? undefined
       : services.slot('access', route).authorize(route.authorize, undefined, route)
   const metadataUrl = services.slot('protectedResource', route).metadataUrlOf(route, params)
-  const error = malformed ? 'invalid_request' : 'invalid_token'
+  const error = malformed ? 'invalid_request' : (flaw.error ?? 'invalid_token')
   const needed = denial?.scopes ?? []
   const scopes = needed.length > 0 ? needed : services.leastScopes(route, params)
-  const header = challenge({ error, description, scopes, metadataUrl })
+  const proofAlgorithms = proofAlgorithmsFor(services.slot('tokenBinding', route), isBound)
+  const header = challenge({ error, description, scopes, metadataUrl, proofAlgorithms })
   return new HostError(malformed ? 'invalidRequest' : 'unauthorized', {
     detail: description,
     headers: { 'WWW-Authenticate': header },
   })
 }
 
+const isBoundUser = (user: User | undefined) => user !== undefined && typeof boundKey(user.claims) === 'string'
+
 /**
  * For a plugin that knows more of a login than its token says, such as what fills the slot `upstreamTokens`: the HostError
  * `unauthorized` with the challenge of this address, by which a client signs in again. Thrown out of a handler it is answered
  * with 401 where the answer has not begun. `description`: one clause, for the client and the log, with nothing of a token.
  */
-export const loginEnded = (services: AccessServices, place: TokenPlace, description: string): HostError =>
-  refuse(services, place, description, false)
+export const loginEnded = (
+  services: AccessServices,
+  place: TokenPlace & { readonly user?: User | undefined },
+  description: string,
+): HostError => refuse(services, place, { refused: description }, isBoundUser(place.user))
 
 const AUTHENTICATIONS = {
   name: 'mcp_host_authentications_total',
@@ -133,49 +86,75 @@ const AUTHENTICATIONS = {
   labels: ['plugin', 'outcome'],
 }
 
-/** A request without a token passes as nobody; one with a token passes as its user, or not at all. */
-export function identifyBearer(
-  host: Pick<KernelHost, 'log' | 'name' | 'figures'>,
-  services: AccessServices,
-  verify: VerifyToken,
-): HostMiddleware {
-  const denied = (ctx: HostContext, route: Route, reason: string, audience?: readonly string[]) => {
-    const wanted = audience && { audience }
-    host.log.warn({ denied: 'authentication', reason, ...wanted, route: route.path, ip: ctx.ip }, 'refused a token')
-  }
-
+/** Counts what became of tokens, and writes who was refused into the log. */
+function createTold(host: Pick<KernelHost, 'log' | 'name' | 'figures'>) {
   const count = host.figures.counter(AUTHENTICATIONS)
   const tellOf = (outcome: string) => {
     const labels = { plugin: host.name, outcome }
     return () => count(1, labels)
   }
-  const told = { accepted: tellOf('accepted'), refused: tellOf('refused'), unavailable: tellOf('unavailable') }
+  const denied = (ctx: HostContext, route: Route, { refused: reason, audience, error }: Flaw) => {
+    const wanted = audience && { audience }
+    const fields = { denied: 'authentication', reason, ...wanted, route: route.path, ip: ctx.ip }
+    // The first request of every client that does as it is told.
+    if (error === 'use_dpop_nonce') host.log.debug(fields, 'asked for a nonce')
+    else host.log.warn(fields, 'refused a token')
+  }
+  return {
+    accepted: tellOf('accepted'),
+    refused: tellOf('refused'),
+    unavailable: tellOf('unavailable'),
+    denied,
+  }
+}
 
-  const by = (refusal: HostError) => {
-    blame(refusal, host.name)
-    return refusal
+/**
+ * A request without a token passes as nobody; one with a token passes as its user, or not at all. `possession`: what
+ * `enforceDPoP` gives; without it, tokens that are bound to a key are refused.
+ */
+export function identifyBearer(
+  host: Pick<KernelHost, 'log' | 'name' | 'figures'>,
+  services: AccessServices,
+  verify: VerifyToken,
+  possession: Possession = NO_POSSESSION,
+): HostMiddleware {
+  const told = createTold(host)
+  const { accepts, required } = possession
+  const by = (thrown: HostError) => {
+    blame(thrown, host.name)
+    return thrown
+  }
+
+  function refusal(ctx: HostContext, place: TokenPlace, shown: Shown, flaw: Refusal): HostError {
+    const { route } = place
+    if ('unavailable' in flaw) {
+      told.unavailable()
+      told.denied(ctx, route, { refused: flaw.unavailable })
+      const headers = { 'Retry-After': String(flaw.retryAfter) }
+      return by(new HostError('unavailable', { detail: flaw.unavailable, headers }))
+    }
+    told.refused()
+    told.denied(ctx, route, flaw)
+    const isBound = shown.isDPoP || ('isBound' in flaw && flaw.isBound === true)
+    return by(refuse(services, place, flaw, isBound))
   }
 
   return async (ctx, next) => {
     const { route, params } = ctx.state
-    const presented = route && readToken(ctx)
-    if (!route || presented === undefined) return next()
+    const shown = route && readCredential(ctx)
+    if (!route || shown === undefined || (shown.isDPoP && !accepts)) return next()
     const place = { route, params }
-    const verdict = 'token' in presented ? await verify(presented.token, place, presented.digest) : presented
-    if ('user' in verdict) {
-      told.accepted()
-      ctx.state.user = verdict.user
-      return next()
+    const verdict = 'token' in shown ? await verify(shown.token, place, shown.digest) : shown
+    if (!('user' in verdict)) throw refusal(ctx, place, shown, verdict)
+    const { user } = verdict
+    // Nearly all tokens are bearer tokens, bound to nothing: they wait for no more.
+    if ((shown.isDPoP || required || user.claims['cnf'] !== undefined) && 'token' in shown) {
+      const flaw = await flawOf(ctx, possession, { ...shown, route }, user.claims)
+      if (flaw) throw refusal(ctx, place, shown, flaw)
     }
-    if ('unavailable' in verdict) {
-      told.unavailable()
-      denied(ctx, route, verdict.unavailable)
-      const headers = { 'Retry-After': String(verdict.retryAfter) }
-      throw by(new HostError('unavailable', { detail: verdict.unavailable, headers }))
-    }
-    told.refused()
-    denied(ctx, route, verdict.refused, 'audience' in verdict ? verdict.audience : undefined)
-    throw by(refuse(services, place, verdict.refused, 'malformed' in verdict))
+    told.accepted()
+    ctx.state.user = user
+    return next()
   }
 }
 

@@ -91,7 +91,9 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
     ],
     refusal(denial, user) {
       const leastScopes = parts.leastScopes(route, params)
-      return refuseAccess(denial, user, { route, params, resource: slot('protectedResource', route), leastScopes })
+      const resource = slot('protectedResource', route)
+      const binding = slot('tokenBinding', route)
+      return refuseAccess(denial, user, { route, params, resource, binding, leastScopes })
     },
   }
   return address

@@ -56,6 +56,16 @@ export interface ProtectedResource {
   scopesOf(route: Route): readonly string[] | undefined
 }
 
+/** The slot `tokenBinding`: what the plugin that verifies tokens asks of those that are bound to a key (DPoP, RFC 9449). */
+export interface TokenBinding {
+  /** Algorithms of the proofs that are checked; empty where none are. Call it once the services are built. */
+  algorithms(): readonly string[]
+  /** Whether tokens that are bound to no key are refused. */
+  required(): boolean
+  /** Whether the config asks for it, so that documents tell clients. */
+  announced(): boolean
+}
+
 /** The scopes to ask for at an address where nothing else names one: the least that is of use there; may be empty. */
 export type LeastScopes = (route: Route, params: Readonly<Record<string, string>>) => readonly string[]
 
@@ -63,6 +73,7 @@ export type LeastScopes = (route: Route, params: Readonly<Record<string, string>
 export interface AccessServices {
   slot(name: 'access', route: Route): AccessDecider
   slot(name: 'protectedResource', route: Route): ProtectedResource
+  slot(name: 'tokenBinding', route: Route): TokenBinding
   /** For `scope` of a challenge where nothing else names one. */
   readonly leastScopes: LeastScopes
 }

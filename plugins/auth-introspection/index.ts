@@ -2,6 +2,7 @@
 // of `authorize` on the routes. docs/plugins/auth-introspection.md.
 import {
   authorizeRoute,
+  enforceDPoP,
   identifyBearer,
   isLoopback,
   needResource,
@@ -42,6 +43,7 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledOp
     }
     const closing = new AbortController()
     const client = { endpoint, clientId, clientSecret, clientAuth, signal: closing.signal }
+    const possessionOn = enforceDPoP(host, options.dpop)
     host.serving(services => {
       const resourceAt = ({ route, params }: TokenPlace) =>
         services.slot('protectedResource', route).resourceOf(route, params)
@@ -55,7 +57,7 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledOp
         streamsOutliveToken: options.streamsOutliveToken,
         log: host.log,
       })
-      host.identify(identifyBearer(host, services, verify))
+      host.identify(identifyBearer(host, services, verify, possessionOn(services)))
       host.admit(authorizeRoute(host, services))
       if (validate.audience && !fixed) needResource(host, services)
     })

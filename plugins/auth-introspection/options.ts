@@ -1,6 +1,6 @@
 // What an operator says about opaque tokens: the options of auth-introspection and their schema.
 
-import { CLAIM_PATHS_SCHEMA, ENDPOINT_URL_PATTERN, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
+import { CLAIM_PATHS_SCHEMA, DPOP_SCHEMA, ENDPOINT_URL_PATTERN, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
 import { type BuiltInOptions, DURATION_PATTERN } from '../../core/index.ts'
 
 export type AuthIntrospectionOptions = BuiltInOptions['auth-introspection']
@@ -52,6 +52,7 @@ export const authIntrospectionSchema = {
       description:
         'How long an answer is believed, at most 5m and until the token expires: how long a revoked token lives on; 0 asks each time.',
     },
+    dpop: DPOP_SCHEMA,
     streamsOutliveToken: STREAMS_OUTLIVE_TOKEN_SCHEMA,
     claims: {
       title: 'ClaimPaths',

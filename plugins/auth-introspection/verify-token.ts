@@ -10,7 +10,7 @@ import {
   type TokenVerdict,
   type VerifyToken,
 } from '../../core/auth.ts'
-import type { Logger } from '../../core/index.ts'
+import { isObject, type Logger } from '../../core/index.ts'
 
 const MAX_REMEMBERED = 10_000
 /** Seconds that a client is told to wait while the authorization server does not answer. */
@@ -49,14 +49,18 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
   const remembered = new LruMap<string, Answer>(MAX_REMEMBERED)
   const asking = new Map<string, Promise<TokenVerdict>>()
 
-  function problemOf({ exp, nbf, iss, token_type: type }: Claims): string | undefined {
+  function problemOf(claims: Claims): string | undefined {
+    const { exp, nbf, iss, token_type: type } = claims
     const seconds = now() / 1_000
     if (exp !== undefined && (!isTime(exp) || exp + CLOCK_TOLERANCE <= seconds)) return 'the token expired'
     if (nbf !== undefined && (!isTime(nbf) || nbf > seconds + CLOCK_TOLERANCE))
       return 'the token is not valid yet (nbf)'
     if (iss !== undefined && issuer !== undefined && iss !== issuer) return 'the token is of another issuer'
-    if (type !== undefined && String(type).toLowerCase() !== 'bearer') return 'the token is no bearer token'
-    return undefined
+    if (type === undefined || String(type).toLowerCase() === 'bearer') return undefined
+    if (String(type).toLowerCase() !== 'dpop') return 'the token is neither a bearer token nor a DPoP token'
+    return isObject(claims['cnf']) && typeof claims['cnf']['jkt'] === 'string'
+      ? undefined
+      : 'the answer about the token says DPoP, and not to which key it is bound (cnf.jkt)'
   }
 
   async function verify(token: string, id: string, wanted: readonly string[] | undefined): Promise<TokenVerdict> {

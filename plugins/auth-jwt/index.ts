@@ -1,6 +1,6 @@
 // JWT access tokens: who calls, by a token that a configured issuer, or this host itself, signed for this server; and the
 // enforcement of `authorize` on the routes. docs/plugins/auth-jwt.md.
-import { authorizeRoute, identifyBearer, needResource } from '../../core/auth.ts'
+import { authorizeRoute, enforceDPoP, identifyBearer, needResource } from '../../core/auth.ts'
 import { definePlugin } from '../../core/index.ts'
 import { type AuthJwtOptions, authJwtSchema, type FilledAuthJwt } from './options.ts'
 import { findOwnIssuers } from './own-issuer.ts'
@@ -23,6 +23,7 @@ export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
   provides: ['user', 'authorize'],
   setup(host, options) {
     const profile = createProfile(host, options)
+    const possessionOn = enforceDPoP(host, options.dpop)
     host.serving(services => {
       const own = findOwnIssuers(host, services, options, profile)
       const verify = createVerifier({
@@ -30,7 +31,7 @@ export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
         own,
         resourceAt: ({ route, params }) => services.slot('protectedResource', route).resourceOf(route, params),
       })
-      host.identify(identifyBearer(host, services, verify))
+      host.identify(identifyBearer(host, services, verify, possessionOn(services)))
       host.admit(authorizeRoute(host, services))
       const perRoute = [...profile.issuers.values(), ...own.values()].some(({ audience }) => audience === undefined)
       if (perRoute && profile.validate.audience) needResource(host, services)

@@ -1,6 +1,6 @@
 // What an operator may say about tokens: the options of auth-jwt and their schema.
 
-import { CLAIM_PATHS_SCHEMA, ENDPOINT_URL_PATTERN, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
+import { CLAIM_PATHS_SCHEMA, DPOP_SCHEMA, ENDPOINT_URL_PATTERN, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
 import { type BuiltInOptions, DURATION_PATTERN, type FilledOptions, type JsonSchema } from '../../core/index.ts'
 import { ASYMMETRIC, SYMMETRIC } from '../families/issuer-keys/index.ts'
 
@@ -119,6 +119,7 @@ export const authJwtSchema = {
       minItems: 1,
       description: 'Accepted algorithms. Default: RS, PS and ES of 256, 384 and 512, or HS where there is a secret.',
     },
+    dpop: DPOP_SCHEMA,
     streamsOutliveToken: STREAMS_OUTLIVE_TOKEN_SCHEMA,
     clockTolerance: duration('60s', 'How far clocks may differ.'),
     jwksMaxAge: duration('5m', 'The age at which keys are fetched anew: a withdrawn one is refused no later.'),

@@ -74,7 +74,7 @@ function ownIssuer(
 /** Reports where nobody would give out tokens: known once every plugin has filled its slots. */
 function checkOwn(
   host: PluginHost,
-  { algorithms }: FilledAuthJwt,
+  { algorithms, dpop }: FilledAuthJwt,
   { issuers }: Profile,
   found: ReadonlyMap<Route, OwnIssuer>,
 ): void {
@@ -89,6 +89,11 @@ function checkOwn(
   if (found.size > 0 && algorithms && !algorithms.includes(ALGORITHM)) {
     const why = `this host signs its own tokens by ${ALGORITHM}; take it in, or leave them out`
     report(new StartError(why, { at: [...at, 'algorithms'] }))
+  }
+  if (found.size > 0 && dpop.mode === 'required') {
+    const why =
+      'this host gives out bearer tokens alone, and they would all be refused; name an issuer, or write optional'
+    report(new StartError(why, { at: [...at, 'dpop', 'mode'] }))
   }
   if (without.length === 0) return
   const where = found.size === 0 ? '' : ` for ${without.map(path => `routes['${path}']`).join(', ')}`

@@ -7,6 +7,7 @@ const REQUEST_HEADERS = [
   'Content-Type',
   'Accept',
   'Authorization',
+  'DPoP',
   'Mcp-Session-Id',
   'MCP-Protocol-Version',
   'Mcp-Method',
@@ -16,6 +17,7 @@ const REQUEST_HEADERS = [
 const EXPOSED_HEADERS = [
   'Mcp-Session-Id',
   'WWW-Authenticate',
+  'DPoP-Nonce',
   'Retry-After',
   'RateLimit',
   'RateLimit-Policy',

@@ -12,6 +12,7 @@ import {
   StartError,
 } from '../../core/index.ts'
 import { documentPaths, documentUrl, onlyDocument, resourcePaths } from './addresses.ts'
+import { sayBinding } from './binding.ts'
 import {
   describeResource,
   type FilledResourceMetadata,
@@ -28,14 +29,11 @@ const openToPages: HostMiddleware = koaCors({ origin: '*', allowMethods: ['GET']
 
 const isLoopbackUrl = (url: string) => isLoopback(new URL(url).hostname)
 
-/** What the documents promise and the host does not do: tokens are taken as bearer tokens, from the header alone. */
+/** What the documents promise and the host does not do: no token is bound to a certificate, and all come in the header. */
 function unchecked(options: FilledResourceMetadata): [string, unknown][] {
-  const { tlsClientCertificateBoundAccessTokens, dpopSigningAlgValuesSupported, bearerMethodsSupported } = options
+  const { tlsClientCertificateBoundAccessTokens, bearerMethodsSupported } = options
   return [
     ...(tlsClientCertificateBoundAccessTokens ? [['tlsClientCertificateBoundAccessTokens', true] as const] : []),
-    ...(dpopSigningAlgValuesSupported
-      ? [['dpopSigningAlgValuesSupported', dpopSigningAlgValuesSupported] as const]
-      : []),
     ...(bearerMethodsSupported.some(method => method !== 'header')
       ? [['bearerMethodsSupported', bearerMethodsSupported] as const]
       : []),
@@ -46,10 +44,6 @@ function unchecked(options: FilledResourceMetadata): [string, unknown][] {
 function checkOptions({ at, http, log, report }: PluginHost, options: FilledResourceMetadata) {
   const fail = (what: string, ...key: (string | number)[]) => new StartError(what, { at: [...at, ...key] })
   const { resource, authorizationServers = [], resourceMetadataUri } = options
-  if (options.dpopBoundAccessTokensRequired) {
-    const why = 'nothing here checks a proof of possession (RFC 9449) yet; leave it out'
-    report(fail(why, 'dpopBoundAccessTokensRequired'))
-  }
   for (const [name, value] of unchecked(options)) {
     log.warn({ [name]: value }, `${name} is published, but nothing here does what it promises`)
   }
@@ -139,7 +133,8 @@ export const resourceMetadata = definePlugin<ResourceMetadataOptions, FilledReso
   setup(host, options) {
     if (host.routes.length === 0) return
     checkOptions(host, options)
-    const urlOf = serveDocuments(host, options, sayServers(host, options))
+    const [serversOf, bindingOf] = [sayServers(host, options), sayBinding(host, options)]
+    const urlOf = serveDocuments(host, options, routes => ({ ...bindingOf(routes), ...serversOf(routes) }))
     host.fill('protectedResource', {
       resourceOf: (route, params) => options.resource ?? route.url(params),
       metadataUrlOf: urlOf,

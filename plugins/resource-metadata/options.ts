@@ -68,10 +68,13 @@ export const optionsSchema: OptionsSchema<ResourceMetadataOptions, FilledResourc
       description: 'Tokens can be bound to the certificate of their client.',
     },
     authorizationDetailsTypesSupported: list('Types of authorization_details (RFC 9396).'),
-    dpopSigningAlgValuesSupported: list('Algorithms of DPoP proofs (RFC 9449).'),
+    dpopSigningAlgValuesSupported: list(
+      'Algorithms of DPoP proofs. Default: those of the auth plugin, where its dpop has a mode.',
+    ),
     dpopBoundAccessTokensRequired: {
       type: 'boolean',
-      description: 'Tokens must be bound by DPoP. True stops the start: nothing enforces it yet.',
+      description:
+        'Tokens must be bound by DPoP. Default: where dpop of the auth plugin requires it; only then may it be true.',
     },
   },
 }

@@ -81,7 +81,12 @@ describe('mcp-host doctor', () => {
   })
 
   for (const [what, faults, check, words] of [
-    ['the challenge is lost', { headers: { 'www-authenticate': null } }, 'challenge', /without a Bearer challenge/],
+    [
+      'the challenge is lost',
+      { headers: { 'www-authenticate': null } },
+      'challenge',
+      /without a Bearer or DPoP challenge/,
+    ],
     [
       'the challenge names no metadata',
       { headers: { 'www-authenticate': 'Bearer scope="a"' } },

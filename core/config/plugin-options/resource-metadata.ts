@@ -28,9 +28,9 @@ export interface ResourceMetadataOptions {
   tlsClientCertificateBoundAccessTokens?: boolean
   /** Types of authorization_details (RFC 9396). */
   authorizationDetailsTypesSupported?: string[]
-  /** Algorithms of DPoP proofs (RFC 9449). */
+  /** Algorithms of DPoP proofs. Default: those of the auth plugin, where its dpop has a mode. */
   dpopSigningAlgValuesSupported?: string[]
-  /** Tokens must be bound by DPoP. True stops the start: nothing enforces it yet. */
+  /** Tokens must be bound by DPoP. Default: where dpop of the auth plugin requires it; only then may it be true. */
   dpopBoundAccessTokensRequired?: boolean
 }
 

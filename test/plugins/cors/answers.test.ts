@@ -53,6 +53,7 @@ function expectReadable({ headers }: Answered, what: string) {
   const exposed = [
     'mcp-session-id',
     'www-authenticate',
+    'dpop-nonce',
     'retry-after',
     'ratelimit',
     'ratelimit-policy',

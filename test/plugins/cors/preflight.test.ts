@@ -8,6 +8,7 @@ const PRESET = [
   'Content-Type',
   'Accept',
   'Authorization',
+  'DPoP',
   'Mcp-Session-Id',
   'MCP-Protocol-Version',
   'Mcp-Method',

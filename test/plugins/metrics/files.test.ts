@@ -201,6 +201,8 @@ describe('what is written of the metrics', function () {
       'mcp_host_client_questions_total protocol_version',
       'mcp_host_client_questions_total kind',
       'mcp_host_connections_closed_total reason',
+      'mcp_host_dpop_proofs_total outcome',
+      'mcp_host_dpop_proofs_total plugin',
       'mcp_host_event_loop_held_seconds_total handler',
       'mcp_host_isolated_calls_ended_total over',
       'mcp_host_isolated_calls_ended_total tool',

@@ -1,0 +1,157 @@
+// DPoP for a plugin that verifies tokens (RFC 9449): whether this host can enforce it here, what challenges and documents say of it
+// (the slot `tokenBinding`), and the check of each request's proof, loaded with the first of them.
+import { StartError } from '../../http/errors.ts'
+import { isLoopback } from '../../http/guard.ts'
+import type { KernelHost } from '../../kernel/kernel-host.ts'
+import type { Route } from '../../kernel/route.ts'
+import type { TokenBinding } from '../../mcp/access-decider.ts'
+import { parseDuration } from '../../mcp/units.ts'
+import type { GrantStore } from '../grant-store.ts'
+import { NO_POSSESSION, type Possession } from '../possession.ts'
+import type { ProofOutcome, ProvenRequest } from './check-proof.ts'
+import { DPOP_SCHEMA, type DPoPSettings, type ProofAlgorithm } from './options.ts'
+import { createTargets } from './target.ts'
+import { createUsedProofs, type UseOnce, usedIn } from './used-proofs.ts'
+
+const PROOFS = {
+  name: 'mcp_host_dpop_proofs_total',
+  help: 'Proofs (DPoP) that came with tokens: accepted, refused, replayed, without a good nonce, or not to be judged (unavailable).',
+  labels: ['plugin', 'outcome'],
+}
+
+const [LEAST_AGE, MOST_AGE] = [1_000, 600_000]
+
+/** What enforcing takes of a host's services. */
+export interface BindingServices {
+  slot(name: 'grantStore', route: Route): GrantStore
+}
+
+type BindingHost = Pick<
+  KernelHost<{ tokenBinding: TokenBinding }>,
+  | 'at'
+  | 'figures'
+  | 'fill'
+  | 'http'
+  | 'keys'
+  | 'log'
+  | 'name'
+  | 'ownKeys'
+  | 'processes'
+  | 'purpose'
+  | 'report'
+  | 'routes'
+>
+
+type Check = (request: ProvenRequest) => Promise<ProofOutcome>
+
+const filled = ({ mode, algorithms, maxAge = '60s', nonce = false }: DPoPSettings) => ({
+  mode,
+  algorithms: algorithms ?? (DPOP_SCHEMA.properties.algorithms.default as readonly ProofAlgorithm[]),
+  maxAge: parseDuration(maxAge),
+  nonce,
+})
+
+/** Why a proof could not be checked wholly here; undefined: it can. */
+function gapOf({ http, processes }: BindingHost, stores: readonly GrantStore[]): string | undefined {
+  if (http.publicUrl === undefined && !isLoopback(http.host)) {
+    return `proofs (DPoP) name the address that they are for, and ${http.host} is not how clients reach it; set http.publicUrl`
+  }
+  if (processes > 1 && stores.some(({ shared }) => !shared)) {
+    return (
+      `each of ${processes} processes would take a proof (DPoP) that another has seen; ` +
+      'switch on a plugin whose store for the slot grantStore they share'
+    )
+  }
+  return undefined
+}
+
+function checkOptions({ at, ownKeys, processes, report }: BindingHost, { maxAge, nonce }: ReturnType<typeof filled>) {
+  const tell = (why: string, key: string) => report(new StartError(why, { at: [...at, 'dpop', key] }))
+  if (maxAge < LEAST_AGE || maxAge > MOST_AGE) {
+    tell('it is the time in which a proof counts: write 1s to 10m; 60s is usual', 'maxAge')
+  }
+  if (nonce && ownKeys && processes > 1) {
+    tell('nonces of one process are unknown to the others; set secrets, such as MCP_HOST_SECRETS', 'nonce')
+  }
+}
+
+/**
+ * To be called in `setup`: fills the slot `tokenBinding` and reports what is wrong with the options. What it returns is called in
+ * `serving`, and gives what `identifyBearer` takes. Fails closed: where proofs cannot be checked wholly, a `mode` that was asked
+ * for stops the start, and without one bound tokens are refused.
+ */
+export function enforceDPoP(host: BindingHost, options: DPoPSettings): (services: BindingServices) => Possession {
+  const settings = filled(options)
+  const { mode, algorithms, maxAge, nonce } = settings
+  if (mode === 'off') return () => NO_POSSESSION
+  checkOptions(host, settings)
+  let accepts = true
+  host.fill('tokenBinding', {
+    algorithms: () => (accepts ? algorithms : []),
+    required: () => mode === 'required',
+    announced: () => mode !== undefined,
+  })
+
+  return services => {
+    const stores = host.routes.map(route => services.slot('grantStore', route))
+    const gap = gapOf(host, stores)
+    if (gap !== undefined && mode !== undefined) host.report(new StartError(gap, { at: [...host.at, 'dpop'] }))
+    accepts = gap === undefined
+    if (!accepts) {
+      host.log.debug({ why: gap }, 'tokens that are bound to a key (DPoP) are refused')
+      return NO_POSSESSION
+    }
+    const ownKeys = nonce ? host.keys('dpop nonces') : []
+    let loading: Promise<Check> | undefined
+    const load = async (): Promise<Check> => {
+      const [{ createProofCheck }, { createNonces }] = await Promise.all([
+        import('./check-proof.ts'),
+        import('./nonces.ts'),
+      ])
+      return createProofCheck({ algorithms, maxAge, nonces: nonce ? createNonces(ownKeys) : undefined })
+    }
+    return {
+      accepts,
+      required: mode === 'required',
+      waived: host.purpose === 'test' || host.purpose === 'inspect',
+      check: createCheck(host, services, () => {
+        loading ??= load().catch((error: unknown) => {
+          loading = undefined
+          throw error
+        })
+        return loading
+      }),
+    }
+  }
+}
+
+function createCheck(host: BindingHost, services: BindingServices, load: () => Promise<Check>): Possession['check'] {
+  const targetsOf = createTargets(host.http)
+  const count = host.figures.counter(PROOFS)
+  const own = createUsedProofs()
+  const byStore = new Map<GrantStore, UseOnce>()
+
+  function useOnceOn(route: Route): UseOnce {
+    const store = services.slot('grantStore', route)
+    if (!store.shared) return own
+    const found = byStore.get(store) ?? usedIn(store)
+    byStore.set(store, found)
+    return found
+  }
+
+  return async (ctx, { route, digest, thumbprint }) => {
+    const check = await load()
+    const { outcome, flaw, nonce, cause } = await check({
+      proof: ctx.req.headers['dpop'],
+      method: ctx.method,
+      targets: targetsOf(ctx),
+      digest,
+      thumbprint,
+      useOnce: useOnceOn(route),
+    })
+    if (cause !== undefined) host.log.error({ err: cause }, 'the store of used proofs (DPoP) does not answer')
+    count(1, { plugin: host.name, outcome })
+    if (nonce !== undefined) ctx.set('DPoP-Nonce', nonce)
+    return flaw
+  }
+}

@@ -1,0 +1,45 @@
+// Proofs (DPoP) of hosts that share a file of store-sqlite, as the workers of one machine do: each counts once for all of them.
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { closeFiles, hasSqlite, newFolder } from '../plugins/store-sqlite/support/sqlite-files.ts'
+import { boundTo, provenBy } from '../support/dpop.ts'
+import { callWith, challengeIn, startProtected } from '../support/protected-host.ts'
+import { stopHosts } from '../support/start-host.ts'
+import { inSeconds, makeKey, signToken, toJwk } from '../support/test-issuer.ts'
+
+const ISSUER = 'https://issuer.test'
+const PUBLIC = 'https://mcp.test'
+const ATTEMPTS = 100
+
+if (hasSqlite) {
+  describe('two hosts with one file, and bound tokens (DPoP)', () => {
+    after(async () => {
+      await stopHosts()
+      await closeFiles()
+    })
+
+    it(`take one proof once, of ${ATTEMPTS} attempts at both at the same time`, async () => {
+      const [issuerKey, key] = [makeKey('of-issuer'), makeKey('mine')]
+      const plugins = {
+        'auth-jwt': { issuer: ISSUER, keys: [toJwk(issuerKey)], audience: PUBLIC, dpop: { mode: 'required' as const } },
+        'store-sqlite': { file: join(newFolder(), 'host.db') },
+      }
+      const start = () => startProtected(plugins, { http: { publicUrl: PUBLIC } })
+      const hosts = [await start(), await start()]
+      const claims = { iss: ISSUER, sub: 'ann', aud: PUBLIC, exp: inSeconds(300), ...boundTo(key) }
+      const token = signToken(claims, issuerKey)
+      const rounds: number[] = []
+      for (let round = 0; round < 5; round++) {
+        const headers = provenBy({ key, token, url: `${PUBLIC}/guarded` })
+        const at = (index: number) => hosts[index % 2]?.guarded ?? ''
+        const answers = await Promise.all(Array.from({ length: ATTEMPTS }, (_, index) => callWith(at(index), headers)))
+        const passed = answers.filter(({ status }) => status === 200).length
+        const replayed = answers.filter(answer => /was used before/.test(challengeIn(answer) ?? '')).length
+        expect(passed + replayed).to.equal(ATTEMPTS)
+        rounds.push(passed)
+      }
+      console.log(`      5 times ${ATTEMPTS} attempts with one proof at two hosts: ${rounds.join(' ')} passed`)
+      expect(rounds.every(passed => passed === 1)).to.equal(true)
+    })
+  })
+}

@@ -1,0 +1,80 @@
+// Opaque tokens that are bound to a key (DPoP, RFC 9449 section 6.2): the answer about a token says to which, with a small
+// authorization server whose answers the test decides.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { expect } from 'chai'
+import { boundTo, type ProofFacts, provenBy } from '../../support/dpop.ts'
+import { callWith, challengeIn, type ProtectedHost, startProtected, userIn } from '../../support/protected-host.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { makeKey } from '../../support/test-issuer.ts'
+
+const key = makeKey('mine')
+const thief = makeKey('of-a-thief')
+const answers = new Map<string, object>()
+let asked: string[] = []
+let host: ProtectedHost
+
+const server = createServer(async (request, response) => {
+  const token = new URLSearchParams(await text(request)).get('token') ?? ''
+  asked.push(token)
+  const known = answers.get(token)
+  response.setHeader('Content-Type', 'application/json')
+  response.end(
+    JSON.stringify(known ? { active: true, sub: 'ann', aud: 'https://mcp.test', ...known } : { active: false }),
+  )
+})
+before(async () => {
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/introspect`
+  const options = { endpoint, clientId: 'x', clientSecret: 'y', audience: 'https://mcp.test' }
+  host = await startProtected({ 'auth-introspection': options })
+})
+after(async () => {
+  await stopHosts()
+  server.closeAllConnections()
+  server.close()
+})
+beforeEach(() => {
+  answers.clear()
+  asked = []
+})
+
+const proven = (token: string, more: Partial<ProofFacts> = {}) => provenBy({ key, token, url: host.guarded, ...more })
+const statusOf = async (headers: Record<string, string>) => (await callWith(host.guarded, headers)).status
+
+describe('auth-introspection and tokens that are bound to a key', () => {
+  it('takes one with a proof of the key that the answer says, whatever type it says', async () => {
+    for (const [index, type] of [undefined, 'DPoP', 'dpop', 'Bearer'].entries()) {
+      const token = `token-${index}`
+      answers.set(token, { ...boundTo(key), ...(type !== undefined && { token_type: type }) })
+      expect(userIn(await callWith(host.guarded, proven(token))).subject).to.equal('ann')
+      expect(await statusOf({ Authorization: `Bearer ${token}` })).to.equal(401)
+      expect(await statusOf({ Authorization: `DPoP ${token}` })).to.equal(401)
+      expect(await statusOf(proven(token, { key: thief }))).to.equal(401)
+    }
+  })
+
+  it('asks about it once, and for a proof each time', async () => {
+    answers.set('one', { ...boundTo(key), token_type: 'DPoP' })
+    for (let calls = 0; calls < 5; calls++) expect(await statusOf(proven('one'))).to.equal(200)
+    const used = proven('one')
+    expect([await statusOf(used), await statusOf(used)]).to.deep.equal([200, 401])
+    expect(asked).to.deep.equal(['one'])
+  })
+
+  it('refuses one of which the answer says DPoP and no key, and one of another type', async () => {
+    for (const cnf of [undefined, {}, { jkt: 5 }, 'x', { 'x5t#S256': 'x' }]) {
+      answers.clear()
+      const token = `odd-${JSON.stringify(cnf)?.replace(/\W/g, '') ?? 'none'}`
+      answers.set(token, { token_type: 'DPoP', ...(cnf !== undefined && { cnf }) })
+      for (const headers of [proven(token), { Authorization: `Bearer ${token}` }]) {
+        const answer = await callWith(host.guarded, headers)
+        expect(answer.status).to.equal(401)
+        expect(challengeIn(answer)).to.match(/says DPoP, and not to which key/)
+      }
+    }
+    answers.set('mac', { token_type: 'mac', ...boundTo(key) })
+    expect(await statusOf(proven('mac'))).to.equal(401)
+  })
+})

@@ -1,0 +1,263 @@
+// Everything that somebody may try with a proof of possession (RFC 9449): each tried over real HTTP, each refused, all counted. The
+// good proof of each algorithm is taken before and after.
+import { randomBytes, sign } from 'node:crypto'
+import { expect } from 'chai'
+import { boundTo, type ProofFacts, proofOf, provenBy, publicJwk } from '../../support/dpop.ts'
+import { callWith, challengeIn, type ProtectedHost, startProtected, userIn } from '../../support/protected-host.ts'
+import { requestBytes, sendRaw } from '../../support/raw-http.ts'
+import { modernRequest } from '../../support/rpc.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { encode, inSeconds, makeKey, signatureOf, signToken, toJwk } from '../../support/test-issuer.ts'
+
+const ISSUER = 'https://issuer.test'
+const issuerKey = makeKey('of-issuer')
+const key = makeKey('mine')
+const thief = makeKey('of-a-thief')
+const rsa = makeKey('rsa', 'RS256')
+
+let host: ProtectedHost
+before(async () => {
+  host = await startProtected({ 'auth-jwt': { issuer: ISSUER, keys: [toJwk(issuerKey)] } })
+})
+after(stopHosts)
+
+const tokenFor = (url: string, bound: object = boundTo(key), changes: Record<string, unknown> = {}) =>
+  signToken(
+    { iss: ISSUER, sub: 'ann', aud: url, client_id: 'c', exp: inSeconds(300), iat: inSeconds(0), ...bound, ...changes },
+    issuerKey,
+  )
+
+type Changes = Partial<Omit<ProofFacts, 'url'>>
+/** A proof for `/guarded` with something wrong, and the words by which it is refused. */
+type Row = readonly [attack: string, proof: (facts: ProofFacts) => string, words: RegExp, error?: string]
+
+const having = (changes: Changes) => (facts: ProofFacts) => proofOf({ ...facts, ...changes })
+const claims = (changes: Record<string, unknown>) => having({ claims: changes })
+const header = (changes: Record<string, unknown>) => having({ header: changes })
+const jwk = (changes: Record<string, unknown>) => header({ jwk: { ...publicJwk(key), ...changes } })
+const text = (change: (parts: [string, string, string]) => string) => (facts: ProofFacts) => {
+  const [head = '', body = '', signature = ''] = proofOf(facts).split('.')
+  return change([head, body, signature])
+}
+const elsewhere = (change: (url: string) => string) => (facts: ProofFacts) =>
+  proofOf({ ...facts, url: change(facts.url) })
+
+/** RSA with another modulus or exponent than the host takes. */
+const weak = makeKey('weak', 'RS256', { bits: 1024 })
+
+function symmetric(facts: ProofFacts): string {
+  const secret = randomBytes(32).toString('base64url')
+  const unsigned = proofOf({ ...facts, header: { alg: 'HS256', jwk: { kty: 'oct', k: secret } } })
+    .split('.')
+    .slice(0, 2)
+  return `${unsigned.join('.')}.${signatureOf(unsigned.join('.'), 'HS256', secret)}`
+}
+
+const HEADERS: readonly Row[] = [
+  ['no proof', () => '', /no DPoP header/],
+  ['two proofs in one header', facts => `${proofOf(facts)}, ${proofOf(facts)}`, /more than one/],
+  ['no JWT', () => 'x', /no signed JWT/],
+  ['two parts', text(([h, c]) => `${h}.${c}`), /no signed JWT/],
+  ['five parts', text(([h, c, s]) => `${h}.${c}.${s}.${s}.${s}`), /no signed JWT/],
+  ['an empty signature', text(([h, c]) => `${h}.${c}.`), /no signed JWT/],
+  ['padding', text(([h, c, s]) => `${h}.${c}.${s}==`), /no signed JWT/],
+  ['a header that is a list', text(([, c, s]) => `${encode([])}.${c}.${s}`), /no signed JWT/],
+  ['claims that are no JSON', text(([h, , s]) => `${h}.${encode('{')}.${s}`), /no signed JWT/],
+  ['5,000 characters', claims({ more: 'x'.repeat(5_000) }), /longer than/],
+  ['typ JWT', header({ typ: 'JWT' }), /typ/],
+  ['typ at+jwt', header({ typ: 'at+jwt' }), /typ/],
+  ['no typ', header({ typ: undefined }), /typ/],
+  ['the access token itself', ({ token }) => token, /typ/],
+  ['crit', header({ crit: ['b64'], b64: false }), /crit/],
+  ['alg none', header({ alg: 'none' }), /algorithm/],
+  ['alg none, unsigned', text(([, c]) => `${encode({ typ: 'dpop+jwt', alg: 'none' })}.${c}.AA`), /algorithm/],
+  ['no alg', header({ alg: undefined }), /algorithm/],
+  ['alg that is a list', header({ alg: ['ES256'] }), /algorithm/],
+  ['alg HS256 with its secret', symmetric, /algorithm/],
+  ['alg RS384, which is not in the list', header({ alg: 'RS384', jwk: publicJwk(rsa) }), /algorithm/],
+]
+
+const KEYS: readonly Row[] = [
+  ['no jwk', header({ jwk: undefined }), /no key/],
+  ['jwk that is text', header({ jwk: JSON.stringify(publicJwk(key)) }), /no key/],
+  ['jwk null', header({ jwk: null }), /no key/],
+  ['the private key', header({ jwk: key.privateKey.export({ format: 'jwk' }) }), /more than a public key/],
+  ['jku in the key', jwk({ jku: 'https://thief.example/keys' }), /more than a public key/],
+  ['x5c in the key', jwk({ x5c: ['AA'] }), /more than a public key/],
+  ['k in the key', jwk({ k: 'AA' }), /more than a public key/],
+  ['a key without y', jwk({ y: undefined }), /not whole/],
+  ['a number for x', jwk({ x: 5 }), /not whole/],
+  ['x with padding', jwk({ x: `${publicJwk(key)['x']}=` }), /not encoded/],
+  ['x of another key', jwk({ x: publicJwk(thief)['x'] }), /cannot be used/],
+  ['x with zeros before it', jwk({ x: encode(`\0\0${'x'.repeat(30)}`) }), /cannot be used/],
+  ['kty RSA over an EC key', jwk({ kty: 'RSA' }), /none for ES256/],
+  ['crv P-384 over P-256', jwk({ crv: 'P-384' }), /none for ES256/],
+  ['crv secp256k1', jwk({ crv: 'secp256k1' }), /none for ES256/],
+  ['alg ES384 over P-256', header({ alg: 'ES384' }), /none for ES384/],
+  ['alg RS256 over an EC key', header({ alg: 'RS256' }), /none for RS256/],
+  ['alg EdDSA over an EC key', header({ alg: 'EdDSA' }), /none for EdDSA/],
+  ['a key for another algorithm', jwk({ alg: 'ES384' }), /none for ES256/],
+  ['a key for encryption', jwk({ use: 'enc' }), /not for signatures/],
+  ['a key that signs', jwk({ key_ops: ['sign'] }), /not for verifying/],
+  ['RSA of 1,024 bits', having({ key: weak }), /too short or too long/],
+  [
+    'RSA with a long exponent',
+    header({ alg: 'RS256', jwk: { ...publicJwk(rsa), e: randomBytes(256).toString('base64url') } }),
+    /exponent/,
+  ],
+  [
+    'RSA with a leading zero',
+    header({ alg: 'RS256', jwk: { ...publicJwk(rsa), e: Buffer.from([0, 1, 0, 1]).toString('base64url') } }),
+    /cannot be used/,
+  ],
+  ['the key of somebody else', having({ key: thief }), /another key/, 'invalid_token'],
+  ['RSA of somebody else', having({ key: rsa }), /another key/, 'invalid_token'],
+]
+
+const CLAIMS: readonly Row[] = [
+  ['signed by somebody else', having({ signer: thief }), /signature/],
+  ['claims changed after it', text(([h, , s]) => `${h}.${encode({ changed: true })}.${s}`), /jti/],
+  ['a signature of zeros', text(([h, c]) => `${h}.${c}.${Buffer.alloc(64).toString('base64url')}`), /signature/],
+  ['a signature in DER', derSigned, /signature/],
+  ['no jti', claims({ jti: undefined }), /jti/],
+  ['an empty jti', claims({ jti: '' }), /jti/],
+  ['a jti of 129 characters', claims({ jti: 'x'.repeat(129) }), /jti/],
+  ['a jti that is a number', claims({ jti: 5 }), /jti/],
+  ['no htm', claims({ htm: undefined }), /htm/],
+  ['htm GET', having({ method: 'GET' }), /htm/],
+  ['htm DELETE', having({ method: 'DELETE' }), /htm/],
+  ['htm post', having({ method: 'post' }), /htm/],
+  ['no htu', claims({ htu: undefined }), /htu/],
+  ['htu that is a list', claims({ htu: ['x'] }), /htu/],
+  ['htu of another route', elsewhere(url => url.replace('/guarded', '/open')), /htu/],
+  ['htu of a path below', elsewhere(url => `${url}/x`), /htu/],
+  ['htu of the root', elsewhere(url => url.replace('/guarded', '/')), /htu/],
+  ['htu in capitals', elsewhere(url => url.replace('/guarded', '/Guarded')), /htu/],
+  ['htu of https', elsewhere(url => url.replace('http:', 'https:')), /htu/],
+  ['htu of another port', elsewhere(url => url.replace(/:\d+/, ':1')), /htu/],
+  ['htu of another host', elsewhere(url => url.replace('127.0.0.1', 'thief.example')), /htu/],
+  ['htu with user and password', elsewhere(url => url.replace('//', '//a:b@')), /htu/],
+  ['htu with an encoded slash', elsewhere(url => url.replace('/guarded', '%2Fguarded')), /htu/],
+  ['htu with two slashes', elsewhere(url => url.replace('/guarded', '//guarded')), /htu/],
+  ['htu with a backslash', elsewhere(url => url.replace('/guarded', '\\guarded')), /htu/],
+  ['htu with a tab in it', elsewhere(url => url.replace('/guarded', '/gua\trded')), /htu/],
+  ['htu that is a path', claims({ htu: '/guarded' }), /htu/],
+  ['no iat', claims({ iat: undefined }), /iat/],
+  ['an iat that is text', claims({ iat: String(inSeconds(0)) }), /iat/],
+  ['an iat of 70 s ago', claims({ iat: inSeconds(-70) }), /ago/],
+  ['an iat in 70 s', claims({ iat: inSeconds(70) }), /ahead/],
+  ['an iat in milliseconds', claims({ iat: Date.now() }), /ahead/],
+  ['no ath', claims({ ath: undefined }), /ath/],
+  ['an empty ath', claims({ ath: '' }), /ath/],
+  ['ath of another token', facts => proofOf({ ...facts, token: 'another' }), /ath/],
+]
+
+/** As OpenSSL writes it, which is not as JOSE does. */
+function derSigned(facts: ProofFacts): string {
+  const [head = '', body = ''] = proofOf(facts).split('.')
+  const der = sign('sha256', Buffer.from(`${head}.${body}`), facts.key.privateKey)
+  return `${head}.${body}.${der.toString('base64url')}`
+}
+
+async function attack(rows: readonly Row[]) {
+  const token = tokenFor(host.guarded)
+  for (const [name, make, words, error = 'invalid_dpop_proof'] of rows) {
+    const proof = make({ key, token, url: host.guarded })
+    const headers = { Authorization: `DPoP ${token}`, ...(proof !== '' && { DPoP: proof }) }
+    const answer = await callWith(host.guarded, headers)
+    expect(answer.status, name).to.equal(401)
+    expect(challengeIn(answer), name)
+      .to.match(/^DPoP /)
+      .and.contain(`error="${error}"`)
+      .and.contain('algs="ES256 ')
+    expect(challengeIn(answer), name).to.match(words)
+  }
+  console.log(`      ${rows.length} proofs: ${rows.map(([name]) => name).join('; ')}`)
+}
+
+async function expectTaken(facts: ProofFacts) {
+  const answer = await callWith(facts.url, provenBy(facts))
+  expect(answer.status, challengeIn(answer) ?? '').to.equal(200)
+  expect(userIn(answer).subject).to.equal('ann')
+}
+
+describe('proofs (DPoP) that are none', () => {
+  beforeEach(() => expectTaken({ key, token: tokenFor(host.guarded), url: host.guarded }))
+
+  it('are refused for what they are', () => attack(HEADERS))
+  it('are refused for their key', () => attack(KEYS))
+  it('are refused for what they claim', () => attack(CLAIMS))
+
+  it('are refused where there are two headers of them', async () => {
+    const token = tokenFor(host.guarded)
+    const proof = () => proofOf({ key, token, url: host.guarded })
+    const { headers, body } = modernRequest('tools/call', { name: 'whoami' })
+    const shown = { ...headers, Authorization: `DPoP ${token}`, DPoP: [proof(), proof()] }
+    const request = requestBytes(host.guarded, body, { path: '/guarded', headers: shown })
+    const { status, text: answered } = await sendRaw(host.url, request)
+    expect(status).to.equal(401)
+    expect(answered).to.contain('more than one DPoP header')
+  })
+})
+
+describe('a proof (DPoP) for something else', () => {
+  it('counts at no other path, for no other method, token or key: only its own request passes', async () => {
+    const keys = [key, thief]
+    const urls = [host.guarded, host.open, host.writers]
+    const methods = ['POST', 'GET', 'DELETE']
+    const tokens = keys.flatMap(one =>
+      urls.map(url => ({ one, url, token: tokenFor(url, boundTo(one), { scope: 'write' }) })),
+    )
+    let [tried, passed] = [0, 0]
+    for (const { one, url, token } of tokens) {
+      for (const signer of keys) {
+        for (const forUrl of urls) {
+          for (const forMethod of methods) {
+            for (const forToken of [token, 'another token']) {
+              const proof = proofOf({ key: signer, token: forToken, url: forUrl, method: forMethod })
+              const { status } = await callWith(url, { Authorization: `DPoP ${token}`, DPoP: proof })
+              const isRight = signer === one && forUrl === url && forMethod === 'POST' && forToken === token
+              expect(status, `${forMethod} ${forUrl} at POST ${url}`).to.equal(isRight ? 200 : 401)
+              tried++
+              if (status === 200) passed++
+            }
+          }
+        }
+      }
+    }
+    console.log(`      ${tried} proofs, each at one request: ${passed} passed, which were made for it`)
+    expect(passed).to.equal(tokens.length)
+  })
+
+  it('is refused the second time, whatever else is new: 100 requests at once with one proof, one passes', async () => {
+    const token = tokenFor(host.guarded)
+    const headers = provenBy({ key, token, url: host.guarded })
+    const answers = await Promise.all(Array.from({ length: 100 }, () => callWith(host.guarded, headers)))
+    const statuses = answers.map(({ status }) => status)
+    const refused = answers.filter(({ status }) => status === 401)
+    console.log(
+      `      100 times one proof: ${statuses.filter(one => one === 200).length} passed, ${refused.length} not`,
+    )
+    expect(statuses.filter(one => one === 200)).to.have.length(1)
+    for (const answer of refused) expect(challengeIn(answer)).to.match(/was used before/)
+  })
+
+  it('may have the id of another client’s proof', async () => {
+    const jti = 'one id for all'
+    for (const one of [key, thief]) {
+      await expectTaken({ key: one, token: tokenFor(host.guarded, boundTo(one)), url: host.guarded, claims: { jti } })
+    }
+    const token = tokenFor(host.guarded)
+    const again = await callWith(host.guarded, provenBy({ key, token, url: host.guarded, claims: { jti } }))
+    expect(again.status).to.equal(401)
+  })
+
+  it('is not used up by a request that is refused for another reason', async () => {
+    const token = tokenFor(host.guarded)
+    const proof = proofOf({ key, token, url: host.guarded })
+    const [head, body] = proof.split('.')
+    const forged = `${head}.${body}.${Buffer.alloc(64, 7).toString('base64url')}`
+    expect((await callWith(host.guarded, { Authorization: `DPoP ${token}`, DPoP: forged })).status).to.equal(401)
+    expect((await callWith(host.guarded, { Authorization: `DPoP ${token}`, DPoP: proof })).status).to.equal(200)
+  })
+})

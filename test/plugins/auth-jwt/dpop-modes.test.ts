@@ -1,0 +1,304 @@
+// What hosts ask of tokens by their option `dpop`: nothing new of bearer tokens, a proof of bound ones, or of all; where a proof is
+// for each request of a session; and which configs cannot enforce it.
+import { expect } from 'chai'
+import { createHost } from '../../../core/create-host.ts'
+import { testHost } from '../../../core/testing.ts'
+import type { AuthJwtOptions } from '../../../plugins/auth-jwt/index.ts'
+import { rejectionOf } from '../../fixtures/rejection-of.ts'
+import { expectStopped } from '../../fixtures/start-failure.ts'
+import { boundTo, type ProofFacts, proofOf, provenBy } from '../../support/dpop.ts'
+import { callWith, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
+import { ask, initialize, tell } from '../../support/session-client.ts'
+import { openSse } from '../../support/sse-client.ts'
+import { stopHosts, type TestConfig } from '../../support/start-host.ts'
+import { exchange } from '../../support/stream-exchange.ts'
+import { inSeconds, makeKey, signToken, toJwk } from '../../support/test-issuer.ts'
+
+afterEach(stopHosts)
+
+type DPoP = NonNullable<AuthJwtOptions['dpop']>
+
+const ISSUER = 'https://issuer.test'
+const issuerKey = makeKey('of-issuer')
+const key = makeKey('mine')
+const AUDIENCE = 'https://mcp.test'
+
+const withDPoP = (dpop?: DPoP): AuthJwtOptions => ({
+  issuer: ISSUER,
+  keys: [toJwk(issuerKey)],
+  audience: AUDIENCE,
+  ...(dpop && { dpop }),
+})
+const start = (dpop?: DPoP, more: Partial<TestConfig> = {}) =>
+  startProtected({ 'auth-jwt': withDPoP(dpop), 'resource-metadata': SERVERS }, more)
+const SERVERS = { authorizationServers: [ISSUER] }
+
+const claims = { iss: ISSUER, sub: 'ann', aud: AUDIENCE, client_id: 'c', exp: inSeconds(600), iat: inSeconds(0) }
+const unbound = signToken(claims, issuerKey)
+const bound = signToken({ ...claims, ...boundTo(key) }, issuerKey)
+const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
+const proven = (url: string, more: Partial<ProofFacts> = {}) => provenBy({ key, token: bound, url, ...more })
+
+describe('dpop, left out', () => {
+  it('takes bearer tokens and bound ones, and challenges as it did', async () => {
+    const { guarded, writers } = await start()
+    expect(userIn(await callWith(guarded, bearer(unbound))).subject).to.equal('ann')
+    expect(userIn(await callWith(guarded, proven(guarded))).subject).to.equal('ann')
+    const none = challengeIn(await callWith(guarded, {}))
+    expect(none).to.match(/^Bearer resource_metadata="[^"]*"$/)
+    expect(challengeIn(await callWith(writers, bearer(unbound)))).to.match(/^Bearer error="insufficient_scope"/)
+    const lacking = await callWith(writers, proven(writers))
+    expect(lacking.status).to.equal(403)
+    expect(challengeIn(lacking)).to.match(/^DPoP error="insufficient_scope", .*scope="write".*algs="ES256 /)
+  })
+
+  it('is off where a host does not know how clients reach it: bound tokens are refused', async () => {
+    const { url } = await startProtected({ 'auth-jwt': withDPoP() }, { http: { host: '0.0.0.0' } })
+    const guarded = `http://127.0.0.1:${new URL(url).port}/guarded`
+    expect((await callWith(guarded, bearer(unbound))).status).to.equal(200)
+    for (const headers of [proven(guarded), bearer(bound)]) {
+      const answer = await callWith(guarded, headers)
+      expect(answer.status).to.equal(401)
+      expect(challengeIn(answer)).to.match(/^Bearer/)
+    }
+  })
+})
+
+describe("dpop: { mode: 'required' }", () => {
+  it('refuses tokens that are bound to no key, and challenges for proofs alone', async () => {
+    const { guarded, open, writers } = await start({ mode: 'required' })
+    for (const url of [guarded, writers]) {
+      expect(challengeIn(await callWith(url, {}))).to.match(/^DPoP .*resource_metadata="[^"]*", algs="ES256 [^"]*"$/)
+    }
+    for (const url of [guarded, open, writers]) {
+      for (const scheme of ['Bearer', 'bearer', 'DPoP']) {
+        const answer = await callWith(url, { Authorization: `${scheme} ${unbound}` })
+        expect(answer.status).to.equal(401)
+        expect(challengeIn(answer)).to.match(/^DPoP error="invalid_token", .*bound to no key/)
+      }
+    }
+    const bad = await callWith(guarded, bearer('x'))
+    expect(challengeIn(bad)).to.match(/^DPoP error="invalid_token".*algs=/)
+    expect((await callWith(guarded, proven(guarded))).status).to.equal(200)
+    expect((await callWith(open, {})).status).to.equal(200)
+  })
+
+  it('may be for one route, whose document says it, and no other', async () => {
+    const strict = {
+      toolsets: 'all',
+      authorize: true,
+      plugins: { 'auth-jwt': withDPoP({ mode: 'required' }) },
+    } as const
+    const { url, guarded } = await start(undefined, {
+      routes: { '/guarded': { toolsets: 'all', authorize: true }, '/strict': strict },
+    })
+    expect((await callWith(guarded, bearer(unbound))).status).to.equal(200)
+    expect((await callWith(`${url}/strict`, bearer(unbound))).status).to.equal(401)
+    expect((await callWith(`${url}/strict`, proven(`${url}/strict`))).status).to.equal(200)
+    const documentOf = async (path: string) =>
+      (await fetch(`${url}/.well-known/oauth-protected-resource${path}`)).json() as Promise<object>
+    expect(await documentOf('/strict')).to.include({ dpop_bound_access_tokens_required: true })
+    expect(await documentOf('/guarded')).to.not.have.any.keys(
+      'dpop_bound_access_tokens_required',
+      'dpop_signing_alg_values_supported',
+    )
+  })
+
+  it('takes the tokens that a test makes up without a proof, for nobody else is served there', async () => {
+    const { 'auth-jwt': jwt } = { 'auth-jwt': withDPoP({ mode: 'required' }) }
+    const config = {
+      server: { name: 'x', version: '1.0.0' },
+      toolsets: { none: [] },
+      routes: { '/': { toolsets: 'none', authorize: true as const } },
+      plugins: { 'transport-streamable': {}, 'auth-jwt': jwt },
+    }
+    await using host = await testHost(config)
+    const client = await host.client({ user: { subject: 'bob' } })
+    expect(await client.listTools()).to.deep.equal([])
+  })
+})
+
+describe("dpop: { mode: 'off' }", () => {
+  it('refuses bound tokens however they come, and does not read the scheme', async () => {
+    const { guarded, open } = await start({ mode: 'off' })
+    const asBearer = await callWith(guarded, bearer(bound))
+    expect(asBearer.status).to.equal(401)
+    expect(challengeIn(asBearer)).to.match(/^Bearer error="invalid_token", .*not accepted here/)
+    expect((await callWith(guarded, proven(guarded))).status).to.equal(401)
+    // As every other scheme that is not the host's.
+    expect(userIn(await callWith(open, proven(open)))).to.equal(null)
+    expect((await callWith(guarded, bearer(unbound))).status).to.equal(200)
+  })
+
+  it('is so on one connection with a route where it is not', async () => {
+    const off = { toolsets: 'all', authorize: true, plugins: { 'auth-jwt': withDPoP({ mode: 'off' }) } } as const
+    const { url } = await start(undefined, { routes: { '/on': { toolsets: 'all', authorize: true }, '/off': off } })
+    for (let round = 0; round < 3; round++) {
+      expect((await callWith(`${url}/on`, proven(`${url}/on`))).status).to.equal(200)
+      expect((await callWith(`${url}/off`, proven(`${url}/off`))).status).to.equal(401)
+    }
+  })
+})
+
+describe('the address of a proof (DPoP)', () => {
+  it('is the one under http.publicUrl, with the path that a proxy takes off, and no other', async () => {
+    const publicUrl = 'https://mcp.acme.example/tools/'
+    const { guarded } = await start(undefined, { http: { publicUrl } })
+    const right = ['https://mcp.acme.example/tools/guarded', 'https://MCP.acme.example:443/tools/guarded/']
+    const wrong = [guarded, 'https://mcp.acme.example/guarded', 'http://mcp.acme.example/tools/guarded']
+    for (const url of right) expect((await callWith(guarded, proven(url))).status, url).to.equal(200)
+    for (const url of wrong) expect((await callWith(guarded, proven(url))).status, url).to.equal(401)
+  })
+
+  it('is without a public URL the one by which the request came, of those that the host answers to', async () => {
+    const { guarded } = await start()
+    const byName = guarded.replace('127.0.0.1', 'localhost')
+    expect((await callWith(byName, proven(byName))).status).to.equal(200)
+    expect((await callWith(byName, proven(guarded))).status).to.equal(401)
+  })
+})
+
+describe('a session with a bound token (DPoP)', () => {
+  const session = { 'MCP-Protocol-Version': '2025-11-25' }
+
+  it('takes a proof for each request of it, whatever the verb, and none of another', async () => {
+    const { writers: _, open: url } = await start()
+    const opened = await initialize(url, { headers: proven(url) })
+    const id = String(opened.headers['mcp-session-id'])
+    const own = { ...session, 'Mcp-Session-Id': id }
+    const list = { id: 1, method: 'tools/list' }
+    const used = proven(url)
+    expect((await tell(url, list, { ...own, ...used })).status).to.equal(200)
+    expect((await tell(url, list, { ...own, ...used })).status).to.equal(401)
+    expect((await tell(url, list, { ...own, Authorization: `DPoP ${bound}` })).status).to.equal(401)
+    expect((await tell(url, list, { ...own, ...bearer(bound) })).status).to.equal(401)
+    const accept = { ...own, Accept: 'text/event-stream' }
+    expect((await ask(url, 'GET', { ...accept, ...proven(url) })).status).to.equal(401)
+    const stream = await exchange(url, { method: 'GET', headers: { ...accept, ...proven(url, { method: 'GET' }) } })
+    expect(stream.status).to.equal(200)
+    stream.drop()
+    expect((await ask(url, 'DELETE', { ...own, ...proven(url) })).status).to.equal(401)
+    const ended = await ask(url, 'DELETE', { ...own, ...proven(url, { method: 'DELETE' }) })
+    expect(ended.status).to.be.oneOf([200, 204])
+  })
+
+  it('is of the older transport as well: its stream and its posts have addresses of their own', async () => {
+    const routes = { '/open': { toolsets: 'all' } }
+    const { open } = await startProtected({ 'auth-jwt': withDPoP(), 'transport-sse': {} }, { routes })
+    const at = (suffix: string, method = 'POST') => proven(`${open}${suffix}`, { method })
+    const refused = await openSse(open, { headers: at('', 'GET') })
+    expect(refused.status).to.equal(401)
+    const stream = await openSse(open, { headers: at('/sse', 'GET') })
+    const first = await stream.next()
+    const endpoint = new URL(String(first?.data), `${open}/sse`).href
+    const ping = { id: 1, method: 'ping' }
+    expect((await tell(endpoint, ping, at('/sse'))).status).to.equal(401)
+    expect((await tell(endpoint, ping, at('/message', 'GET'))).status).to.equal(401)
+    expect((await tell(endpoint, ping, bearer(bound))).status).to.equal(401)
+    expect((await tell(endpoint, ping, at('/message'))).status).to.equal(202)
+    stream.drop()
+  })
+})
+
+describe('nonces of proofs (DPoP)', () => {
+  const nonceIn = ({ headers }: { headers: Headers }) => headers.get('dpop-nonce') ?? ''
+  const withNonce = (url: string, nonce: unknown) => proven(url, { claims: { nonce } })
+
+  it('are asked for with the one to use, known to hosts of the same secrets alone', async () => {
+    const dpop = { nonce: true } as const
+    const [one, two] = [await start(dpop), await start(dpop)]
+    const other = await start(dpop, { secrets: ['another secret for tests, and long enough too'] })
+    const rotated = await start(dpop, {
+      secrets: ['another secret for tests, and long enough too', 'a secret for tests, long enough to be one'],
+    })
+    const asked = await callWith(one.guarded, proven(one.guarded))
+    expect(asked.status).to.equal(401)
+    expect(challengeIn(asked)).to.match(/^DPoP error="use_dpop_nonce"/)
+    const nonce = nonceIn(asked)
+    expect(nonce).to.match(/^[\w-]{27}$/)
+    for (const { guarded } of [one, two]) {
+      expect((await callWith(guarded, withNonce(guarded, nonce))).status).to.equal(200)
+    }
+    expect((await callWith(other.guarded, withNonce(other.guarded, nonce))).status).to.equal(401)
+    const renewed = await callWith(rotated.guarded, withNonce(rotated.guarded, nonce))
+    expect(renewed.status).to.equal(200)
+    // The first secret signs: the answer says what the next proofs should have.
+    expect(nonceIn(renewed))
+      .to.match(/^[\w-]{27}$/)
+      .and.not.equal(nonce)
+    const warnings = one.log.filter(({ level }) => level === 'warn').map(({ message }) => message)
+    expect(warnings).to.not.include('refused a token')
+  })
+
+  it('are none where somebody made them up', async () => {
+    const { guarded } = await start({ nonce: true })
+    const nonce = nonceIn(await callWith(guarded, proven(guarded)))
+    const flipped = `${nonce.slice(0, -2)}${nonce.at(-2) === 'A' ? 'B' : 'A'}${nonce.at(-1)}`
+    const odd = [
+      '',
+      'x',
+      nonce.slice(1),
+      `${nonce}A`,
+      flipped,
+      `AAAAAA${nonce.slice(6)}`,
+      [nonce],
+      5,
+      null,
+      'A'.repeat(27),
+    ]
+    for (const one of [...odd, 'ä'.repeat(27)]) {
+      const answer = await callWith(guarded, withNonce(guarded, one))
+      expect(answer.status, JSON.stringify(one)).to.equal(401)
+      expect(challengeIn(answer)).to.contain('use_dpop_nonce')
+    }
+    console.log(`      ${odd.length + 1} nonces that are none`)
+  })
+})
+
+describe('a start with dpop', () => {
+  const config = (dpop: DPoP, more: Partial<TestConfig> = {}) => ({
+    toolsets: { none: [] },
+    routes: { '/': { toolsets: 'none', stateless: true } },
+    plugins: { 'transport-streamable': {}, 'auth-jwt': withDPoP(dpop) },
+    ...more,
+  })
+
+  it('is refused where it cannot be enforced: the address is not known', async () => {
+    for (const mode of ['optional', 'required'] as const) {
+      await expectStopped(config({ mode }, { http: { host: '0.0.0.0' } }), /auth-jwt'?\]?\.dpop: .*set http\.publicUrl/)
+    }
+  })
+
+  it('is refused where several processes would each take one proof', async () => {
+    const full = (dpop: DPoP) => ({
+      server: { name: 'x', version: '1.0.0' },
+      ...config(dpop),
+      secrets: ['x'.repeat(40)],
+    })
+    for (const mode of ['optional', 'required'] as const) {
+      const error = await rejectionOf(createHost(full({ mode }), { processes: 2, purpose: 'inspect' }))
+      expect(String(error)).to.match(/\.dpop: each of 2 processes would take a proof/)
+    }
+    await createHost(full({}), { processes: 2, purpose: 'inspect' })
+    await createHost(full({ mode: 'required' }), { processes: 1, purpose: 'inspect' })
+  })
+
+  it('is refused for a time in which a proof counts that is none, an unknown algorithm and an unknown mode', async () => {
+    await expectStopped(config({ maxAge: '11m' }), /dpop\.maxAge: .*1s to 10m/)
+    await expectStopped(config({ maxAge: '500ms' }), /dpop\.maxAge: .*1s to 10m/)
+    await expectStopped(config({ algorithms: ['HS256' as 'ES256'] }), /dpop\.algorithms/)
+    await expectStopped(config({ mode: 'on' as 'off' }), /dpop\.mode/)
+  })
+
+  it('goes by the algorithms and the age that it says', async () => {
+    const { guarded } = await start({ algorithms: ['RS256'], maxAge: '10m' })
+    const refused = await callWith(guarded, proven(guarded))
+    expect(challengeIn(refused)).to.match(/algs="RS256"$/)
+    const rsa = makeKey('rsa', 'RS256')
+    const token = signToken({ ...claims, ...boundTo(rsa) }, issuerKey)
+    const old = { iat: inSeconds(-500) }
+    const proof = proofOf({ key: rsa, token, url: guarded, claims: old })
+    expect((await callWith(guarded, { Authorization: `DPoP ${token}`, DPoP: proof })).status).to.equal(200)
+    expect((await callWith(guarded, { Authorization: `DPoP ${token}`, DPoP: proof })).status).to.equal(401)
+  })
+})

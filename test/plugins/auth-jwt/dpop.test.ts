@@ -1,0 +1,144 @@
+// What tokens that are bound to a key (DPoP, RFC 9449) need, and what good proofs may look like.
+import { expect } from 'chai'
+import { boundTo, type ProofFacts, proofOf, provenBy, publicJwk, thumbprintOf } from '../../support/dpop.ts'
+import { callWith, challengeIn, type ProtectedHost, startProtected, userIn } from '../../support/protected-host.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { inSeconds, makeKey, signToken, type TestKey, toJwk } from '../../support/test-issuer.ts'
+
+const ISSUER = 'https://issuer.test'
+const issuerKey = makeKey('of-issuer')
+const key = makeKey('mine')
+const thief = makeKey('of-a-thief')
+
+let host: ProtectedHost
+before(async () => {
+  host = await startProtected({ 'auth-jwt': { issuer: ISSUER, keys: [toJwk(issuerKey)] } })
+})
+after(stopHosts)
+
+const tokenFor = (url: string, bound: object = boundTo(key), changes: Record<string, unknown> = {}) =>
+  signToken(
+    { iss: ISSUER, sub: 'ann', aud: url, client_id: 'c', exp: inSeconds(300), iat: inSeconds(0), ...bound, ...changes },
+    issuerKey,
+  )
+
+async function expectTaken(facts: ProofFacts) {
+  const answer = await callWith(facts.url, provenBy(facts))
+  expect(answer.status, challengeIn(answer) ?? '').to.equal(200)
+  expect(userIn(answer).subject).to.equal('ann')
+}
+
+describe('good proofs (DPoP)', () => {
+  const algorithms: readonly TestKey[] = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'RS256'].map(alg =>
+    makeKey(`of-${alg}`, alg),
+  )
+  for (const one of algorithms) {
+    it(`are taken by ${one.alg}`, async () => {
+      await expectTaken({ key: one, token: tokenFor(host.guarded, boundTo(one)), url: host.guarded })
+    })
+  }
+
+  it('are taken by Ed25519, the newer name of it', async () => {
+    const one = makeKey('ed', 'EdDSA')
+    const token = tokenFor(host.guarded, boundTo(one))
+    await expectTaken({ key: one, token, url: host.guarded, header: { alg: 'Ed25519' } })
+  })
+
+  it('may spell the address as RFC 3986 lets them, and describe their key', async () => {
+    const spelled = [
+      `${host.guarded}?a=b`,
+      `${host.guarded}#x`,
+      `${host.guarded}/`,
+      host.guarded.replace('http:', 'HTTP:'),
+      host.guarded.replace('/guarded', '/x/../guarded'),
+      host.guarded.replace('/guarded', '/%67uarded'),
+    ]
+    for (const htu of spelled) {
+      const token = tokenFor(host.guarded)
+      const facts = { key, token, url: host.guarded, claims: { htu } }
+      const answer = await callWith(host.guarded, provenBy(facts))
+      expect(answer.status, htu).to.equal(200)
+    }
+    const described = { ...publicJwk(key), alg: 'ES256', use: 'sig', key_ops: ['verify'], kid: 'mine', ext: true }
+    await expectTaken({ key, token: tokenFor(host.guarded), url: host.guarded, header: { jwk: described } })
+  })
+
+  it('have the time of a clock that is up to a minute off', async () => {
+    for (const seconds of [-50, 50]) {
+      const facts = { key, token: tokenFor(host.guarded), url: host.guarded, claims: { iat: inSeconds(seconds) } }
+      await expectTaken(facts)
+    }
+  })
+})
+
+describe('a token that is bound to a key', () => {
+  it('is refused as a bearer token, with a challenge that asks for a proof', async () => {
+    const token = tokenFor(host.guarded)
+    const proof = proofOf({ key, token, url: host.guarded })
+    for (const more of [{}, { DPoP: proof }] as Record<string, string>[]) {
+      for (const url of [host.guarded, host.open]) {
+        const shown = url === host.guarded ? token : tokenFor(url)
+        const answer = await callWith(url, { Authorization: `Bearer ${shown}`, ...more })
+        expect(answer.status).to.equal(401)
+        expect(challengeIn(answer)).to.match(/^DPoP error="invalid_token", .*by the scheme DPoP.*algs="/)
+      }
+    }
+  })
+
+  it('is refused where it says of its key what nobody understands', async () => {
+    const odd = [{ cnf: 'x' }, { cnf: [] }, { cnf: { jkt: 5 } }, { cnf: { jkt: '' } }, { cnf: { jkt: 'short' } }]
+    let tried = 0
+    for (const bound of [...odd, { cnf: { jkt: [thumbprintOf(key)] } }, { cnf: { jkt: `${thumbprintOf(key)}=` } }]) {
+      const token = tokenFor(host.guarded, bound)
+      for (const headers of [{ Authorization: `Bearer ${token}` }, provenBy({ key, token, url: host.guarded })]) {
+        expect((await callWith(host.guarded, headers)).status, JSON.stringify(bound)).to.equal(401)
+        tried++
+      }
+    }
+    console.log(`      ${tried} requests with a cnf that is none`)
+  })
+
+  it('is no token for who has a bearer token and a proof: the scheme DPoP takes bound tokens alone', async () => {
+    const token = tokenFor(host.guarded, {})
+    const answer = await callWith(host.guarded, provenBy({ key, token, url: host.guarded }))
+    expect(answer.status).to.equal(401)
+    expect(challengeIn(answer)).to.match(/bound to no key/)
+    expect((await callWith(host.guarded, { Authorization: `Bearer ${token}` })).status).to.equal(200)
+  })
+
+  it('asks for a proof of each request, remembered as the token is', async () => {
+    const token = tokenFor(host.guarded)
+    await expectTaken({ key, token, url: host.guarded })
+    expect((await callWith(host.guarded, { Authorization: `DPoP ${token}` })).status).to.equal(401)
+    const thiefs = await callWith(host.guarded, provenBy({ key: thief, token, url: host.guarded }))
+    expect(thiefs.status).to.equal(401)
+    expect(challengeIn(thiefs)).to.contain('invalid_token')
+    await expectTaken({ key, token, url: host.guarded })
+  })
+})
+
+const READER = 'a reader of figures, long enough'.replaceAll(/\W/g, '-')
+
+describe('the figures of proofs (DPoP)', () => {
+  it('count what became of each, and the log has no proof and no token', async () => {
+    const jwt = { issuer: ISSUER, keys: [toJwk(issuerKey)], dpop: { nonce: true } }
+    const counted = await startProtected({ 'auth-jwt': jwt, metrics: { path: '/metrics', token: READER } })
+    const url = counted.guarded
+    const token = tokenFor(url)
+    const asked = await callWith(url, provenBy({ key, token, url }))
+    const nonce = asked.headers.get('dpop-nonce')
+    const good = provenBy({ key, token, url, claims: { nonce } })
+    const bad = provenBy({ key, token, url, claims: { nonce, ath: 'x' } })
+    for (const headers of [good, good, bad]) await callWith(url, headers)
+    const text = await (
+      await fetch(`${counted.url}/metrics`, { headers: { Authorization: `Bearer ${READER}` } })
+    ).text()
+    const rows = text.split('\n').filter(line => line.startsWith('mcp_host_dpop_proofs_total{'))
+    const counts = Object.fromEntries(
+      rows.map(row => [/outcome="(\w+)"/.exec(row)?.[1], Number(row.split(' ').at(-1))]),
+    )
+    expect(counts).to.deep.equal({ nonce: 1, accepted: 1, replayed: 1, refused: 1 })
+    const logged = JSON.stringify(counted.log)
+    for (const secret of [token, good['DPoP'], bad['DPoP']]) expect(logged).to.not.contain(secret)
+  })
+})

@@ -1,0 +1,54 @@
+// Proofs of possession (RFC 9449) as a client makes them, good ones and any others: every header and claim can be changed.
+import { createHash, randomUUID } from 'node:crypto'
+import { encode, inSeconds, signatureOf, type TestKey } from './test-issuer.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+const PARTS: Readonly<Record<string, readonly string[]>> = {
+  EC: ['crv', 'kty', 'x', 'y'],
+  OKP: ['crv', 'kty', 'x'],
+  RSA: ['e', 'kty', 'n'],
+}
+
+export const sha256 = (text: string): string => createHash('sha256').update(text).digest('base64url')
+
+/** The public key as it stands in a proof. */
+export const publicJwk = ({ publicKey }: Pick<TestKey, 'publicKey'>): Fields =>
+  publicKey.export({ format: 'jwk' }) as Fields
+
+/** RFC 7638. */
+export function thumbprintOf(key: Pick<TestKey, 'publicKey'>): string {
+  const jwk = publicJwk(key)
+  const names = PARTS[String(jwk['kty'])] ?? []
+  return sha256(JSON.stringify(Object.fromEntries(names.map(name => [name, jwk[name]]))))
+}
+
+/** The claim of a token that is bound to this key. */
+export const boundTo = (key: Pick<TestKey, 'publicKey'>) => ({ cnf: { jkt: thumbprintOf(key) } })
+
+export interface ProofFacts {
+  readonly key: TestKey
+  readonly token: string
+  /** With a query it is signed with one. */
+  readonly url: string
+  readonly method?: string
+  /** Over what is right; undefined leaves one out. */
+  readonly header?: Fields
+  readonly claims?: Fields
+  /** Signs in the place of the key. */
+  readonly signer?: TestKey
+}
+
+/** One proof, fresh each time. */
+export function proofOf({ key, token, url, method = 'POST', header, claims, signer = key }: ProofFacts): string {
+  const head = { typ: 'dpop+jwt', alg: key.alg, jwk: publicJwk(key), ...header }
+  const body = { jti: randomUUID(), htm: method, htu: url, iat: inSeconds(0), ath: sha256(token), ...claims }
+  const text = `${encode(head)}.${encode(body)}`
+  return `${text}.${signatureOf(text, signer.alg, signer.privateKey)}`
+}
+
+/** The headers of a request that shows a bound token. */
+export const provenBy = (facts: ProofFacts): Record<string, string> => ({
+  Authorization: `DPoP ${facts.token}`,
+  DPoP: proofOf(facts),
+})
