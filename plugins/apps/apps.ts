@@ -12,7 +12,7 @@ import {
   type ToolDefinition,
 } from '../../core/index.ts'
 import { canonical } from './canonical.ts'
-import type { Page, PageSettings } from './page.ts'
+import { lastPage, type Page, type PageSettings, pageOf } from './page.ts'
 import { PageFault } from './page-fault.ts'
 import { resourceFor, uiFault, uriOf } from './wire.ts'
 
@@ -23,8 +23,8 @@ export interface Apps {
   resourceOf(app: AppDefinition): ResourceDefinition
   /** Builds the pages of all tools that the config serves; tells what is wrong with them. */
   check(services: Services): Promise<void>
-  /** After a reload: serves the pages that were built to check it. Whoever watches one that changed is told. */
-  renew(services: Services, options: Options): void
+  /** After a reload: serves the pages that were built to check it, tells whoever watches one that changed, and says which. */
+  renew(services: Services, options: Options): string[]
 }
 
 /** Of all that a client reads there. */
@@ -44,13 +44,17 @@ export function createApps(host: PluginHost, options: Options): Apps {
   /** What is served at each URI. */
   const digests = new Map<string, string>()
   let settings = settingsOf(directory, options)
-  let making: typeof import('./page.ts') | undefined
 
   async function build(app: AppDefinition): Promise<Page> {
-    making ??= await import('./page.ts')
-    const page = await making.pageOf(app, settings)
-    for (const file of page.files) noteFileRead(file)
-    return page
+    const noteAll = (files: readonly string[]) => files.forEach(noteFileRead)
+    try {
+      const page = await pageOf(app, settings)
+      noteAll(page.files)
+      return page
+    } catch (error) {
+      if (PageFault.is(error)) noteAll(error.files)
+      throw error
+    }
   }
 
   /** As it was built last: one that failed is tried again after a reload. */
@@ -102,17 +106,19 @@ export function createApps(host: PluginHost, options: Options): Apps {
     renew(services, next) {
       settings = settingsOf(directory, next)
       pages.clear()
+      const changed: string[] = []
       for (const [key, { app }] of toolsWithApps(services)) {
-        const page = making?.lastPage(app, settings)
+        const page = lastPage(app, settings)
         if (!page) continue
         pages.set(key, Promise.resolve(page))
         const [uri, digest] = [uriOf(app), digestOf(app, page)]
         const before = digests.get(uri)
         digests.set(uri, digest)
         if (before === undefined || before === digest) continue
-        log.info({ app: app.name, bytes: page.bytes }, 'the page of an app has changed')
+        changed.push(`app "${app.name}"`)
         services.runtime.resourceUpdated(uri)
       }
+      return changed
     },
   }
 }

@@ -51,7 +51,7 @@ const optionsFor = ({ file, directory, minify }: BundleSettings) =>
 
 export async function bundlePage(app: AppDefinition, settings: BundleSettings): Promise<Bundled> {
   const { outputFiles, metafile } = await build(optionsFor(settings)).catch(error => {
-    throw faultOf(error, settings.directory)
+    throw faultOf(error, settings)
   })
   const textOf = (end: string) => outputFiles.find(({ path }) => path.endsWith(end))?.text ?? ''
   return {
@@ -75,14 +75,16 @@ function partsOf({ outputs }: Metafile): Array<readonly [file: string, bytes: nu
 const isFailure = (error: unknown): error is BuildFailure =>
   error instanceof Error && 'errors' in error && Array.isArray(error.errors)
 
-function faultOf(error: unknown, directory: string): PageFault {
-  if (!isFailure(error)) return new PageFault(`esbuild cannot bundle it: ${errorText(error)}`, ['module'], error)
-  const told = error.errors.slice(0, MOST_TOLD).map(({ text, location }) => {
-    if (!location) return text
-    const file = relative(directory, resolve(directory, location.file))
-    return `${file}:${location.line}:${location.column + 1}: ${text}`
+function faultOf(error: unknown, { file, directory }: BundleSettings): PageFault {
+  const at = ['module']
+  if (!isFailure(error)) return new PageFault(`esbuild cannot bundle it: ${errorText(error)}`, { at, cause: error })
+  const places = error.errors.map(({ text, location }) => {
+    if (!location) return { text }
+    const file = resolve(directory, location.file)
+    return { text: `${relative(directory, file)}:${location.line}:${location.column + 1}: ${text}`, file }
   })
-  const more = error.errors.length - told.length
-  const lines = [...told, ...(more > 0 ? [`and ${more} more`] : [])]
-  return new PageFault(`its module cannot be bundled:\n${lines.join('\n')}`, ['module'], error)
+  const lines = places.slice(0, MOST_TOLD).map(({ text }) => text)
+  if (places.length > MOST_TOLD) lines.push(`and ${places.length - MOST_TOLD} more`)
+  const files = [file, ...places.flatMap(place => place.file ?? [])]
+  return new PageFault(`its module cannot be bundled:\n${lines.join('\n')}`, { at, files, cause: error })
 }

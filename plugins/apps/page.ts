@@ -70,7 +70,7 @@ function inBounds({ html }: AppDefinition, page: Page, { maxBytes }: PageSetting
   const largest = page.parts.slice(0, 3).map(([file, bytes]) => `${file} (${size(bytes)})`)
   const what = largest.length > 0 ? `; the largest parts are ${largest.join(', ')}` : ''
   const why = `its page has ${size(page.bytes)}, more than the ${size(maxBytes)} of \`maxPageSize\`${what}`
-  throw new PageFault(why, [html === undefined ? 'module' : 'html'])
+  throw new PageFault(why, { at: [html === undefined ? 'module' : 'html'], files: page.files })
 }
 
 async function makePage(app: AppDefinition, { directory, minify }: PageSettings): Promise<Page> {
@@ -92,8 +92,9 @@ async function writtenPage(html: string, directory: string): Promise<Page> {
   const isText = html.trimStart().startsWith('<')
   const file = isText ? undefined : fileOf(html, directory, 'html')
   const text = (file === undefined ? html : await readText(file, 'html')).replace(/^\uFEFF/, '')
-  if (!DOCTYPE.test(text)) throw new PageFault('its page must begin with <!doctype html>', ['html'])
-  return { html: text, bytes: Buffer.byteLength(text), files: file === undefined ? [] : [file], parts: [] }
+  const files = file === undefined ? [] : [file]
+  if (!DOCTYPE.test(text)) throw new PageFault('its page must begin with <!doctype html>', { at: ['html'], files })
+  return { html: text, bytes: Buffer.byteLength(text), files, parts: [] }
 }
 
 function fileOf(place: string, directory: string, key: 'html' | 'module'): string {
@@ -101,7 +102,7 @@ function fileOf(place: string, directory: string, key: 'html' | 'module'): strin
   try {
     return fileURLToPath(place)
   } catch (cause) {
-    throw new PageFault(`\`${key}\` takes a path or the URL of a file, not ${place}`, [key], cause)
+    throw new PageFault(`\`${key}\` takes a path or the URL of a file, not ${place}`, { at: [key], cause })
   }
 }
 
@@ -112,6 +113,6 @@ async function readText(file: string, key: 'html' | 'module'): Promise<string> {
     const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
     const why = isMissing ? `there is no file ${file}` : `${file} cannot be read: ${errorText(cause)}`
     const hint = `paths are relative to the config's folder; \`new URL('./...', import.meta.url)\` is beside your module`
-    throw new PageFault(`${why}; ${hint}`, [key], cause)
+    throw new PageFault(`${why}; ${hint}`, { at: [key], files: [file], cause })
   }
 }
