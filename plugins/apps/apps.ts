@@ -37,6 +37,39 @@ const settingsOf = (directory: string, { minify, maxPageSize }: Options): PageSe
   maxBytes: parseSize(maxPageSize),
 })
 
+type WithApp = ToolDefinition & { app: AppDefinition }
+
+const hasApp = (tool: ToolDefinition): tool is WithApp => tool.app !== undefined
+
+/** Those that the config serves on the plugin's routes. */
+const toolsWithApps = (host: PluginHost, services: Services): WithApp[] =>
+  host.routes
+    .flatMap(route => services.itemsOf(route))
+    .flatMap(({ kind, definition }) => (kind === 'tools' && hasApp(definition) ? [definition] : []))
+
+/** Each app once, by what it says, with the first of its tools. */
+function appsOf(tools: readonly WithApp[]): Map<string, WithApp> {
+  const found = new Map<string, WithApp>()
+  for (const tool of tools) {
+    const key = canonical(tool.app)
+    if (!found.has(key)) found.set(key, tool)
+  }
+  return found
+}
+
+/** Makes a page; `mcp-host dev` watches what it is made of, also where it cannot be. */
+async function build(app: AppDefinition, settings: PageSettings): Promise<Page> {
+  const noteAll = (files: readonly string[]) => files.forEach(noteFileRead)
+  try {
+    const page = await pageOf(app, settings)
+    noteAll(page.files)
+    return page
+  } catch (error) {
+    if (PageFault.is(error)) noteAll(error.files)
+    throw error
+  }
+}
+
 export function createApps(host: PluginHost, options: Options): Apps {
   const { directory, log } = host
   const resources = new Map<string, ResourceDefinition>()
@@ -45,38 +78,14 @@ export function createApps(host: PluginHost, options: Options): Apps {
   const digests = new Map<string, string>()
   let settings = settingsOf(directory, options)
 
-  async function build(app: AppDefinition): Promise<Page> {
-    const noteAll = (files: readonly string[]) => files.forEach(noteFileRead)
-    try {
-      const page = await pageOf(app, settings)
-      noteAll(page.files)
-      return page
-    } catch (error) {
-      if (PageFault.is(error)) noteAll(error.files)
-      throw error
-    }
-  }
-
   /** As it was built last: one that failed is tried again after a reload. */
-  function served(app: AppDefinition): Promise<Page> {
-    const key = canonical(app)
-    const page = pages.get(key) ?? build(app)
+  function served(app: AppDefinition, key = canonical(app)): Promise<Page> {
+    const page = pages.get(key) ?? build(app, settings)
     pages.set(key, page)
     return page
   }
 
-  /** Of the tools that the config serves on the plugin's routes; each app with the first of its tools. */
-  function toolsWithApps(services: Services): Map<string, ToolDefinition & { app: AppDefinition }> {
-    const found = new Map<string, ToolDefinition & { app: AppDefinition }>()
-    for (const item of host.routes.flatMap(route => services.itemsOf(route))) {
-      if (item.kind !== 'tools' || !hasApp(item.definition)) continue
-      const key = canonical(item.definition.app)
-      if (!found.has(key)) found.set(key, item.definition)
-    }
-    return found
-  }
-
-  async function checkApp(tool: ToolDefinition & { app: AppDefinition }) {
+  async function checkApp(tool: WithApp) {
     const { app } = tool
     try {
       const page = await served(app)
@@ -92,22 +101,23 @@ export function createApps(host: PluginHost, options: Options): Apps {
   return {
     resourceOf(app) {
       const key = canonical(app)
-      const resource = resources.get(key) ?? resourceFor(app, async () => (await served(app)).html)
+      const resource = resources.get(key) ?? resourceFor(app, async () => (await served(app, key)).html)
       resources.set(key, resource)
       return resource
     },
     async check(services) {
-      for (const item of host.routes.flatMap(route => services.itemsOf(route))) {
-        const fault = item.kind === 'tools' && hasApp(item.definition) ? uiFault(item.definition) : undefined
-        if (fault !== undefined) host.report(new StartError(fault, { of: item.definition, at: ['_meta'] }))
+      const tools = toolsWithApps(host, services)
+      for (const tool of new Set(tools)) {
+        const fault = uiFault(tool)
+        if (fault !== undefined) host.report(new StartError(fault, { of: tool, at: ['_meta'] }))
       }
-      await Promise.all([...toolsWithApps(services).values()].map(checkApp))
+      await Promise.all([...appsOf(tools).values()].map(checkApp))
     },
     renew(services, next) {
       settings = settingsOf(directory, next)
       pages.clear()
       const changed: string[] = []
-      for (const [key, { app }] of toolsWithApps(services)) {
+      for (const [key, { app }] of appsOf(toolsWithApps(host, services))) {
         const page = lastPage(app, settings)
         if (!page) continue
         pages.set(key, Promise.resolve(page))
@@ -122,5 +132,3 @@ export function createApps(host: PluginHost, options: Options): Apps {
     },
   }
 }
-
-const hasApp = (tool: ToolDefinition): tool is ToolDefinition & { app: AppDefinition } => tool.app !== undefined
