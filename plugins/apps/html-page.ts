@@ -4,15 +4,13 @@
 const escapeText = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;')
 
 /**
- * A script that no tokenizer of HTML leaves early, and that runs as before. `</script` would end the element; after `<!--` and
- * `<script` not even the end tag would. Both can stand in strings, templates, regular expressions and comments alone, for the
- * bundler writes operators apart; there the escapes mean the same.
+ * A script that no tokenizer of HTML leaves early, and that runs as before. `</script` would end the element: it stands in
+ * strings, regular expressions and comments alone, for the bundler writes operators apart, and there the escape means the same.
+ * After `<!--` and `<script` the end tag would not end it, until `-->`, which a comment brings.
  */
 export function inScript(script: string): string {
   const closed = script.replace(/<\/(?=script)/gi, '<\\/')
-  if (!/<!--[\s\S]*<script[\s/>]/i.test(closed)) return closed
-  // A backslash before the `<` would be escaped by ours: of an odd number the last one is not needed.
-  return closed.replace(/(\\*)<!--/g, (_, slashes: string) => `${slashes.slice(slashes.length % 2)}\\x3C!--`)
+  return closed.includes('<!--') ? `${closed}\n//-->\n` : closed
 }
 
 /** The same of a style, which `</style` alone ends. */

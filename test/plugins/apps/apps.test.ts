@@ -90,7 +90,7 @@ describe('apps', () => {
     expect(text).to.contain('<title>Bundled &lt;/title> &amp; more</title>')
     expect(text.match(/<\/script/gi)).to.have.lengthOf(1)
     expect(text.match(/<\/style/gi)).to.have.lengthOf(1)
-    expect(text).not.to.match(/<!--/)
+    expect(text).to.match(/\/\/-->\n<\/script>/)
     expect(text).to.contain('data:image/svg+xml')
     expect(text).not.to.match(/\b(?:src|href)=/)
   })
