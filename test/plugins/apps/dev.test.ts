@@ -1,5 +1,5 @@
 // `mcp-host dev` and the page of an app: an edit of what the page is made of is taken, and told to those who watch it.
-import { writeFile } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { editedConfig } from '../../cli/edited-config.ts'
@@ -93,5 +93,26 @@ describe('an app under mcp-host dev', function () {
     expect([code, stdout + stderr]).to.satisfy(
       ([code, text]: [number, string]) => code === 2 && text.includes('page/chart.css:1:9: Could not resolve'),
     )
+  })
+
+  it('is made in memory: nothing is written, neither to the folder nor to that of temporary files', async () => {
+    const config = `export default {
+  server: { name: 'bare', version: '1.0.0' }, routes: { '/': { toolsets: 'all' } }, toolsets: { all: './draw.js' },
+  plugins: { 'transport-streamable': {}, apps: {} },
+}`
+    const folder = await makeFolder({
+      'mcp.config.js': config,
+      'package.json': '{ "type": "module" }',
+      'draw.js': TOOL.replace('../page/', './page/'),
+      'page/chart.ts': FILES['page/chart.ts'],
+      'page/mark.ts': FILES['page/mark.ts'],
+      'page/chart.css': FILES['page/chart.css'],
+    })
+    const temporary = await makeFolder({})
+    const files = async () => [...(await readdir(folder, { recursive: true })), ...(await readdir(temporary))].sort()
+    const before = await files()
+    const { code, stderr } = await runCli(['check'], folder, { TMPDIR: temporary })
+    expect(code, stderr).to.equal(0)
+    expect(await files()).to.deep.equal(before)
   })
 })
