@@ -7,7 +7,7 @@ export default defineConfig({
   server: {
     name: 'mcp-host-examples',
     version: '0.1.0',
-    instructions: 'Time zones and arithmetic at /mcp, notes at /notes.',
+    instructions: 'Time zones and arithmetic at /mcp, notes at /notes, a savings plan at /savings.',
   },
 
   // The defaults. Bound to loopback, only local programs and pages can call.
@@ -25,6 +25,7 @@ export default defineConfig({
   toolsets: {
     clock: './examples/clock/clock.ts',
     calculator: './examples/calculator/calculator.ts',
+    savings: './examples/apps/savings/savings.ts', // with a page that clients show
     notes: './examples/notes/notes.ts', // kept in examples/notes/notes.json; NOTES_FILE puts them elsewhere
   },
 
@@ -32,6 +33,7 @@ export default defineConfig({
   routes: {
     '/mcp': { toolsets: ['clock', 'calculator'] },
     '/notes': { toolsets: ['notes'] },
+    '/savings': { toolsets: ['savings'] },
     // The path chooses the toolset: /t/calculator serves `calculator`, and /t serves the default.
     '/t/:category?': { toolsets: ':category', default: ['clock'] },
   },
@@ -39,6 +41,7 @@ export default defineConfig({
   // Name -> options; `false` switches one off.
   plugins: {
     'transport-streamable': {}, // MCP over HTTP
+    apps: {}, // the pages of tools that have an `app`
     'transport-sse': {}, // the transport of 2024-11-05: GET <route>/sse
     health: {}, // GET /livez and /readyz for probes, /health for people
   },

@@ -7,7 +7,7 @@ import { createLeastScopes, itemsOn } from './access/least-scopes.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
-import type { Report } from './http/start-error.ts'
+import { type Report, stopAtFirst } from './http/start-error.ts'
 import { createIsolation, type HostIsolation } from './isolated/isolation.ts'
 import type { Figures } from './kernel/figures.ts'
 import type { InFlight } from './kernel/in-flight.ts'
@@ -105,6 +105,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     decidesAccess: provides('access'),
     readsKey: author.extensions.reads,
     suggest: parts.suggest,
+    checkViews: () => checkViews(routes, offers, stopAtFirst),
     report,
     combinations,
   })

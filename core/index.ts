@@ -3,6 +3,7 @@
 export type { ToolsetSource } from './config/config-parts.ts'
 export type { Config, HttpSettings, RouteSettings } from './config/config-types.ts'
 export { defineConfig } from './config/define-config.ts'
+export { noteFileRead } from './config/files-read.ts'
 export type { BuiltInOptions, FilledOptions } from './config/plugin-options.ts'
 export { errorText, HostError, type HostErrorKind, type HostErrorOptions, StartError } from './http/errors.ts'
 export type { ResolvedHttp } from './http/http-settings.ts'
@@ -52,6 +53,7 @@ export {
   type ToolDefinition,
   type ToolReturn,
 } from './mcp/define.ts'
+export { type AppDefinition, defineApp } from './mcp/define-app.ts'
 export type { AddedExtension, Extension, Honoured, ListenFilter } from './mcp/extension.ts'
 export type { StandardSchema, ValueOf } from './mcp/infer.ts'
 export { isObject } from './mcp/is-object.ts'

@@ -73,7 +73,7 @@ const byKey = (instances: readonly PluginInstance[]) => new Map(instances.map(on
 
 interface PluginComparison extends Comparison {
   /** What takes the options of plugins that can. */
-  readonly switches: Array<{ readonly key: string; readonly change: () => void }>
+  readonly switches: Array<{ readonly key: string; readonly change: () => unknown }>
 }
 
 /** Asks every plugin that takes new options while it runs: what routes serve is theirs to look at, too. */
@@ -166,7 +166,7 @@ function take(own: Reloaded, next: HostParts): ReloadReport {
   parts.offered.reloads++
   Object.assign(parts.server, next.server)
   const isRenewed = next.tls && parts.tls?.take(next.tls)
-  const failed = switchAll(plugins.switches, parts.log)
+  const { failed, changed } = switchAll(plugins.switches, parts.log)
   own.config = next.config
   own.toolsets = next.toolsets
   parts.isolation.keepOnly([...next.toolsets.values()].flat())
@@ -176,17 +176,32 @@ function take(own: Reloaded, next: HostParts): ReloadReport {
   const pluginsTaken = plugins.taken.filter(key => !failed.has(key))
   return {
     restart,
-    taken: [...values.taken, ...(isRenewed ? ['http.tls'] : []), ...routes.taken, ...toolsets, ...pluginsTaken],
+    taken: [
+      ...values.taken,
+      ...(isRenewed ? ['http.tls'] : []),
+      ...routes.taken,
+      ...toolsets,
+      ...pluginsTaken,
+      ...changed,
+    ],
     told,
   }
 }
 
-/** The keys of plugins that failed to: at the next reload their options differ still, and they are asked again. */
-function switchAll(switches: PluginComparison['switches'], log: Logger): Set<string> {
+interface Switched {
+  /** The keys of plugins that failed to: at the next reload their options differ still, and they are asked again. */
+  readonly failed: ReadonlySet<string>
+  /** What else plugins say has changed. */
+  readonly changed: readonly string[]
+}
+
+function switchAll(switches: PluginComparison['switches'], log: Logger): Switched {
   const failed = new Set<string>()
+  const changed: string[] = []
   for (const { key, change } of switches) {
     try {
-      change()
+      const texts = change()
+      if (Array.isArray(texts)) changed.push(...texts.map(text => `${key}: ${text}`))
     } catch (err) {
       failed.add(key)
       log.error(
@@ -195,7 +210,7 @@ function switchAll(switches: PluginComparison['switches'], log: Logger): Set<str
       )
     }
   }
-  return failed
+  return { failed, changed }
 }
 
 /** Where a new version's warnings go, and those of the start. */

@@ -1,6 +1,7 @@
 // The built-in plugins, by the name that a config uses. A plugin may be deleted with its line here.
 
 import { accessLog } from './access-log/index.ts'
+import { apps } from './apps/index.ts'
 import { audit } from './audit/index.ts'
 import { authBridge } from './auth-bridge/index.ts'
 import { authIntrospection } from './auth-introspection/index.ts'
@@ -41,6 +42,7 @@ export const builtInPlugins = {
   metrics,
   audit,
   tracing,
+  apps,
   'store-sqlite': storeSqlite,
   'cluster-redis': clusterRedis,
   'session-store-redis': sessionStoreRedis,

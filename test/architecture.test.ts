@@ -46,7 +46,10 @@ const graphOf = (counts: (imported: Import) => boolean): Map<string, string[]> =
   new Map(
     [...imports].map(([file, list]) => [
       file,
-      list.filter(counts).flatMap(({ specifier }) => fileOf(file, specifier) ?? []),
+      // A style of a page is no module.
+      list
+        .filter(counts)
+        .flatMap(({ specifier }) => (specifier.endsWith('.css') ? [] : (fileOf(file, specifier) ?? []))),
     ]),
   )
 

@@ -19,7 +19,7 @@ export function findFaults(definition: Definition): Finding[] {
 }
 
 /** Keys whose values are not ours to judge here. */
-const OWN_KEYS: ReadonlySet<string> = new Set(['input', 'output', '_meta', 'app'])
+const OWN_KEYS: ReadonlySet<string> = new Set(['input', 'output', '_meta'])
 const NONE: ReadonlySet<string> = new Set()
 
 /** What is written out, without keys that are undefined, and without the symbol that marks a definition. */

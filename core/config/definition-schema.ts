@@ -33,6 +33,43 @@ const annotations = closed({
 
 const taskUse = { enum: ['optional', 'required'] }
 
+/** What a policy may name: no path, and nothing that would end its directive. */
+const origins = (description: string) =>
+  list(
+    {
+      type: 'string',
+      pattern: '^(?:https?|wss?)://(?:\\*\\.)?[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\\d{1,5})?$',
+      patternErrorMessage: 'an origin, such as https://api.acme.example or https://*.acme.example',
+    },
+    description,
+  )
+const asked = closed({})
+
+/** core/mcp/define-app.ts. */
+const app = closed(
+  {
+    name: text('What it is called; unique on a route.', {
+      pattern: '^[a-z0-9][a-z0-9._-]{0,63}$',
+      patternErrorMessage: 'lower-case letters, digits and . _ -, at most 64',
+    }),
+    title: words('Name for people.'),
+    description: words('What it shows.'),
+    icons: list(icon, 'Icons that clients may show.'),
+    html: text('Its page, or the file that has it.'),
+    module: text('The script that its page is bundled of.'),
+    csp: closed({
+      connectDomains: origins('Origins that it may connect to.'),
+      resourceDomains: origins('Origins that it may have scripts, styles, images and fonts from.'),
+      frameDomains: origins('Origins of frames in it.'),
+      baseUriDomains: origins('Origins of its base.'),
+    }),
+    permissions: closed({ camera: asked, microphone: asked, geolocation: asked, clipboardWrite: asked }),
+    domain: text('The origin that it wants for itself.'),
+    prefersBorder: flag('Whether it has a border.'),
+  },
+  { required: ['name'], description: 'The app that shows its results to people.' },
+)
+
 const REQUIRED = { required: ['name', 'handler'] }
 
 /** By what `kindOf` answers. */
@@ -50,7 +87,7 @@ export const DEFINITION_SCHEMAS = {
         anyOf: [taskUse, closed({ use: taskUse, retry: { enum: ['safe'] } }, { required: ['use'] })],
         description: 'Calls become tasks for clients that know them.',
       },
-      app: { description: 'The app that shows its results to people.' },
+      app,
     },
     REQUIRED,
   ),

@@ -96,10 +96,10 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   checking(task: () => void | Promise<void>): void
   /**
    * Says how the plugin takes new options while the host runs; without it, new ones take effect at a restart. `prepare` gets
-   * them checked and filled, as `setup` does, and gives what switches to them, at once; undefined: these need a restart. It
-   * is asked at every reload, and may throw a StartError.
+   * them checked and filled, as `setup` does, and gives what switches to them, at once, and may return texts that say what else
+   * has changed; undefined: these need a restart. It is asked at every reload, and may throw a StartError.
    */
-  reconfigure<Options extends object>(prepare: (options: Options) => (() => void) | undefined): void
+  reconfigure<Options extends object>(prepare: (options: Options) => (() => unknown) | undefined): void
   /** Runs before the host listens, in the order of set-up; a rejection stops the start. */
   starting(task: () => void | Promise<void>): void
   /** Runs when the host begins to close, before it waits for what runs: ends streams that would never end. */

@@ -27,7 +27,7 @@ export interface KernelNotes<Services = never> {
   readonly routeEndpoints: Note<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
   readonly mounts: Note<{ path: string; app: MountedApp; settings: MountSettings }>[]
   readonly serving: Note<(services: Services) => void | Promise<void>>[]
-  readonly reconfigure: Note<(options: never) => (() => void) | undefined>[]
+  readonly reconfigure: Note<(options: never) => (() => unknown) | undefined>[]
   readonly checking: Note<() => void | Promise<void>>[]
   readonly starting: Array<() => void | Promise<void>>
   readonly closing: Array<() => void | Promise<void>>

@@ -68,6 +68,11 @@ export interface CatalogSettings {
   readonly decidesAccess: boolean
   /** False where no plugin reads a key of tools: a tool that has it is refused. */
   readonly readsKey: (key: ToolKeyName) => boolean
+  /**
+   * Throws a StartError where what goes along with tools, by their keys, cannot be served beside the rest. Asked before
+   * such a change is made while the host runs. Default: nothing is asked.
+   */
+  readonly checkViews?: () => void
   /** Names of plugins that would. */
   readonly suggest: SuggestPlugin
   /** The toolsets that some address serves together. */
@@ -79,9 +84,11 @@ export interface CatalogSettings {
 /** A catalog of these toolsets. */
 export function createCatalog(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
-  { buses, log, faultsOf, decidesAccess, readsKey, suggest, combinations, report = stopAtFirst }: CatalogSettings,
+  { buses, log, faultsOf, decidesAccess, readsKey, suggest, combinations, ...settings }: CatalogSettings,
 ): Catalog {
+  const { checkViews, report = stopAtFirst } = settings
   let generation = 0
+  let hasKeys = false
   const publishing = createPublishing(buses, log)
   let sets = new Map<string, Map<string, CatalogItem>>([[EVERYWHERE, new Map()]])
   /** What was added to each toolset, or removed (undefined), while the host runs. */
@@ -101,6 +108,7 @@ export function createCatalog(
       const what = `${where}: tool "${definition.name}" has \`${unread}\`, which no plugin reads`
       throw new StartError(`${what}; switch on ${suggest(unread)}`, { of: definition, at: [unread] })
     }
+    hasKeys ||= item.kind === 'tools' && item.keys.length > 0
     return item
   }
 
@@ -137,6 +145,21 @@ export function createCatalog(
     publish({ kind, toolset: toolset === EVERYWHERE ? undefined : toolset })
   }
 
+  /** Throws where what `change` makes of the toolsets could not be served; they are as before then. */
+  function tryOut(change: () => void, undo: () => void) {
+    change()
+    if (!hasKeys || !checkViews) return
+    // Views of another generation are built anew.
+    generation++
+    try {
+      checkViews()
+    } catch (error) {
+      undo()
+      generation++
+      throw error
+    }
+  }
+
   /** The other toolsets that are served where this one is. */
   const neighbours = (toolset: string) =>
     combinations()
@@ -148,11 +171,13 @@ export function createCatalog(
   const runtimeItems = <D extends Definition>(kind: ItemKind, publisher: Publisher): RuntimeItems<D> => ({
     add(definition, { toolset = EVERYWHERE } = {}) {
       const item = put(toolset, definition)
+      const takeBack = () => void sets.get(toolset)?.delete(itemId(item))
       const twin = neighbours(toolset).find(name => sets.get(name)?.has(itemId(item)))
       if (twin !== undefined) {
-        sets.get(toolset)?.delete(itemId(item))
+        takeBack()
         throw new Error(`${describeToolset(twin)} has one of the ${item.kind} called "${item.key}" on the same route`)
       }
+      if (item.kind === 'tools' && item.keys.length > 0) tryOut(() => undefined, takeBack)
       noteRuntime(toolset, itemId(item), item)
       changed(item.kind, toolset, publisher)
     },
@@ -202,10 +227,16 @@ export function createCatalog(
         next.set(name, items)
       }
       for (const names of combinations) checkMeeting(next, names)
-      return () => {
-        sets = next
+      const before = sets
+      const serve = (others: typeof sets) => () => {
+        sets = others
         generation++
       }
+      if (atRuntime.size > 0) {
+        tryOut(serve(next), serve(before))
+        serve(before)()
+      }
+      return serve(next)
     },
     generation: () => generation,
     has: toolset => !isHidden(toolset) && sets.has(toolset),

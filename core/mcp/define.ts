@@ -2,6 +2,7 @@
 // Nothing is checked or compiled here; that happens once at start-up, in core/mcp/catalog.ts.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
+import type { AppDefinition } from './define-app.ts'
 import type { GivenFor, StandardSchema, ValueOf } from './infer.ts'
 import type {
   Annotations,
@@ -166,7 +167,7 @@ export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never
    */
   task?: TaskUse | { use: TaskUse; retry?: 'safe' }
   /** The app that shows its results to people, as `defineApp` makes it. Read by plugins such as `apps`. */
-  app?: object
+  app?: AppDefinition
   handler(args: Args, ctx: CallContext): MaybePromise<Return>
 }
 

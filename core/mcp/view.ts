@@ -161,25 +161,31 @@ function capabilitiesOf(items: readonly CatalogItem[]): ServerCapabilities {
 
 const mapOf = <T extends CatalogItem>(items: readonly T[]) => new Map(items.map(item => [item.key, item]))
 
-/** These, and what goes along with them. Throws a StartError where two are called the same. */
-function merge(items: readonly CatalogItem[], added: Iterable<CatalogItem>): CatalogItem[] {
+/** These, and what goes along with tools. Throws a StartError where two are called the same. */
+function merge(items: readonly CatalogItem[], added: ReadonlyMap<ResourceItem, readonly ToolItem[]>): CatalogItem[] {
   const merged = new Map(items.map(item => [`${item.kind} ${item.key}`, item]))
-  for (const item of added) {
+  for (const [item, [user]] of added) {
     const id = `${item.kind} ${item.key}`
     const twin = merged.get(id)
-    if (twin && twin !== item) {
-      const also = [{ of: twin.definition, at: ['name'] }]
-      throw new StartError(`two ${item.kind} are called "${item.key}"`, { of: item.definition, at: ['name'], also })
-    }
+    if (twin && twin !== item) throw twinFault(item, user, twin.kind === 'resources' ? added.get(twin)?.[0] : undefined)
     merged.set(id, item)
   }
   return [...merged.values()].sort(byKey)
 }
 
+function twinFault(item: ResourceItem, user: ToolItem | undefined, other: ToolItem | undefined): StartError {
+  const goes = ({ key, keys }: ToolItem) => `goes along with tool "${key}" (its \`${keys.join('`, `')}\`)`
+  const which = [user && goes(user), other ? goes(other) : 'is a resource of its own'].filter(one => one !== undefined)
+  const what = `two different resources are called "${item.key}": one ${which.join(', the other ')}; rename one of them`
+  const places = [user, other].flatMap(tool => (tool ? [{ of: tool.definition, at: tool.keys.slice(-1) }] : []))
+  const [first, ...also] = places
+  return new StartError(what, { ...first, also })
+}
+
 function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): View {
   const own = collect(catalog, request)
   const added = resourcesOfKeys(own, request.keys, catalog.compile)
-  const items = added.size === 0 ? own : merge(own, added.keys())
+  const items = added.size === 0 ? own : merge(own, added)
   const tools = items.filter(item => item.kind === 'tools')
   const resources = items.filter(item => item.kind === 'resources' && item.template === undefined) as ResourceItem[]
   const templates = items.filter(item => item.kind === 'resources' && item.template !== undefined) as ResourceItem[]

@@ -1,6 +1,6 @@
 // Keys of tools that extensions read, as a plugin outside of core uses them: around the handler, in lists, with resources.
 import { expect } from 'chai'
-import { defineResource, defineTool, type PluginHost, type ToolKey } from '../../core/index.ts'
+import { defineApp, defineResource, defineTool, type PluginHost, type ToolKey } from '../../core/index.ts'
 import { META } from '../../core/transport.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
@@ -10,6 +10,7 @@ import { startHost, stopHosts } from '../support/start-host.ts'
 const ID = 'com.example/keys'
 const DECLARED: RpcOptions = { meta: { [META.clientCapabilities]: { extensions: { [ID]: {} } } } }
 
+const shown = defineApp({ name: 'shown', html: '<!doctype html>' })
 const page = defineResource({ name: 'page', uri: 'ui://page', handler: () => 'a page' })
 const input = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] } as const
 const runs: string[] = []
@@ -24,8 +25,8 @@ const ran = (name: string, more: object = {}) =>
     },
   })
 
-const open = ran('open', { app: page, _meta: { own: 1, shown: 'no' } })
-const closed = ran('closed', { app: page, access: 'nobody' })
+const open = ran('open', { app: shown, _meta: { own: 1, shown: 'no' } })
+const closed = ran('closed', { app: shown, access: 'nobody' })
 const later = ran('later', { task: 'optional' })
 const plain = ran('plain')
 const TOOLS = [open, closed, later, plain]
@@ -47,7 +48,7 @@ const access = plugin(
 
 const app: ToolKey = {
   meta: ({ name }) => ({ shown: `${name} has a page` }),
-  resources: ({ app: shown }) => [shown as typeof page],
+  resources: () => [page],
 }
 
 const around: string[] = []

@@ -59,6 +59,7 @@ const ENTRIES = [
 /** What is loaded only when it is asked for stays a package: CommonJS would lose its names, and tsx finds files by paths. */
 const NOT_BUNDLED = [
   'tsx',
+  'esbuild',
   'cosmiconfig',
   'oidc-provider',
   'koa-body',

@@ -1,0 +1,72 @@
+// The page of the savings app: draws what the tool gave, and asks the tool again when another rate is tried.
+import './savings.css'
+import { draw, type Year } from './chart.ts'
+import { type CallToolResult, connect } from './host.ts'
+
+interface Wanted {
+  monthly: number
+  rate: number
+  years: number
+}
+
+const find = <Tag extends keyof HTMLElementTagNameMap>(tag: Tag, id: string): HTMLElementTagNameMap[Tag] => {
+  const element = document.createElement(tag)
+  element.id = id
+  return element
+}
+
+const heading = document.createElement('h1')
+heading.textContent = 'Savings plan'
+const picture = find('div', 'picture')
+const status = find('p', 'status')
+status.setAttribute('role', 'status')
+status.textContent = 'Waiting for numbers.'
+const rate = find('input', 'rate')
+Object.assign(rate, { type: 'range', min: '0', max: '15', step: '0.5', disabled: true })
+const label = find('label', 'rate-label')
+label.htmlFor = rate.id
+document.querySelector('#app')?.append(heading, picture, status, label, rate)
+
+let wanted: Wanted | undefined
+
+/** Text alone is written with what a tool gave: never HTML. */
+function show(result: CallToolResult): void {
+  const { years } = (result.structuredContent ?? {}) as { years?: Year[] }
+  const text = result.content?.find(({ type }) => type === 'text')?.text ?? ''
+  status.textContent = text
+  if (!result.isError && years) picture.replaceChildren(draw(years))
+}
+
+function showRate(): void {
+  label.textContent = `Interest: ${rate.value} % a year`
+}
+
+const host = connect(
+  { name: 'savings', version: '1.0.0' },
+  {
+    input(args) {
+      wanted = args as unknown as Wanted
+      rate.value = String(wanted.rate)
+      rate.disabled = !host.callsTools()
+      showRate()
+    },
+    result: show,
+    cancelled() {
+      status.textContent = 'The call was cancelled.'
+    },
+    theme(theme) {
+      document.documentElement.style.colorScheme = theme
+    },
+  },
+)
+
+rate.addEventListener('input', showRate)
+rate.addEventListener('change', async () => {
+  if (!wanted) return
+  wanted = { ...wanted, rate: Number(rate.value) }
+  try {
+    show(await host.callTool('savings_plan', { ...wanted }))
+  } catch (error) {
+    status.textContent = error instanceof Error ? error.message : String(error)
+  }
+})

@@ -1,0 +1,62 @@
+// MCP Apps (SEP-1865, io.modelcontextprotocol/ui): tools that say `app` have a page, which clients show to people beside the
+// tool's result. It is a resource, `ui://<name>/app.html`, built when the host starts.
+import {
+  type BuiltInOptions,
+  type CallToolResult,
+  definePlugin,
+  type FilledOptions,
+  SIZE_PATTERN,
+} from '../../core/index.ts'
+
+export type AppsOptions = BuiltInOptions['apps']
+type Filled = FilledOptions['apps']
+
+const ID = 'io.modelcontextprotocol/ui'
+
+/** Whoever cannot show a page reads the content, also of a tool that left it empty beside its structured content. */
+function withText(result: object): object {
+  const { content, structuredContent } = result as Partial<CallToolResult>
+  if (content?.length !== 0 || structuredContent === undefined) return result
+  return { ...result, content: [{ type: 'text', text: JSON.stringify(structuredContent) }] }
+}
+
+export const apps = definePlugin<AppsOptions, Filled>({
+  provides: ['app'],
+  options: {
+    type: 'object',
+    description: 'Serves the pages of tools that have an `app`, which clients show to people.',
+    additionalProperties: false,
+    properties: {
+      maxPageSize: {
+        type: ['string', 'number'],
+        pattern: SIZE_PATTERN,
+        minimum: 0,
+        default: '1mb',
+        description: 'How large the page of an app may be.',
+      },
+      minify: {
+        type: 'boolean',
+        default: true,
+        description: 'Makes bundled pages small; without it they can be read.',
+      },
+    },
+  },
+  async setup(host, options) {
+    const [{ createApps }, { MIME_TYPE, toolMeta }] = await Promise.all([import('./apps.ts'), import('./wire.ts')])
+    const served = createApps(host, options)
+    host.extension(ID, {
+      settings: { mimeTypes: [MIME_TYPE] },
+      toolKeys: {
+        app: {
+          around: async (_call, _tool, run) => withText(await run()),
+          meta: toolMeta,
+          resources: ({ app }) => (app ? [served.resourceOf(app)] : []),
+        },
+      },
+    })
+    host.serving(services => {
+      host.checking(() => served.check(services))
+      host.reconfigure<Filled>(next => () => served.renew(services, next))
+    })
+  },
+})

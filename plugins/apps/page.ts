@@ -1,0 +1,118 @@
+// From an app to its page: read from a file, or bundled of a module. A page is made once for what its files hold: whoever asks
+// again, as at a reload, gets the same one as long as they are the same.
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type AppDefinition, errorText } from '../../core/index.ts'
+import { canonical } from './canonical.ts'
+import { PageFault } from './page-fault.ts'
+
+export interface Page {
+  readonly html: string
+  readonly bytes: number
+  /** What it was made of, absolute paths. */
+  readonly files: readonly string[]
+  /** Its largest parts: bytes in it, by file. */
+  readonly parts: ReadonlyArray<readonly [file: string, bytes: number]>
+}
+
+export interface PageSettings {
+  /** Paths are relative to it. */
+  readonly directory: string
+  readonly minify: boolean
+  readonly maxBytes: number
+}
+
+interface Kept {
+  readonly page: Page
+  /** What its files held. */
+  readonly digest: string
+}
+
+/** The pages that were made last, by app, folder and manner. */
+const kept = new Map<string, Kept>()
+const MOST_KEPT = 256
+
+async function digestOf(files: readonly string[]): Promise<string> {
+  const hash = createHash('sha256')
+  for (const file of files) {
+    const text = await readFile(file).catch(() => undefined)
+    hash.update(text === undefined ? `${file} is gone\n` : `${file} ${text.length}\n`).update(text ?? '')
+  }
+  return hash.digest('base64')
+}
+
+const size = (bytes: number): string =>
+  bytes < 1_024 ** 2 ? `${Math.ceil(bytes / 1_024)} kB` : `${(bytes / 1_024 ** 2).toFixed(1)} MB`
+
+const keyOf = (app: AppDefinition, { directory, minify }: PageSettings) => `${directory}\n${minify}\n${canonical(app)}`
+
+/** As it was made last, whatever its files hold by now. */
+export const lastPage = (app: AppDefinition, settings: PageSettings): Page | undefined =>
+  kept.get(keyOf(app, settings))?.page
+
+/** The page, which is within its bounds. Throws a PageFault that says what to do. */
+export async function pageOf(app: AppDefinition, settings: PageSettings): Promise<Page> {
+  const key = keyOf(app, settings)
+  const known = kept.get(key)
+  if (known && known.digest === (await digestOf(known.page.files))) return inBounds(app, known.page, settings)
+  const page = await makePage(app, settings)
+  kept.delete(key)
+  kept.set(key, { page, digest: await digestOf(page.files) })
+  const [oldest] = kept.keys()
+  if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest)
+  return inBounds(app, page, settings)
+}
+
+function inBounds({ html }: AppDefinition, page: Page, { maxBytes }: PageSettings): Page {
+  if (page.bytes <= maxBytes) return page
+  const largest = page.parts.slice(0, 3).map(([file, bytes]) => `${file} (${size(bytes)})`)
+  const what = largest.length > 0 ? `; the largest parts are ${largest.join(', ')}` : ''
+  const why = `its page has ${size(page.bytes)}, more than the ${size(maxBytes)} of \`maxPageSize\`${what}`
+  throw new PageFault(why, { at: [html === undefined ? 'module' : 'html'], files: page.files })
+}
+
+async function makePage(app: AppDefinition, { directory, minify }: PageSettings): Promise<Page> {
+  const { html, module } = app
+  if (html !== undefined && module !== undefined) throw new PageFault('give it `html` or `module`, not both')
+  if (html !== undefined) return writtenPage(html, directory)
+  if (module === undefined) throw new PageFault('give it a page: `html`, or a `module` to bundle')
+  const file = fileOf(module, directory, 'module')
+  await readText(file, 'module')
+  const { bundlePage } = await import('./bundle-page.ts')
+  const { text, files, parts } = await bundlePage(app, { file, directory, minify })
+  return { html: text, bytes: Buffer.byteLength(text), files, parts }
+}
+
+/** Where it ends is not looked at: browsers are patient. A page without a doctype is one of another century. */
+const DOCTYPE = /^\s*(?:<!--[\s\S]*?-->\s*)*<!doctype html\b/i
+
+async function writtenPage(html: string, directory: string): Promise<Page> {
+  const isText = html.trimStart().startsWith('<')
+  const file = isText ? undefined : fileOf(html, directory, 'html')
+  const text = (file === undefined ? html : await readText(file, 'html')).replace(/^\uFEFF/, '')
+  const files = file === undefined ? [] : [file]
+  if (!DOCTYPE.test(text)) throw new PageFault('its page must begin with <!doctype html>', { at: ['html'], files })
+  return { html: text, bytes: Buffer.byteLength(text), files, parts: [] }
+}
+
+function fileOf(place: string, directory: string, key: 'html' | 'module'): string {
+  if (!/^[a-z][a-z\d+.-]+:/i.test(place)) return resolve(directory, place)
+  try {
+    return fileURLToPath(place)
+  } catch (cause) {
+    throw new PageFault(`\`${key}\` takes a path or the URL of a file, not ${place}`, { at: [key], cause })
+  }
+}
+
+async function readText(file: string, key: 'html' | 'module'): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
+    const why = isMissing ? `there is no file ${file}` : `${file} cannot be read: ${errorText(cause)}`
+    const hint = `paths are relative to the config's folder; \`new URL('./...', import.meta.url)\` is beside your module`
+    throw new PageFault(`${why}; ${hint}`, { at: [key], files: [file], cause })
+  }
+}

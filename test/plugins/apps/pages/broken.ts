@@ -1,0 +1,5 @@
+// A page for tests that cannot be bundled.
+import './nowhere.css'
+import { readFile } from 'node:fs'
+
+document.title = `${readFile}`

@@ -1,0 +1,124 @@
+// Apps of a host that runs: tools that are added, reloads beside them, callers who may not, threads, and tests of one tool.
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { createHost } from '../../../core/create-host.ts'
+import { defineApp, defineTool, type ToolDefinition } from '../../../core/index.ts'
+import { createKeptLog } from '../../../core/testing/kept-log.ts'
+import { testTool } from '../../../core/testing.ts'
+import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { withPlugins } from '../../fixtures/plugins.ts'
+import { modern } from '../../support/rpc.ts'
+import { startHost, stopHosts } from '../../support/start-host.ts'
+
+const PAGE = '<!doctype html><title>A page</title>'
+const tool = (name: string, more: Partial<ToolDefinition> = {}): ToolDefinition =>
+  defineTool({ name, ...more, handler: () => ({ of: name }) }) as unknown as ToolDefinition
+const chart = (html = PAGE) => defineApp({ name: 'chart', html })
+
+after(async () => {
+  await stopHosts()
+  await removeFolders()
+})
+
+const read = async (url: string, uri = 'ui://chart/app.html') => (await modern(url, 'resources/read', { uri })).message
+const listed = async (url: string): Promise<string[]> =>
+  (await modern(url, 'tools/list')).message.result.tools.map(({ name }: { name: string }) => name)
+
+describe('an app of a tool that is added while the host runs', () => {
+  it('is served with it, and gone with it', async () => {
+    const { url, host } = await startHost(withPlugins({ apps: {} }))
+    expect(await read(url)).to.have.property('error')
+    host.runtime.tools.add(tool('one', { app: chart() }))
+    host.runtime.tools.add(tool('two', { app: chart() }))
+    expect((await read(url)).result.contents[0].text).to.equal(PAGE)
+    host.runtime.tools.remove('one')
+    host.runtime.tools.remove('two')
+    expect(await read(url)).to.have.property('error')
+  })
+
+  it('is refused where another app there has its name; lists go on', async () => {
+    const { url, host } = await startHost(
+      withPlugins({ apps: {} }, { toolsets: { all: [tool('one', { app: chart() })] } }),
+    )
+    const other = tool('two', { app: chart(`${PAGE} another`) })
+    expect(() => host.runtime.tools.add(other)).to.throw('two different resources are called "ui://chart/app.html"')
+    expect(await listed(url)).to.deep.equal(['one'])
+    host.runtime.tools.remove('one', { toolset: 'all' })
+    host.runtime.tools.add(other)
+    expect(await listed(url)).to.deep.equal(['two'])
+    expect((await read(url)).result.contents[0].text).to.equal(`${PAGE} another`)
+  })
+
+  it('is refused where it says what no app says', async () => {
+    const { url, host } = await startHost(withPlugins({ apps: {} }))
+    const wrong = tool('one', { app: { name: 'chart', html: PAGE, csp: { connectDomains: ['*'] } } })
+    expect(() => host.runtime.tools.add(wrong)).to.throw('an origin, such as https://api.acme.example')
+    expect(await listed(url)).to.deep.equal(['hello'])
+  })
+
+  it('that has no page is an internal error of whoever reads it, and the log says why', async () => {
+    const { url, host, log } = await startHost(withPlugins({ apps: {} }))
+    host.runtime.tools.add(tool('one', { app: defineApp({ name: 'chart', module: './nowhere.ts' }) }))
+    expect((await read(url)).error).to.deep.include({ code: -32603 })
+    const [line] = log.filter(({ level }) => level === 'error')
+    expect(String((line as { err?: unknown }).err)).to.match(/there is no file .*nowhere\.ts/)
+    expect(JSON.stringify((await read(url)).error)).not.to.contain('nowhere')
+    expect(await listed(url)).to.deep.equal(['hello', 'one'])
+  })
+})
+
+describe('an app beside', () => {
+  it('a caller who may not call its tool: it is not read, nor listed', async () => {
+    const closed = tool('closed', { app: chart(), access: 'staff' })
+    const plugins = { apps: {}, 'tool-policy': { policies: { staff: { scope: 'staff' } } } }
+    const { url } = await startHost(withPlugins(plugins as never, { toolsets: { all: [closed] } }))
+    expect((await modern(url, 'resources/list')).message.result.resources).to.deep.equal([])
+    expect((await read(url)).error).to.have.property('code')
+    expect((await read(url)).result).to.equal(undefined)
+  })
+
+  it('a thread: a tool with `isolate` has one, too', async () => {
+    const folder = await makeFolder({
+      'draw.js': `import { defineApp, defineTool } from '${join(import.meta.dirname, '../../../core/index.ts')}'
+export const draw = defineTool({ name: 'draw', isolate: true, app: defineApp({ name: 'chart', html: '${PAGE}' }),
+  handler: () => ({ n: 1 }) })`,
+    })
+    const { url } = await startHost(withPlugins({ apps: {} }, { toolsets: { all: './draw.js' } }), folder)
+    expect((await read(url)).result.contents[0].text).to.equal(PAGE)
+    const { result } = (await modern(url, 'tools/call', { name: 'draw' })).message
+    expect(result).to.deep.include({ structuredContent: { n: 1 }, content: [{ type: 'text', text: '{"n":1}' }] })
+  })
+
+  it('testTool: the tool alone is tried', async () => {
+    const { structured } = await testTool(tool('one', { app: chart() }))
+    expect(structured).to.deep.equal({ of: 'one' })
+  })
+
+  it('a reload that clashes with a tool that was added: it is refused, and what was served goes on', async () => {
+    const config = (html: string) => ({
+      server: { name: 'reloaded', version: '1.0.0' },
+      http: { port: 0 },
+      secrets: ['a secret for tests, long enough to be one'],
+      ...withPlugins({ apps: {} }, { toolsets: { all: [tool('one', { app: chart(html) })] } }),
+    })
+    const host = await createHost(config(PAGE), { log: createKeptLog() })
+    await host.listen()
+    try {
+      host.runtime.tools.add(tool('added', { app: chart() }))
+      const reload = async (html: string) =>
+        host.reload({ config: config(html), isInHand: true, locate: () => undefined, file: '', directory: '' } as never)
+      const refused = await reload(`${PAGE} another`).then(
+        () => 'taken',
+        error => String(error),
+      )
+      expect(refused).to.contain('two different resources are called "ui://chart/app.html"')
+      expect(await listed(host.url)).to.deep.equal(['added', 'one'])
+      expect((await read(host.url)).result.contents[0].text).to.equal(PAGE)
+      host.runtime.tools.remove('added')
+      expect((await reload(`${PAGE} another`)).taken).to.deep.equal(['plugins.apps: app "chart"'])
+      expect((await read(host.url)).result.contents[0].text).to.equal(`${PAGE} another`)
+    } finally {
+      await host.close({ grace: 0 })
+    }
+  })
+})
