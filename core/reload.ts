@@ -164,14 +164,14 @@ function take(own: Reloaded, next: HostParts): ReloadReport {
   parts.offered.reloads++
   Object.assign(parts.server, next.server)
   const isRenewed = next.tls && parts.tls?.take(next.tls)
-  const failed = switchAll(plugins.switches, parts.log)
+  const { failed, renewed } = switchAll(plugins.switches, parts)
   own.config = next.config
   own.toolsets = next.toolsets
   parts.isolation.keepOnly([...next.toolsets.values()].flat())
   const switched = next.instances.filter(one => !failed.has(keyOf(one)))
   own.options = new Map([...own.options, ...switched.map(one => [keyOf(one), one.options] as const)])
   const told = tellChanges()
-  const pluginsTaken = plugins.taken.filter(key => !failed.has(key))
+  const pluginsTaken = [...new Set([...plugins.taken, ...renewed])].filter(key => !failed.has(key))
   return {
     restart,
     taken: [...values.taken, ...(isRenewed ? ['http.tls'] : []), ...routes.taken, ...toolsets, ...pluginsTaken],
@@ -179,12 +179,18 @@ function take(own: Reloaded, next: HostParts): ReloadReport {
   }
 }
 
-/** The keys of plugins that failed to: at the next reload their options differ still, and they are asked again. */
-function switchAll(switches: PluginComparison['switches'], log: Logger): Set<string> {
+/**
+ * `failed`: the keys of plugins that failed to. At the next reload their options differ still, and they are asked again.
+ * `renewed`: of those that serve something else now, whatever their options say.
+ */
+function switchAll(switches: PluginComparison['switches'], { catalog, log }: Pick<HostParts, 'catalog' | 'log'>) {
   const failed = new Set<string>()
+  const renewed = new Set<string>()
   for (const { key, change } of switches) {
+    const generation = catalog.generation()
     try {
       change()
+      if (catalog.generation() !== generation) renewed.add(key)
     } catch (err) {
       failed.add(key)
       log.error(
@@ -193,7 +199,7 @@ function switchAll(switches: PluginComparison['switches'], log: Logger): Set<str
       )
     }
   }
-  return failed
+  return { failed, renewed }
 }
 
 /** Where a new version's warnings go, and those of the start. */

@@ -1,6 +1,7 @@
 // From a folder to the skills in it: every folder with a SKILL.md is one, those in other skills among them. Each is checked whole
 // and has a manifest of its files before anything of it is served.
 import { join } from 'node:path'
+import { isObject } from '../../core/index.ts'
 import { fileTrouble, SkillFault, shownCount } from './fault.ts'
 import { type FrontMatter, FrontMatterFault, readFrontMatter } from './front-matter.ts'
 import { KEPT_FILE, KEPT_IN_ALL, MAX_BYTES, MAX_FILES } from './limits.ts'
@@ -28,6 +29,8 @@ export interface Skill {
   /** That of its SKILL.md. */
   readonly uri: string
   readonly frontMatter: FrontMatter
+  /** Of its SKILL.md, from the folder of skills on. */
+  readonly names: readonly string[]
   /** All of them, by their URIs. */
   readonly files: readonly SkillFile[]
 }
@@ -123,6 +126,27 @@ function frontMatterOf({ names }: FoundFile, { bytes, isText }: ReadFile): Front
   return readFrontMatter(bytes.toString('utf8'), names.at(-2) ?? '')
 }
 
+/** Keys of `metadata` that are for extensions of MCP. */
+const RESERVED = 'io.modelcontextprotocol/'
+
+/** What can be served, and is rather a slip. */
+export function doubtsAbout(skills: readonly Skill[], written: string): SkillFault[] {
+  const doubts: SkillFault[] = []
+  const byName = new Map<string, string>()
+  for (const { frontMatter, names } of skills) {
+    const place = join(written, ...names)
+    const { name, metadata } = frontMatter
+    const other = byName.get(name)
+    if (other !== undefined) {
+      doubts.push(new SkillFault(place, `${other} has the same name: not every client tells them apart`))
+    }
+    byName.set(name, place)
+    const key = isObject(metadata) ? Object.keys(metadata).find(one => one.startsWith(RESERVED)) : undefined
+    if (key !== undefined) doubts.push(new SkillFault(place, `metadata "${key}": ${RESERVED} is for extensions of MCP`))
+  }
+  return doubts
+}
+
 /** All that is wrong is told, in the order of its places; undefined where something is. */
 export async function readSkills(
   folder: string,
@@ -154,7 +178,14 @@ async function readAll(folder: string, shown: Shown, tell: Tell): Promise<Skill[
     const own = files.find(isSkillFile)
     const { file, frontMatter } = (own && read.get(own)) ?? {}
     if (!file || !frontMatter) return []
-    return [{ uri: file.uri, frontMatter, files: all.flatMap(one => read.get(one)?.file ?? []).sort(byUri) }]
+    return [
+      {
+        uri: file.uri,
+        frontMatter,
+        names: own?.names ?? [],
+        files: all.flatMap(one => read.get(one)?.file ?? []).sort(byUri),
+      },
+    ]
   })
   return skills.sort(byUri)
 }

@@ -4,10 +4,10 @@ import { resolve } from 'node:path'
 import { createAdmission } from '../../core/auth.ts'
 import { type PluginHost, StartError } from '../../core/index.ts'
 import { changedBetween, type Snapshot, snapshotOf } from './definitions.ts'
-import type { SkillsOptions } from './index.ts'
 import { MAX_TOLD } from './limits.ts'
 import { createMethods } from './methods.ts'
-import { readSkills } from './read-skills.ts'
+import type { SkillsOptions } from './options.ts'
+import { doubtsAbout, readSkills } from './read-skills.ts'
 
 const EXTENSION = 'io.modelcontextprotocol/skills'
 
@@ -24,6 +24,9 @@ async function readNow(host: PluginHost, options: SkillsOptions): Promise<Snapsh
     if (++faults <= MAX_TOLD) host.report(new StartError(message, { at }))
   })
   if (faults > MAX_TOLD) host.report(new StartError(`${faults - MAX_TOLD} more mistakes in the folder`, { at }))
+  for (const { message } of skills ? doubtsAbout(skills, options.folder) : []) {
+    host.report(new StartError(message, { at }), 'warning')
+  }
   return skills && snapshotOf(skills, host.log)
 }
 
