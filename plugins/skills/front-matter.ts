@@ -1,6 +1,17 @@
 // The front matter of a SKILL.md: YAML between two lines of `---`, as the JSON that clients are sent and hold against the file. So
 // what JSON cannot say the same way is a mistake here, with its line.
-import { type Document, isCollection, isMap, isScalar, LineCounter, type Pair, parseDocument, visit } from 'yaml'
+import {
+  type Document,
+  isCollection,
+  isMap,
+  isScalar,
+  LineCounter,
+  type Pair,
+  parseDocument,
+  visit,
+  type YAMLParseError,
+  type YAMLWarning,
+} from 'yaml'
 import { MAX_FRONT_MATTER } from './limits.ts'
 
 /** What an author says of a skill; `name` and `description` are always there. */
@@ -50,21 +61,22 @@ const startOf = (node: unknown): number | undefined => {
   return range?.[0]
 }
 
+const MAX_SHOWN = 160
+
+/** What the library says of it, but for what it says of itself. */
+function wordsOf({ code, message }: YAMLParseError | YAMLWarning): string {
+  if (code === 'DUPLICATE_KEY') return 'the same key stands twice'
+  if (/call stack/i.test(message)) return 'values are nested too deep'
+  return `not valid YAML: ${message.slice(0, MAX_SHOWN)}`
+}
+
 function parse(yaml: string): Parsed {
   const lineCounter = new LineCounter()
   // The line of `---` is the first of the file.
   const lineOf: Parsed['lineOf'] = offset => (offset === undefined ? 2 : lineCounter.linePos(offset).line + 1)
-  let document: Document
-  try {
-    document = parseDocument(yaml, { lineCounter, prettyErrors: false })
-  } catch {
-    throw new FrontMatterFault('it cannot be read: values are nested too deep', 2)
-  }
+  const document = parseDocument(yaml, { lineCounter, prettyErrors: false })
   const [fault] = [...document.errors, ...document.warnings]
-  if (fault) {
-    const twice = fault.code === 'DUPLICATE_KEY' ? 'the same key stands twice' : `not valid YAML: ${fault.message}`
-    throw new FrontMatterFault(twice, lineOf(fault.pos[0]))
-  }
+  if (fault) throw new FrontMatterFault(wordsOf(fault), lineOf(fault.pos[0]))
   return { document, lineOf }
 }
 
@@ -81,6 +93,11 @@ function checkNodes({ document, lineOf }: Parsed) {
         throw fail('a number that JSON does not hold exactly: put it in quotes', node)
       }
     },
+    Alias(_key, alias, path) {
+      const named = alias.resolve(document)
+      if (named === undefined) throw fail(`*${alias.source} names nothing that stands before it`, alias)
+      if (path.includes(named)) throw fail(`*${alias.source} stands in what it names`, alias)
+    },
     Pair(_key, { key }) {
       if (!isScalar(key) || typeof key.value !== 'string') throw fail('a key that is no text: put it in quotes', key)
       if (key.value === '__proto__') throw fail('a key may not be called __proto__', key)
@@ -93,19 +110,14 @@ const isExact = (value: number) =>
 
 /** What the document is as JSON. */
 function jsonOf({ document }: Parsed): Readonly<Record<string, unknown>> {
+  const tooMuch = () => new FrontMatterFault('its aliases (`*name`) say too much: write it out', 2)
   let value: unknown
   try {
     value = document.toJS({ maxAliasCount: 50 })
   } catch {
-    throw new FrontMatterFault('its aliases (`*name`) lead nowhere, to themselves, or say too much: write it out', 2)
+    throw tooMuch()
   }
-  let size = 0
-  try {
-    size = JSON.stringify(value).length
-  } catch {
-    throw new FrontMatterFault('an alias (`*name`) stands in what it names: write it out', 2)
-  }
-  if (size > 2 * MAX_FRONT_MATTER) throw new FrontMatterFault('its aliases (`*name`) say too much: write less', 2)
+  if (JSON.stringify(value).length > 2 * MAX_FRONT_MATTER) throw tooMuch()
   return value as Readonly<Record<string, unknown>>
 }
 

@@ -1,5 +1,6 @@
 // From a folder to the skills in it: every folder with a SKILL.md is one, those in other skills among them. Each is checked whole
 // and has a manifest of its files before anything of it is served.
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isObject } from '../../core/index.ts'
 import { fileTrouble, SkillFault, shownCount } from './fault.ts'
@@ -62,17 +63,33 @@ function findSkills(folder: FoundFolder, shown: Shown, tell: Tell, isInSkill = f
   return isSkill ? [{ folder, files: filesBelow(folder) }, ...inner] : inner
 }
 
-function checkSize({ folder, files }: FoundSkill, shown: Shown, tell: Tell) {
-  const bytes = files.reduce((sum, { size }) => sum + size, 0)
-  const fail = (what: string) => tell(new SkillFault(shown(folder.names), what))
-  if (files.length > MAX_FILES) {
-    fail(
-      `the skill has ${shownCount(files.length)} files; at most ${MAX_FILES} are taken by every client: make two of it`,
+/** Bytes of each; of those that cannot be asked, whoever reads them tells. */
+async function sizesOf(files: Iterable<FoundFile>): Promise<Map<FoundFile, number>> {
+  const sizes = new Map<FoundFile, number>()
+  await forEachOf(files, async file => {
+    const found = await stat(file.path).catch(() => undefined)
+    if (found) sizes.set(file, found.size)
+  })
+  return sizes
+}
+
+/** Before any of them is read. */
+async function checkSizes(skills: readonly FoundSkill[], shown: Shown, tell: Tell) {
+  const large = skills.filter(({ files }) => files.length > MAX_FILES)
+  for (const { folder, files } of large) {
+    const count = `the skill has ${shownCount(files.length)} files`
+    tell(
+      new SkillFault(shown(folder.names), `${count}; at most ${MAX_FILES} are taken by every client: make two of it`),
     )
   }
-  if (bytes > MAX_BYTES) {
+  if (large.length > 0) return
+  const sizes = await sizesOf(new Set(skills.flatMap(({ files }) => files)))
+  for (const { folder, files } of skills) {
+    const bytes = files.reduce((sum, file) => sum + (sizes.get(file) ?? 0), 0)
+    if (bytes <= MAX_BYTES) continue
     const most = `at most ${shownCount(MAX_BYTES)} (16 MiB) are taken by every client`
-    fail(`the files of the skill have ${shownCount(bytes)} bytes; ${most}: leave some out, or make two of it`)
+    const what = `the files of the skill have ${shownCount(bytes)} bytes; ${most}: leave some out, or make two of it`
+    tell(new SkillFault(shown(folder.names), what))
   }
 }
 
@@ -170,7 +187,13 @@ async function readAll(folder: string, shown: Shown, tell: Tell): Promise<Skill[
   if (found.length === 0) {
     throw new SkillFault(shown([]), `no folder in it has a ${SKILL_FILE}: add a skill, or switch the plugin off`)
   }
-  for (const skill of found) checkSize(skill, shown, tell)
+  let faults = 0
+  await checkSizes(found, shown, fault => {
+    faults++
+    tell(fault)
+  })
+  // What is too much is not read to find out what else is wrong.
+  if (faults > 0) return []
   const files = new Set(found.flatMap(skill => skill.files))
   checkTwins(files, shown, tell)
   const read = await readFiles(files, shown, tell)

@@ -13,7 +13,6 @@ export interface FoundFile {
   readonly names: readonly string[]
   /** Where it really is. */
   readonly path: string
-  readonly size: number
 }
 
 export interface FoundFolder {
@@ -35,25 +34,26 @@ const isInside = (root: string, path: string) =>
 
 const UNUSABLE = /\p{Cc}|\uFFFD/u
 
-/** Where an entry really is, and what; throws what is wrong with it. */
+/** Where an entry really is, and whether it is a folder; throws what is wrong with it. */
 async function follow(walk: Walk, folder: string, entry: Dirent, names: readonly string[]) {
-  const place = walk.shown(names)
-  const fail = (what: string) => new SkillFault(place, what)
+  const fail = (what: string) => new SkillFault(walk.shown(names), what)
   if (UNUSABLE.test(entry.name)) throw fail('its name has control characters or is not UTF-8: rename it')
   let path = join(folder, entry.name)
-  let found: Stats
+  let found: Dirent | Stats = entry
   try {
-    if (entry.isSymbolicLink()) path = await realpath(path)
-    found = await stat(path)
+    if (entry.isSymbolicLink()) {
+      path = await realpath(path)
+      found = await stat(path)
+    }
   } catch (error) {
-    const isLost = entry.isSymbolicLink() && (error as NodeJS.ErrnoException).code === 'ENOENT'
+    const isLost = (error as NodeJS.ErrnoException).code === 'ENOENT'
     throw fail(isLost ? 'it is a symbolic link to nothing: remove it' : fileTrouble(error))
   }
   if (!isInside(walk.root, path)) {
     throw fail('it is a symbolic link that leads out of the folder of skills: put a copy there instead')
   }
   if (!found.isFile() && !found.isDirectory()) throw fail('it is neither a file nor a folder: remove it')
-  return { path, found }
+  return { path, isFolder: found.isDirectory() }
 }
 
 async function walkFolder(walk: Walk, path: string, names: readonly string[], trail: readonly string[]) {
@@ -69,8 +69,8 @@ async function walkFolder(walk: Walk, path: string, names: readonly string[], tr
     if (++walk.entries > MAX_ENTRIES) throw new TooMany(walk)
     const own = [...names, entry.name]
     try {
-      const { path: real, found } = await follow(walk, path, entry, own)
-      if (found.isFile()) files.push({ names: own, path: real, size: found.size })
+      const { path: real, isFolder } = await follow(walk, path, entry, own)
+      if (!isFolder) files.push({ names: own, path: real })
       else if ([...trail, path].includes(real)) {
         throw new SkillFault(walk.shown(own), 'it is a symbolic link to a folder that it is in: remove it')
       } else folders.push(await walkFolder(walk, real, own, [...trail, path]))
