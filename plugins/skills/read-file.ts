@@ -42,15 +42,24 @@ function createTextCheck() {
   }
 }
 
+/** In memory of their own: a small part of what is shared would keep all of it. */
+function joined(parts: readonly Buffer[], size: number): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(size)
+  let at = 0
+  for (const part of parts) at += part.copy(bytes, at)
+  return bytes
+}
+
 async function readAll(handle: FileHandle, keep: number): Promise<ReadFile> {
-  if (!(await handle.stat()).isFile()) throw new Error('it is no plain file any more')
+  const found = await handle.stat()
+  if (!found.isFile()) throw new Error('it is no plain file any more')
   const hash = createHash('sha256')
   const text = createTextCheck()
   const kept: Buffer[] = []
-  const chunk = Buffer.allocUnsafe(CHUNK)
+  const chunk = Buffer.allocUnsafe(Math.min(CHUNK, found.size + 1))
   let size = 0
   for (;;) {
-    const { bytesRead } = await handle.read(chunk, 0, CHUNK, null)
+    const { bytesRead } = await handle.read(chunk, 0, chunk.length, null)
     if (bytesRead === 0) break
     const bytes = chunk.subarray(0, bytesRead)
     size += bytesRead
@@ -61,7 +70,7 @@ async function readAll(handle: FileHandle, keep: number): Promise<ReadFile> {
     else kept.length = 0
   }
   const digest = `sha256:${hash.digest('hex')}`
-  return { digest, size, isText: text.end(), bytes: size <= keep ? Buffer.concat(kept, size) : undefined }
+  return { digest, size, isText: text.end(), bytes: size <= keep ? joined(kept, size) : undefined }
 }
 
 /** Reads a file, and gives its bytes where they are at most `keep`. */

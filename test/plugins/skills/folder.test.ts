@@ -1,11 +1,13 @@
 // What a folder of skills may have in it: symbolic links, hidden files, odd names, too much. What cannot be served stops the start
 // and is named.
 import { spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { StartError } from '../../../core/index.ts'
 import { fileTrouble } from '../../../plugins/skills/fault.ts'
+import { readSkills } from '../../../plugins/skills/read-skills.ts'
 import { removeFolders } from '../../config/folder.ts'
 import { startFailure } from '../../fixtures/start-failure.ts'
 import { stopHosts } from '../../support/start-host.ts'
@@ -178,6 +180,20 @@ describe('a folder of skills', () => {
     const deep = `${Array.from({ length: 40 }, () => 'd').join('/')}/x.md`
     await refused(await folderOf({ ...DEMO, [`demo/${deep}`]: 'x' }), 'more than 32 folders are in one another')
   }).timeout(60_000)
+
+  it('is closed again, file by file, also where something is wrong with it', async () => {
+    const good = await folderOf({ ...DEMO, 'demo/big.bin': Buffer.alloc(2 * MIB), 'demo/a.md': 'a' })
+    const bad = await folderOf({ 'demo/SKILL.md': 'broken', 'demo/a.md': 'a', 'demo/b/SKILL.md': 'broken' })
+    const open = () => readdirSync('/proc/self/fd').length
+    const read = (folder: string) => readSkills(join(folder, 'skills'), 'skills', () => undefined)
+    await read(good)
+    const before = open()
+    for (let turn = 0; turn < 10; turn++) {
+      expect(await read(good)).to.have.lengthOf(1)
+      expect(await read(bad)).to.equal(undefined)
+    }
+    expect(open()).to.equal(before)
+  })
 
   it('says what keeps a file from being read', () => {
     const trouble = (code: string) => fileTrouble(Object.assign(new Error('x'), { code }))
