@@ -47,7 +47,10 @@ export interface Catalog {
     toolsets: ReadonlyMap<string, readonly Definition[]>,
     combinations: ReadonlyArray<readonly string[]>,
   ): () => void
-  /** Puts some definitions of a toolset in the place of others, at once; nobody is told. Throws, and nothing has changed, where that cannot be. */
+  /**
+   * Puts some definitions of a toolset in the place of others, at once; nobody is told. Throws, and nothing has changed, where
+   * one is not sound, or is called as another at an address.
+   */
   exchange(toolset: string, before: readonly Definition[], after: readonly Definition[]): void
   readonly runtime: RuntimeHost
   /** One for a single call: its `settled` waits for the changes of that call. */

@@ -1,5 +1,5 @@
-// The files of skills as resources: each is served as it was listed, byte for byte. What is too large to be kept is read for each
-// answer, and answered where it is still what its digest says.
+// The files of skills as resources: each is served as it was listed, byte for byte. What is too large to be kept is read for
+// each answer, and answered where it is still what its digest says.
 import { defineResource, type PluginHost, type ResourceDefinition, ToolError } from '../../core/index.ts'
 import { readFile } from './read-file.ts'
 import type { Skill, SkillFile } from './read-skills.ts'

@@ -1,5 +1,5 @@
-// The front matter of a SKILL.md: YAML between two lines of `---`, as the JSON that clients are sent and hold against the file. So
-// what JSON cannot say the same way is a mistake here, with its line.
+// The front matter of a SKILL.md: YAML between two lines of `---`, as the JSON that clients are sent and hold against the
+// file. So what JSON cannot say the same way is a mistake here, with its line.
 import {
   type Document,
   isCollection,
@@ -62,12 +62,13 @@ const startOf = (node: unknown): number | undefined => {
 }
 
 const MAX_SHOWN = 160
+const cut = (text: string) => text.slice(0, MAX_SHOWN)
 
 /** What the library says of it, but for what it says of itself. */
 function wordsOf({ code, message }: YAMLParseError | YAMLWarning): string {
   if (code === 'DUPLICATE_KEY') return 'the same key stands twice'
   if (/call stack/i.test(message)) return 'values are nested too deep'
-  return `not valid YAML: ${message.slice(0, MAX_SHOWN)}`
+  return `not valid YAML: ${cut(message)}`
 }
 
 function parse(yaml: string): Parsed {
@@ -95,8 +96,8 @@ function checkNodes({ document, lineOf }: Parsed) {
     },
     Alias(_key, alias, path) {
       const named = alias.resolve(document)
-      if (named === undefined) throw fail(`*${alias.source} names nothing that stands before it`, alias)
-      if (path.includes(named)) throw fail(`*${alias.source} stands in what it names`, alias)
+      if (named === undefined) throw fail(`*${cut(alias.source)} names nothing that stands before it`, alias)
+      if (path.includes(named)) throw fail(`*${cut(alias.source)} stands in what it names`, alias)
     },
     Pair(_key, { key }) {
       if (!isScalar(key) || typeof key.value !== 'string') throw fail('a key that is no text: put it in quotes', key)

@@ -1,4 +1,5 @@
-// The media types of what skills are usually made of, by the ending of a file's name; what is none of these is told by its bytes.
+// The media types of what skills are usually made of, by the ending of a file's name; what is none of these is told by its
+// bytes.
 
 const BY_ENDING: ReadonlyMap<string, string> = new Map([
   ['md', 'text/markdown'],

@@ -1,5 +1,5 @@
-// The methods of the extension: `skills/list`, `skills/get` and `resources/directory/read`. A caller is told of what it may use; what
-// it names and may not use is refused as a read of it would be.
+// The methods of the extension: `skills/list`, `skills/get` and `resources/directory/read`. A caller is told of what it may
+// use; what it names and may not use is refused as a read of it would be.
 
 import type { CatalogItem } from '../../core/auth.ts'
 import { type Call, HostError } from '../../core/index.ts'

@@ -1,5 +1,5 @@
-// Reads the files of skills: never more than a skill may have, never what is no plain file, and with the digest of the very bytes
-// that were read.
+// Reads the files of skills: never more than a skill may have, never what is no plain file, and with the digest of the very
+// bytes that were read.
 import { createHash } from 'node:crypto'
 import { constants, type FileHandle, open } from 'node:fs/promises'
 import { MAX_BYTES } from './limits.ts'

@@ -1,5 +1,5 @@
-// From a folder to the skills in it: every folder with a SKILL.md is one, those in other skills among them. Each is checked whole
-// and has a manifest of its files before anything of it is served.
+// From a folder to the skills in it: every folder with a SKILL.md is one, those in other skills among them. Each is checked
+// whole and has a manifest of its files before anything of it is served.
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isObject } from '../../core/index.ts'
@@ -145,6 +145,8 @@ function frontMatterOf({ names }: FoundFile, { bytes, isText }: ReadFile): Front
 
 /** Keys of `metadata` that are for extensions of MCP. */
 const RESERVED = 'io.modelcontextprotocol/'
+/** Characters of such a key. */
+const MAX_SHOWN = 160
 
 /** What can be served, and is rather a slip. */
 export function doubtsAbout(skills: readonly Skill[], written: string): SkillFault[] {
@@ -159,7 +161,8 @@ export function doubtsAbout(skills: readonly Skill[], written: string): SkillFau
     }
     byName.set(name, place)
     const key = isObject(metadata) ? Object.keys(metadata).find(one => one.startsWith(RESERVED)) : undefined
-    if (key !== undefined) doubts.push(new SkillFault(place, `metadata "${key}": ${RESERVED} is for extensions of MCP`))
+    if (key !== undefined)
+      doubts.push(new SkillFault(place, `metadata "${key.slice(0, MAX_SHOWN)}": ${RESERVED} is for extensions of MCP`))
   }
   return doubts
 }

@@ -1,5 +1,5 @@
-// Reads the folder, contributes its files, and takes what is there by then at each reload: the host that a reload builds to check the
-// config has read it, and the one that serves switches to that.
+// Reads the folder, contributes its files, and takes what is there by then at each reload: the host that a reload builds to
+// check the config has read it, and the one that serves switches to that.
 import { resolve } from 'node:path'
 import { createAdmission } from '../../core/auth.ts'
 import { type PluginHost, StartError } from '../../core/index.ts'

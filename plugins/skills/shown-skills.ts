@@ -1,5 +1,5 @@
-// The skills that the callers of a view are shown: of each the files that they may know of. Made once for a view, of the items that
-// are in it, so that all that one call is told is of one version of the folder.
+// The skills that the callers of a view are shown: of each the files that they may know of. Made once for a view, of the items
+// that are in it, so that all that one call is told is of one version of the folder.
 import type { CatalogItem, ResourceItem } from '../../core/auth.ts'
 import type { Call } from '../../core/index.ts'
 import { placeOf } from './definitions.ts'

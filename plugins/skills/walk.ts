@@ -1,5 +1,5 @@
-// Walks a folder of skills: every file and folder of it by its names, symbolic links followed as far as they stay in it. What has
-// a hidden name (`.git`, `.DS_Store`) is passed over.
+// Walks a folder of skills: every file and folder of it by its names, symbolic links followed as far as they stay in it. What
+// has a hidden name (`.git`, `.DS_Store`) is passed over.
 import type { Dirent, Stats } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
@@ -90,8 +90,8 @@ class TooMany extends SkillFault {
 }
 
 /**
- * All that is below a folder of skills, which `shown` names in messages. What is wrong with single files is told, and they are left
- * out; rejects with a SkillFault where the folder cannot be walked at all.
+ * All that is below a folder of skills, which `shown` names in messages. What is wrong with single files is told, and they are
+ * left out; rejects with a SkillFault where the folder cannot be walked at all.
  */
 export async function walkSkills(
   folder: string,

@@ -1,5 +1,5 @@
-// Clients that name what is not theirs: every spelling of a path that leads out of a skill, or around the one URI that a file has, is
-// unknown to each method that takes a URI, and none is kept, echoed at length or looked for on the disk.
+// Clients that name what is not theirs: every spelling of a path that leads out of a skill, or around the one URI that a file
+// has, is unknown to each method that takes a URI, and none is kept, echoed at length or looked for on the disk.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'

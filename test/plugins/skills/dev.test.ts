@@ -1,5 +1,5 @@
-// `mcp-host dev` and skills: what is edited, added and removed in their folder is served and told without a restart; a broken SKILL.md
-// is shown with its line, be it there from the start.
+// `mcp-host dev` and skills: what is edited, added and removed in their folder is served and told without a restart; a broken
+// SKILL.md is shown with its line, be it there from the start.
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'

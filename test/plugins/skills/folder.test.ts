@@ -1,5 +1,5 @@
-// What a folder of skills may have in it: symbolic links, hidden files, odd names, too much. What cannot be served stops the start
-// and is named.
+// What a folder of skills may have in it: symbolic links, hidden files, odd names, too much. What cannot be served stops the
+// start and is named.
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'

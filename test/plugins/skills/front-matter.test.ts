@@ -1,5 +1,5 @@
-// What a SKILL.md must say of itself: each mistake stops the start and is told with its file and line; what is fine goes to clients
-// word for word.
+// What a SKILL.md must say of itself: each mistake stops the start and is told with its file and line; what is fine goes to
+// clients word for word.
 import { expect } from 'chai'
 import { parse } from 'yaml'
 import { StartError } from '../../../core/index.ts'

@@ -1,5 +1,5 @@
-// Skills that change while the host serves: at a reload all of the new ones are served at once, those who can be told are told, and what
-// is listed and what is read agree at every moment.
+// Skills that change while the host serves: at a reload all of the new ones are served at once, those who can be told are
+// told, and what is listed and what is read agree at every moment.
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
