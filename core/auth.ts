@@ -1,6 +1,7 @@
 // `mcp-host/auth`: for plugins that say who calls, or decide who may use what: tokens, claims, challenges, and the items
 // that access is decided about. docs/plugins.md, "Two phases".
 
+export { createAdmission } from './access/admission.ts'
 export type { AuthorizationServer, PublicJwk } from './access/authorization-server.ts'
 export { authorizeRoute } from './access/authorize-route.ts'
 export { type BindingServices, enforceDPoP } from './access/dpop/enforce-dpop.ts'

@@ -7,6 +7,7 @@ import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { buildServices, createNode } from './assembly.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
+import { noteFolder as reads } from './config/files-read.ts'
 import { warnOfNearMiss } from './config/near-miss.ts'
 import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
@@ -117,7 +118,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const { tls: secured } = config.http
   const scheme = secured ? 'https' : 'http'
   const address = () => http.publicUrl?.replace(/\/$/, '') ?? listening
-  const author = createAuthorNotes()
+  const author = createAuthorNotes(reads)
   let settled = false
   const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) }, report)
   const sound = soundDefinitions(toolsets, faultsOf, report)

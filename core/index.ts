@@ -3,7 +3,6 @@
 export type { ToolsetSource } from './config/config-parts.ts'
 export type { Config, HttpSettings, RouteSettings } from './config/config-types.ts'
 export { defineConfig } from './config/define-config.ts'
-export { noteFileRead } from './config/files-read.ts'
 export type { BuiltInOptions, FilledOptions } from './config/plugin-options.ts'
 export { errorText, HostError, type HostErrorKind, type HostErrorOptions, StartError } from './http/errors.ts'
 export type { ResolvedHttp } from './http/http-settings.ts'

@@ -166,14 +166,14 @@ function take(own: Reloaded, next: HostParts): ReloadReport {
   parts.offered.reloads++
   Object.assign(parts.server, next.server)
   const isRenewed = next.tls && parts.tls?.take(next.tls)
-  const { failed, changed } = switchAll(plugins.switches, parts.log)
+  const { failed, changed, renewed } = switchAll(plugins.switches, parts)
   own.config = next.config
   own.toolsets = next.toolsets
   parts.isolation.keepOnly([...next.toolsets.values()].flat())
   const switched = next.instances.filter(one => !failed.has(keyOf(one)))
   own.options = new Map([...own.options, ...switched.map(one => [keyOf(one), one.options] as const)])
   const told = tellChanges()
-  const pluginsTaken = plugins.taken.filter(key => !failed.has(key))
+  const pluginsTaken = [...new Set([...plugins.taken, ...renewed])].filter(key => !failed.has(key))
   return {
     restart,
     taken: [
@@ -191,17 +191,22 @@ function take(own: Reloaded, next: HostParts): ReloadReport {
 interface Switched {
   /** The keys of plugins that failed to: at the next reload their options differ still, and they are asked again. */
   readonly failed: ReadonlySet<string>
+  /** Those of plugins that serve something else now, whatever their options say. */
+  readonly renewed: ReadonlySet<string>
   /** What else plugins say has changed. */
   readonly changed: readonly string[]
 }
 
-function switchAll(switches: PluginComparison['switches'], log: Logger): Switched {
+function switchAll(switches: PluginComparison['switches'], { catalog, log }: Pick<HostParts, 'catalog' | 'log'>): Switched {
   const failed = new Set<string>()
+  const renewed = new Set<string>()
   const changed: string[] = []
   for (const { key, change } of switches) {
+    const generation = catalog.generation()
     try {
       const texts = change()
       if (Array.isArray(texts)) changed.push(...texts.map(text => `${key}: ${text}`))
+      if (catalog.generation() !== generation) renewed.add(key)
     } catch (err) {
       failed.add(key)
       log.error(
@@ -210,7 +215,7 @@ function switchAll(switches: PluginComparison['switches'], log: Logger): Switche
       )
     }
   }
-  return { failed, changed }
+  return { failed, renewed, changed }
 }
 
 /** Where a new version's warnings go, and those of the start. */

@@ -17,6 +17,7 @@ import { metrics } from './metrics/index.ts'
 import { rateLimit } from './rate-limit/index.ts'
 import { resourceMetadata } from './resource-metadata/index.ts'
 import { sessionStoreRedis } from './session-store-redis/index.ts'
+import { skills } from './skills/index.ts'
 import { storeSqlite } from './store-sqlite/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
 import { toolSearch } from './tool-search/index.ts'
@@ -37,6 +38,7 @@ export const builtInPlugins = {
   'auth-introspection': authIntrospection,
   'auth-bridge': authBridge,
   'rate-limit': rateLimit,
+  skills,
   health,
   'access-log': accessLog,
   metrics,

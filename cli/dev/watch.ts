@@ -1,6 +1,6 @@
 // Watches a project for changes that its server should know of: its config and all that this imports, new files that a
 // toolset may take, and files of environment variables.
-import { extname, relative, sep } from 'node:path'
+import { dirname, extname, relative, sep } from 'node:path'
 import type { FSWatcher } from 'chokidar'
 
 /** A new file of these may belong to a toolset, or be what an import lacked. */
@@ -9,7 +9,7 @@ const CODE = new Set(['.ts', '.mts', '.cts', '.tsx', '.js', '.mjs', '.cjs', '.js
 const QUIET = 80
 
 export interface Watch {
-  /** The files that matter by now, wherever they lie. */
+  /** The files that matter by now, wherever they lie; of a folder, all that is in it. */
   know(files: readonly string[]): void
   close(): Promise<void>
 }
@@ -28,6 +28,14 @@ function isPassedOver(folder: string, path: string): boolean {
   return within.split(sep).some(part => part === 'node_modules' || (part.startsWith('.') && !part.startsWith('.env')))
 }
 
+/** Whether a path is one of these, or below one. */
+function isAmong(known: ReadonlySet<string>, path: string): boolean {
+  for (let at = path; ; at = dirname(at)) {
+    if (known.has(at)) return true
+    if (dirname(at) === at) return false
+  }
+}
+
 /** Resolves once it watches. */
 export async function watchProject({ folder, always, changed }: WatchSettings): Promise<Watch> {
   const { watch } = await import('chokidar')
@@ -38,7 +46,7 @@ export async function watchProject({ folder, always, changed }: WatchSettings): 
   const watcher: FSWatcher = watch([folder, ...always], { ignoreInitial: true, ignored })
   watcher.on('all', (event, path) => {
     const isNew = event === 'add' && CODE.has(extname(path))
-    if (!known.has(path) && !isNew) return
+    if (!isAmong(known, path) && !isNew) return
     waiting.add(path)
     clearTimeout(timer)
     timer = setTimeout(() => {

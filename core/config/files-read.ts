@@ -2,5 +2,7 @@
 // loaded once in a process, so this is of the process too. Workers tell it to their primary.
 export const filesRead: Set<string> = new Set()
 
-/** Says that what is served depends on this file, an absolute path: `mcp-host dev` reloads when it changes. */
-export const noteFileRead = (file: string): void => void filesRead.add(file)
+/** The files and folders that plugins make of what they serve: `mcp-host dev` watches them. */
+export const watched: Set<string> = new Set()
+/** A plugin says that it reads this. */
+export const noteFolder = (path: string): void => void watched.add(path)

@@ -3,7 +3,7 @@
 import { statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
-import { filesRead } from './files-read.ts'
+import { filesRead, watched } from './files-read.ts'
 import { readImports } from './static-imports.ts'
 import { hooksAreCheap, installHooks, type VersionHooks, versionedUrl } from './version-hooks.ts'
 
@@ -134,8 +134,8 @@ export async function refreshModules(root: string, { environment = false } = {})
   hooks?.setVersions(versions)
 }
 
-/** Every file of the project that was imported, or read as a config. */
+/** Every file of the project that was imported, or read as a config, and what plugins say that they read. */
 export function projectFiles(): string[] {
   drain()
-  return [...new Set([...filesRead, ...stamps.keys()])]
+  return [...new Set([...filesRead, ...stamps.keys(), ...watched])]
 }

@@ -17,6 +17,7 @@ import type { FilledMetricsOptions, MetricsOptions } from './plugin-options/metr
 import type { FilledRateLimitOptions, RateLimitOptions } from './plugin-options/rate-limit.ts'
 import type { FilledResourceMetadataOptions, ResourceMetadataOptions } from './plugin-options/resource-metadata.ts'
 import type { SessionStoreRedisOptions } from './plugin-options/session-store-redis.ts'
+import type { SkillsOptions } from './plugin-options/skills.ts'
 import type { FilledStoreSqliteOptions, StoreSqliteOptions } from './plugin-options/store-sqlite.ts'
 import type { FilledToolPolicyOptions, ToolPolicyOptions } from './plugin-options/tool-policy.ts'
 import type { FilledToolSearchOptions, ToolSearchOptions } from './plugin-options/tool-search.ts'
@@ -38,6 +39,7 @@ export interface BuiltInOptions {
   'auth-introspection': AuthIntrospectionOptions
   'auth-bridge': AuthBridgeOptions
   'rate-limit': RateLimitOptions
+  skills: SkillsOptions
   health: HealthOptions
   'access-log': AccessLogOptions
   metrics: MetricsOptions
@@ -66,6 +68,7 @@ export interface FilledOptions {
   'auth-introspection': FilledAuthIntrospectionOptions
   'auth-bridge': FilledAuthBridgeOptions
   'rate-limit': FilledRateLimitOptions
+  skills: SkillsOptions
   health: FilledHealthOptions
   'access-log': FilledAccessLogOptions
   metrics: FilledMetricsOptions

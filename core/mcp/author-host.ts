@@ -46,6 +46,13 @@ export interface AuthorHost {
    * protects is a policy. Asked anew with a reload, and whenever definitions change.
    */
   unlist(leavesOut: Unlists): void
+  /**
+   * Puts others in the place of a list that was given to `contribute`, at once, while the host runs: for what `reconfigure`
+   * gives, for the reload tells clients whose lists changed. Throws, and nothing has changed, where one is not sound.
+   */
+  exchange(contributed: readonly Definition[], others: readonly Definition[]): void
+  /** Names a file or folder that the plugin makes of what it serves: `mcp-host dev` reloads once something there changes. */
+  reads(path: string): void
   /** Tells the host that what is listed can differ from caller to caller, so no list is `public`. */
   variesByCaller(): void
   /**
@@ -57,13 +64,21 @@ export interface AuthorHost {
   revisions(list: (route: McpRoute) => readonly Revision[]): void
 }
 
+interface Contribution {
+  readonly toolset: string
+  readonly definitions: readonly Definition[]
+  /** Absent until the host is built. */
+  exchange?: Catalog['exchange']
+}
+
 /** Everything that the plugins of one host registered with MCP, in the order of set-up. */
 export interface AuthorNotes {
+  readonly reads: AuthorHost['reads']
   readonly around: Note<Wrap>[]
   readonly observers: Note<Observer>[]
   readonly methods: Note<{ readonly name: string; readonly answer: Answer }>[]
   readonly extensions: Extensions
-  readonly contributed: Note<{ readonly toolset: string; readonly definitions: readonly Definition[] }>[]
+  readonly contributed: Note<Contribution>[]
   readonly redirects: Note<Redirect>[]
   readonly unlisted: Note<Unlists>[]
   readonly varies: Note<true>[]
@@ -71,7 +86,9 @@ export interface AuthorNotes {
   readonly revisions: Note<(route: McpRoute) => readonly Revision[]>[]
 }
 
-export const createAuthorNotes = (): AuthorNotes => ({
+/** `reads` hears of what plugins read. */
+export const createAuthorNotes = (reads: AuthorHost['reads']): AuthorNotes => ({
+  reads,
   around: [],
   observers: [],
   methods: [],
@@ -94,6 +111,7 @@ export function createAuthorHost(
   const toolset = `/plugins.${instance.name} on ${instance.routes.map(({ path }) => path).join(', ')}`
   return {
     server,
+    reads: notes.reads,
     around: wrap => note(notes.around, wrap),
     observe: observer => note(notes.observers, observer),
     method(name, answer) {
@@ -109,6 +127,15 @@ export function createAuthorHost(
     contribute: definitions => note(notes.contributed, { toolset, definitions }),
     redirect: paramsFor => note(notes.redirects, paramsFor),
     unlist: leavesOut => note(notes.unlisted, leavesOut),
+    exchange(contributed, others) {
+      const at = notes.contributed.findIndex(
+        ({ value }) => value.toolset === toolset && value.definitions === contributed,
+      )
+      const { exchange } = notes.contributed[at]?.value ?? {}
+      if (!exchange) throw new Error('host.exchange() takes a list that was contributed, once the host is built')
+      exchange(toolset, contributed, others)
+      notes.contributed[at] = { instance, value: { toolset, definitions: others, exchange } }
+    },
     variesByCaller: () => note(notes.varies, true),
     explain: say => note(notes.explained, say),
     revisions: list => note(notes.revisions, list),
@@ -162,6 +189,7 @@ export async function addContributions(
   for (const { instance, value } of notes.contributed) {
     const add = () => {
       for (const definition of value.definitions) catalog.add(value.toolset, definition)
+      value.exchange = catalog.exchange
     }
     await startPlugin(instance, add, report)
   }

@@ -47,6 +47,11 @@ export interface Catalog {
     toolsets: ReadonlyMap<string, readonly Definition[]>,
     combinations: ReadonlyArray<readonly string[]>,
   ): () => void
+  /**
+   * Puts some definitions of a toolset in the place of others, at once; nobody is told. Throws, and nothing has changed, where
+   * one is not sound, or is called as another at an address.
+   */
+  exchange(toolset: string, before: readonly Definition[], after: readonly Definition[]): void
   readonly runtime: RuntimeHost
   /** One for a single call: its `settled` waits for the changes of that call. */
   openRuntime(): CallRuntime
@@ -237,6 +242,18 @@ export function createCatalog(
         serve(before)()
       }
       return serve(next)
+    },
+    exchange(toolset, before, after) {
+      const items = new Map(sets.get(toolset))
+      for (const definition of before) items.delete(itemId(compile(definition, describeToolset(toolset))))
+      const others = neighbours(toolset)
+      for (const definition of after) {
+        const item = putInto(items, toolset, definition)
+        const other = others.find(name => sets.get(name)?.has(itemId(item)))
+        if (other !== undefined) throw clashWithAdded(item.kind, item.key, describeToolset(other))
+      }
+      sets.set(toolset, items)
+      generation++
     },
     generation: () => generation,
     has: toolset => !isHidden(toolset) && sets.has(toolset),

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import {
   type AppDefinition,
   type FilledOptions,
-  noteFileRead,
   type PluginHost,
   parseSize,
   type ResourceDefinition,
@@ -58,8 +57,8 @@ function appsOf(tools: readonly WithApp[]): Map<string, WithApp> {
 }
 
 /** Makes a page; `mcp-host dev` watches what it is made of, also where it cannot be. */
-async function build(app: AppDefinition, settings: PageSettings): Promise<Page> {
-  const noteAll = (files: readonly string[]) => files.forEach(noteFileRead)
+async function build(app: AppDefinition, settings: PageSettings, host: Pick<PluginHost, 'reads'>): Promise<Page> {
+  const noteAll = (files: readonly string[]) => files.forEach(host.reads)
   try {
     const page = await pageOf(app, settings)
     noteAll(page.files)
@@ -80,7 +79,7 @@ export function createApps(host: PluginHost, options: Options): Apps {
 
   /** As it was built last: one that failed is tried again after a reload. */
   function served(app: AppDefinition, key = canonical(app)): Promise<Page> {
-    const page = pages.get(key) ?? build(app, settings)
+    const page = pages.get(key) ?? build(app, settings, host)
     pages.set(key, page)
     return page
   }

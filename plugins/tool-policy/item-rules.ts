@@ -17,6 +17,8 @@ export interface Rule extends Source {
   readonly key: string
   readonly kind: ItemKind
   readonly glob: string
+  /** The glob is over folders of skills. */
+  readonly ofSkills: boolean
   readonly visibility: DetailedRule['visibility']
 }
 
@@ -36,9 +38,11 @@ export interface Rules {
   readonly mode: Mode
 }
 
+const SKILL = 'skill:'
 const PREFIXES: ReadonlyArray<readonly [string, ItemKind]> = [
   ['prompt:', 'prompts'],
   ['resource:', 'resources'],
+  [SKILL, 'resources'],
 ]
 
 interface Naming {
@@ -81,6 +85,7 @@ export function compileRules(
       key,
       kind,
       glob: key.slice(prefix.length),
+      ofSkills: prefix === SKILL,
       requirement,
       mode: own,
       visibility,
@@ -92,9 +97,32 @@ export function compileRules(
 /** A template as a glob of the URIs that it may match. */
 const globOf = (template: string) => template.replace(/\{[^}]*\}/g, '*')
 
+/** What is no encoding is the name itself. */
+function decode(name: string): string {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
+}
+
+const SKILL_URI = /^skill:\/\//i
+
+/** The folders that a file of a skill is in, each by its path from the first on, as on a disk; none of any other resource. */
+export function skillFoldersOf(uri: string): string[] {
+  if (!SKILL_URI.test(uri)) return []
+  const names = uri.replace(SKILL_URI, '').split('/').slice(0, -1)
+  const decoded = names.map(decode)
+  return decoded.map((_, at) => decoded.slice(0, at + 1).join('/'))
+}
+
 /** Whether a rule speaks of an item; of a template, where it speaks of any URI that the template may match. */
-export function fits({ kind, glob }: Pick<Rule, 'kind' | 'glob'>, item: CatalogItem): boolean {
+export function fits({ kind, glob, ofSkills }: Pick<Rule, 'kind' | 'glob' | 'ofSkills'>, item: CatalogItem): boolean {
   if (kind !== item.kind) return false
+  if (ofSkills) {
+    if (item.kind === 'resources' && item.template) return globsOverlap(`skill://${glob}/*`, globOf(item.key))
+    return skillFoldersOf(item.key).some(folder => matchesGlob(glob, folder))
+  }
   if (item.kind !== 'resources' || item.template === undefined) return matchesGlob(glob, item.key)
   return globsOverlap(glob, globOf(item.key))
 }

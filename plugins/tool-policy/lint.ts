@@ -2,7 +2,7 @@
 // (item-rules.ts, requirement.ts).
 import type { CatalogItem } from '../../core/auth.ts'
 import { nearest, type PluginHost, type Route, type Services, StartError } from '../../core/index.ts'
-import { fits, type Rule, type Rules } from './item-rules.ts'
+import { fits, type Rule, type Rules, skillFoldersOf } from './item-rules.ts'
 import type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 import type { RouteAccess } from './route-access.ts'
 
@@ -23,7 +23,8 @@ const prefixHint = ({ kind, glob }: Rule) =>
 function lintRules({ host, rules }: LintSubject, items: readonly CatalogItem[]) {
   for (const rule of rules.list) {
     if (items.some(item => fits(rule, item))) continue
-    const keys = items.filter(({ kind }) => kind === rule.kind).map(({ key }) => key)
+    const alike = items.filter(({ kind }) => kind === rule.kind).map(({ key }) => key)
+    const keys = rule.ofSkills ? new Set(alike.flatMap(skillFoldersOf)) : alike
     const near = nearest(rule.glob.replaceAll('*', ''), keys)
     const hint = prefixHint(rule) || (near === undefined ? '' : `; did you mean "${near}"?`)
     const what = `the rule matches nothing that is defined at start${hint}`

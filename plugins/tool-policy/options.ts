@@ -66,7 +66,8 @@ export const optionsSchema: OptionsSchema<ToolPolicyOptions, FilledToolPolicy> =
     rules: {
       type: 'object',
       additionalProperties: { anyOf: [text, POLICY, detailedRule] },
-      description: 'Glob -> policy: over tool names; with prompt: over prompt names, with resource: over URIs.',
+      description:
+        'Glob -> policy: over tool names; with prompt: over prompt names, with resource: over URIs, with skill: over folders of skills.',
     },
     scopeHierarchy: {
       type: 'object',

@@ -5,6 +5,9 @@ import { type Call, isObject, type PluginHost } from '../../core/index.ts'
 import { denialFor } from './requirement.ts'
 import type { RouteAccess } from './route-access.ts'
 
+/** Their `uri` is a resource's. */
+const RESOURCE_METHODS = new Set(['resources/read', 'resources/subscribe', 'skills/get'])
+
 /** The items that a call uses. */
 function itemsOf({ method, params, view }: Call): CatalogItem[] {
   const resource = (uri: unknown) => (typeof uri === 'string' ? findResource(view, uri)?.item : undefined)
@@ -13,7 +16,7 @@ function itemsOf({ method, params, view }: Call): CatalogItem[] {
     const { name } = params
     if (method === 'tools/call') return [typeof name === 'string' ? view.tools.get(name) : undefined]
     if (method === 'prompts/get') return [prompt(name)]
-    if (method === 'resources/read' || method === 'resources/subscribe') return [resource(params['uri'])]
+    if (RESOURCE_METHODS.has(method)) return [resource(params['uri'])]
     if (method === 'completion/complete' && isObject(params['ref'])) {
       const { name, uri } = params['ref']
       return [prompt(name) ?? view.templates.find(({ key }) => key === uri) ?? resource(uri)]

@@ -144,6 +144,7 @@ export default defineConfig({
     'templates/**',
     'cli/**',
     'dist/**',
+    'examples/skills/skills/**',
   ],
   outDir: join(import.meta.dirname, '../dist'),
   rewrites: { 'README.md': 'index.md', 'site/reference/:rest*': 'reference/:rest*' },

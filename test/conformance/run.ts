@@ -10,6 +10,7 @@ import { runAuthorizationServerLeg } from './authorization-server-leg.ts'
 import { runClientLeg } from './client-leg.ts'
 import { formatTable, hasPassed, type ScenarioResult } from './report.ts'
 import { runBalancedLeg, runServerLeg, runSqliteLeg } from './server-leg.ts'
+import { runSkillsLeg } from './skills-leg.ts'
 import { findSuite, readRequired, type Suite } from './suite.ts'
 
 interface Leg {
@@ -71,6 +72,7 @@ const LEGS: readonly Leg[] = [
     run: (suite, folder) => runBalancedLeg(suite, folder, '2025-11-25', SESSION_EXTRAS),
   },
   ...(HAS_SQLITE ? sqliteLegs : []),
+  { name: 'skills', scenarios: 3, run: runSkillsLeg },
   clientLeg('auth', '2025-11-25', 14),
   clientLeg('auth', '2026-07-28', 25),
   {

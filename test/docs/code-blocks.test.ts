@@ -1,7 +1,7 @@
 // Every code block of the pages is what it says: TypeScript compiles, and configs start. test/support/doc-blocks.ts says how
 // a block that is part of something is made whole.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -97,9 +97,13 @@ const metricsAnywhere = ({ plugins }: Config) => {
   return isObject(metrics) && !('path' in metrics) ? { metrics: { ...metrics, port: 0 } } : {}
 }
 
+/** What configs with the plugin `skills` serve. */
+const SKILLS = join(ROOT, 'examples/skills/skills')
+
 /** Starts it as `mcp-host start` would, with tool files where it names some, and ends it. Throws what stops the start. */
 async function startAndEnd(config: Config, directory: string): Promise<unknown> {
   writeToolFiles(config.toolsets, directory)
+  if ('skills' in (config.plugins ?? {})) cpSync(SKILLS, join(directory, 'skills'), { recursive: true })
   // Its certificate is not on this machine.
   const { tls: _, ...http } = config.http ?? {}
   const making = createHost(

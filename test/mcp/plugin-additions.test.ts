@@ -159,6 +159,36 @@ describe('what a plugin adds', () => {
     expect(error.code).to.equal(-32602)
   })
 
+  it('puts others in the place of what it contributed, all of them or none, while the host runs', async () => {
+    const named = (...names: string[]) => names.map(name => ({ ...hello, name }))
+    let now = named('one', 'two')
+    let exchange: (others: typeof now) => void = () => undefined
+    const exchanges = plugin(host => {
+      expect(() => host.exchange(now, now), 'before the host is built').to.throw('once the host is built')
+      host.contribute(now)
+      host.contribute(named('lasting'))
+      exchange = others => {
+        host.exchange(now, others)
+        now = others
+      }
+    })
+    const { url, host } = await startHost(withPlugins({ exchanges }))
+    const names = async () =>
+      (await modern(url, 'tools/list')).message.result.tools.map(({ name }: { name: string }) => name)
+    expect(await names()).to.deep.equal(['hello', 'lasting', 'one', 'two'])
+    exchange(named('two', 'three'))
+    expect(await names()).to.deep.equal(['hello', 'lasting', 'three', 'two'])
+    host.runtime.tools.add({ ...hello, name: 'added' })
+    const wrong = [named('four', 'hello'), named('four', 'lasting'), named('four', 'four'), named('four', 'added')]
+    for (const others of wrong) expect(() => exchange(others)).to.throw(/two tools|has two/)
+    expect(() => exchange([{ ...hello, name: 'four', timeout: 'long' }])).to.throw(/timeout/)
+    expect(await names()).to.deep.equal(['added', 'hello', 'lasting', 'three', 'two'])
+    exchange([])
+    expect(await names()).to.deep.equal(['added', 'hello', 'lasting'])
+    exchange(named('one'))
+    expect(await names()).to.deep.equal(['added', 'hello', 'lasting', 'one'])
+  })
+
   it('cannot contribute a name that a route has already', async () => {
     const contributes = plugin(host => host.contribute([{ ...hello }]))
     await expectStopped(withPlugins({ contributes }), /two tools are called "hello".*"all".*contributes/)

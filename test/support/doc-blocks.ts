@@ -10,9 +10,10 @@ import { globSync } from 'tinyglobby'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Paths from the root of the repository. */
+/** Paths from the root of the repository; what a skill is made of is no page. */
 export const PAGES: readonly string[] = globSync(['README.md', 'docs/**/*.md', 'examples/**/*.md'], {
   cwd: ROOT,
+  ignore: ['examples/skills/skills/**'],
 }).sort()
 
 export interface DocBlock {

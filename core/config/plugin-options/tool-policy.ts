@@ -4,7 +4,7 @@
 export interface ToolPolicyOptions {
   /** Policies by name, for rules, for a definition's access and for a route's authorize. */
   policies?: Record<string, Policy>
-  /** Glob -> policy: over tool names; with prompt: over prompt names, with resource: over URIs. */
+  /** Glob -> policy: over tool names; with prompt: over prompt names, with resource: over URIs, with skill: over folders of skills. */
   rules?: Record<string, string | Policy | DetailedRule>
   /** Scope -> the scopes that it includes. */
   scopeHierarchy?: Record<string, string[]>

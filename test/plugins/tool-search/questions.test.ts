@@ -1,7 +1,7 @@
 // What a tool that `call_tool` calls says on its way and asks: progress, log messages, questions and their retry,
 // cancellation, mirrored headers, keys of extensions.
 import { expect } from 'chai'
-import { defineTool, type PluginHost } from '../../../core/index.ts'
+import { defineApp, defineTool, type PluginHost } from '../../../core/index.ts'
 import { META } from '../../../core/transport.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -53,7 +53,7 @@ const TOOLS = [
     handler: ({ region }) => `in ${region}`,
   }),
   defineTool({ name: 'task', task: 'optional', handler: () => 'at once' }),
-  defineTool({ name: 'page', app: {}, handler: () => 'a page' }),
+  defineTool({ name: 'page', app: defineApp({ name: 'page', html: '<p>a page</p>' }), handler: () => 'a page' }),
   defineTool({ name: 'button', _meta: { ui: { visibility: ['app'] } }, handler: () => 'pressed' }),
   defineTool({ name: 'both', _meta: { ui: { visibility: ['model', 'app'] } }, handler: () => 'both' }),
 ]

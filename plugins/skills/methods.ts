@@ -1,0 +1,113 @@
+// The methods of the extension: `skills/list`, `skills/get` and `resources/directory/read`. A caller is told of what it may
+// use; what it names and may not use is refused as a read of it would be.
+
+import type { CatalogItem } from '../../core/auth.ts'
+import { type Call, HostError } from '../../core/index.ts'
+import { checkUri, shown } from '../../core/transport.ts'
+import { placeOf } from './definitions.ts'
+import { PAGE_BYTES, PAGE_ENTRIES, PAGE_SKILLS } from './limits.ts'
+import { type SkillEntry, shownSkills } from './shown-skills.ts'
+
+/** Throws where a call's user may not use an item. */
+type Admit = (call: Call, item: CatalogItem) => void
+type Answer = (call: Call) => object
+
+/** How long a client may take what it was told for fresh, milliseconds: as of the protocol's own lists. */
+const TTL = 60_000
+
+/** What results of 2026-07-28 say of caches. */
+const caching = ({ modern, view }: Call) => (modern ? { ttlMs: TTL, cacheScope: view.cacheScope } : {})
+
+const malformed = (detail: string) => new HostError('invalidParams', { detail })
+
+function uriIn({ params }: Call, what: string): string {
+  const { uri } = params
+  if (typeof uri !== 'string') throw malformed(`\`params.uri\` must be the URI of ${what}`)
+  checkUri(uri)
+  return uri
+}
+
+const PREFIX = 'after:'
+const cursorAfter = (uri: string) => Buffer.from(`${PREFIX}${uri}`).toString('base64url')
+
+/** Where a page begins: behind what the page before ended with, be that still there or not. */
+function startOf(uris: readonly string[], cursor: unknown): number {
+  if (cursor === undefined) return 0
+  const text = typeof cursor === 'string' ? Buffer.from(cursor, 'base64url').toString() : ''
+  if (!text.startsWith(PREFIX)) throw malformed('the cursor is not one of ours')
+  const after = text.slice(PREFIX.length)
+  const at = uris.findIndex(uri => uri > after)
+  return at === -1 ? uris.length : at
+}
+
+const sizes = new WeakMap<SkillEntry, number>()
+
+/** Bytes of its JSON, about. */
+function sizeOf(skill: SkillEntry): number {
+  const size = sizes.get(skill) ?? JSON.stringify(skill).length
+  sizes.set(skill, size)
+  return size
+}
+
+/** A whole skill at least, and not more than fit a page. */
+function endOf(skills: readonly SkillEntry[], from: number): number {
+  let bytes = 0
+  let at = from
+  for (; at < skills.length && at - from < PAGE_SKILLS; at++) {
+    const skill = skills[at]
+    bytes += skill ? sizeOf(skill) : 0
+    if (bytes > PAGE_BYTES && at > from) break
+  }
+  return at
+}
+
+function listSkills(call: Call): object {
+  const { skills } = shownSkills(call.view)
+  const from = startOf(
+    skills.map(({ uri }) => uri),
+    call.params['cursor'],
+  )
+  const to = endOf(skills, from)
+  const last = to < skills.length ? skills[to - 1] : undefined
+  return { skills: skills.slice(from, to), ...(last && { nextCursor: cursorAfter(last.uri) }), ...caching(call) }
+}
+
+const getSkill =
+  (admit: Admit): Answer =>
+  call => {
+    const uri = uriIn(call, 'the SKILL.md of a skill')
+    const item = call.view.resources.get(uri)
+    if (item && placeOf(item.definition)?.skill) admit(call, item)
+    const skill = shownSkills(call.view).byUri.get(uri)
+    if (!skill) throw new HostError('invalidParams', { detail: `no skill is served at ${shown(uri)}`, data: { uri } })
+    return { skill, ...caching(call) }
+  }
+
+const readFolder =
+  (admit: Admit): Answer =>
+  call => {
+    const uri = uriIn(call, 'a folder')
+    const folder = shownSkills(call.view).folders.get(uri)
+    if (!folder) {
+      const isThere = call.view.resources.has(uri)
+      const detail = isThere ? `${shown(uri)} is not a folder` : `no folder is served at ${shown(uri)}`
+      throw new HostError('invalidParams', { detail, data: { uri } })
+    }
+    const { entries, hidden } = folder
+    if (entries.size === 0 && hidden) admit(call, hidden)
+    const uris = [...entries.keys()].sort()
+    const from = startOf(uris, call.params['cursor'])
+    const page = uris.slice(from, from + PAGE_ENTRIES)
+    const last = from + PAGE_ENTRIES < uris.length ? page.at(-1) : undefined
+    return {
+      resources: page.map(one => entries.get(one)),
+      ...(last !== undefined && { nextCursor: cursorAfter(last) }),
+    }
+  }
+
+/** By their names. */
+export const createMethods = (admit: Admit): Readonly<Record<string, Answer>> => ({
+  'skills/list': listSkills,
+  'skills/get': getSkill(admit),
+  'resources/directory/read': readFolder(admit),
+})

@@ -1,0 +1,217 @@
+// From a folder to the skills in it: every folder with a SKILL.md is one, those in other skills among them. Each is checked
+// whole and has a manifest of its files before anything of it is served.
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isObject } from '../../core/index.ts'
+import { fileTrouble, SkillFault, shownCount } from './fault.ts'
+import { type FrontMatter, FrontMatterFault, readFrontMatter } from './front-matter.ts'
+import { KEPT_FILE, KEPT_IN_ALL, MAX_BYTES, MAX_FILES } from './limits.ts'
+import { mediaTypeOf } from './media-types.ts'
+import { forEachOf, type ReadFile, readFile } from './read-file.ts'
+import { SKILL_FILE, uriOf } from './uris.ts'
+import { type FoundFile, type FoundFolder, walkSkills } from './walk.ts'
+
+/** A file of a skill, as it was when it was read. */
+export interface SkillFile {
+  readonly uri: string
+  readonly name: string
+  readonly mimeType: string
+  /** Sent as text; else as bytes. */
+  readonly asText: boolean
+  readonly digest: string
+  readonly size: number
+  /** Undefined: too large to be kept. */
+  readonly bytes: Buffer | undefined
+  /** Where it really is. */
+  readonly path: string
+}
+
+export interface Skill {
+  /** That of its SKILL.md. */
+  readonly uri: string
+  readonly frontMatter: FrontMatter
+  /** Of its SKILL.md, from the folder of skills on. */
+  readonly names: readonly string[]
+  /** All of them, by their URIs. */
+  readonly files: readonly SkillFile[]
+}
+
+interface FoundSkill {
+  readonly folder: FoundFolder
+  readonly files: readonly FoundFile[]
+}
+
+type Tell = (fault: SkillFault) => void
+type Shown = (names: readonly string[]) => string
+
+const nameIn = ({ names }: { readonly names: readonly string[] }) => names.at(-1) ?? ''
+const isSkillFile = (file: FoundFile) => nameIn(file) === SKILL_FILE
+const filesBelow = ({ files, folders }: FoundFolder): FoundFile[] => [...files, ...folders.flatMap(filesBelow)]
+const byUri = (a: { readonly uri: string }, b: { readonly uri: string }) => (a.uri < b.uri ? -1 : a.uri > b.uri ? 1 : 0)
+
+/** Every folder with a SKILL.md, at any depth. */
+function findSkills(folder: FoundFolder, shown: Shown, tell: Tell, isInSkill = false): FoundSkill[] {
+  const isSkill = folder.files.some(isSkillFile)
+  const alike = folder.files.find(file => nameIn(file).toLowerCase() === SKILL_FILE.toLowerCase())
+  if (isSkill && folder.names.length === 0) {
+    const what = `it is beside the skills: name the folder above this one, for the name of a skill is that of its folder`
+    throw new SkillFault(shown([SKILL_FILE]), what)
+  }
+  if (!isSkill && !isInSkill && alike)
+    tell(new SkillFault(shown(alike.names), `call it ${SKILL_FILE}, in these letters`))
+  const inner = folder.folders.flatMap(one => findSkills(one, shown, tell, isSkill || isInSkill))
+  return isSkill ? [{ folder, files: filesBelow(folder) }, ...inner] : inner
+}
+
+/** Bytes of each; of those that cannot be asked, whoever reads them tells. */
+async function sizesOf(files: Iterable<FoundFile>): Promise<Map<FoundFile, number>> {
+  const sizes = new Map<FoundFile, number>()
+  await forEachOf(files, async file => {
+    const found = await stat(file.path).catch(() => undefined)
+    if (found) sizes.set(file, found.size)
+  })
+  return sizes
+}
+
+/** Before any of them is read. */
+async function checkSizes(skills: readonly FoundSkill[], shown: Shown, tell: Tell) {
+  const large = skills.filter(({ files }) => files.length > MAX_FILES)
+  for (const { folder, files } of large) {
+    const count = `the skill has ${shownCount(files.length)} files`
+    tell(
+      new SkillFault(shown(folder.names), `${count}; at most ${MAX_FILES} are taken by every client: make two of it`),
+    )
+  }
+  if (large.length > 0) return
+  const sizes = await sizesOf(new Set(skills.flatMap(({ files }) => files)))
+  for (const { folder, files } of skills) {
+    const bytes = files.reduce((sum, file) => sum + (sizes.get(file) ?? 0), 0)
+    if (bytes <= MAX_BYTES) continue
+    const most = `at most ${shownCount(MAX_BYTES)} (16 MiB) are taken by every client`
+    const what = `the files of the skill have ${shownCount(bytes)} bytes; ${most}: leave some out, or make two of it`
+    tell(new SkillFault(shown(folder.names), what))
+  }
+}
+
+/** Two names that are one on a disk that does not tell a from A, or é from é. */
+function checkTwins(files: Iterable<FoundFile>, shown: Shown, tell: Tell) {
+  const seen = new Map<string, FoundFile>()
+  for (const file of files) {
+    const folded = file.names.map(name => name.normalize('NFC').toLowerCase()).join('/')
+    const twin = seen.get(folded)
+    if (twin)
+      tell(new SkillFault(shown(file.names), `on many disks it is the same as ${shown(twin.names)}: rename one`))
+    seen.set(folded, file)
+  }
+}
+
+function fileOf(found: FoundFile, read: ReadFile, bytes: Buffer | undefined): SkillFile {
+  const name = nameIn(found)
+  const { digest, size, isText } = read
+  return { uri: uriOf(found.names), name, ...mediaTypeOf(name, isText), digest, size, bytes, path: found.path }
+}
+
+interface Read {
+  readonly file: SkillFile
+  /** Of a SKILL.md. */
+  readonly frontMatter?: FrontMatter
+}
+
+/** Reads each file once, whatever number of skills it is in. */
+async function readFiles(files: Iterable<FoundFile>, shown: Shown, tell: Tell): Promise<Map<FoundFile, Read>> {
+  const found = new Map<FoundFile, Read>()
+  let kept = 0
+  await forEachOf(files, async file => {
+    try {
+      const read = await readFile(file.path, isSkillFile(file) ? MAX_BYTES : KEPT_FILE)
+      const fits = read.size <= KEPT_FILE && kept + read.size <= KEPT_IN_ALL
+      if (fits) kept += read.size
+      const frontMatter = isSkillFile(file) ? frontMatterOf(file, read) : undefined
+      found.set(file, { file: fileOf(file, read, fits ? read.bytes : undefined), ...(frontMatter && { frontMatter }) })
+    } catch (error) {
+      const isOurs = error instanceof FrontMatterFault
+      tell(
+        new SkillFault(shown(file.names), isOurs ? error.message : fileTrouble(error), isOurs ? error.line : undefined),
+      )
+    }
+  })
+  return found
+}
+
+function frontMatterOf({ names }: FoundFile, { bytes, isText }: ReadFile): FrontMatter {
+  if (!bytes || !isText) throw new FrontMatterFault('it is not UTF-8: save it as such', 1)
+  return readFrontMatter(bytes.toString('utf8'), names.at(-2) ?? '')
+}
+
+/** Keys of `metadata` that are for extensions of MCP. */
+const RESERVED = 'io.modelcontextprotocol/'
+/** Characters of such a key. */
+const MAX_SHOWN = 160
+
+/** What can be served, and is rather a slip. */
+export function doubtsAbout(skills: readonly Skill[], written: string): SkillFault[] {
+  const doubts: SkillFault[] = []
+  const byName = new Map<string, string>()
+  for (const { frontMatter, names } of skills) {
+    const place = join(written, ...names)
+    const { name, metadata } = frontMatter
+    const other = byName.get(name)
+    if (other !== undefined) {
+      doubts.push(new SkillFault(place, `${other} has the same name: not every client tells them apart`))
+    }
+    byName.set(name, place)
+    const key = isObject(metadata) ? Object.keys(metadata).find(one => one.startsWith(RESERVED)) : undefined
+    if (key !== undefined)
+      doubts.push(new SkillFault(place, `metadata "${key.slice(0, MAX_SHOWN)}": ${RESERVED} is for extensions of MCP`))
+  }
+  return doubts
+}
+
+/** All that is wrong is told, in the order of its places; undefined where something is. */
+export async function readSkills(
+  folder: string,
+  written: string,
+  report: (fault: SkillFault) => void,
+): Promise<readonly Skill[] | undefined> {
+  const faults: SkillFault[] = []
+  const tell: Tell = fault => void faults.push(fault)
+  const shown: Shown = names => join(written, ...names)
+  const skills = await readAll(folder, shown, tell).catch((error: unknown) => {
+    if (!(error instanceof SkillFault)) throw error
+    tell(error)
+  })
+  for (const fault of faults.sort((a, b) => (a.message < b.message ? -1 : 1))) report(fault)
+  return faults.length === 0 && skills ? skills : undefined
+}
+
+async function readAll(folder: string, shown: Shown, tell: Tell): Promise<Skill[]> {
+  const whole = await walkSkills(folder, shown, tell)
+  const found = findSkills(whole, shown, tell)
+  if (found.length === 0) {
+    throw new SkillFault(shown([]), `no folder in it has a ${SKILL_FILE}: add a skill, or switch the plugin off`)
+  }
+  let faults = 0
+  await checkSizes(found, shown, fault => {
+    faults++
+    tell(fault)
+  })
+  // What is too much is not read to find out what else is wrong.
+  if (faults > 0) return []
+  const files = new Set(found.flatMap(skill => skill.files))
+  checkTwins(files, shown, tell)
+  const read = await readFiles(files, shown, tell)
+  const skills = found.flatMap(({ folder: { files }, files: all }): Skill[] => {
+    const own = files.find(isSkillFile)
+    const { file, frontMatter } = (own && read.get(own)) ?? {}
+    if (!file || !frontMatter) return []
+    return [
+      {
+        uri: file.uri,
+        frontMatter,
+        names: own?.names ?? [],
+        files: all.flatMap(one => read.get(one)?.file ?? []).sort(byUri),
+      },
+    ]
+  })
+  return skills.sort(byUri)
+}

@@ -1,0 +1,62 @@
+// Reads the folder, contributes its files, and takes what is there by then at each reload: the host that a reload builds to
+// check the config has read it, and the one that serves switches to that.
+import { resolve } from 'node:path'
+import { createAdmission } from '../../core/auth.ts'
+import { type PluginHost, StartError } from '../../core/index.ts'
+import { changedBetween, type Snapshot, snapshotOf } from './definitions.ts'
+import { MAX_TOLD } from './limits.ts'
+import { createMethods } from './methods.ts'
+import type { SkillsOptions } from './options.ts'
+import { doubtsAbout, readSkills } from './read-skills.ts'
+
+const EXTENSION = 'io.modelcontextprotocol/skills'
+
+/** By the options that they were read for: a reload gives these to `reconfigure`, once `setup` had them. */
+const readFor = new WeakMap<object, Snapshot>()
+
+/** Undefined: what is wrong was reported. */
+async function readNow(host: PluginHost, options: SkillsOptions): Promise<Snapshot | undefined> {
+  const at = [...host.at, 'folder']
+  const folder = resolve(host.directory, options.folder)
+  host.reads(folder)
+  let faults = 0
+  const skills = await readSkills(folder, options.folder, ({ message }) => {
+    if (++faults <= MAX_TOLD) host.report(new StartError(message, { at }))
+  })
+  if (faults > MAX_TOLD) host.report(new StartError(`${faults - MAX_TOLD} more mistakes in the folder`, { at }))
+  for (const { message } of skills ? doubtsAbout(skills, options.folder) : []) {
+    host.report(new StartError(message, { at }), 'warning')
+  }
+  return skills && snapshotOf(skills, host.log)
+}
+
+/** What the plugin does at a start. */
+export async function setUpSkills(host: PluginHost, options: SkillsOptions): Promise<void> {
+  const read = await readNow(host, options)
+  if (!read) return
+  readFor.set(options, read)
+  let now = read
+  host.contribute(now.resources)
+  // Nothing in it is a client's to declare (SEP-2640, "Capability Negotiation").
+  host.extension(EXTENSION, { settings: { directoryRead: true }, clientMustDeclare: false })
+  host.serving(services => {
+    const methods = createMethods(createAdmission(services))
+    for (const [name, answer] of Object.entries(methods)) host.method(name, answer)
+    host.reconfigure<SkillsOptions>(changed => {
+      const next = readFor.get(changed)
+      if (!next) return undefined
+      return () => {
+        if (changedBetween(now, next, true).length === 0) return
+        const files = changedBetween(now, next)
+        host.exchange(now.resources, next.resources)
+        now = next
+        if (files.length === 0) return
+        host.log.info(
+          { files: files.slice(0, MAX_TOLD), changed: files.length, skills: now.skills.length },
+          'skills have changed',
+        )
+        for (const uri of files) services.runtime.resourceUpdated(uri)
+      }
+    })
+  })
+}

@@ -1,0 +1,107 @@
+// Walks a folder of skills: every file and folder of it by its names, symbolic links followed as far as they stay in it. What
+// has a hidden name (`.git`, `.DS_Store`) is passed over.
+import type { Dirent, Stats } from 'node:fs'
+import { readdir, realpath, stat } from 'node:fs/promises'
+import { join, sep } from 'node:path'
+import { fileTrouble, SkillFault, shownCount } from './fault.ts'
+import { MAX_DEPTH, MAX_ENTRIES } from './limits.ts'
+import { SKILL_FILE } from './uris.ts'
+
+/** A file on the disk. */
+export interface FoundFile {
+  /** Its names, from the folder of skills on. */
+  readonly names: readonly string[]
+  /** Where it really is. */
+  readonly path: string
+}
+
+export interface FoundFolder {
+  readonly names: readonly string[]
+  readonly files: readonly FoundFile[]
+  readonly folders: readonly FoundFolder[]
+}
+
+interface Walk {
+  /** Where the folder of skills really is. */
+  readonly root: string
+  readonly shown: (names: readonly string[]) => string
+  readonly tell: (fault: SkillFault) => void
+  entries: number
+}
+
+const isInside = (root: string, path: string) =>
+  path === root || path.startsWith(root.endsWith(sep) ? root : root + sep)
+
+const UNUSABLE = /\p{Cc}|\uFFFD/u
+
+/** Where an entry really is, and whether it is a folder; throws what is wrong with it. */
+async function follow(walk: Walk, folder: string, entry: Dirent, names: readonly string[]) {
+  const fail = (what: string) => new SkillFault(walk.shown(names), what)
+  if (UNUSABLE.test(entry.name)) throw fail('its name has control characters or is not UTF-8: rename it')
+  let path = join(folder, entry.name)
+  let found: Dirent | Stats = entry
+  try {
+    if (entry.isSymbolicLink()) {
+      path = await realpath(path)
+      found = await stat(path)
+    }
+  } catch (error) {
+    const isLost = (error as NodeJS.ErrnoException).code === 'ENOENT'
+    throw fail(isLost ? 'it is a symbolic link to nothing: remove it' : fileTrouble(error))
+  }
+  if (!isInside(walk.root, path)) {
+    throw fail('it is a symbolic link that leads out of the folder of skills: put a copy there instead')
+  }
+  if (!found.isFile() && !found.isDirectory()) throw fail('it is neither a file nor a folder: remove it')
+  return { path, isFolder: found.isDirectory() }
+}
+
+async function walkFolder(walk: Walk, path: string, names: readonly string[], trail: readonly string[]) {
+  const place = walk.shown(names)
+  if (names.length > MAX_DEPTH) throw new SkillFault(place, `more than ${MAX_DEPTH} folders are in one another`)
+  const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
+    throw new SkillFault(place, fileTrouble(error))
+  })
+  const files: FoundFile[] = []
+  const folders: FoundFolder[] = []
+  for (const entry of entries) {
+    if (entry.name.startsWith('.')) continue
+    if (++walk.entries > MAX_ENTRIES) throw new TooMany(walk)
+    const own = [...names, entry.name]
+    try {
+      const { path: real, isFolder } = await follow(walk, path, entry, own)
+      if (!isFolder) files.push({ names: own, path: real })
+      else if ([...trail, path].includes(real)) {
+        throw new SkillFault(walk.shown(own), 'it is a symbolic link to a folder that it is in: remove it')
+      } else folders.push(await walkFolder(walk, real, own, [...trail, path]))
+    } catch (error) {
+      if (!(error instanceof SkillFault) || error instanceof TooMany) throw error
+      walk.tell(error)
+    }
+  }
+  return { names, files, folders }
+}
+
+/** Nothing is told beside it. */
+class TooMany extends SkillFault {
+  constructor({ shown }: Walk) {
+    super(shown([]), `more than ${shownCount(MAX_ENTRIES)} files and folders are below it: is it the right folder?`)
+  }
+}
+
+/**
+ * All that is below a folder of skills, which `shown` names in messages. What is wrong with single files is told, and they are
+ * left out; rejects with a SkillFault where the folder cannot be walked at all.
+ */
+export async function walkSkills(
+  folder: string,
+  shown: (names: readonly string[]) => string,
+  tell: (fault: SkillFault) => void,
+): Promise<FoundFolder> {
+  const place = shown([])
+  const root = await realpath(folder).catch((error: unknown) => {
+    throw new SkillFault(place, `${fileTrouble(error)}; make the folder, with a folder with a ${SKILL_FILE} in it`)
+  })
+  if (!(await stat(root)).isDirectory()) throw new SkillFault(place, 'it is no folder')
+  return walkFolder({ root, shown, tell, entries: 0 }, root, [], [])
+}

@@ -1,0 +1,136 @@
+// Clients that name what is not theirs: every spelling of a path that leads out of a skill, or around the one URI that a file
+// has, is unknown to each method that takes a URI, and none is kept, echoed at length or looked for on the disk.
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { removeFolders } from '../../config/folder.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { type SkillsHost, serveFolder, skill, writeSkills } from './serve-skills.ts'
+
+const SECRET = 'the secret beside the skills'
+
+/** Ways to write a path upwards. */
+const UP = [
+  '..',
+  '%2e%2e',
+  '%2E%2E',
+  '.%2e',
+  '%2e.',
+  '%252e%252e',
+  '%c0%ae%c0%ae',
+  '..;',
+  '\u2025',
+  '．．',
+  '..\\',
+  '..%5c',
+  '%00..',
+]
+const SLASH = ['/', '%2f', '%2F', '%252f', '\\', '%5c', '//', '/./']
+const TARGETS = ['secret.txt', 'skills/one/a.md', 'etc/passwd', 'one/a.md']
+
+/** One file, spelled in other ways. */
+const SPELLINGS = [
+  'skill://one//a.md',
+  'skill://one/./a.md',
+  'skill://one/x/../a.md',
+  'skill://one/%61.md',
+  'skill://one/a%2Emd',
+  'skill://one/a.md/',
+  'skill://one/a.md?x',
+  'skill://one/a.md#x',
+  'skill://one/a.md%00',
+  'skill://one/a.md\u0000',
+  'skill://one/A.MD',
+  'skill://ONE/a.md',
+  'SKILL://one/a.md',
+  'skill:one/a.md',
+  'skill:/one/a.md',
+  'skill:///one/a.md',
+  'skill://user@one/a.md',
+  'skill://one:80/a.md',
+  ' skill://one/a.md',
+  'skill://one/a.md ',
+  'skill://one\\a.md',
+  'skill://o%6ee/a.md',
+  'file://one/a.md',
+  '/one/a.md',
+  'one/a.md',
+  'a.md',
+]
+
+describe('clients that name what is not theirs', () => {
+  let host: SkillsHost
+  before(async () => {
+    const folder = await writeSkills({ 'one/SKILL.md': skill('one'), 'one/a.md': 'a', 'one/.env': SECRET })
+    await writeFile(join(folder, 'secret.txt'), SECRET)
+    host = await serveFolder(folder)
+  })
+  after(async () => {
+    await stopHosts()
+    await removeFolders()
+  })
+
+  const METHODS = ['skills/get', 'resources/read', 'resources/directory/read'] as const
+
+  async function expectUnknown(uris: Iterable<string>): Promise<number> {
+    let tried = 0
+    for (const uri of uris) {
+      for (const method of METHODS) {
+        const { status, message, text } = await host.ask(method, { uri }, { headers: { 'Mcp-Name': encoded(uri) } })
+        const label = `${method} ${JSON.stringify(uri.slice(0, 100))}`
+        expect([status, message.error?.code], label).to.deep.equal([200, -32602])
+        expect(text.length, label).to.be.below(20_000)
+        expect(text, label).not.to.contain(SECRET)
+        tried++
+      }
+    }
+    return tried
+  }
+
+  /** A header cannot have every character. */
+  const encoded = (uri: string) => `=?base64?${Buffer.from(uri).toString('base64')}?=`
+
+  it('find nothing by any path upwards', async () => {
+    const paths = UP.flatMap(up =>
+      SLASH.flatMap(slash => TARGETS.map(target => `skill://one${slash}${up}${slash}${target}`)),
+    )
+    const deep = UP.map(up => `skill://one/${`${up}/`.repeat(12)}etc/passwd`)
+    const tried = await expectUnknown([...paths, ...deep])
+    console.log(`      ${tried} requests were refused`)
+    expect(tried).to.equal((UP.length * SLASH.length * TARGETS.length + UP.length) * METHODS.length)
+  }).timeout(60_000)
+
+  it('find nothing by another spelling of a file that there is, nor what is hidden', async () => {
+    const hidden = ['skill://one/.env', 'skill://one/.git/config', 'skill://.', 'skill://..', 'skill://']
+    const tried = await expectUnknown([...SPELLINGS, ...hidden])
+    console.log(`      ${tried} requests were refused`)
+    expect((await host.ask('resources/read', { uri: 'skill://one/a.md' })).status).to.equal(200)
+  })
+
+  it('find nothing by names that every object has, and are told little of long ones', async () => {
+    const tried = await expectUnknown([
+      '__proto__',
+      'constructor',
+      'toString',
+      'skill://__proto__',
+      'skill://one/constructor',
+    ])
+    expect(tried).to.equal(15)
+    for (const method of ['skills/get', 'resources/directory/read']) {
+      const { message, text } = await host.ask(method, { uri: `skill://${'x'.repeat(100_000)}/SKILL.md` })
+      expect(message.error.code).to.equal(-32602)
+      expect(text.length).to.be.below(1_000)
+    }
+  })
+
+  it('cannot have a cursor looked up for long, be it no cursor at all', async () => {
+    const cursors = ['x'.repeat(100_000), Buffer.from(`after:${'\uFFFF'.repeat(10_000)}`).toString('base64url')]
+    for (const cursor of cursors) {
+      for (const method of ['skills/list', 'resources/directory/read']) {
+        const { message } = await host.ask(method, { uri: 'skill://one', cursor })
+        const { skills, resources } = message.result ?? {}
+        expect(message.error?.code === -32602 || (skills ?? resources).length === 0, method).to.equal(true)
+      }
+    }
+  })
+})

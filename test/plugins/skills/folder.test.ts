@@ -1,0 +1,236 @@
+// What a folder of skills may have in it: symbolic links, hidden files, odd names, too much. What cannot be served stops the
+// start and is named.
+import { spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { StartError } from '../../../core/index.ts'
+import { fileTrouble } from '../../../plugins/skills/fault.ts'
+import { readSkills } from '../../../plugins/skills/read-skills.ts'
+import { removeFolders } from '../../config/folder.ts'
+import { startFailure } from '../../fixtures/start-failure.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { bytesIn, type Files, serveFolder, skill, skillsConfig, urisOf, writeSkills } from './serve-skills.ts'
+
+const MIB = 1024 * 1024
+const DEMO: Files = { 'demo/SKILL.md': skill('demo') }
+
+/** A folder of skills that a test changed by hand. */
+async function folderOf(files: Files, change: (skills: string, folder: string) => unknown = () => undefined) {
+  const folder = await writeSkills(files)
+  await change(join(folder, 'skills'), folder)
+  return folder
+}
+
+async function filesIn(folder: string): Promise<string[]> {
+  const { result } = await serveFolder(folder)
+  return urisOf((await result('resources/list')).resources)
+}
+
+async function refused(folder: string, words: string | RegExp, options?: { folder: string }) {
+  const plugins = { ...(options && { skills: options }) }
+  const error = await startFailure(skillsConfig({ plugins }), folder)
+  expect(error, error.stack).to.be.instanceOf(StartError)
+  if (typeof words === 'string') expect(error.message).to.contain(words)
+  else expect(error.message).to.match(words)
+}
+
+describe('a folder of skills', () => {
+  afterEach(stopHosts)
+  after(removeFolders)
+
+  it('must be there, be a folder, and have a skill in it', async () => {
+    const folder = await folderOf({ 'acme/readme.md': 'x' })
+    await refused(folder, 'folder: none: it is not there', { folder: './none' })
+    await refused(folder, 'folder: package.json: it is no folder', { folder: './package.json' })
+    await refused(folder, 'skills: no folder in it has a SKILL.md')
+  })
+
+  it('is not a skill itself', async () => {
+    const folder = await folderOf(DEMO)
+    await refused(folder, 'skills/demo/SKILL.md: it is beside the skills', { folder: './skills/demo' })
+  })
+
+  it('leaves out what is hidden, and what is in no skill', async () => {
+    const folder = await folderOf({
+      ...DEMO,
+      'demo/.git/config': 'secret',
+      'demo/.env': 'secret',
+      'demo/.DS_Store': 'x',
+      'demo/a/.hidden/SKILL.md': 'x',
+      '.hidden/SKILL.md': 'x',
+      'README.md': 'x',
+      'acme/notes.md': 'x',
+    })
+    expect(await filesIn(folder)).to.deep.equal(['skill://demo/SKILL.md'])
+  })
+
+  it('is named where the file of a skill is in other letters, unless it is in a skill', async () => {
+    await refused(await folderOf({ ...DEMO, 'other/Skill.md': skill('other') }), 'other/Skill.md: call it SKILL.md')
+    expect(await filesIn(await folderOf({ ...DEMO, 'demo/docs/skill.md': 'x' }))).to.have.lengthOf(2)
+  })
+
+  it('may have symbolic links within it, be one itself, and have its files behind others, as volumes of Kubernetes', async () => {
+    const folder = await folderOf(
+      { ...DEMO, 'shared/x.md': 'shared', '..data/y.md': 'volume' },
+      async (skills, above) => {
+        await symlink('../shared', join(skills, 'demo/more'))
+        await symlink('../..data/y.md', join(skills, 'demo/y.md'))
+        await rename(skills, join(above, 'really'))
+        await symlink('really', skills)
+      },
+    )
+    expect(await filesIn(folder)).to.deep.equal([
+      'skill://demo/SKILL.md',
+      'skill://demo/more/x.md',
+      'skill://demo/y.md',
+    ])
+  })
+
+  it('may have none that lead out of it, to nothing, or back', async () => {
+    const cases: ReadonlyArray<readonly [target: string, words: RegExp]> = [
+      ['/etc/passwd', /skills\/demo\/link: it is a symbolic link that leads out/],
+      ['/etc', /leads out/],
+      ['../../package.json', /leads out/],
+      ['../../skills-other/x.md', /leads out/],
+      ['../..', /leads out/],
+      ['/proc/self/environ', /leads out/],
+      ['nowhere', /to nothing/],
+      ['link', /leads back to itself/],
+      ['.', /to a folder that it is in/],
+      ['..', /to a folder that it is in/],
+    ]
+    for (const [target, words] of cases) {
+      const folder = await folderOf(DEMO, async (skills, above) => {
+        await mkdir(join(above, 'skills-other'))
+        await writeFile(join(above, 'skills-other/x.md'), 'secret')
+        await symlink(target, join(skills, 'demo/link'))
+      })
+      await refused(folder, words)
+    }
+    console.log(`      ${cases.length} links were refused`)
+  })
+
+  it('may have nothing but files and folders: a FIFO does not hang the start', async () => {
+    const folder = await folderOf(DEMO, skills => {
+      expect(spawnSync('mkfifo', [join(skills, 'demo/pipe')]).status).to.equal(0)
+    })
+    await refused(folder, 'skills/demo/pipe: it is neither a file nor a folder')
+  })
+
+  it('may have no names that another disk takes for one, nor with control characters, nor that are not UTF-8', async () => {
+    await refused(
+      await folderOf({ ...DEMO, 'demo/a/X.md': '1', 'demo/A/x.md': '2' }),
+      /on many disks it is the same as/,
+    )
+    await refused(
+      await folderOf({ ...DEMO, 'demo/\u00e9.md': '1', 'demo/e\u0301.md': '2' }),
+      /on many disks it is the same/,
+    )
+    await refused(await folderOf({ ...DEMO, 'demo/a\nb.md': '1' }), 'its name has control characters')
+    const folder = await folderOf(DEMO, skills =>
+      writeFile(Buffer.concat([Buffer.from(join(skills, 'demo/')), Buffer.from([0xff, 0xfe])]), 'x'),
+    )
+    await refused(folder, 'is not UTF-8')
+  })
+
+  it('has one URI for a name, however it is composed on the disk', async () => {
+    const folder = await folderOf({
+      'e\u0301:@ü/demo/SKILL.md': skill('demo'),
+      "e\u0301:@ü/demo/a:@!$&'()*+,;=%~.md": 'x',
+    })
+    expect(await filesIn(folder)).to.deep.equal([
+      'skill://%C3%A9%3A%40%C3%BC/demo/SKILL.md',
+      "skill://%C3%A9%3A%40%C3%BC/demo/a:@!$&'()*+,;=%25~.md",
+    ])
+    for (const uri of await filesIn(folder)) expect(new URL(uri).href).to.equal(uri)
+  })
+
+  it('has at most 512 files a skill, counted', async () => {
+    const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`demo/${at}.md`, '']))
+    const { result } = await serveFolder(await folderOf({ ...DEMO, ...many(511) }))
+    const { skill: demo } = await result('skills/get', { uri: 'skill://demo/SKILL.md' })
+    expect(demo.resources).to.have.lengthOf(512)
+    await stopHosts()
+    await refused(await folderOf({ ...DEMO, ...many(1511) }), 'skills/demo: the skill has 1,512 files; at most 512')
+  })
+
+  it('has at most 16 MiB a skill, counted, those of skills in it too; more of them are fine', async () => {
+    const big = (bytes: number) => Buffer.alloc(bytes, 'x')
+    const rest = 16 * MIB - Buffer.byteLength(skill('demo'))
+    const fits = await folderOf({ ...DEMO, 'demo/a.bin': big(rest), 'b/SKILL.md': skill('b'), 'b/b.bin': big(MIB) })
+    const { result } = await serveFolder(fits)
+    expect(bytesIn(await result('resources/read', { uri: 'skill://demo/a.bin' })).length).to.equal(rest)
+    await stopHosts()
+    await refused(await folderOf({ ...DEMO, 'demo/a.bin': big(rest + 1) }), 'have 16,777,217 bytes; at most 16,777,216')
+    const inner = { 'demo/in/SKILL.md': skill('in'), 'demo/in/a.bin': big(9 * MIB), 'demo/b.bin': big(9 * MIB) }
+    await refused(await folderOf({ ...DEMO, ...inner }), /skills\/demo: the files of the skill have 18,874,\d{3} bytes/)
+  }).timeout(60_000)
+
+  it('is not walked to its end where it is rather the wrong one', async () => {
+    // Ten links in each of six folders, each to the next: a million files behind few.
+    const bomb = await folderOf({ ...DEMO, 'demo/6/x.md': 'x' }, async skills => {
+      for (const level of [0, 1, 2, 3, 4, 5]) {
+        await mkdir(join(skills, `demo/${level}`))
+        for (let link = 0; link < 10; link++) await symlink(`../${level + 1}`, join(skills, `demo/${level}/${link}`))
+      }
+    })
+    await refused(bomb, 'skills: more than 50,000 files and folders are below it: is it the right folder?')
+    const deep = `${Array.from({ length: 40 }, () => 'd').join('/')}/x.md`
+    await refused(await folderOf({ ...DEMO, [`demo/${deep}`]: 'x' }), 'more than 32 folders are in one another')
+  }).timeout(60_000)
+
+  it('is closed again, file by file, also where something is wrong with it', async () => {
+    const good = await folderOf({ ...DEMO, 'demo/big.bin': Buffer.alloc(2 * MIB), 'demo/a.md': 'a' })
+    const bad = await folderOf({ 'demo/SKILL.md': 'broken', 'demo/a.md': 'a', 'demo/b/SKILL.md': 'broken' })
+    const open = () => readdirSync('/proc/self/fd').length
+    const read = (folder: string) => readSkills(join(folder, 'skills'), 'skills', () => undefined)
+    await read(good)
+    const before = open()
+    for (let turn = 0; turn < 10; turn++) {
+      expect(await read(good)).to.have.lengthOf(1)
+      expect(await read(bad)).to.equal(undefined)
+    }
+    expect(open()).to.equal(before)
+  })
+
+  it('says what keeps a file from being read', () => {
+    const trouble = (code: string) => fileTrouble(Object.assign(new Error('x'), { code }))
+    expect(trouble('EACCES')).to.contain('may not be read by the user that the host runs as')
+    expect(trouble('EIO')).to.equal('it cannot be read: EIO')
+  })
+
+  it('of another route is another; false serves none there', async () => {
+    const folder = await folderOf(DEMO, async (_, above) => {
+      await mkdir(join(above, 'more/extra'), { recursive: true })
+      await writeFile(join(above, 'more/extra/SKILL.md'), skill('extra'))
+    })
+    const routes = {
+      '/': { toolsets: 'none' },
+      '/more': { toolsets: 'none', plugins: { skills: { folder: './more' } } },
+      '/off': { toolsets: 'none', plugins: { skills: false as const } },
+    }
+    const { url, result } = await serveFolder(folder, { routes })
+    expect(urisOf((await result('skills/list')).skills)).to.deep.equal(['skill://demo/SKILL.md'])
+    const { modern } = await import('../../support/rpc.ts')
+    const more = await modern(`${url}/more`, 'skills/list')
+    expect(urisOf(more.message.result.skills)).to.deep.equal(['skill://extra/SKILL.md'])
+    expect(
+      (await modern(`${url}/more`, 'resources/read', { uri: 'skill://demo/SKILL.md' })).message.error.code,
+    ).to.equal(-32602)
+    const off = await modern(`${url}/off`, 'skills/list')
+    expect([off.status, off.message.error.code]).to.deep.equal([404, -32601])
+  })
+
+  it('that goes away after the start is served as it was listed, but for what is too large to be kept', async () => {
+    const folder = await folderOf({ ...DEMO, 'demo/big.bin': Buffer.alloc(2 * MIB) })
+    const { result, ask, log } = await serveFolder(folder)
+    await rm(join(folder, 'skills'), { recursive: true })
+    expect(bytesIn(await result('resources/read', { uri: 'skill://demo/SKILL.md' })).toString()).to.equal(skill('demo'))
+    const { status, message } = await ask('resources/read', { uri: 'skill://demo/big.bin' })
+    expect([status, message.error.code]).to.deep.equal([200, -32603])
+    expect(message.error.message).to.contain('not what was listed any more')
+    expect(log.some(({ message: text }) => text === 'a file of a skill cannot be read')).to.equal(true)
+  })
+})

@@ -1,0 +1,160 @@
+// Skills that change while the host serves: at a reload all of the new ones are served at once, those who can be told are
+// told, and what is listed and what is read agree at every moment.
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { expect } from 'chai'
+import { removeFolders } from '../../config/folder.ts'
+import { heard, type ReloadingHost, startReloading, stopReloading } from '../../support/reloading-host.ts'
+import { modern, type RpcMessage } from '../../support/rpc.ts'
+import { openSession } from '../../support/session-client.ts'
+import { bytesIn, digestOf, skill, urisOf } from './serve-skills.ts'
+
+const CONFIG = `import { defineConfig } from HERE
+export default defineConfig({
+  server: { name: 'reloaded', version: '1.0.0' },
+  http: { port: 0 },
+  secrets: ['a secret for tests, long enough to be one'],
+  toolsets: { none: [] },
+  routes: { '/': { toolsets: 'none' } },
+  plugins: { 'transport-streamable': {}, skills: { folder: './skills' } },
+})
+`
+const CHANGED = 'notifications/resources/list_changed'
+const UPDATED = 'notifications/resources/updated'
+
+describe('skills that change', () => {
+  let host: ReloadingHost
+  beforeEach(async () => {
+    host = await startReloading({
+      'mcp.config.ts': CONFIG,
+      'skills/one/SKILL.md': skill('one'),
+      'skills/one/a.md': 'first',
+      'skills/two/SKILL.md': skill('two'),
+    })
+  })
+  afterEach(stopReloading)
+  after(removeFolders)
+
+  const result = async (method: string, params: object = {}): Promise<RpcMessage> =>
+    (await modern(host.url, method, { ...params })).message.result
+  const listed = async () => urisOf((await result('skills/list')).skills)
+  const read = async (uri: string) => bytesIn(await result('resources/read', { uri }))
+  async function write(name: string, content: string | Uint8Array) {
+    await mkdir(dirname(join(host.folder, name)), { recursive: true })
+    await writeFile(join(host.folder, name), content)
+  }
+
+  /** Every file is what its manifest says. */
+  async function expectSound() {
+    const { skills } = await result('skills/list')
+    for (const { uri, digest, size } of skills.flatMap((one: RpcMessage) => one.resources)) {
+      const bytes = await read(uri)
+      expect([digestOf(bytes), bytes.length], uri).to.deep.equal([digest, size])
+    }
+  }
+
+  it('are served as they were listed until the reload, and as they are after it', async () => {
+    await write('skills/one/a.md', 'second!')
+    await write('skills/three/SKILL.md', skill('three'))
+    await rm(join(host.folder, 'skills/two'), { recursive: true })
+    expect(await listed()).to.deep.equal(['skill://one/SKILL.md', 'skill://two/SKILL.md'])
+    expect(String(await read('skill://one/a.md'))).to.equal('first')
+    await expectSound()
+    expect((await host.reload()).taken).to.deep.equal(['plugins.skills'])
+    expect(await listed()).to.deep.equal(['skill://one/SKILL.md', 'skill://three/SKILL.md'])
+    expect(String(await read('skill://one/a.md'))).to.equal('second!')
+    await expectSound()
+    const gone = await modern(host.url, 'resources/read', { uri: 'skill://two/SKILL.md' })
+    expect(gone.message.error.code).to.equal(-32602)
+    expect((await host.reload()).taken).to.deep.equal([])
+  })
+
+  it('are told of: once to who hears of lists, and to who watches a file that changed', async () => {
+    const session = await openSession(host.url)
+    const stream = await session.get()
+    for (const uri of ['skill://one/a.md', 'skill://one/SKILL.md'])
+      await session.request('resources/subscribe', { uri })
+    await write('skills/one/a.md', 'SAME!')
+    expect((await host.reload()).told).to.equal(1)
+    const [first] = await heard(host.host, stream)
+    expect(first).to.deep.equal([UPDATED, CHANGED])
+    await write('skills/one/a.md', 'SAME!')
+    expect((await host.reload()).told).to.equal(0)
+    expect(await heard(host.host, stream)).to.deep.equal([[]])
+    await write('skills/one/b/new.md', 'new')
+    expect((await host.reload()).told).to.equal(1)
+    expect(await heard(host.host, stream)).to.deep.equal([[CHANGED]])
+    stream.drop()
+  })
+
+  it('that are broken change nothing: the reload says which line, and what was served goes on', async () => {
+    await write('skills/one/a.md', 'second')
+    await write('skills/two/SKILL.md', '---\nname: other\ndescription: x\n---\n')
+    const [outcome] = await Promise.allSettled([host.reload()])
+    expect(outcome.status).to.equal('rejected')
+    expect(String((outcome as PromiseRejectedResult).reason)).to.contain('skills/two/SKILL.md:2: `name` is "other"')
+    expect(String(await read('skill://one/a.md'))).to.equal('first')
+    await expectSound()
+    await write('skills/two/SKILL.md', skill('two'))
+    await host.reload()
+    expect(String(await read('skill://one/a.md'))).to.equal('second')
+  })
+
+  it('may be in another folder by then, be it with the same files', async () => {
+    await write('skills/one/big.bin', new Uint8Array(2_000_000))
+    await host.reload()
+    await rename(join(host.folder, 'skills'), join(host.folder, 'moved'))
+    await host.edit('mcp.config.ts', './skills', './moved')
+    const { taken, restart } = await host.reload()
+    expect([taken, restart]).to.deep.equal([['plugins.skills'], []])
+    await expectSound()
+  })
+
+  it('that are large and change on the disk are refused, not served as what they are not', async () => {
+    await write('skills/one/big.bin', new Uint8Array(2_000_000))
+    await host.reload()
+    const uri = 'skill://one/big.bin'
+    for (const content of [new Uint8Array(2_000_000).fill(1), new Uint8Array(1_999_999), new Uint8Array(3_000_000)]) {
+      await write('skills/one/big.bin', content)
+      const { message } = await modern(host.url, 'resources/read', { uri })
+      expect(message.error?.code).to.equal(-32603)
+      expect(message.error.message).to.contain('not what was listed any more')
+    }
+    await host.reload()
+    expect((await read(uri)).length).to.equal(3_000_000)
+    await expectSound()
+  })
+
+  it('agree with their digests in every answer, however calls and reloads fall together', async () => {
+    let isOver = false
+    let checked = 0
+    const mixed: string[] = []
+    async function client() {
+      while (!isOver) {
+        const [{ skill: one }, bytes] = await Promise.all([
+          result('skills/get', { uri: 'skill://one/SKILL.md' }),
+          read('skill://one/a.md'),
+        ])
+        const again = (await result('skills/get', { uri: 'skill://one/SKILL.md' })).skill
+        const digests = [one, again].map(
+          ({ resources }: RpcMessage) => resources.find(({ uri }: RpcMessage) => uri === 'skill://one/a.md').digest,
+        )
+        // Between the same manifest before and after, nothing else can have been served.
+        if (digests[0] === digests[1] && digestOf(bytes) !== digests[0]) mixed.push(String(bytes))
+        checked++
+      }
+    }
+    const clients = [client(), client()]
+    for (let version = 0; version < 12; version++) {
+      await write('skills/one/a.md', `version ${version}`)
+      await write('skills/one/SKILL.md', skill('one', `metadata:\n  version: "${version}"\n`))
+      await host.reload()
+      await expectSound()
+    }
+    isOver = true
+    await Promise.all(clients)
+    console.log(`      ${checked} pairs of answers over 12 reloads`)
+    expect(mixed).to.deep.equal([])
+    expect(checked).to.be.above(12)
+  })
+})
