@@ -225,6 +225,19 @@ const asObject = (schema: unknown): JsonObject | false | undefined => {
   return schema === false || isObject(schema) ? schema : undefined
 }
 
+/** Keywords whose values are schemas by names that are no keywords. */
+const MAPS = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']
+
+/** What else than words there is, here and below. */
+function withoutWords(schema: unknown, isMap = false): unknown {
+  if (Array.isArray(schema)) return schema.map(entry => withoutWords(entry))
+  if (!isObject(schema)) return schema
+  const entries = Object.entries(schema).filter(([keyword]) => isMap || !WORDS.includes(keyword))
+  const inner = ([name, value]: [string, unknown]) =>
+    [name, withoutWords(value, !isMap && MAPS.includes(name))] as const
+  return Object.fromEntries(entries.map(inner))
+}
+
 function walk(before: unknown, after: unknown, path: string): SchemaChange[] {
   if (isSame(before, after)) return []
   const [was, now] = [asObject(before), asObject(after)]
@@ -236,7 +249,7 @@ function walk(before: unknown, after: unknown, path: string): SchemaChange[] {
   const found = [...keywords].flatMap(keyword => comparisonOf(keyword)(was, now, path))
   const isUneven = [was, now].some(schema => 'unevaluatedProperties' in schema || 'unevaluatedItems' in schema)
   const uneven = is(path, 'what is unevaluated depends on it, which is not judged', 'unknown')
-  return isUneven && found.some(isStructural) ? [...found, uneven] : found
+  return isUneven && !isSame(withoutWords(was), withoutWords(now)) ? [...found, uneven] : found
 }
 
 /** Whether a schema has a reference to a place that is no definition: what changes there, changes here. */
