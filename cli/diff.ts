@@ -30,13 +30,17 @@ interface Sides {
 async function readSides(options: Omit<DiffOptions, 'json' | 'fail-on'>, given: readonly string[]): Promise<Sides> {
   const [old, newer] = given
   if (newer !== undefined) {
-    const names = [old ?? '', newer] as const
+    const files = [old ?? '', newer] as const
     if (options.config !== undefined) throw new StartError('two locks need no --config', { exitCode: 2 })
-    return { names, before: await readLockFile(names[0]), after: await readLockFile(newer) }
+    return {
+      names: [nameOf(files[0]), nameOf(newer)],
+      before: await readLockFile(files[0]),
+      after: await readLockFile(newer),
+    }
   }
   const { file, surface } = await surfaceOfConfig(options)
   const lock = old === '-' ? old : lockFileOf(file, old)
-  const names = [lock === '-' ? 'stdin' : nameOf(lock), nameOf(file)] as const
+  const names = [nameOf(lock), nameOf(file)] as const
   return { names, before: await readLockFile(lock), after: surface }
 }
 

@@ -69,13 +69,16 @@ const HINTS: Readonly<Record<string, { readonly standard: boolean; readonly trus
   openWorldHint: { standard: true, trusted: false },
 }
 
+const TAKEN = 'says what is taken where nothing is said'
+
 function compareAnnotations(was: unknown, now: unknown): Difference[] {
   const [before, after] = [was, now].map(value => (isObject(value) ? value : {})) as [JsonObject, JsonObject]
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap(name => {
     const hint = Object.hasOwn(HINTS, name) ? HINTS[name] : undefined
     if (!hint) return words(`annotations.${name}`, before[name], after[name])
     const [one = hint.standard, other = hint.standard] = [before[name], after[name]]
-    if (one === other) return []
+    if (one === other)
+      return isSame(before[name], after[name]) ? [] : [differs('harmless', `annotations.${name}: ${TAKEN}`)]
     const what = `annotations.${name}: ${shown(one)} became ${shown(other)}`
     return [differs(other === hint.trusted ? 'opens' : 'breaking', what)]
   })

@@ -20,6 +20,7 @@ export const lockFileOf = (config: string, given: string | undefined): string =>
 
 /** A file's name for messages. */
 export const nameOf = (file: string): string => {
+  if (file === '-') return 'stdin'
   const near = relative(process.cwd(), file)
   return near.startsWith('..') ? file : near
 }
@@ -96,7 +97,7 @@ export function readLock(text: string, name: string): Surface {
 
 /** The text of a file; `-` is stdin. Throws a StartError. */
 export async function readLockFile(file: string): Promise<Surface> {
-  const name = file === '-' ? 'stdin' : nameOf(file)
+  const name = nameOf(file)
   try {
     if (file !== '-' && (await stat(file)).size > MOST_BYTES) throw stop(`${name} is too long for a lock`)
     return readLock(readFileSync(file === '-' ? 0 : file, 'utf8'), name)

@@ -175,7 +175,8 @@ describe('the surface of a host', () => {
       plugins: { 'transport-streamable': {} },
     })
     expect(JSON.stringify(surface)).not.to.contain('AAAAAAAA')
-    expect(surface.routes['/']?.tools['pictured']?.shown['icons']).to.match(/./).and.to.have.lengthOf(1)
+    const icons = surface.routes['/']?.tools['pictured']?.shown['icons'] as Array<{ src: string }>
+    expect(icons[0]?.src).to.match(/^data:sha256-[\w-]{43}$/)
   })
 
   it('takes names that every object has', async () => {
