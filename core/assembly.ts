@@ -191,6 +191,10 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     limits,
     runtime: catalog.runtime,
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
+    serverInfo() {
+      const { instructions: _, ...info } = offered.now.server
+      return info
+    },
     async complete() {
       await addContributions(author, catalog, methods, report)
       limits.check(
