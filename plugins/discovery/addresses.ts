@@ -2,6 +2,12 @@
 // paths do.
 import type { Route } from '../../core/index.ts'
 
+/** Where a card is, below its route. */
+export const CARD = '/server-card'
+export const CATALOG = '/.well-known/ai-catalog.json'
+/** Characters of a title and a description that a card has room for. */
+export const MOST_TEXT = 100
+
 export type Params = Readonly<Record<string, string>>
 
 /** What a name may have besides letters, digits and hyphens is written by its bytes. */

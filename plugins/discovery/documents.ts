@@ -4,17 +4,12 @@ import { createHash } from 'node:crypto'
 import koaCors from '@koa/cors'
 import type { Endpoint, HostContext, HostMiddleware, Implementation, McpRoute } from '../../core/index.ts'
 import { MODERN_REVISION } from '../../core/transport.ts'
-import { identifierOf, knownAddresses, nameAt, type Params } from './addresses.ts'
+import { CARD, identifierOf, knownAddresses, MOST_TEXT, nameAt, type Params } from './addresses.ts'
 
 const CARD_TYPE = 'application/mcp-server-card+json'
 const CATALOG_TYPE = 'application/ai-catalog+json'
 const CARD_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json'
 const CATALOG_VERSION = '1.0'
-/** Where a card is, below its route. */
-export const CARD = '/server-card'
-export const CATALOG = '/.well-known/ai-catalog.json'
-/** Characters of a title and a description that a card has room for. */
-export const MOST_TEXT = 100
 
 /** What one instance of the plugin publishes. */
 export interface Published {

@@ -10,8 +10,8 @@ import {
   type PluginHost,
   StartError,
 } from '../../core/index.ts'
-import { knownAddresses, nameAt } from './addresses.ts'
-import { CARD, CATALOG, cardEndpoint, catalogEndpoint, MOST_TEXT, type Published } from './documents.ts'
+import { CARD, CATALOG, knownAddresses, MOST_TEXT, nameAt } from './addresses.ts'
+import type { Published } from './documents.ts'
 
 export type DiscoveryOptions = BuiltInOptions['discovery']
 type Filled = FilledOptions['discovery']
@@ -129,7 +129,8 @@ export const discovery = definePlugin<DiscoveryOptions, Filled>({
   },
   setup(host, options) {
     const shared = host.share<Shared>(SHARED, () => ({ all: [], hasCatalog: false }))
-    host.serving(services => {
+    host.serving(async services => {
+      const { cardEndpoint, catalogEndpoint } = await import('./documents.ts')
       const { experimental, name, description } = options
       const server = () => services.serverInfo()
       check(host, options, server())
