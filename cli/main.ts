@@ -24,6 +24,8 @@ const startVerb = defineVerb({
       value: '<n>',
       help: 'processes that share the port, or auto for one per core; default: this one alone',
     },
+    frozen: { type: 'boolean', help: 'serve only what the lock says: see mcp-host lock' },
+    lock: { type: 'string', value: '<file>', help: '--frozen: the lock; default: mcp.lock.json beside the config' },
   },
   async run(values) {
     const { start } = await import('./start.ts')
@@ -48,6 +50,8 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
       stdio: async () => (await import('./stdio.ts')).stdioVerb,
       check: async () => (await import('./check.ts')).checkVerb,
       explain: async () => (await import('./explain.ts')).explainVerb,
+      lock: async () => (await import('./lock.ts')).lockVerb,
+      diff: async () => (await import('./diff.ts')).diffVerb,
       schema: async () => (await import('./schema.ts')).schemaVerb,
       audit: async () => (await import('./audit.ts')).auditVerb,
     },

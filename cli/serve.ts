@@ -10,6 +10,7 @@ import {
   type ProcessLog,
 } from '../core/create-host.ts'
 import type { CliLog } from './log.ts'
+import type { StartOptions } from './verb.ts'
 
 /** Resolves with the first of these signals. */
 export function nextSignal(...signals: NodeJS.Signals[]): Promise<NodeJS.Signals> {
@@ -34,16 +35,33 @@ export function surviveStdout(log: Pick<Logger, 'warn'>): void {
   })
 }
 
+export interface ServeOptions
+  extends Pick<CreateHostOptions, 'processes' | 'inEveryProcess' | 'neighbours' | 'observe'>,
+    Pick<StartOptions, 'frozen' | 'lock'> {}
+
+/** Of the options of `start`. */
+export const frozenOf = ({ frozen = false, lock }: StartOptions): Pick<ServeOptions, 'frozen' | 'lock'> => ({
+  frozen,
+  ...(lock !== undefined && { lock }),
+})
+
+/** What holds a host to the lock of its config. */
+async function acceptorOf(config: string, lock: string | undefined): Promise<Pick<CreateHostOptions, 'accept'>> {
+  const [{ holdTo }, { lockFileOf }] = await Promise.all([import('./lock/frozen.ts'), import('./lock/lock-file.ts')])
+  return { accept: holdTo(lockFileOf(config, lock)) }
+}
+
 /** Finds the config and serves it. What a host that cannot listen has opened is closed again. */
 export async function serve(
   config: string | undefined,
   log: CliLog,
-  options: Pick<CreateHostOptions, 'processes' | 'inEveryProcess' | 'neighbours' | 'observe'> = {},
+  { frozen, lock, ...options }: ServeOptions = {},
 ): Promise<Served> {
   const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
   const { file } = loaded
   log.directory = dirname(file)
-  const host = await hostOf(loaded, log, options)
+  const accept = frozen === true ? await acceptorOf(file, lock) : {}
+  const host = await hostOf(loaded, log, { ...options, ...accept })
   try {
     await host.listen()
   } catch (error) {

@@ -2,10 +2,11 @@
 import { isatty } from 'node:tty'
 import { trackModules } from '../core/config/module-graph.ts'
 import type { Host, Logger } from '../core/create-host.ts'
+import { StartError } from '../core/http/start-error.ts'
 import type { EnvFiles } from './env-file.ts'
 import { openLog } from './log.ts'
 import type { ReloadSettings } from './reload.ts'
-import { nextSignal, onCrash, serve, surviveRejections, surviveStdout } from './serve.ts'
+import { frozenOf, nextSignal, onCrash, serve, surviveRejections, surviveStdout } from './serve.ts'
 import { startPage } from './start-page.ts'
 import type { StartOptions } from './verb.ts'
 import { parseCount } from './workers/count.ts'
@@ -89,7 +90,7 @@ async function serveAlone(options: StartOptions): Promise<void> {
   })
   const env = await readEnvFiles(options['env-file'])
   trackModules()
-  const { host, file } = await serve(options.config, log)
+  const { host, file } = await serve(options.config, log, frozenOf(options))
   listening = true
   reloadWith({ host, config: options.config, env })
   surviveRejections(log)
@@ -103,6 +104,9 @@ async function serveAlone(options: StartOptions): Promise<void> {
 }
 
 export async function start(options: StartOptions): Promise<void> {
+  if (options.lock !== undefined && !options.frozen) {
+    throw new StartError('--lock says which file --frozen reads: add --frozen', { exitCode: 2 })
+  }
   if (options.workers === undefined) return serveAlone(options)
   const count = parseCount(options.workers)
   const { default: cluster } = await import('node:cluster')

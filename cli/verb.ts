@@ -88,4 +88,8 @@ export interface StartOptions extends LogValues, VerbValues<typeof ENV_FILE_OPTI
   readonly config?: string
   /** A number of processes, or `auto`; absent: this one alone. */
   readonly workers?: string
+  /** Only what the lock says is served. */
+  readonly frozen?: boolean
+  /** The lock, where it is not beside the config. */
+  readonly lock?: string
 }

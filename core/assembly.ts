@@ -27,13 +27,13 @@ import { createDisguise } from './mcp/disguise.ts'
 import { createDispatch } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
 import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
-import { checkViews, createOffers } from './mcp/offer.ts'
+import { checkViews, createOffers, plainView } from './mcp/offer.ts'
 import type { OfferedConfig } from './mcp/offered-config.ts'
 import { watchOverdue } from './mcp/overdue.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { checkStallSettings, createStallWatch } from './mcp/stall-watch.ts'
 import { createToolLimits, type ToolLimits } from './mcp/tool-limits.ts'
-import { createViews } from './mcp/view.ts'
+import { createViews, type View } from './mcp/view.ts'
 import type { Services } from './plugin-host.ts'
 import { createMemoryPeers } from './sessions/memory-peers.ts'
 import { createSessionIds } from './sessions/session-id.ts'
@@ -88,6 +88,8 @@ export interface BuiltServices extends Services {
   readonly isolation: HostIsolation
   /** Every combination of toolsets that an address serves, with what plugins contribute there. */
   combinations(): ReadonlyArray<readonly string[]>
+  /** What a route serves with one choice of toolsets, to those who show no token. */
+  viewOf(route: CompiledRoute, toolsets: readonly string[]): View
   /** Looks at what the clients who can be told are served; what it gives looks again, tells those whose lists changed, and counts them. */
   review(): () => number
 }
@@ -186,10 +188,15 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     offered,
     catalog,
     combinations,
+    viewOf: (route, toolsets) => plainView(offers, route, toolsets),
     inspected,
     limits,
     runtime: catalog.runtime,
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
+    serverInfo() {
+      const { instructions: _, ...info } = offered.now.server
+      return info
+    },
     async complete() {
       await addContributions(author, catalog, methods, report)
       limits.check(

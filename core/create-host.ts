@@ -41,6 +41,7 @@ export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
 export type { RouteSummary } from './mcp/route-summary.ts'
 export type { ReloadReport } from './reload-report.ts'
 export type { Neighbours } from './sessions/neighbours.ts'
+export type { Surface, SurfaceItem, SurfaceList, SurfaceRoute } from './surface/surface.ts'
 
 export interface CreateHostOptions {
   /** The config's relative paths start here. Default: the working directory. */
@@ -61,6 +62,11 @@ export interface CreateHostOptions {
   inEveryProcess?: InEveryProcess
   /** Carries changes and messages between them. Default: none does, so that each has its own, or a plugin carries them. */
   neighbours?: Neighbours
+  /**
+   * Is asked before a host of this config may serve, and again with each reload, of what it would serve then: a rejection stops
+   * the start, or refuses the reload. Default: nobody is.
+   */
+  accept?: (host: Pick<Host, 'surface'>) => Promise<void>
   /** Is told of every Call when it is over, as the observer of a plugin that is on for every route. */
   observe?: Observer
 }
@@ -115,7 +121,10 @@ function openKeys({ config }: LoadedConfig): string[] {
 const withoutKeys = (config: unknown, keys: readonly string[]) =>
   Object.fromEntries(Object.entries(config as object).filter(([key]) => !keys.includes(key)))
 
-type BuildOptions = Pick<CreateHostOptions, 'purpose' | 'processes' | 'inEveryProcess' | 'neighbours' | 'observe'>
+type BuildOptions = Pick<
+  CreateHostOptions,
+  'purpose' | 'processes' | 'inEveryProcess' | 'neighbours' | 'observe' | 'accept'
+>
 
 /** `isReload`: beside a host that runs. */
 interface Building extends BuildOptions {
@@ -177,11 +186,23 @@ export async function hostOf(
   options: BuildOptions = {},
 ): Promise<Host> {
   const kept = keepWarnings(log)
-  const built = await build(loaded, kept.log, options)
-  return reloadable(built, (next, quiet) => build(next, quiet, { ...options, isReload: true }), {
+  const built = await buildAccepted(loaded, kept.log, options)
+  return reloadable(built, (next, quiet) => buildAccepted(next, quiet, { ...options, isReload: true }), {
     log,
     warnings: kept.end(),
   })
+}
+
+/** As `build`; a host that is not accepted is closed. */
+async function buildAccepted(loaded: LoadedConfig, log: Logger, options: Building): Promise<BuiltHost> {
+  const built = await build(loaded, log, options)
+  try {
+    await options.accept?.(built.host)
+  } catch (error) {
+    await built.host.close({ grace: 0 })
+    throw error
+  }
+  return built
 }
 
 /**

@@ -229,6 +229,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       return routes.map(route => summarizeRoute(route, factsOf(inspected, route)))
     },
     runtime,
+    surface: async () => (await import('./surface/read-surface.ts')).readSurface({ routes, services, provides }),
     start: life.start,
     inspect(path) {
       listening ||= `${scheme}://${http.host}:${http.port}`

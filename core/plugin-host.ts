@@ -16,6 +16,7 @@ import type { AdmitCaller, Call, CallRequest, Offer, RequestFacts } from './mcp/
 import type { CatalogItem } from './mcp/catalog.ts'
 import type { RuntimeHost } from './mcp/define.ts'
 import type { RouteExtensions } from './mcp/extension.ts'
+import type { Implementation } from './mcp/protocol.ts'
 import type { RefusedRequest } from './mcp/request-record.ts'
 import type { McpRoute } from './mcp/routes.ts'
 import type { ChangeFeed } from './sessions/change-feed.ts'
@@ -31,6 +32,8 @@ export interface Services extends AccessServices {
   readonly runtime: RuntimeHost
   /** What the addresses of a route can serve by the config, each item once. */
   itemsOf(route: Route): readonly CatalogItem[]
+  /** What the config's `server` says, but for its instructions, and before `configureSession`. A reload may change it. */
+  serverInfo(): Implementation
   /** The sessions of this node. */
   readonly sessions: SessionRegistry
   /** The streams of sessions, which a client can come back to. */

@@ -15,6 +15,7 @@ import type { Definition, RuntimeHost } from './mcp/define.ts'
 import type { RouteSummary } from './mcp/route-summary.ts'
 import type { CompiledRoute } from './mcp/routes.ts'
 import type { ReloadReport } from './reload-report.ts'
+import type { Surface } from './surface/surface.ts'
 
 /** A host, and what a reload works on. */
 export interface BuiltHost {
@@ -42,6 +43,8 @@ export interface Host extends Ending {
   readonly url: string
   readonly routes: readonly RouteSummary[]
   readonly runtime: RuntimeHost
+  /** What it serves, by route: what `mcp-host lock` writes down. With what was added while it runs. */
+  surface(): Promise<Surface>
   /**
    * Runs what plugins start before the host listens, once; `listen` does it too. Rejects with a StartError once it
    * closes.

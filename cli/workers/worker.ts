@@ -5,7 +5,7 @@ import { filesRead } from '../../core/config/files-read.ts'
 import type { CloseReport, ProcessLog } from '../../core/create-host.ts'
 import { errorText, StartError } from '../../core/index.ts'
 import { type CliLog, openLog } from '../log.ts'
-import { onCrash, type Served, serve, surviveRejections, surviveStdout } from '../serve.ts'
+import { frozenOf, onCrash, type Served, serve, surviveRejections, surviveStdout } from '../serve.ts'
 import { tellParent } from '../tell-parent.ts'
 import type { StartOptions } from '../verb.ts'
 import { readConfigFiles } from './config-files.ts'
@@ -71,10 +71,10 @@ const whenFailing = (log: ProcessLog, isServing: () => boolean): Promise<void> =
     })
   })
 
-async function startHost(count: number, config: string | undefined, log: CliLog): Promise<Served> {
+async function startHost(count: number, options: StartOptions, log: CliLog): Promise<Served> {
   try {
     const others = { inEveryProcess: createInEveryProcess(tell), neighbours: createNeighbours(hubOfPrimary()) }
-    const served = await serve(config, log, { processes: count, ...others })
+    const served = await serve(options.config, log, { processes: count, ...others, ...frozenOf(options) })
     surviveRejections(log)
     return served
   } catch (error) {
@@ -94,7 +94,7 @@ export async function work(count: number, options: StartOptions): Promise<void> 
   const { stop, retire, leave } = orders
   let serving = false
   const failing = whenFailing(log, () => serving)
-  const { host, file } = await startHost(count, options.config, log)
+  const { host, file } = await startHost(count, options, log)
   serving = true
   const orphaned = new Promise<void>(outliveThePrimary)
   void orphaned.then(watchdog.heard)

@@ -42,6 +42,11 @@ export interface AccessDecider {
   deniesInBody(route: Route): boolean
   /** Hears of every call that is denied. */
   denied?(call: DeniedCall, item: CatalogItem, denial: Denial): void
+  /**
+   * What a route's `authorize`, or an item there, asks of every caller, in words that do not depend on who calls: all of these
+   * must hold, and no anonymous caller meets any. For `mcp-host lock`; absent: the rule or `access` as written.
+   */
+  needs?(of: { readonly rule: AuthorizeRule } | { readonly item: CatalogItem }, route: Route): readonly string[]
   /** How a caller's right to an item is decided, a line for each step: for `mcp-host explain`. */
   explain?(item: CatalogItem, user: User | undefined, route: Route): readonly string[]
 }

@@ -79,6 +79,10 @@ function cutView(
   return view
 }
 
+/** What a route serves with one choice of toolsets, as it is before anybody calls, to those who show no token. */
+export const plainView = (settings: OfferSettings, route: CompiledRoute, toolsets: readonly string[]): View =>
+  cutView(settings, route, requestView(settings, route, { toolsets }))
+
 const sessionRequest = ({ headers, user, route, params, ip }: RequestFacts): SessionRequest => ({
   headers,
   user,

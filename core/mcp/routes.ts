@@ -68,6 +68,8 @@ export interface ToolsetChoice {
   readonly combinations: ReadonlyArray<readonly string[]>
   /** What the parameter may be. */
   readonly categories: readonly string[]
+  /** The parameter of the path that chooses; undefined where none does. */
+  readonly parameter: string | undefined
 }
 
 /** A route while it is compiled. */
@@ -91,7 +93,7 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
       config,
       report,
     )
-    return { all: there, choose: () => there, combinations: [there], categories: [] }
+    return { all: there, choose: () => there, combinations: [there], categories: [], parameter }
   }
   if (listed.length > 1 || !pattern.some(part => part.parameter === parameter)) {
     const why = listed.length > 1 ? `"${first}" stands alone` : `the path has no parameter ":${parameter}"`
@@ -110,6 +112,7 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
     },
     combinations: [...sets.values(), ...(fallback ? [fallback] : [])],
     categories: names,
+    parameter,
   }
 }
 

@@ -50,6 +50,10 @@ function explain(item: CatalogItem, user: User | undefined, access: RouteAccess)
   return [...lines, listed ? 'visibility: listed for everybody' : 'visibility: hidden from those who may not use it']
 }
 
+/** Nobody meets a requirement without a token, whatever else it asks. */
+const needsOf = (asked: Requirement | undefined): readonly string[] =>
+  asked ? ['a signed-in caller', ...asked.parts] : []
+
 /** At a reload nothing is wrong by then that was not told before. */
 const refuse: Tell = (why, at) => {
   throw new StartError(why, { at })
@@ -110,6 +114,7 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
         'denied a call',
       )
     },
+    needs: (of, route) => needsOf('item' in of ? on(route).ruleOf(of.item).enforced : now.requirementOf(of.rule)),
     explain: (item, user, route) => explain(item, user, on(route)),
   })
   host.variesByCaller()

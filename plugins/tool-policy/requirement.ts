@@ -24,6 +24,8 @@ export interface Requirement {
   readonly id: string
   /** In words, for `explain`. */
   readonly text: string
+  /** What must hold, one by one, in words. */
+  readonly parts: readonly string[]
   /** Every scope that occurs in it. */
   readonly scopes: readonly string[]
   standingOf(held: Held): Standing
@@ -48,6 +50,7 @@ const met: Standing = { needed: [], missingScopes: [], missingElse: [] }
 const needScope = (scope: string): Requirement => ({
   id: `scope ${scope}`,
   text: `scope "${scope}"`,
+  parts: [`scope "${scope}"`],
   scopes: [scope],
   standingOf: ({ scopes }) => ({ ...met, needed: [scope], missingScopes: scopes.has(scope) ? [] : [scope] }),
 })
@@ -56,6 +59,7 @@ const needRole = (role: string): Requirement => ({
   ...PLAIN,
   id: `role ${role}`,
   text: `role "${role}"`,
+  parts: [`role "${role}"`],
   standingOf: ({ roles }) => (roles.includes(role) ? met : { ...met, missingElse: [`role "${role}"`] }),
 })
 
@@ -66,6 +70,7 @@ function needClaim(name: string, values: readonly ClaimValue[]): Requirement {
     ...PLAIN,
     id: `claim ${JSON.stringify([name, values])}`,
     text,
+    parts: [text],
     standingOf({ claims }) {
       const value = claimAt(claims, name)
       // OAuth writes its scopes as one text with spaces between (RFC 8693 section 4.2).
@@ -82,6 +87,7 @@ export function allOf(parts: readonly Requirement[]): Requirement {
   return {
     id: `all ${JSON.stringify(parts.map(({ id }) => id).sort())}`,
     text: parts.map(({ text }) => text).join(' and ') || 'any signed-in caller',
+    parts: unique(parts.flatMap(({ parts }) => parts)),
     scopes: unique(parts.flatMap(({ scopes }) => scopes)),
     standingOf: held => joined(parts.map(part => part.standingOf(held))),
   }
@@ -94,9 +100,11 @@ const isNearer = (one: Standing, other: Standing) =>
 
 /** At least one of these: the nearest says what is missing. */
 function anyOf(parts: readonly Requirement[]): Requirement {
+  const text = `(${parts.map(({ text }) => text).join(' or ')})`
   return {
     id: `any ${JSON.stringify(parts.map(({ id }) => id))}`,
-    text: `(${parts.map(({ text }) => text).join(' or ')})`,
+    text,
+    parts: [text],
     scopes: unique(parts.flatMap(({ scopes }) => scopes)),
     standingOf: held =>
       parts.map(part => part.standingOf(held)).reduce((best, next) => (isNearer(next, best) ? next : best)),
@@ -113,6 +121,7 @@ export function needScopeOrRole(name: string, isScope: boolean): Requirement {
   return {
     id: `${isScope ? 'scope or role' : 'role or scope'} ${name}`,
     text,
+    parts: [text],
     scopes: [],
     standingOf(held) {
       const standing = standingOf(held)

@@ -33,6 +33,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('The config', '/docs/config'),
       page('The command line', '/docs/cli'),
       page('Protection', '/docs/protection'),
+      page('The lock', '/docs/lock'),
       page('Connect a client', '/docs/connect'),
       page('Operating', '/docs/operating'),
       page('Deploying', '/docs/deploy'),

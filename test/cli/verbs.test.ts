@@ -98,7 +98,17 @@ describe('mcp-host', () => {
     const [, serve = '', watch = '', call = ''] =
       /^Serve\n([\s\S]*)^Watch\n([\s\S]*)^Call\n([\s\S]*)^Options$/m.exec(asked.stdout) ?? []
     const verbsOf = (group: string) => [...group.matchAll(/^ {2}(\w+) /gm)].map(([, verb]) => verb)
-    expect(verbsOf(serve)).to.deep.equal(['start', 'dev', 'stdio', 'check', 'explain', 'schema', 'audit'])
+    expect(verbsOf(serve)).to.deep.equal([
+      'start',
+      'dev',
+      'stdio',
+      'check',
+      'explain',
+      'lock',
+      'diff',
+      'schema',
+      'audit',
+    ])
     expect(verbsOf(watch)).to.deep.equal(['report', 'top'])
     expect(verbsOf(call)).to.deep.equal([
       'list',

@@ -1,0 +1,97 @@
+// `mcp-host diff`: what changed for clients and models since a lock was written, and whether it breaks them.
+import { printable } from '../client/printable.ts'
+import type { Surface } from '../core/create-host.ts'
+import { StartError } from '../core/http/errors.ts'
+import { jsonText } from './json-text.ts'
+import { type Change, compareSurfaces } from './lock/compare-surfaces.ts'
+import { changesText, countsOf, countsText } from './lock/describe-changes.ts'
+import { LOCK_NAME, lockFileOf, nameOf, readLockFile } from './lock/lock-file.ts'
+import { notLocked, SURFACE_OPTIONS, surfaceOfConfig } from './lock/surface-of-config.ts'
+import { defineVerb, type VerbValues } from './verb.ts'
+
+const OPTIONS = {
+  ...SURFACE_OPTIONS,
+  json: { type: 'boolean', help: 'as JSON, for programs' },
+  'fail-on': {
+    type: 'string',
+    value: '<what>',
+    help: 'any: exit 3 for a change that breaks nothing, too; breaking: exit 0 then; default: any',
+  },
+} as const
+
+type DiffOptions = VerbValues<typeof OPTIONS>
+
+interface Sides {
+  readonly names: readonly [before: string, after: string]
+  readonly before: Surface
+  readonly after: Surface
+}
+
+async function readSides(options: Omit<DiffOptions, 'json' | 'fail-on'>, given: readonly string[]): Promise<Sides> {
+  const [old, newer] = given
+  if (newer !== undefined) {
+    const files = [old ?? '', newer] as const
+    if (options.config !== undefined) throw new StartError('two locks need no --config', { exitCode: 2 })
+    return {
+      names: [nameOf(files[0]), nameOf(newer)],
+      before: await readLockFile(files[0]),
+      after: await readLockFile(newer),
+    }
+  }
+  const { file, surface } = await surfaceOfConfig(options)
+  const lock = old === '-' ? old : lockFileOf(file, old)
+  const names = [nameOf(lock), nameOf(file)] as const
+  return { names, before: await readLockFile(lock), after: surface }
+}
+
+/** 0: the same. 3: nothing of it breaks a client. 4: it does, or may. */
+function exitCodeOf(changes: readonly Change[], failOn: string): 0 | 3 | 4 {
+  if (changes.some(({ impact }) => impact === 'breaking' || impact === 'may-break')) return 4
+  return changes.length > 0 && failOn === 'any' ? 3 : 0
+}
+
+function inText({ names: [before, after], ...sides }: Sides, changes: readonly Change[]): string {
+  const note = notLocked(sides.after)
+  const head =
+    changes.length === 0
+      ? `${before} and ${after} say the same.`
+      : `From ${before} to ${after}: ${countsText(changes)}\n\n${changesText(changes)}`
+  return [...head.split('\n').map(line => printable(line)), ...(note === '' ? [] : ['', note])].join('\n')
+}
+
+async function diff(
+  { 'fail-on': failOn = 'any', json = false, ...options }: DiffOptions,
+  given: readonly string[],
+): Promise<void> {
+  if (failOn !== 'any' && failOn !== 'breaking') {
+    throw new StartError(`--fail-on ${failOn}: it is one of any, breaking`, { exitCode: 2 })
+  }
+  const sides = await readSides(options, given)
+  const { before, after } = sides
+  const changes = compareSurfaces(before, after)
+  const exitCode = exitCodeOf(changes, failOn)
+  const hashes = { before: before.hash, after: after.hash }
+  const report = {
+    same: changes.length === 0,
+    ...hashes,
+    counts: countsOf(changes),
+    atRunTime: after.atRunTime,
+    changes,
+  }
+  const text = json ? jsonText(report) : inText(sides, changes)
+  // What a plugin opened must not keep the process.
+  process.stdout.write(`${text}\n`, () => process.exit(exitCode))
+}
+
+export const diffVerb = defineVerb({
+  summary: 'say what changed since the lock, and whether it breaks clients',
+  positionals: ['[OLD]', '[NEW]'],
+  options: OPTIONS,
+  notes: `mcp-host diff                     ${LOCK_NAME} beside the config, and the config as it is
+mcp-host diff OLD                 another lock, and the config as it is; - reads the lock from stdin
+mcp-host diff OLD NEW             two locks
+
+Exit codes: 0 the same, 3 changed and nothing breaks, 4 it breaks clients or may, 2 the command, a lock or the config must
+change.`,
+  run: diff,
+})

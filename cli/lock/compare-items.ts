@@ -1,0 +1,175 @@
+// Two versions of a tool, a resource, a family of resources or a prompt: what each difference does to clients and models.
+import { isObject, type JsonObject } from '../../core/index.ts'
+import type { SurfaceItem, SurfaceList } from '../../core/surface/surface.ts'
+import { compareSchemas } from './compare-schemas.ts'
+import { isSame, shown, type Verdict } from './verdict.ts'
+
+/**
+ * What a difference does. `breaking`: what worked for a client does not any more. `may-break`: it cannot be judged. `opens`: fewer
+ * are refused or asked than before. `read`: models and people read other words. `harmless`: nothing of these.
+ */
+export const IMPACTS = ['breaking', 'may-break', 'opens', 'read', 'harmless'] as const
+export type Impact = (typeof IMPACTS)[number]
+
+/** One difference, of whatever is compared. */
+export interface Difference {
+  readonly impact: Impact
+  readonly what: string
+  /** Of words, as they were and are. */
+  readonly before?: unknown
+  readonly after?: unknown
+}
+
+export const differs = (impact: Impact, what: string): Difference => ({ impact, what })
+
+/** Of a field that models and people read. */
+export const words = (name: string, before: unknown, after: unknown): Difference[] =>
+  isSame(before, after) ? [] : [{ impact: 'read', what: `${name} changed`, before, after }]
+
+/** What is asked of callers. */
+export function compareNeeds(was: readonly string[], now: readonly string[]): Difference[] {
+  const added = now.filter(need => !was.includes(need))
+  const gone = was.filter(need => !now.includes(need))
+  if (added.length + gone.length === 0) return []
+  const list = (said: string, needs: readonly string[]) =>
+    needs.length === 0 ? [] : [`${said} ${needs.join(' and ')}`]
+  const what = `access: ${[...list('needs', added), ...list('no longer needs', gone)].join('; ')}`
+  if (added.length === 0) return [differs('opens', what)]
+  // Of alternatives the new may be wider than the old.
+  return [differs(added.every(need => need.startsWith('(')) && gone.length > 0 ? 'may-break' : 'breaking', what)]
+}
+
+const OF_INPUT: Readonly<Record<Verdict, Impact>> = {
+  less: 'breaking',
+  more: 'harmless',
+  other: 'breaking',
+  unknown: 'may-break',
+  words: 'read',
+  same: 'harmless',
+}
+const OF_OUTPUT: Readonly<Record<Verdict, Impact>> = { ...OF_INPUT, less: 'harmless', more: 'breaking' }
+
+function compareSchema(role: 'input' | 'output', before: unknown, after: unknown): Difference[] {
+  if (isSame(before, after)) return []
+  if (role === 'output' && before === undefined) return [differs('harmless', 'output: a schema says now what it gives')]
+  if (role === 'output' && after === undefined)
+    return [differs('breaking', 'output: no schema says any more what it gives')]
+  if (!isObject(before) || !isObject(after)) return [differs('may-break', `${role}: changed, which is not judged`)]
+  const impacts = role === 'input' ? OF_INPUT : OF_OUTPUT
+  const found = compareSchemas(before, after)
+  if (found.length === 0) return [differs('harmless', `${role}: says the same in another way`)]
+  return found.map(({ path, what, verdict }) => differs(impacts[verdict], `${role}${path}: ${what}`))
+}
+
+/** Hints of a tool: what is taken where none is given, and the value with which a client asks its user less. */
+const HINTS: Readonly<Record<string, { readonly standard: boolean; readonly trusted: boolean }>> = {
+  readOnlyHint: { standard: false, trusted: true },
+  destructiveHint: { standard: true, trusted: false },
+  idempotentHint: { standard: false, trusted: true },
+  openWorldHint: { standard: true, trusted: false },
+}
+
+const TAKEN = 'says what is taken where nothing is said'
+
+function compareAnnotations(was: unknown, now: unknown): Difference[] {
+  const [before, after] = [was, now].map(value => (isObject(value) ? value : {})) as [JsonObject, JsonObject]
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap(name => {
+    const hint = Object.hasOwn(HINTS, name) ? HINTS[name] : undefined
+    if (!hint) return words(`annotations.${name}`, before[name], after[name])
+    const [one = hint.standard, other = hint.standard] = [before[name], after[name]]
+    if (one === other)
+      return isSame(before[name], after[name]) ? [] : [differs('harmless', `annotations.${name}: ${TAKEN}`)]
+    const what = `annotations.${name}: ${shown(one)} became ${shown(other)}`
+    return [differs(other === hint.trusted ? 'opens' : 'breaking', what)]
+  })
+}
+
+/** What only shows who made it. */
+const compareLooks = (name: string, before: unknown, after: unknown): Difference[] =>
+  isSame(before, after) ? [] : [differs('harmless', `${name} changed`)]
+
+/** What nobody here knows the meaning of. */
+function compareUnknown(name: string, before: unknown, after: unknown): Difference[] {
+  if (isSame(before, after)) return []
+  if (before === undefined) return [differs('harmless', `${name}: ${shown(after)} is new`)]
+  return [differs('may-break', `${name}: ${shown(before)} became ${shown(after)}`)]
+}
+
+const compareMeta = (was: unknown, now: unknown): Difference[] => {
+  if (!isObject(was) || !isObject(now)) return compareUnknown('_meta', was, now)
+  const keys = new Set([...Object.keys(was), ...Object.keys(now)])
+  return [...keys].flatMap(key => compareUnknown(`_meta[${shown(key)}]`, was[key], now[key]))
+}
+
+/** A prompt's arguments, by name. */
+function compareArguments(was: unknown, now: unknown): Difference[] {
+  const read = (list: unknown) =>
+    new Map((Array.isArray(list) ? list : []).map(one => [String((one as JsonObject)['name']), one as JsonObject]))
+  const [before, after] = [read(was), read(now)]
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap(name => {
+    const [one, other] = [before.get(name), after.get(name)]
+    const label = `argument ${shown(name)}`
+    if (!one) return [differs(other?.['required'] === true ? 'breaking' : 'harmless', `${label}: added`)]
+    if (!other) return [differs('breaking', `${label}: removed`)]
+    const [needed, needs] = [one['required'] === true, other['required'] === true]
+    return [
+      ...(needed === needs
+        ? []
+        : [differs(needs ? 'breaking' : 'harmless', `${label}: ${needs ? 'required' : 'optional'} now`)]),
+      ...words(`${label}: title`, one['title'], other['title']),
+      ...words(`${label}: description`, one['description'], other['description']),
+    ]
+  })
+}
+
+type CompareField = (before: unknown, after: unknown) => Difference[]
+
+const FIELDS: Readonly<Record<string, CompareField>> = {
+  title: (before, after) => words('title', before, after),
+  description: (before, after) => words('description', before, after),
+  inputSchema: (before, after) => compareSchema('input', before, after),
+  outputSchema: (before, after) => compareSchema('output', before, after),
+  annotations: compareAnnotations,
+  arguments: compareArguments,
+  icons: (before, after) => compareLooks('icons', before, after),
+  size: (before, after) => compareLooks('size', before, after),
+  _meta: compareMeta,
+}
+
+/** Where the name is not what identifies it. */
+const compareName: CompareField = (before, after) => words('name', before, after)
+
+function compareShown(list: SurfaceList, before: JsonObject, after: JsonObject): Difference[] {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap(name => {
+    const compare =
+      name === 'name' && list.startsWith('resource') ? compareName : Object.hasOwn(FIELDS, name) && FIELDS[name]
+    return compare ? compare(before[name], after[name]) : compareUnknown(name, before[name], after[name])
+  })
+}
+
+function compareTask(was: string | undefined, now: string | undefined): Difference[] {
+  if (was === now) return []
+  const what = `task: ${was ?? 'none'} became ${now ?? 'none'}`
+  return [differs(now === 'required' || (was !== undefined && now === undefined) ? 'breaking' : 'harmless', what)]
+}
+
+/** How an item differs from what it was. */
+export function compareItems(list: SurfaceList, before: SurfaceItem, after: SurfaceItem): Difference[] {
+  if (before.hash === after.hash) return []
+  const visible = before.visibility === after.visibility ? [] : [visibility(after.visibility === 'listed')]
+  const found = [
+    ...compareNeeds(before.needs, after.needs),
+    ...visible,
+    ...compareTask(before.task, after.task),
+    ...compareShown(list, before.shown, after.shown),
+  ]
+  return found.length > 0 ? found : [NOT_JUDGED]
+}
+
+/** Of what only a later version of this program tells apart. */
+const NOT_JUDGED = differs('may-break', 'changed, which is not judged')
+
+const visibility = (listed: boolean) =>
+  listed
+    ? differs('harmless', 'visibility: listed for those who may not use it, too')
+    : differs('may-break', 'visibility: no longer listed for those who may not use it')

@@ -1,0 +1,126 @@
+// `mcp.lock.json`: written beside the config, and read with every hash in it computed anew.
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join, relative, resolve } from 'node:path'
+import { errorText, StartError } from '../../core/http/errors.ts'
+import { isObject } from '../../core/index.ts'
+import { canonicalJson, hashOf, SURFACE_FORMAT, SURFACE_LISTS, type Surface } from '../../core/surface/surface.ts'
+import { jsonText } from '../json-text.ts'
+
+export const LOCK_NAME = 'mcp.lock.json'
+/** Bytes; what is longer is no lock. */
+const MOST_BYTES = 64 * 2 ** 20
+/** Levels of JSON. A definition's schema has at most 64. */
+const MOST_LEVELS = 200
+
+/** Where the lock of a config is: beside it, or where the command line says. */
+export const lockFileOf = (config: string, given: string | undefined): string =>
+  given === undefined ? join(dirname(config), LOCK_NAME) : resolve(given)
+
+/** A file's name for messages. */
+export const nameOf = (file: string): string => {
+  if (file === '-') return 'stdin'
+  const near = relative(process.cwd(), file)
+  return near.startsWith('..') ? file : near
+}
+
+const stop = (what: string, cause?: unknown) => new StartError(what, { exitCode: 2, cause })
+
+const isDeeper = (value: unknown, most: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (most === 0 || Object.values(value).some(entry => isDeeper(entry, most - 1)))
+
+const isTextList = (value: unknown) => Array.isArray(value) && value.every(entry => typeof entry === 'string')
+const areAll = (value: unknown, test: (entry: unknown) => boolean) =>
+  isObject(value) && Object.values(value).every(test)
+
+const isItem = (item: unknown) => isObject(item) && isTextList(item['needs']) && isObject(item['shown'])
+
+const isRoute = (route: unknown) =>
+  isObject(route) &&
+  ['needs', 'revisions', 'transports'].every(name => isTextList(route[name])) &&
+  typeof route['route'] === 'string' &&
+  isObject(route['capabilities']) &&
+  SURFACE_LISTS.every(list => areAll(route[list], isItem))
+
+const isSurface = (value: unknown): value is Surface =>
+  isObject(value) && isObject(value['server']) && isTextList(value['atRunTime']) && areAll(value['routes'], isRoute)
+
+/** Whether the hash of a part is that of the rest of it. */
+function isWhole({ hash, ...rest }: { readonly hash: string }): boolean {
+  return hash === hashOf(canonicalJson(rest))
+}
+
+/** The first part whose hash is not that of what it stands for: an item before its address, an address before all. */
+function findChanged(surface: Surface): string | undefined {
+  for (const [at, route] of Object.entries(surface.routes)) {
+    for (const list of SURFACE_LISTS) {
+      const changed = Object.entries(route[list]).find(([, item]) => !isWhole(item))
+      if (changed) return `${list} "${changed[0]}" of ${at}`
+    }
+    if (!isWhole(route)) return at
+  }
+  return isWhole(surface) ? undefined : 'the whole'
+}
+
+function parse(text: string, name: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    const why = /^<{7} /m.test(text) ? 'two branches were merged in it' : errorText(cause)
+    throw stop(`${name} is no JSON: ${why}; write it anew with \`mcp-host lock\``, cause)
+  }
+}
+
+/** The surface that a lock says. Throws a StartError for what is none, and for one that was changed by hand. */
+export function readLock(text: string, name: string): Surface {
+  const value = parse(text, name)
+  if (!isObject(value) || typeof value['format'] !== 'number') {
+    throw stop(`${name} is no lock: it has no "format"; \`mcp-host lock\` writes one`)
+  }
+  if (value['format'] !== SURFACE_FORMAT) {
+    const what = `${name} has the format ${value['format']}, and this version reads ${SURFACE_FORMAT}`
+    throw stop(`${what}; write it anew with \`mcp-host lock\`, or use the version that wrote it`)
+  }
+  if (isDeeper(value, MOST_LEVELS) || !isSurface(value)) {
+    throw stop(`${name} is no lock, or one of which something is gone; write it anew with \`mcp-host lock\``)
+  }
+  const changed = findChanged(value)
+  if (changed !== undefined) {
+    const what = `${name} was changed by hand: the hash of ${changed} is not that of what stands there`
+    throw stop(`${what}; write it anew with \`mcp-host lock\`, and look at what that changes`)
+  }
+  return value
+}
+
+/** The text of a file; `-` is stdin. Throws a StartError. */
+export async function readLockFile(file: string): Promise<Surface> {
+  const name = nameOf(file)
+  try {
+    if (file !== '-' && (await stat(file)).size > MOST_BYTES) throw stop(`${name} is too long for a lock`)
+    return readLock(readFileSync(file === '-' ? 0 : file, 'utf8'), name)
+  } catch (cause) {
+    if (cause instanceof StartError) throw cause
+    const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
+    const why = isMissing ? 'there is none' : errorText(cause)
+    throw stop(`${name}: ${why}; \`mcp-host lock\` writes the lock of a config: keep it with the config`, cause)
+  }
+}
+
+/** As it is written. */
+export const lockText = ({ format, hash, server, atRunTime, routes }: Surface): string =>
+  `${jsonText({ format, hash, server, atRunTime, routes })}\n`
+
+/** Writes it whole, or not at all. */
+export async function writeLockFile(file: string, surface: Surface): Promise<void> {
+  const part = `${file}.${randomBytes(6).toString('hex')}.part`
+  try {
+    await writeFile(part, lockText(surface))
+    await rename(part, file)
+  } catch (cause) {
+    await rm(part, { force: true }).catch(() => undefined)
+    throw new StartError(`${nameOf(file)} cannot be written: ${errorText(cause)}`, { cause })
+  }
+}

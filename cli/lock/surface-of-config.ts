@@ -1,0 +1,35 @@
+// The surface of a config that is not served: its host is built as `check` builds it. No port, no Redis, no file of a plugin.
+import { hostOf, loadConfig, type Surface } from '../../core/create-host.ts'
+import { openLog } from '../log.ts'
+import type { VerbValues } from '../verb.ts'
+import { CONFIG_OPTION, ENV_FILE_OPTION } from '../verb.ts'
+
+export const SURFACE_OPTIONS = { ...CONFIG_OPTION, ...ENV_FILE_OPTION } as const
+
+export interface SurfaceOfConfig {
+  /** The config. */
+  readonly file: string
+  readonly surface: Surface
+}
+
+/** Throws a ConfigError where the config could not be served. */
+export async function surfaceOfConfig({
+  config,
+  'env-file': files,
+  verbose = false,
+}: VerbValues<typeof SURFACE_OPTIONS>): Promise<SurfaceOfConfig> {
+  if (files !== undefined) (await import('../env-file.ts')).createEnvFiles(() => files).load()
+  const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
+  const host = await hostOf(loaded, openLog({ verbose }), { purpose: 'inspect' })
+  try {
+    return { file: loaded.file, surface: await host.surface() }
+  } finally {
+    await host.close({ grace: 0 })
+  }
+}
+
+/** What is told beside a lock of what it cannot hold; empty: nothing. */
+export const notLocked = ({ atRunTime }: Pick<Surface, 'atRunTime'>): string =>
+  atRunTime.length === 0
+    ? ''
+    : `Not locked: ${atRunTime.join(', ')} decides at run time what each caller is offered beside this, or in its place.`

@@ -1,0 +1,133 @@
+// `mcp-host start --frozen`: nothing but what the lock says is served, at the start, after a reload, and by workers.
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { modern } from '../support/rpc.ts'
+import { editedConfig } from './edited-config.ts'
+import { CORE, type Running, runCli, startCli, stopAll } from './run-cli.ts'
+
+after(stopAll)
+after(removeFolders)
+
+const CONFIG = editedConfig({ tools: './tools.ts', path: '/' })
+const tools = (description: string, says: string, more = '') => `import { defineTool } from '${CORE}'
+export const say = defineTool({ name: 'say', description: '${description}', handler: () => '${says}' })
+${more}
+`
+const MANY = Array.from(
+  { length: 12 },
+  (_, index) => `export const more${index} = defineTool({ name: 'more${index}', handler: () => '' })`,
+).join('\n')
+
+async function lockedFolder(config = CONFIG) {
+  const folder = await makeFolder({ 'mcp.config.ts': config, 'tools.ts': tools('Says one', 'one') })
+  expect((await runCli(['lock'], folder)).code).to.equal(0)
+  return { folder, write: (text: string) => writeFile(join(folder, 'tools.ts'), text) }
+}
+
+const saidBy = async (url: string): Promise<string> =>
+  (await modern(url, 'tools/call', { name: 'say' })).message.result.content[0].text
+
+const end = (running: Running) => {
+  running.child.kill('SIGTERM')
+  return running.ended
+}
+
+describe('mcp-host start --frozen', function () {
+  this.timeout(90_000)
+
+  it('serves what the lock says, whatever the handlers do', async () => {
+    const { folder, write } = await lockedFolder()
+    await write(tools('Says one', 'another thing'))
+    const running = startCli(['start', '--frozen'], folder)
+    expect(await saidBy(await running.listening())).to.equal('another thing')
+    expect((await end(running)).code).to.equal(0)
+  })
+
+  it('refuses anything else, with the first ten differences and the commands to run, and listens nowhere', async () => {
+    const { folder, write } = await lockedFolder()
+    await write(tools('Says two', 'two', MANY))
+    const { code, stdout, stderr } = await runCli(['start', '--frozen'], folder)
+    expect(stdout).to.equal('')
+    const [first, ...lines] = stderr.trimEnd().split('\n')
+    expect(first).to.equal(
+      'mcp-host: --frozen: this config does not serve what mcp.lock.json says (1 read by models, 12 harmless):',
+    )
+    expect(lines[0]).to.equal('  read: /  tool "say": description changed')
+    expect(lines[1]).to.equal('  harmless: /  tool "more0": added')
+    expect(lines.slice(10)).to.deep.equal([
+      '  and 3 more',
+      'mcp-host diff shows all of it; where it is meant, mcp-host lock writes it down',
+    ])
+    expect(code).to.equal(2)
+  })
+
+  it('refuses where there is no lock, and one that nobody would read', async () => {
+    const { folder } = await lockedFolder()
+    const missing = await runCli(['start', '--frozen', '--lock', 'other.json'], folder)
+    expect(missing.stderr).to.match(
+      /^mcp-host: other\.json: there is none; `mcp-host lock` writes the lock of a config/,
+    )
+    const stray = await runCli(['start', '--lock', 'mcp.lock.json'], folder)
+    expect(stray.stderr).to.equal('mcp-host: --lock says which file --frozen reads: add --frozen\n')
+    await rm(join(folder, 'mcp.lock.json'))
+    const gone = await runCli(['start', '--frozen'], folder)
+    expect([missing.code, stray.code, gone.code]).to.deep.equal([2, 2, 2])
+  })
+
+  it('refuses a reload that would change it, and takes one whose lock says the same', async () => {
+    const { folder, write } = await lockedFolder()
+    const running = startCli(['start', '--frozen'], folder)
+    const url = await running.listening()
+    await write(tools('Says two', 'two'))
+    running.child.kill('SIGHUP')
+    const [line] = await running.logged(/^.*"msg":"the reload failed: nothing has changed.*$/m)
+    expect(JSON.parse(line).problem).to.contain('\n  read: /  tool "say": description changed\n')
+    expect(await saidBy(url)).to.equal('one')
+
+    await runCli(['lock'], folder)
+    running.child.kill('SIGHUP')
+    await running.logged(/"taken":\["toolsets\.talk"\],"told":0,"msg":"reloaded"/)
+    expect(await saidBy(url)).to.equal('two')
+    expect((await end(running)).code).to.equal(0)
+  })
+
+  it('holds every worker to it: at the start, and each that comes with a reload', async () => {
+    const stateless = CONFIG.replace("toolsets: 'talk' }", "toolsets: 'talk', stateless: true }")
+    const { folder, write } = await lockedFolder(stateless)
+    const running = startCli(['start', '--frozen', '--workers', '2'], folder)
+    const url = await running.listening()
+    await running.printed(/^primary: pid/m)
+    await write(tools('Says two', 'two'))
+    running.child.kill('SIGHUP')
+    const [line] = await running.logged(/^.*"msg":"the reload failed: a new worker could not start.*$/m)
+    expect(JSON.parse(line).problem).to.contain('this config does not serve what mcp.lock.json says')
+    expect(await saidBy(url)).to.equal('one')
+    await runCli(['lock'], folder)
+    running.child.kill('SIGHUP')
+    await running.logged(/"msg":"reloaded"/)
+    expect(await saidBy(url)).to.equal('two')
+    expect((await end(running)).code).to.equal(0)
+
+    await write(tools('Says three', 'three'))
+    const refused = await runCli(['start', '--frozen', '--workers', '2'], folder)
+    expect(refused.stderr).to.match(/^mcp-host: --frozen: this config does not serve/)
+    expect([refused.code, refused.stdout]).to.deep.equal([2, ''])
+  })
+
+  it('leaves alone what a tool adds while the host runs, which no lock can have', async () => {
+    const { folder, write } = await lockedFolder()
+    const adds = `defineTool({ name: 'say', description: 'Says one', handler: (_, ctx) => {
+      ctx.host.tools.add(defineTool({ name: 'late', handler: () => '' }))
+      return 'added'
+    } })`
+    await write(`import { defineTool } from '${CORE}'\nexport const say = ${adds}\n`)
+    const running = startCli(['start', '--frozen'], folder)
+    const url = await running.listening()
+    expect(await saidBy(url)).to.equal('added')
+    const { tools: listed } = (await modern(url, 'tools/list')).message.result
+    expect(listed.map(({ name }: { name: string }) => name)).to.deep.equal(['late', 'say'])
+    await end(running)
+  })
+})
