@@ -17,6 +17,7 @@ import { rateLimit } from './rate-limit/index.ts'
 import { resourceMetadata } from './resource-metadata/index.ts'
 import { sessionStoreRedis } from './session-store-redis/index.ts'
 import { storeSqlite } from './store-sqlite/index.ts'
+import { tasks } from './tasks/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
 import { tracing } from './tracing/index.ts'
 import { transportSse } from './transport-sse/index.ts'
@@ -39,6 +40,7 @@ export const builtInPlugins = {
   metrics,
   audit,
   tracing,
+  tasks,
   'store-sqlite': storeSqlite,
   'cluster-redis': clusterRedis,
   'session-store-redis': sessionStoreRedis,
