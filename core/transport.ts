@@ -10,6 +10,7 @@ export { requestIdIn } from './http/request-id.ts'
 export { addField, endWith } from './http/response.ts'
 export { type EventStream, type EventStreamOptions, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export { pageHeaders } from './http/visit.ts'
+export { isAnswer, type Question } from './mcp/asks.ts'
 export type {
   AdmitCaller,
   AskClient,
@@ -103,4 +104,20 @@ export type {
 export type { ForwardedMessage, SessionStreams } from './sessions/session-streams.ts'
 export type { Resumption } from './sessions/stream-parts.ts'
 export { createWatchCharges, watchCost, watchedCost } from './sessions/watched-uris.ts'
+export {
+  hasEnded,
+  type NewTask,
+  type QueueDepth,
+  type QueueOffer,
+  type TaskBounds,
+  type TaskCreation,
+  type TaskEnd,
+  type TaskLease,
+  type TaskNews,
+  type TaskQuestion,
+  type TaskRecord,
+  type TaskState,
+  type TaskStore,
+  type TaskSummary,
+} from './tasks/task-store.ts'
 export { startThread } from './threads/start-thread.ts'

@@ -20,6 +20,7 @@ import { resourceMetadata } from './resource-metadata/index.ts'
 import { sessionStoreRedis } from './session-store-redis/index.ts'
 import { skills } from './skills/index.ts'
 import { storeSqlite } from './store-sqlite/index.ts'
+import { tasks } from './tasks/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
 import { toolSearch } from './tool-search/index.ts'
 import { tracing } from './tracing/index.ts'
@@ -47,6 +48,7 @@ export const builtInPlugins = {
   audit,
   tracing,
   apps,
+  tasks,
   'store-sqlite': storeSqlite,
   'cluster-redis': clusterRedis,
   'session-store-redis': sessionStoreRedis,

@@ -69,6 +69,11 @@ const app = closed(
   },
   { required: ['name'], description: 'The app that shows its results to people.' },
 )
+const taskParts = {
+  use: taskUse,
+  retry: { enum: ['safe'] },
+  before: callable('Gives the arguments of the task.'),
+}
 
 const REQUIRED = { required: ['name', 'handler'] }
 
@@ -84,7 +89,7 @@ export const DEFINITION_SCHEMAS = {
       concurrency: count('How many calls run at a time.'),
       isolate,
       task: {
-        anyOf: [taskUse, closed({ use: taskUse, retry: { enum: ['safe'] } }, { required: ['use'] })],
+        anyOf: [taskUse, closed(taskParts, { required: ['use'] })],
         description: 'Calls become tasks for clients that know them.',
       },
       app,

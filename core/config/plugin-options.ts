@@ -20,6 +20,7 @@ import type { FilledResourceMetadataOptions, ResourceMetadataOptions } from './p
 import type { SessionStoreRedisOptions } from './plugin-options/session-store-redis.ts'
 import type { SkillsOptions } from './plugin-options/skills.ts'
 import type { FilledStoreSqliteOptions, StoreSqliteOptions } from './plugin-options/store-sqlite.ts'
+import type { FilledTasksOptions, TasksOptions } from './plugin-options/tasks.ts'
 import type { FilledToolPolicyOptions, ToolPolicyOptions } from './plugin-options/tool-policy.ts'
 import type { FilledToolSearchOptions, ToolSearchOptions } from './plugin-options/tool-search.ts'
 import type { FilledTracingOptions, TracingOptions } from './plugin-options/tracing.ts'
@@ -48,6 +49,7 @@ export interface BuiltInOptions {
   audit: AuditOptions
   tracing: TracingOptions
   apps: AppsOptions
+  tasks: TasksOptions
   'store-sqlite': StoreSqliteOptions
   'cluster-redis': ClusterRedisOptions
   'session-store-redis': SessionStoreRedisOptions
@@ -78,6 +80,7 @@ export interface FilledOptions {
   audit: FilledAuditOptions
   tracing: FilledTracingOptions
   apps: FilledAppsOptions
+  tasks: FilledTasksOptions
   'store-sqlite': FilledStoreSqliteOptions
   'cluster-redis': FilledClusterRedisOptions
   'session-store-redis': SessionStoreRedisOptions
