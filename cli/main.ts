@@ -24,6 +24,11 @@ const startVerb = defineVerb({
       value: '<n>',
       help: 'processes that share the port, or auto for one per core; default: this one alone',
     },
+    role: {
+      type: 'string',
+      value: '<role>',
+      help: 'worker runs tasks that others keep, front keeps them alone, both does both; default: as plugins.tasks says',
+    },
   },
   async run(values) {
     const { start } = await import('./start.ts')

@@ -1,14 +1,6 @@
 // What serving takes in any process, alone or one of several: a host that listens, and signals.
 import { dirname } from 'node:path'
-import {
-  type CreateHostOptions,
-  describeThrown,
-  type Host,
-  hostOf,
-  type Logger,
-  loadConfig,
-  type ProcessLog,
-} from '../core/create-host.ts'
+import { describeThrown, type Host, hostOf, type Logger, loadConfig, type ProcessLog } from '../core/create-host.ts'
 import type { CliLog } from './log.ts'
 
 /** Resolves with the first of these signals. */
@@ -17,6 +9,9 @@ export function nextSignal(...signals: NodeJS.Signals[]): Promise<NodeJS.Signals
     for (const signal of signals) process.once(signal, resolve)
   })
 }
+
+/** What a host is built with. */
+export type ServeSettings = NonNullable<Parameters<typeof hostOf>[2]>
 
 export interface Served {
   readonly host: Host
@@ -35,11 +30,7 @@ export function surviveStdout(log: Pick<Logger, 'warn'>): void {
 }
 
 /** Finds the config and serves it. What a host that cannot listen has opened is closed again. */
-export async function serve(
-  config: string | undefined,
-  log: CliLog,
-  options: Pick<CreateHostOptions, 'processes' | 'inEveryProcess' | 'neighbours' | 'observe'> = {},
-): Promise<Served> {
+export async function serve(config: string | undefined, log: CliLog, options: ServeSettings = {}): Promise<Served> {
   const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
   const { file } = loaded
   log.directory = dirname(file)

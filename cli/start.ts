@@ -5,7 +5,7 @@ import type { Host, Logger } from '../core/create-host.ts'
 import type { EnvFiles } from './env-file.ts'
 import { openLog } from './log.ts'
 import type { ReloadSettings } from './reload.ts'
-import { nextSignal, onCrash, serve, surviveRejections, surviveStdout } from './serve.ts'
+import { nextSignal, onCrash, type ServeSettings, serve, surviveRejections, surviveStdout } from './serve.ts'
 import { startPage } from './start-page.ts'
 import type { StartOptions } from './verb.ts'
 import { parseCount } from './workers/count.ts'
@@ -88,8 +88,9 @@ async function serveAlone(options: StartOptions): Promise<void> {
     return signal
   })
   const env = await readEnvFiles(options['env-file'])
+  const role = await readRole(options.role)
   trackModules()
-  const { host, file } = await serve(options.config, log)
+  const { host, file } = await serve(options.config, log, role)
   listening = true
   reloadWith({ host, config: options.config, env })
   surviveRejections(log)
@@ -100,6 +101,13 @@ async function serveAlone(options: StartOptions): Promise<void> {
   await drain(host, why)
   await log.flush()
   process.exit(why === 'crash' ? 1 : 0)
+}
+
+/** What serves the config with this role. */
+async function readRole(role: string | undefined): Promise<ServeSettings> {
+  if (role === undefined) return {}
+  const { roleOf } = await import('./role.ts')
+  return { adapt: roleOf(role) }
 }
 
 export async function start(options: StartOptions): Promise<void> {
@@ -113,5 +121,5 @@ export async function start(options: StartOptions): Promise<void> {
   const { work } = await import('./workers/worker.ts')
   // Not in the primary: what it has, a later worker could not read anew.
   await readEnvFiles(options['env-file'])
-  return work(count, options)
+  return work(count, options, await readRole(options.role))
 }

@@ -88,4 +88,6 @@ export interface StartOptions extends LogValues, VerbValues<typeof ENV_FILE_OPTI
   readonly config?: string
   /** A number of processes, or `auto`; absent: this one alone. */
   readonly workers?: string
+  /** What it does with tasks; absent: as the config says. */
+  readonly role?: string
 }
