@@ -12,6 +12,7 @@ import { createNeighbourBus } from './sessions/neighbour-bus.ts'
 import { createNeighbourPeers } from './sessions/neighbour-peers.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
 import type { Slots } from './slots.ts'
+import { createMemoryTaskStore } from './tasks/memory-task-store.ts'
 
 /** For one host; `node` is its name, `neighbours` the way to the processes beside it. */
 export const defaultSlots = (node: string, neighbours?: Neighbours): Slots => ({
@@ -24,5 +25,6 @@ export const defaultSlots = (node: string, neighbours?: Neighbours): Slots => ({
   tracer: NO_TRACER,
   authorizationServer: noAuthorizationServer,
   grantStore: createMemoryGrantStore(),
+  taskStore: createMemoryTaskStore(),
   upstreamTokens: noUpstreamTokens,
 })

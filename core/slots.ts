@@ -8,6 +8,7 @@ import type { UpstreamTokens } from './mcp/upstream-tokens.ts'
 import type { EventStore } from './sessions/event-store.ts'
 import type { Peers } from './sessions/peers.ts'
 import type { SessionStore } from './sessions/session-store.ts'
+import type { TaskStore } from './tasks/task-store.ts'
 
 /** The services that plugins may replace, by the name of their slot. */
 export interface Slots {
@@ -29,6 +30,8 @@ export interface Slots {
   authorizationServer: AuthorizationServer
   /** What an authorization server keeps. Default: in this process, bounded. */
   grantStore: GrantStore
+  /** Tasks, those who run them, and how they ended. Default: in this process, bounded. */
+  taskStore: TaskStore
   /** Tokens of callers at the company's identity provider. Default: there are none. */
   upstreamTokens: UpstreamTokens
 }

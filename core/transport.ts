@@ -102,4 +102,20 @@ export type {
 export type { ForwardedMessage, SessionStreams } from './sessions/session-streams.ts'
 export type { Resumption } from './sessions/stream-parts.ts'
 export { createWatchCharges, watchCost, watchedCost } from './sessions/watched-uris.ts'
+export {
+  hasEnded,
+  type NewTask,
+  type QueueDepth,
+  type QueueOffer,
+  type TaskBounds,
+  type TaskCreation,
+  type TaskEnd,
+  type TaskLease,
+  type TaskNews,
+  type TaskQuestion,
+  type TaskRecord,
+  type TaskState,
+  type TaskStore,
+  type TaskSummary,
+} from './tasks/task-store.ts'
 export { startThread } from './threads/start-thread.ts'

@@ -9,6 +9,7 @@ import { type ChangeBus, createMemoryChangeBus } from '../../core/mcp/change-bus
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemoryPeers } from '../../core/sessions/memory-peers.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
+import { createMemoryTaskStore } from '../../core/tasks/memory-task-store.ts'
 import {
   type Check,
   changeBusContract,
@@ -16,8 +17,9 @@ import {
   grantStoreContract,
   peersContract,
   sessionStoreContract,
+  taskStoreContract,
 } from '../../core/testing.ts'
-import type { EventStore, Peers, SessionStore, Victim } from '../../core/transport.ts'
+import type { EventStore, Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { importSources } from '../support/import-sources.ts'
 
@@ -28,6 +30,7 @@ const contracts: Readonly<Record<string, readonly Check[]>> = {
   'the session store in memory': sessionStoreContract(inMemory(() => createMemorySessionStore('here'))),
   'the event store in memory': eventStoreContract(inMemory(createMemoryEventStore)),
   'the grant store in memory': grantStoreContract(inMemory(createMemoryGrantStore)),
+  'the task store in memory': taskStoreContract(inMemory(createMemoryTaskStore)),
   'the change bus in memory': changeBusContract(inMemory(createMemoryChangeBus)),
   'the peers of a node without others': peersContract(inMemory(() => createMemoryPeers('here'))),
 }
@@ -150,6 +153,30 @@ describe('a contract', () => {
       'keeps a set apart from the text of its key',
       'does one of many that take, add, replace or join at once first',
     ])
+  })
+
+  it('finds a task store that forgets fences, and one that keeps no count of who runs', async () => {
+    const unfenced = (): TaskStore => {
+      const store = createMemoryTaskStore()
+      const end: TaskStore['end'] = async (lease, ...rest) =>
+        store.end({ ...lease, fence: (await store.get(lease.id))?.fence ?? 0 }, ...rest)
+      return { ...store, end }
+    }
+    expect(await failing(taskStoreContract(inMemory(unfenced)))).to.include(
+      'gives a lease that lapsed to another, once',
+    )
+    const greedy = (): TaskStore => {
+      const store = createMemoryTaskStore()
+      const claim: TaskStore['claim'] = (offers, lease) =>
+        store.claim(
+          offers.map(offer => ({ ...offer, running: 99, runningPerHolder: 99 })),
+          lease,
+        )
+      return { ...store, claim }
+    }
+    expect(await failing(taskStoreContract(inMemory(greedy)))).to.include(
+      'runs no more of a queue than is offered, and no more of a holder',
+    )
   })
 
   it('finds a change bus that tells of changes in another order', async () => {

@@ -1,0 +1,207 @@
+// The default of the slot `taskStore`: in this process, gone with it, and bounded.
+import { MemoryTask, type MemoryTaskPlaces, summaryOf } from './memory-task.ts'
+import { createLines } from './task-lines.ts'
+import { hasEnded, type TaskLease, type TaskNews, type TaskRecord, type TaskStore } from './task-store.ts'
+
+const MIB = 1_048_576
+/** Bytes of texts: past it no task begins. Those that have begun go on, and end. */
+const MOST_BYTES = 128 * MIB
+/** Milliseconds between two looks through all of them for those that are past their time. */
+const SWEEP_EVERY = 1_000
+
+class MemoryTaskStore {
+  readonly #tasks = new Map<string, MemoryTask>()
+  readonly #holders = new Map<string, Set<MemoryTask>>()
+  readonly #lines = createLines<MemoryTask>()
+  readonly #listeners = new Set<(news: TaskNews | undefined) => void>()
+  readonly #mostBytes: number
+  readonly #now: () => number
+  readonly #places: MemoryTaskPlaces
+  #bytes = 0
+  #serial = 0
+  #swept = Number.NEGATIVE_INFINITY
+
+  constructor(mostBytes: number, now: () => number) {
+    this.#mostBytes = mostBytes
+    this.#now = now
+    this.#places = {
+      now,
+      grown: bytes => {
+        this.#bytes += bytes
+      },
+    }
+  }
+
+  create: TaskStore['create'] = async (task, { openPerHolder, keptPerHolder, kept }) => {
+    if (this.#tasks.has(task.id)) throw new TypeError('there is a task of this id')
+    this.#sweep()
+    const own = this.#holders.get(task.holder) ?? new Set()
+    if (own.size >= keptPerHolder || count(own, ({ state }) => !hasEnded(state)) >= openPerHolder) return 'holder'
+    const made = new MemoryTask(task, ++this.#serial, this.#places)
+    if (this.#tasks.size >= kept || this.#bytes + made.bytes > this.#mostBytes) return 'full'
+    this.#bytes += made.bytes
+    this.#tasks.set(task.id, made)
+    this.#holders.set(task.holder, own.add(made))
+    this.#lines.add(made)
+    this.#tell(made)
+    return 'created'
+  }
+
+  get: TaskStore['get'] = async id => this.#find(id)?.record()
+
+  list: TaskStore['list'] = async (holder, most, before = Number.POSITIVE_INFINITY) => {
+    this.#sweep()
+    const own = [...(this.#holders.get(holder) ?? [])].reverse().filter(({ serial }) => serial < before)
+    return own.slice(0, most).map(summaryOf)
+  }
+
+  claim: TaskStore['claim'] = async (offers, lease) => {
+    for (const offer of offers) {
+      for (;;) {
+        const task = this.#lines.take(offer)
+        if (!task) break
+        // One whose time is over is given to nobody.
+        if (this.#find(task.id)) return this.#begin(task, lease, 1)
+      }
+    }
+    return undefined
+  }
+
+  claimLapsed: TaskStore['claimLapsed'] = async lease => {
+    this.#sweep()
+    const now = this.#now()
+    for (const task of this.#lines.running()) if (task.leasedUntil <= now) return this.#begin(task, lease, 0)
+    return undefined
+  }
+
+  renew: TaskStore['renew'] = async (leases, lease) =>
+    leases.map(held => {
+      const task = this.#held(held)
+      if (task) task.leasedUntil = this.#now() + lease
+      return task?.version
+    })
+
+  release: TaskStore['release'] = async held =>
+    this.#write(held, task => {
+      task.state = 'queued'
+      this.#lines.putBack(task)
+    })
+
+  note: TaskStore['note'] = async (held, note) => this.#write(held, task => task.say(note))
+
+  ask: TaskStore['ask'] = async (held, { key, text }) => {
+    const task = this.#held(held)
+    if (task?.questionOf(key)) return true
+    return this.#write(held, ours => ours.ask(key, text))
+  }
+
+  end: TaskStore['end'] = async (held, { state, outcome }, ttl) => {
+    const known = this.#find(held.id)
+    if (known && known.fence === held.fence && hasEnded(known.state)) return true
+    return this.#write(held, task => {
+      this.#lines.remove(task)
+      task.end(state, outcome)
+      task.until = Math.max(task.until, this.#now() + ttl)
+    })
+  }
+
+  answer: TaskStore['answer'] = async (id, answers) => {
+    const task = this.#find(id)
+    if (!task || hasEnded(task.state)) return 0
+    const taken = Object.entries(answers).filter(([key, answer]) => task.answer(key, answer)).length
+    if (taken > 0) this.#changed(task)
+    return taken
+  }
+
+  cancel: TaskStore['cancel'] = async id => {
+    const task = this.#find(id)
+    if (!task || hasEnded(task.state)) return false
+    this.#lines.remove(task)
+    task.end('cancelled')
+    task.fence++
+    this.#changed(task)
+    return true
+  }
+
+  depths: TaskStore['depths'] = async () => {
+    this.#sweep()
+    const now = this.#now()
+    return this.#lines
+      .depths()
+      .map(({ oldest, ...depth }) => ({ ...depth, waited: oldest ? now - oldest.createdAt : 0 }))
+  }
+
+  watch: TaskStore['watch'] = tell => {
+    // Of its own, so that one function may watch twice.
+    const listener = (news: TaskNews | undefined) => tell(news)
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  #begin(task: MemoryTask, lease: number, runs: number): TaskRecord {
+    task.begin(this.#now() + lease, runs)
+    this.#changed(task)
+    return task.record()
+  }
+
+  /** For the fence of the last claim, of a task that runs. */
+  #held({ id, fence }: TaskLease): MemoryTask | undefined {
+    const task = this.#find(id)
+    return task?.fence === fence && task.state === 'running' ? task : undefined
+  }
+
+  #write(held: TaskLease, change: (task: MemoryTask) => void): boolean {
+    const task = this.#held(held)
+    if (!task) return false
+    change(task)
+    this.#changed(task)
+    return true
+  }
+
+  #changed(task: MemoryTask) {
+    task.changed()
+    this.#tell(task)
+  }
+
+  #tell({ id, queue, state }: MemoryTask) {
+    for (const listener of this.#listeners) listener({ id, queue, state })
+  }
+
+  #find(id: string): MemoryTask | undefined {
+    const task = this.#tasks.get(id)
+    if (!task || task.until > this.#now()) return task
+    this.#drop(task)
+    return undefined
+  }
+
+  #drop(task: MemoryTask) {
+    this.#tasks.delete(task.id)
+    this.#lines.remove(task)
+    this.#bytes -= task.bytes
+    const own = this.#holders.get(task.holder)
+    own?.delete(task)
+    if (own?.size === 0) this.#holders.delete(task.holder)
+  }
+
+  #sweep() {
+    const now = this.#now()
+    if (now < this.#swept + SWEEP_EVERY) return
+    this.#swept = now
+    for (const task of [...this.#tasks.values()]) if (task.until <= now) this.#drop(task)
+  }
+}
+
+function count<Value>(values: Iterable<Value>, fits: (value: Value) => boolean): number {
+  let found = 0
+  for (const value of values) if (fits(value)) found++
+  return found
+}
+
+/** `mostBytes` of texts, and `now`: milliseconds since the epoch; for tests. */
+export function createMemoryTaskStore(mostBytes = MOST_BYTES, now: () => number = Date.now): TaskStore {
+  const { create, get, list, claim, claimLapsed, renew, ...rest } = new MemoryTaskStore(mostBytes, now)
+  const { release, note, ask, end, answer, cancel, depths, watch } = rest
+  const reads = { get, list, depths, watch }
+  const runs = { claim, claimLapsed, renew, release, note, ask, end }
+  return { shared: false, create, answer, cancel, ...reads, ...runs }
+}

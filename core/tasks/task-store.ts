@@ -1,0 +1,155 @@
+// Where tasks are kept: what they are to run, who runs them, what they ask, and how they ended. The interface of the slot
+// `taskStore`; memory-task-store.ts is its default.
+
+/** A task as it begins. Its texts are the plugin's own: a store reads none of them. */
+export interface NewTask {
+  /** Random, and of no other task. */
+  readonly id: string
+  /** Whom it is counted for: at most 128 characters. */
+  readonly holder: string
+  /** What it waits in line for, such as a tool of a route. The same text on every node; of the config, never of a client. */
+  readonly queue: string
+  /** How long it is kept, milliseconds from its creation. */
+  readonly ttl: number
+  /** What is to be run, for whom. Never changes. */
+  readonly body: string
+}
+
+/** A question that a task asked, with the answer once there is one. */
+export interface TaskQuestion {
+  /** Of no other question of this task, ever. */
+  readonly key: string
+  readonly text: string
+  readonly answer?: string
+}
+
+/** `queued`: waits for a worker. The last three are ends: nothing changes any more. */
+export type TaskState = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled'
+
+/** How a task ends. */
+export interface TaskEnd {
+  readonly state: 'completed' | 'failed' | 'cancelled'
+  /** The result, or the error. */
+  readonly outcome?: string
+}
+
+/** A task without its large parts. Times are milliseconds since the epoch, by the clock of the store. */
+export interface TaskSummary extends Pick<NewTask, 'id' | 'holder' | 'queue'> {
+  /** Grows from task to task of the store. */
+  readonly serial: number
+  readonly state: TaskState
+  readonly createdAt: number
+  readonly updatedAt: number
+  /** It is gone after this. */
+  readonly until: number
+  /** Grows with every change; a renewed lease is none. */
+  readonly version: number
+  /** Grows with every claim and with `cancel`: whoever holds a smaller one runs it no more. 0: nobody has run it yet. */
+  readonly fence: number
+  /** How often it was claimed from its queue. */
+  readonly runs: number
+  /** What its run says of itself. */
+  readonly note?: string
+}
+
+/** A task as it is kept. */
+export interface TaskRecord extends TaskSummary, Pick<NewTask, 'body'> {
+  /** In the order in which they were asked. */
+  readonly questions: readonly TaskQuestion[]
+  readonly outcome?: string
+}
+
+/** How much is kept. */
+export interface TaskBounds {
+  /** Tasks of one holder that are not over. */
+  readonly openPerHolder: number
+  /** Tasks of one holder, those that are over as well, until their time is. */
+  readonly keptPerHolder: number
+  /** Tasks of all. */
+  readonly kept: number
+}
+
+/** `holder`: this one has as many as it may, open or kept. `full`: the store holds as much as it may. */
+export type TaskCreation = 'created' | 'holder' | 'full'
+
+/** A queue that a worker takes tasks from. */
+export interface QueueOffer {
+  readonly queue: string
+  /** Tasks of it that run at a time, on all nodes; none is taken beyond it. */
+  readonly running: number
+  /** The same, of one holder. */
+  readonly runningPerHolder: number
+}
+
+/** The right to run a task: what is written with an older fence is not written. */
+export interface TaskLease {
+  readonly id: string
+  readonly fence: number
+}
+
+/** What a queue looks like. */
+export interface QueueDepth {
+  readonly queue: string
+  readonly queued: number
+  readonly running: number
+  /** Milliseconds that the one has waited that waits longest; 0 where none does. */
+  readonly waited: number
+}
+
+/** That a task changed. */
+export interface TaskNews {
+  readonly id: string
+  readonly queue: string
+  readonly state: TaskState
+}
+
+/**
+ * Keeps tasks. Every operation on one task is whole: of two nodes that do the same at the same time, one is first, and what
+ * `create` and the writes of a run told of are kept wherever the store keeps things. What is past its `until` is not there.
+ * Rejects with a HostError `unavailable` where what it keeps things in does not answer or takes no more; nothing is half done
+ * then. Where it did not answer it may be done.
+ *
+ * A run is a lease with a fence: `claim` and `claimLapsed` give one, `renew` lengthens it, and `note`, `ask`, `release` and
+ * `end` are done for the fence of the last claim alone; they are false, and do nothing, for another one, for a task that has
+ * ended, and for one that is not there. A lease that lapsed is still a lease until another claims the task.
+ */
+export interface TaskStore {
+  /** Whether other nodes see the same. */
+  readonly shared: boolean
+  /** Keeps a task, `queued` as the last of its holder in its queue, before it resolves. */
+  create(task: NewTask, bounds: TaskBounds): Promise<TaskCreation>
+  get(id: string): Promise<TaskRecord | undefined>
+  /** Those of a holder, newest first, at most so many; with `before`, those whose serial is less. */
+  list(holder: string, most: number, before?: number): Promise<readonly TaskSummary[]>
+  /**
+   * Takes one queued task for `lease` milliseconds, `running` from then on; undefined where none may run. Of the offered queues
+   * the first that has one; in a queue the holders come by turns, and of each the task that was created first.
+   */
+  claim(offers: readonly QueueOffer[], lease: number): Promise<TaskRecord | undefined>
+  /** Takes one that is `running` and whose lease has lapsed, whatever its queue, as `claim` does; `runs` stays as it is. */
+  claimLapsed(lease: number): Promise<TaskRecord | undefined>
+  /** From now on for `lease` milliseconds. Gives the version of each task, undefined for a lease that is lost. */
+  renew(leases: readonly TaskLease[], lease: number): Promise<ReadonlyArray<number | undefined>>
+  /** Gives a task back: it is `queued` again, as the first of its holder. */
+  release(lease: TaskLease): Promise<boolean>
+  /** Says what the run says of itself. */
+  note(lease: TaskLease, note: string): Promise<boolean>
+  /** Adds a question. True, and nothing is changed, where one of its key is there. */
+  ask(lease: TaskLease, question: Pick<TaskQuestion, 'key' | 'text'>): Promise<boolean>
+  /** Ends a task, which is kept for at least `ttl` milliseconds more. True again where this fence ended it. */
+  end(lease: TaskLease, end: TaskEnd, ttl: number): Promise<boolean>
+  /** Answers questions of a task that has not ended, by their keys; those without a question or with an answer change nothing. How many did. */
+  answer(id: string, answers: Readonly<Record<string, string>>): Promise<number>
+  /** Ends a task as `cancelled`, whoever runs it. False where it has ended or is not there. */
+  cancel(id: string): Promise<boolean>
+  /** Queues where tasks wait or run. */
+  depths(): Promise<readonly QueueDepth[]>
+  /**
+   * Tells of every change of every task, once it is kept, on whatever node; undefined where something may have been missed.
+   * A task that is past its time is no news. Gives what ends it.
+   */
+  watch(tell: (news: TaskNews | undefined) => void): () => void
+}
+
+/** Whether a task is over. */
+export const hasEnded = (state: TaskState): state is TaskEnd['state'] => state !== 'queued' && state !== 'running'

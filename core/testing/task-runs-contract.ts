@@ -1,0 +1,218 @@
+// What every task store promises to those who run tasks: who gets which, leases and fences, questions, ends. For
+// task-store-contract.ts.
+import type { TaskStore } from '../tasks/task-store.ts'
+import { eventually, holds, type Promises, pause, same } from './contract.ts'
+import { begin, create, MINUTE, offer, read, SHORT, takenFrom } from './task-steps.ts'
+
+const turns: Promises<TaskStore>['alone'] = {
+  async 'gives a task to one claim, and says so'(store) {
+    const id = await create(store, { body: 'what to do' })
+    const taken = await store.claim([offer()], MINUTE)
+    same([taken?.id, taken?.body], [id, 'what to do'], 'claim gives the whole task')
+    same([taken?.state, taken?.runs], ['running', 1], 'it runs from then on, for the first time')
+    holds((taken?.fence ?? 0) > 0, 'it has a fence')
+    same(await store.get(id), taken, 'get gives the same')
+    same(await takenFrom(store), undefined, 'what runs is claimed by nobody')
+  },
+  async 'gives tasks of the offered queues alone, of the first that has one'(store) {
+    const [first, second] = [await create(store, { queue: 'first' }), await create(store, { queue: 'second' })]
+    await create(store, { queue: 'third' })
+    const offers = ['none', 'second', 'first'].map(queue => offer({ queue }))
+    same(await takenFrom(store, ...offers), second, 'claim takes from the first queue that has a task')
+    same(await takenFrom(store, ...offers), first, 'then from the next')
+    same(await takenFrom(store, ...offers), undefined, 'what is in a queue that is not offered stays there')
+  },
+  async 'lets holders take turns, and each have its first one first'(store) {
+    const created: Record<string, string> = {}
+    for (const name of ['ann 1', 'ann 2', 'ann 3', 'bob 1', 'bob 2', 'eve 1']) {
+      created[await create(store, { holder: name.slice(0, 3) })] = name
+    }
+    const order: Array<string | undefined> = []
+    for (let index = 0; index < 6; index++) order.push(created[(await takenFrom(store)) ?? ''])
+    same(order, ['ann 1', 'bob 1', 'eve 1', 'ann 2', 'bob 2', 'ann 3'], 'claim takes from the holders by turns')
+  },
+  async 'runs no more of a queue than is offered, and no more of a holder'(store) {
+    for (const holder of ['ann', 'ann', 'ann', 'bob', 'bob']) await create(store, { holder })
+    const narrow = offer({ running: 3, runningPerHolder: 2 })
+    const taken: Array<string | undefined> = []
+    for (let index = 0; index < 4; index++) taken.push(await takenFrom(store, narrow))
+    same(
+      taken.map(id => id !== undefined),
+      [true, true, true, false],
+      'no more run than `running`',
+    )
+    const records = await Promise.all(taken.slice(0, 3).map(id => read(store, id ?? '')))
+    const [first] = records.filter(({ holder }) => holder === 'bob')
+    same(records.filter(({ holder }) => holder === 'ann').length, 2, 'holders take turns')
+    const alone = offer({ runningPerHolder: 2 })
+    same((await store.claim([alone], MINUTE))?.holder, 'bob', 'a holder that has as many as it may waits')
+    same(await takenFrom(store, alone), undefined, 'no more of a holder run than `runningPerHolder`')
+    await store.end(
+      records.find(({ holder }) => holder === 'ann') ?? { id: '', fence: 0 },
+      { state: 'completed' },
+      MINUTE,
+    )
+    same((await store.claim([alone], MINUTE))?.holder, 'ann', 'a place that is free again is taken')
+    await store.cancel(first?.id ?? '')
+    same(await takenFrom(store, alone), undefined, 'nothing waits any more')
+  },
+  async 'frees the place of a run that is cancelled or given back'(store) {
+    const one = offer({ running: 1, runningPerHolder: 1 })
+    const [first, second] = [await create(store), await create(store)]
+    same(await takenFrom(store, one), first, 'the first is taken')
+    same(await takenFrom(store, one), undefined, 'one runs at a time')
+    await store.cancel(first)
+    const taken = await store.claim([one], MINUTE)
+    same(taken?.id, second, 'after a cancellation the next runs')
+    same(await store.release({ id: second, fence: taken?.fence ?? 0 }), true, 'release gives a task back')
+    same((await read(store, second)).state, 'queued', 'it waits again')
+    same(await takenFrom(store, one), second, 'what was given back is taken again')
+  },
+  async 'puts what is given back before the others of its holder'(store) {
+    const [first, second] = [await create(store), await create(store)]
+    const taken = await store.claim([offer()], MINUTE)
+    await store.release({ id: first, fence: taken?.fence ?? 0 })
+    const again = await store.claim([offer()], MINUTE)
+    same([again?.id, again?.runs], [first, 2], 'what was given back comes first, and its runs are counted')
+    holds((again?.fence ?? 0) > (taken?.fence ?? 0), 'every claim has a larger fence')
+    same(await takenFrom(store), second, 'the others follow')
+  },
+}
+
+const leases: Promises<TaskStore>['alone'] = {
+  async 'gives a lease that lapsed to another, once'(store) {
+    const lost = await begin(store, {}, SHORT)
+    const kept = await begin(store, { queue: 'other' })
+    same(await store.claimLapsed(MINUTE), undefined, 'a lease that lasts is given to nobody')
+    let found: Awaited<ReturnType<TaskStore['claimLapsed']>>
+    await eventually(async () => {
+      found ??= await store.claimLapsed(MINUTE)
+      return found !== undefined
+    })
+    same(
+      [found?.id, found?.state, found?.runs],
+      [lost.id, 'running', 1],
+      'one that lapsed is taken, and it is the same run',
+    )
+    holds((found?.fence ?? 0) > lost.fence, 'with a larger fence')
+    same(await store.claimLapsed(MINUTE), undefined, 'it is given to one alone')
+    for (const [name, done] of Object.entries({
+      renew: (await store.renew([lost], MINUTE))[0] ?? false,
+      note: await store.note(lost, 'x'),
+      ask: await store.ask(lost, { key: 'k', text: 'x' }),
+      release: await store.release(lost),
+      end: await store.end(lost, { state: 'completed' }, MINUTE),
+    }))
+      same(done, false, `${name} does nothing for a fence that is not the last`)
+    const record = await read(store, lost.id)
+    same([record.state, record.note, record.questions], ['running', undefined, []], 'nothing of it was written')
+    same((await store.renew([kept], MINUTE)).length, 1, 'the other lease lasts')
+  },
+  async 'keeps a lease that is renewed, and tells the version'(store) {
+    const { id, fence, version } = await begin(store, {}, SHORT)
+    for (let index = 0; index < 4; index++) {
+      await pause(SHORT / 2)
+      same(await store.renew([{ id, fence }], SHORT), [version], 'renew gives the version, which it does not change')
+      same(await store.claimLapsed(MINUTE), undefined, 'a lease that is renewed does not lapse')
+    }
+    await store.ask({ id, fence }, { key: 'k', text: 'x' })
+    await store.answer(id, { k: 'y' })
+    const [now] = await store.renew([{ id, fence }], MINUTE)
+    holds((now ?? 0) > version, 'the version of a task that changed is larger')
+    same(now, (await read(store, id)).version, 'it is the one that get gives')
+  },
+  async 'lets a lease that lapsed go on while nobody took it'(store) {
+    const { id, fence } = await begin(store, {}, SHORT)
+    await pause(SHORT * 1.5)
+    same(typeof (await store.renew([{ id, fence }], MINUTE))[0], 'number', 'a lease that nobody took is renewed')
+    same(await store.claimLapsed(MINUTE), undefined, 'and lasts again')
+    same(await store.end({ id, fence }, { state: 'completed' }, MINUTE), true, 'its run ends as it would have')
+  },
+  async 'lets a lapsed lease be given back, and taken by a claim'(store) {
+    await begin(store, {}, 0)
+    const found = await store.claimLapsed(MINUTE)
+    holds(found, 'a lease of 0 ms has lapsed')
+    same(await takenFrom(store), undefined, 'a claim takes what is queued alone')
+    await store.release(found)
+    same((await store.claim([offer()], MINUTE))?.runs, 2, 'what was given back is claimed')
+  },
+}
+
+const words: Promises<TaskStore>['alone'] = {
+  async 'keeps what a run says, the last of it'(store) {
+    const run = await begin(store)
+    for (const note of ['a', '', 'naïve 🦆']) {
+      same(await store.note(run, note), true, 'note is done for who runs the task')
+      same((await read(store, run.id)).note, note, 'get gives the last note')
+      same((await store.list('ann', 1))[0]?.note, note, 'list gives it too')
+    }
+  },
+  async 'keeps questions in their order, and the first answer to each'(store) {
+    const run = await begin(store)
+    for (const key of ['b', 'a', '1', '__proto__']) {
+      same(await store.ask(run, { key, text: `${key}?` }), true, 'ask is done for who runs the task')
+    }
+    same(await store.ask(run, { key: 'a', text: 'another' }), true, 'ask of a key that is there is true')
+    const asked = ['b', 'a', '1', '__proto__'].map(key => ({ key, text: `${key}?` }))
+    same((await read(store, run.id)).questions, asked, 'questions are as they were asked, each key once')
+    same(await store.answer(run.id, { a: 'yes', unknown: 'no', toString: 'no' }), 1, 'answer counts what it answered')
+    same(await store.answer(run.id, { a: 'no', b: 'naïve 🦆' }), 1, 'an answer that is there stays')
+    same(await store.answer(run.id, {}), 0, 'no answers are none')
+    const answers = (await read(store, run.id)).questions.map(({ answer }) => answer)
+    same(answers, ['naïve 🦆', 'yes', undefined, undefined], 'each question has the first answer to it')
+  },
+  async 'keeps questions and answers from run to run'(store) {
+    const run = await begin(store)
+    for (const key of ['k', 'l']) await store.ask(run, { key, text: 'x' })
+    await store.answer(run.id, { k: 'y' })
+    await store.release(run)
+    same(await store.answer(run.id, { l: 'z' }), 1, 'a task that waits again takes answers')
+    const again = await store.claim([offer()], MINUTE)
+    same(
+      again?.questions.map(({ key, answer }) => [key, answer]),
+      [
+        ['k', 'y'],
+        ['l', 'z'],
+      ],
+      'the next run has them',
+    )
+  },
+  async 'ends a task once, and keeps how'(store) {
+    for (const state of ['completed', 'failed', 'cancelled'] as const) {
+      const run = await begin(store)
+      const outcome = `{"text":"naïve 🦆 ${state}"}`
+      same(await store.end(run, { state, outcome }, MINUTE), true, 'end is done for who runs the task')
+      const record = await read(store, run.id)
+      same([record.state, record.outcome], [state, outcome], 'get gives how it ended')
+      same(await store.end(run, { state, outcome }, MINUTE), true, 'the same fence is told so again')
+      same(await store.get(run.id), record, 'and changes nothing')
+      for (const done of [
+        await store.note(run, 'x'),
+        await store.ask(run, { key: 'k', text: 'x' }),
+        await store.release(run),
+        (await store.answer(run.id, { k: 'x' })) > 0,
+      ])
+        same(done, false, 'nothing is written to a task that ended')
+      same(await store.renew([run], MINUTE), [undefined], 'its lease is over')
+    }
+    same(await store.depths(), [], 'what ended neither waits nor runs')
+  },
+  async 'keeps what ended for as long as is said then, and no less than before'(store) {
+    const short = await begin(store, { ttl: SHORT })
+    await store.end(short, { state: 'completed' }, MINUTE)
+    const long = await begin(store)
+    await store.end(long, { state: 'completed' }, SHORT)
+    await pause(SHORT * 1.5)
+    for (const { id } of [short, long]) same((await read(store, id)).state, 'completed', 'it is there')
+    same((await read(store, long.id)).until, long.until, 'end does not take time away')
+    holds((await read(store, short.id)).until > short.until, 'end gives more time')
+  },
+  async 'keeps a large outcome'(store) {
+    const run = await begin(store)
+    const outcome = 'x'.repeat(1_000_000)
+    same(await store.end(run, { state: 'completed', outcome }, MINUTE), true, 'an outcome of 1 MB is kept')
+    same((await read(store, run.id)).outcome === outcome, true, 'as it was')
+  },
+}
+
+export const runs: Promises<TaskStore>['alone'] = { ...turns, ...leases, ...words }
