@@ -17,6 +17,7 @@ import { rateLimit } from './rate-limit/index.ts'
 import { resourceMetadata } from './resource-metadata/index.ts'
 import { sessionStoreRedis } from './session-store-redis/index.ts'
 import { storeSqlite } from './store-sqlite/index.ts'
+import { taskStoreRedis } from './task-store-redis/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
 import { tracing } from './tracing/index.ts'
 import { transportSse } from './transport-sse/index.ts'
@@ -45,5 +46,6 @@ export const builtInPlugins = {
   'change-bus-redis': changeBusRedis,
   'event-store-redis': eventStoreRedis,
   'grant-store-redis': grantStoreRedis,
+  'task-store-redis': taskStoreRedis,
   'dev-auth-server': devAuthServer,
 }

@@ -17,6 +17,7 @@ import type { FilledRateLimitOptions, RateLimitOptions } from './plugin-options/
 import type { FilledResourceMetadataOptions, ResourceMetadataOptions } from './plugin-options/resource-metadata.ts'
 import type { SessionStoreRedisOptions } from './plugin-options/session-store-redis.ts'
 import type { FilledStoreSqliteOptions, StoreSqliteOptions } from './plugin-options/store-sqlite.ts'
+import type { TaskStoreRedisOptions } from './plugin-options/task-store-redis.ts'
 import type { FilledToolPolicyOptions, ToolPolicyOptions } from './plugin-options/tool-policy.ts'
 import type { FilledTracingOptions, TracingOptions } from './plugin-options/tracing.ts'
 import type { TransportSseOptions } from './plugin-options/transport-sse.ts'
@@ -46,6 +47,7 @@ export interface BuiltInOptions {
   'change-bus-redis': ChangeBusRedisOptions
   'event-store-redis': EventStoreRedisOptions
   'grant-store-redis': GrantStoreRedisOptions
+  'task-store-redis': TaskStoreRedisOptions
   'dev-auth-server': DevAuthServerOptions
 }
 
@@ -72,5 +74,6 @@ export interface FilledOptions {
   'change-bus-redis': ChangeBusRedisOptions
   'event-store-redis': FilledEventStoreRedisOptions
   'grant-store-redis': GrantStoreRedisOptions
+  'task-store-redis': TaskStoreRedisOptions
   'dev-auth-server': FilledDevAuthServerOptions
 }

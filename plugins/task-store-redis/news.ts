@@ -2,7 +2,7 @@
 // numbered: where one is not one more than the last, some were missed.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '../../core/index.ts'
-import type { TaskNews, TaskState } from '../../core/tasks.ts'
+import type { TaskNews, TaskState } from '../../core/transport.ts'
 import { type RedisConnection, type RedisReader, redisScript } from '../families/redis/index.ts'
 
 /** Changes that are read at once. */
@@ -73,9 +73,10 @@ export function createReading(redis: RedisConnection, prefix: string, log: Logge
     tell({ id: message['i'] ?? '', queue: message['q'] ?? '', state: message['s'] as TaskState })
   }
 
-  async function readAll(ahead: boolean) {
-    let isSure = ahead
+  async function readAll(isLocated: boolean) {
+    let isSure = isLocated
     reader = await redis.duplicate()
+    if (closed) reader.close()
     while (!closed) {
       try {
         if (!isSure) await locate()
@@ -94,19 +95,26 @@ export function createReading(redis: RedisConnection, prefix: string, log: Logge
     }
   }
 
+  let begun: Promise<void> | undefined
+  async function beginOnce() {
+    if (redis.healthy) await locate().catch(err => log.debug({ err }, 'which tasks changed is not known yet'))
+    void readAll(lastId !== undefined).catch(err => log.error({ err }, 'changes of tasks are not read any more'))
+  }
+  function begin() {
+    if (!closed) begun ??= beginOnce()
+    return begun ?? Promise.resolve()
+  }
+
   return {
+    // Whoever keeps no tasks has no connection for them.
     watch(tellOne) {
       // Of its own, so that one function may watch twice.
       const listener: Listener = news => tellOne(news)
       listeners.add(listener)
+      void begin()
       return () => void listeners.delete(listener)
     },
-    async begin() {
-      if (closed) return
-      const ahead = redis.healthy
-      if (ahead) await locate()
-      void readAll(ahead).catch(err => log.error({ err }, 'changes of tasks are not read any more'))
-    },
+    begin,
     close() {
       closed = true
       reader?.close()

@@ -1,5 +1,5 @@
 // A task as fields of a hash at Redis: back to what the slot gives. For store.ts; lines.ts has what else is kept of it.
-import type { TaskQuestion, TaskRecord, TaskState, TaskSummary } from '../../core/tasks.ts'
+import type { TaskQuestion, TaskRecord, TaskState, TaskSummary } from '../../core/transport.ts'
 
 type Fields = ReadonlyMap<string, string>
 

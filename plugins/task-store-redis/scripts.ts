@@ -67,7 +67,7 @@ local function lend(d, f)
   hold(d, lease)
   redis.call('HINCRBY', P .. 'task:' .. d, 'fence', 1)
   changed(d)
-  redis.call('SET', token, d .. ' ' .. redis.call('HGET', P .. 'task:' .. d, 'fence'), 'PX', whole(lease))
+  redis.call('SET', token, d .. ' ' .. redis.call('HGET', P .. 'task:' .. d, 'fence'), 'PX', 60000)
   expire(f)
   return record('done', d)
 end
@@ -199,15 +199,14 @@ return {'done'}
 `)
 
 const OVER = `${LINES}
-local function finish(d, found, state, outcome, ttl)
+local function finish(d, till, state, outcome, isCancelled)
   local f = factsOf(d)
   leaveLine(d, f)
   f.state = 'e'
-  if not ARGV[3] then redis.call('HINCRBY', P .. 'task:' .. d, 'fence', 1) end
+  if isCancelled then redis.call('HINCRBY', P .. 'task:' .. d, 'fence', 1) end
   less('open', f.h)
   redis.call('HSET', P .. 'task:' .. d, 'state', state)
   if outcome then redis.call('HSET', P .. 'task:' .. d, 'outcome', outcome) end
-  local till = math.max(found.till, now + ttl)
   redis.call('HSET', P .. 'task:' .. d, 'until', whole(till))
   redis.call('PEXPIRE', P .. 'task:' .. d, whole(till - now + 3600000))
   redis.call('ZADD', P .. 'ends', till, d)
@@ -225,7 +224,7 @@ local found = find(d)
 if not found or found.fence ~= ARGV[3] then return {'no'} end
 if hasEnded(found.state) then return {'done'} end
 if found.state ~= 'running' then return {'no'} end
-return finish(d, found, ARGV[4], ARGV[6], tonumber(ARGV[5]))
+return finish(d, math.max(found.till, now + tonumber(ARGV[5])), ARGV[4], ARGV[6], false)
 `)
 
 /** ARGV: d. `ended`: it is cancelled already. */
@@ -234,7 +233,7 @@ local d = ARGV[2]
 local found = find(d)
 if not found then return {'no'} end
 if hasEnded(found.state) then return {found.state == 'cancelled' and 'again' or 'no'} end
-return finish(d, found, 'cancelled', nil, 0)
+return finish(d, found.till, 'cancelled', nil, true)
 `)
 
 /** ARGV: d, then keys and answers by turns. Gives how many were questions without one. */

@@ -1,7 +1,7 @@
 // The task store that every node shares: one script for each operation. scripts.ts has what happens at Redis.
 import { createHash, randomBytes } from 'node:crypto'
-import { HostError, type Logger } from '../../core/index.ts'
-import type { TaskRecord, TaskStore } from '../../core/tasks.ts'
+import type { Logger } from '../../core/index.ts'
+import type { TaskStore } from '../../core/transport.ts'
 import { evaluateInTime, isMomentary, type RedisConnection, type RedisScript } from '../families/redis/index.ts'
 import { createReading } from './news.ts'
 import { fieldsOf, readSummaries, readTask } from './record.ts'
@@ -11,9 +11,11 @@ import * as scripts from './scripts.ts'
 const MOST_BYTES = 256 * 1_048_576
 /** What a task costs beside its texts, bytes: test/plugins/task-store-redis.test.ts holds it. */
 const TASK_COST = 3_000
+/** Claims whose answers were lost that are remembered. */
+const MOST_LOST = 100
 
 export interface RedisTaskStore extends TaskStore {
-  /** Resolves once this node is told of changes, where Redis is there. */
+  /** Resolves once this node is told of changes, where Redis is there; the first `watch` begins it as well. */
   begin(): Promise<void>
   close(): void
 }
@@ -31,8 +33,7 @@ class Tasks {
   readonly #prefix: string
   readonly #mostBytes: number
   readonly #reading: ReturnType<typeof createReading>
-  /** Of claims whose answers were lost: they may have given a task that nobody runs. */
-  readonly #lost: string[] = []
+  readonly #lost = { claim: [] as string[], lapsed: [] as string[] }
 
   constructor(redis: RedisConnection, log: Logger, mostBytes: number) {
     this.#redis = redis
@@ -81,25 +82,27 @@ class Tasks {
     return readSummaries(reply)
   }
 
-  /** A claim whose answer was lost is asked again, with its name, at once or at the next: else nobody would run what it gave. */
-  async #claim(script: RedisScript, lease: number, args: readonly (string | number)[]): Promise<TaskRecord | undefined> {
-    const token = this.#lost.pop() ?? randomBytes(12).toString('base64url')
+  /**
+   * `lost`: names of such claims whose answers were lost; they may have given a task that nobody runs, and are asked again with
+   * that name, at once or in the place of the next.
+   */
+  async #claim(script: RedisScript, lost: string[], lease: number, args: readonly (string | number)[]) {
+    const token = lost.pop() ?? randomBytes(12).toString('base64url')
     try {
       const [word, ...flat] = await this.#askTwice(script, Math.ceil(lease), token, ...args)
       return word === 'done' ? readTask(fieldsOf(flat)) : undefined
     } catch (error) {
-      if (HostError.is(error) && error.kind === 'unavailable') this.#lost.push(token)
-      if (this.#lost.length > MOST_LOST) this.#lost.shift()
+      if (lost.length < MOST_LOST) lost.push(token)
       throw error
     }
   }
 
   claim: TaskStore['claim'] = (offers, lease) => {
     const queues = offers.flatMap(({ queue, running, runningPerHolder }) => [nameOf(queue), running, runningPerHolder])
-    return this.#claim(scripts.CLAIM, lease, queues)
+    return this.#claim(scripts.CLAIM, this.#lost.claim, lease, queues)
   }
 
-  claimLapsed: TaskStore['claimLapsed'] = lease => this.#claim(scripts.CLAIM_LAPSED, lease, [])
+  claimLapsed: TaskStore['claimLapsed'] = lease => this.#claim(scripts.CLAIM_LAPSED, this.#lost.lapsed, lease, [])
 
   renew: TaskStore['renew'] = async (leases, lease) => {
     if (leases.length === 0) return []
@@ -127,7 +130,7 @@ class Tasks {
   answer: TaskStore['answer'] = async (id, answers) => {
     const { 1: taken, again } = await this.#askTwice(scripts.ANSWER, idOf(id), ...Object.entries(answers).flat())
     // Done by the first, which was not heard.
-    return again && taken === '0' ? (await this.#answered(id, answers)) : Number(taken)
+    return again && taken === '0' ? await this.#answered(id, answers) : Number(taken)
   }
 
   async #answered(id: string, answers: Readonly<Record<string, string>>): Promise<number> {

@@ -18,7 +18,12 @@ export async function evaluateInTime(
   for (let left = redis.commandTimeout; left > 0; left = end - performance.now()) {
     const now = redis.now()
     if (now !== undefined) {
-      const reply = (await redis.evaluate(script, keys, [String(Math.floor(now + left) - 1), ...args], left)) as string[]
+      const reply = (await redis.evaluate(
+        script,
+        keys,
+        [String(Math.floor(now + left) - 1), ...args],
+        left,
+      )) as string[]
       if (reply[0] !== 'late') return reply
     }
     await redis.run(() => redis.askTime(), Math.max(1, end - performance.now()))
