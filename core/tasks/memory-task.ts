@@ -63,6 +63,10 @@ export class MemoryTask {
     this.#note = note
   }
 
+  get open(): number {
+    return [...this.#questions.values()].filter(({ answer }) => answer === undefined).length
+  }
+
   questionOf(key: string): TaskQuestion | undefined {
     return this.#questions.get(key)
   }
@@ -105,7 +109,7 @@ export class MemoryTask {
 }
 
 export function summaryOf(task: MemoryTask): TaskSummary {
-  const { id, holder, queue, serial, state, createdAt, updatedAt, until, version, fence, runs, note } = task
-  const summary = { id, holder, queue, serial, state, createdAt, updatedAt, until, version, fence, runs }
+  const { id, holder, queue, serial, state, createdAt, updatedAt, until, version, fence, runs, open, note } = task
+  const summary = { id, holder, queue, serial, state, createdAt, updatedAt, until, version, fence, runs, open }
   return note === undefined ? summary : { ...summary, note }
 }

@@ -48,6 +48,8 @@ export interface TaskSummary extends Pick<NewTask, 'id' | 'holder' | 'queue'> {
   readonly fence: number
   /** How often it was claimed from its queue. */
   readonly runs: number
+  /** Questions without an answer. */
+  readonly open: number
   /** What its run says of itself. */
   readonly note?: string
 }
