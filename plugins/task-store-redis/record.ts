@@ -17,7 +17,13 @@ export function readSummary(fields: Fields): TaskSummary {
   return {
     ...{ id: text('id'), holder: text('holder'), queue: text('queue'), serial: number('serial') },
     ...{ state: text('state') as TaskState, createdAt: number('created'), updatedAt: number('updated') },
-    ...{ until: number('until'), version: number('version'), fence: number('fence'), runs: number('runs') },
+    ...{
+      until: number('until'),
+      version: number('version'),
+      fence: number('fence'),
+      runs: number('runs'),
+      open: number('open'),
+    },
     ...(note !== undefined && { note }),
   }
 }

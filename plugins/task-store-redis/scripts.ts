@@ -20,7 +20,7 @@ local serial = whole(math.max(now, tonumber(redis.call('HGET', P .. 'sums', 'ser
 local at = whole(now)
 redis.call('HSET', P .. 'task:' .. d, 'id', ARGV[11], 'holder', ARGV[12], 'queue', ARGV[13], 'body', ARGV[14],
   'serial', serial, 'state', 'queued', 'created', at, 'updated', at, 'until', whole(now + ttl), 'version', 1,
-  'fence', 0, 'runs', 0)
+  'fence', 0, 'runs', 0, 'open', 0)
 redis.call('PEXPIRE', P .. 'task:' .. d, whole(ttl + 3600000))
 redis.call('HSET', P .. 'sums', 'serial', serial)
 redis.call('ZADD', P .. 'ends', now + ttl, d)
@@ -47,10 +47,12 @@ local reply = {'done'}
 local of = redis.call('ZRANGE', P .. 'holder:' .. ARGV[2], ARGV[4], '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, ARGV[3])
 for _, d in ipairs(of) do
   if find(d) then
-    local names = {'id', 'holder', 'queue', 'serial', 'state', 'created', 'updated', 'until', 'version', 'fence', 'runs', 'note'}
+    local names = {'id', 'holder', 'queue', 'serial', 'state', 'created', 'updated', 'until', 'version', 'fence', 'runs', 'open',
+      'note'}
     local values = redis.call('HMGET', P .. 'task:' .. d, unpack(names))
-    reply[#reply + 1] = tostring(values[12] and 24 or 22)
-    for index = 1, values[12] and 12 or 11 do
+    local many = values[#names] and #names or #names - 1
+    reply[#reply + 1] = tostring(2 * many)
+    for index = 1, many do
       reply[#reply + 1] = names[index]
       reply[#reply + 1] = values[index]
     end
@@ -192,6 +194,7 @@ if not held(d, ARGV[3]) then return {'no'} end
 local task = P .. 'task:' .. d
 if redis.call('HEXISTS', task, 'k:' .. key) == 1 then return {'done'} end
 local number = redis.call('HINCRBY', task, 'asked', 1)
+redis.call('HINCRBY', task, 'open', 1)
 redis.call('HSET', task, 'k:' .. key, number, 'q:' .. number, key, 't:' .. number, ARGV[5])
 grow(d, factsOf(d), #ARGV[5] + 2 * #key + 100)
 changed(d)
@@ -251,6 +254,7 @@ for index = 3, #ARGV, 2 do
   end
 end
 if taken > 0 then
+  redis.call('HINCRBY', task, 'open', -taken)
   grow(d, factsOf(d), bytes)
   changed(d)
 end
