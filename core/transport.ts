@@ -10,6 +10,7 @@ export { requestIdIn } from './http/request-id.ts'
 export { addField, endWith } from './http/response.ts'
 export { type EventStream, type EventStreamOptions, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export { pageHeaders } from './http/visit.ts'
+export { isAnswer, type Question } from './mcp/asks.ts'
 export type {
   AdmitCaller,
   AskClient,

@@ -33,6 +33,12 @@ const annotations = closed({
 
 const taskUse = { enum: ['optional', 'required'] }
 
+const taskParts = {
+  use: taskUse,
+  retry: { enum: ['safe'] },
+  before: callable('Gives the arguments of the task.'),
+}
+
 const REQUIRED = { required: ['name', 'handler'] }
 
 /** By what `kindOf` answers. */
@@ -47,7 +53,7 @@ export const DEFINITION_SCHEMAS = {
       concurrency: count('How many calls run at a time.'),
       isolate,
       task: {
-        anyOf: [taskUse, closed({ use: taskUse, retry: { enum: ['safe'] } }, { required: ['use'] })],
+        anyOf: [taskUse, closed(taskParts, { required: ['use'] })],
         description: 'Calls become tasks for clients that know them.',
       },
       app: { description: 'The app that shows its results to people.' },

@@ -14,6 +14,7 @@ import { compileSchema } from './schema/schema.ts'
 import { ToolError } from './tool-error.ts'
 import { RESULT_TYPE } from './typed-result.ts'
 
+/** What a handler asks its client. */
 export type Question =
   | { readonly method: 'elicitation/create'; readonly params: ElicitParams }
   | { readonly method: 'sampling/createMessage'; readonly params: SampleParams }
@@ -56,7 +57,8 @@ const isRoot = (root: unknown) =>
 
 const isContentBlock = (block: unknown) => isObject(block) && typeof block['type'] === 'string'
 
-async function isAnswer({ method, params }: Question, answer: unknown): Promise<boolean> {
+/** Whether a client's answer fits a question: what it asks with, and for a form what its schema says. */
+export async function isAnswer({ method, params }: Question, answer: unknown): Promise<boolean> {
   if (!isObject(answer)) return false
   if (method === 'roots/list') {
     return Array.isArray(answer['roots']) && answer['roots'].every(isRoot)

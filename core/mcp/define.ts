@@ -162,13 +162,18 @@ export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never
   isolate?: true | { memory?: string | number; cpuTime?: string | number; threads?: number }
   /**
    * Calls become tasks for clients that know them: `'optional'` for those, `'required'` refuses others (-32021). `retry: 'safe'`:
-   * it may run again where the node that ran it died; default: the task fails then. Read by plugins such as `tasks`.
+   * it may run again where the node that ran it died; default: the task fails then. `before` runs in the call, before there is
+   * a task: what it asks leaves in the call's own result, what it returns are the task's arguments. Read by plugins such as
+   * `tasks`.
    */
-  task?: TaskUse | { use: TaskUse; retry?: 'safe' }
+  task?: TaskUse | { use: TaskUse; retry?: 'safe'; before?: BeforeTask }
   /** The app that shows its results to people, as `defineApp` makes it. Read by plugins such as `apps`. */
   app?: object
   handler(args: Args, ctx: CallContext): MaybePromise<Return>
 }
+
+/** Gives the arguments that a task runs with: those of the call, with what it asked for. They are checked again. */
+type BeforeTask = (args: never, ctx: CallContext) => MaybePromise<object>
 
 /** Whether a client must know tasks to call a tool. */
 export type TaskUse = 'optional' | 'required'

@@ -33,8 +33,8 @@ class MemoryTaskStore {
   }
 
   create: TaskStore['create'] = async (task, { openPerHolder, keptPerHolder, kept }) => {
-    if (this.#tasks.has(task.id)) throw new TypeError('there is a task of this id')
     this.#sweep()
+    if (this.#tasks.has(task.id)) return 'created'
     const own = this.#holders.get(task.holder) ?? new Set()
     if (own.size >= keptPerHolder || count(own, ({ state }) => !hasEnded(state)) >= openPerHolder) return 'holder'
     const made = new MemoryTask(task, ++this.#serial, this.#places)

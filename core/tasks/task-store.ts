@@ -71,7 +71,7 @@ export interface TaskBounds {
   readonly kept: number
 }
 
-/** `holder`: this one has as many as it may, open or kept. `full`: the store holds as much as it may. */
+/** `holder`: this one has as many as it may, open or kept. `full`: there are as many as may be, or as the store has room for. */
 export type TaskCreation = 'created' | 'holder' | 'full'
 
 /** A queue that a worker takes tasks from. */
@@ -118,7 +118,10 @@ export interface TaskNews {
 export interface TaskStore {
   /** Whether other nodes see the same. */
   readonly shared: boolean
-  /** Keeps a task, `queued` as the last of its holder in its queue, before it resolves. */
+  /**
+   * Keeps a task, `queued` as the last of its holder in its queue, before it resolves. One whose id is there already is created,
+   * and nothing is changed: where an answer was lost, it may be sent again.
+   */
   create(task: NewTask, bounds: TaskBounds): Promise<TaskCreation>
   get(id: string): Promise<TaskRecord | undefined>
   /** Those of a holder, newest first, at most so many; with `before`, those whose serial is less. */

@@ -155,11 +155,13 @@ const words: Promises<TaskStore>['alone'] = {
     same(await store.ask(run, { key: 'a', text: 'another' }), true, 'ask of a key that is there is true')
     const asked = ['b', 'a', '1', '__proto__'].map(key => ({ key, text: `${key}?` }))
     same((await read(store, run.id)).questions, asked, 'questions are as they were asked, each key once')
+    same((await store.list('ann', 1))[0]?.open, 4, '`open` counts questions without an answer')
     same(await store.answer(run.id, { a: 'yes', unknown: 'no', toString: 'no' }), 1, 'answer counts what it answered')
     same(await store.answer(run.id, { a: 'no', b: 'naïve 🦆' }), 1, 'an answer that is there stays')
     same(await store.answer(run.id, {}), 0, 'no answers are none')
     const answers = (await read(store, run.id)).questions.map(({ answer }) => answer)
     same(answers, ['naïve 🦆', 'yes', undefined, undefined], 'each question has the first answer to it')
+    same((await read(store, run.id)).open, 2, 'what was answered is open no more')
   },
   async 'keeps questions and answers from run to run'(store) {
     const run = await begin(store)

@@ -35,6 +35,7 @@ const tasks: Promises<TaskStore>['alone'] = {
         fence,
         runs: claims,
         questions,
+        open,
         createdAt,
         updatedAt,
         until,
@@ -42,13 +43,15 @@ const tasks: Promises<TaskStore>['alone'] = {
       } = await read(store, task.id)
       same([id, holder, queue, rest.body], [task.id, task.holder, task.queue, body], 'get gives the texts as they were')
       same(
-        [state, fence, claims, questions],
-        ['queued', 0, 0, []],
+        [state, fence, claims, questions, open],
+        ['queued', 0, 0, [], 0],
         'a new task is queued, with no fence, runs or questions',
       )
       same([rest.note, rest.outcome], [undefined, undefined], 'a new task has neither note nor outcome')
       same(until - createdAt, MINUTE, 'until is its ttl after its creation')
       same(updatedAt, createdAt, 'it was updated when it was created')
+      same(await store.create(task, WIDE), 'created', 'create of what is there is done: its answer may have been lost')
+      same((await store.list(task.holder, 10)).filter(one => one.id === id).length, 1, 'and keeps it once')
       holds(Math.abs(createdAt - Date.now()) < MINUTE, 'createdAt is in milliseconds since the epoch')
     }
   },

@@ -33,18 +33,29 @@ function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked:
   if (!checked.ok) return errorResult(`Invalid arguments for ${tool.key}:\n${checked.problems}`)
   const { value } = checked
   if (tool.keys.length === 0) return runHandlerOf(call, settings, tool, value)
-  const run = () => runHandlerOf(call, settings, tool, value)
-  return runThroughKeys(call, tool, settings.keysOn(call.offer.route), run)
+  return runThroughKeys(call, tool, settings.keysOn(call.offer.route), instead =>
+    runHandlerOf(call, settings, tool, value, instead),
+  )
 }
 
-function runHandlerOf(call: Call, settings: HandlerSettings, tool: ToolItem, args: unknown): object | Promise<object> {
-  const handler = tool.definition.handler as (args: unknown, ctx: CallContext) => unknown
+type Handler = (args: never, ctx: CallContext) => unknown
+
+/** `instead`: runs in the place of the tool's handler, in no thread. */
+function runHandlerOf(
+  call: Call,
+  settings: HandlerSettings,
+  tool: ToolItem,
+  args: unknown,
+  instead?: Handler,
+): object | Promise<object> {
+  const handler = (instead ?? tool.definition.handler) as (args: unknown, ctx: CallContext) => unknown
   const { queue, isolate } = settings.limits.of(tool)
   // Outside of what a tool fails with: the host refuses, as it refuses other requests.
   const turn = queue?.enter(call)
-  const handle = isolate
-    ? (ctx: CallContext) => runIsolated(call, settings, tool, isolate, args, ctx)
-    : (ctx: CallContext) => handler(args, ctx)
+  const handle =
+    isolate && !instead
+      ? (ctx: CallContext) => runIsolated(call, settings, tool, isolate, args, ctx)
+      : (ctx: CallContext) => handler(args, ctx)
   return afterHandler(
     () => runHandler(call, tool, settings, handle, turn),
     value => finish(call, tool, value),
