@@ -6,11 +6,7 @@ import type { Writer } from './writer.ts'
 /** `log`: of listeners that fail. */
 export const createSqliteTaskStore = (file: Writer, log: Logger): TaskStore => ({
   shared: true,
-  async create(task, bounds) {
-    const outcome = await file.ask('createTask', task, bounds)
-    if (outcome === 'exists') throw new TypeError('there is a task of this id')
-    return outcome
-  },
+  create: async (task, bounds) => file.ask('createTask', task, bounds),
   get: async id => file.ask('getTask', id),
   list: async (holder, most, before = Number.MAX_SAFE_INTEGER) => file.ask('listTasks', holder, most, before),
   claim: async (offers, lease) => file.ask('claimTask', offers, lease),

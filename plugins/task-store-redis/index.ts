@@ -18,7 +18,19 @@ export type TaskStoreRedisOptions = BuiltInOptions['task-store-redis']
 /** What is sent beside EVAL, in scripts too. */
 export const TASK_STORE_COMMANDS = [
   ...(['del', 'exists', 'get', 'hdel', 'hexists', 'hget', 'hgetall', 'hincrby', 'hmget', 'hset', 'pexpire'] as const),
-  ...(['set', 'time', 'xadd', 'xread', 'xrevrange', 'zadd', 'zcard', 'zrange', 'zrangebyscore', 'zrem'] as const),
+  ...([
+    'set',
+    'time',
+    'xadd',
+    'xrange',
+    'xread',
+    'xrevrange',
+    'zadd',
+    'zcard',
+    'zrange',
+    'zrangebyscore',
+    'zrem',
+  ] as const),
   'zscore',
 ] as const
 

@@ -10,10 +10,14 @@ const BATCH = 1_000
 /** Milliseconds until Redis is asked again after it failed. */
 const PAUSE = 100
 
-/** KEYS: what the keys begin with. Gives the id of the last change, and the number of changes. */
+/**
+ * KEYS: what the keys begin with. ARGV: the id after which is read on. Gives the id of the last change, the number of changes, and
+ * that of the first after the id ('': none).
+ */
 const LOCATE = redisScript(`
 local last = redis.call('XREVRANGE', KEYS[1] .. 'news', '+', '-', 'COUNT', 1)[1]
-return {last and last[1] or '0-0', redis.call('HGET', KEYS[1] .. 'sums', 'news') or '0'}
+local next = redis.call('XRANGE', KEYS[1] .. 'news', '(' .. ARGV[1], '+', 'COUNT', 1)[1]
+return {last and last[1] or '0-0', redis.call('HGET', KEYS[1] .. 'sums', 'news') or '0', next and next[2][2] or ''}
 `)
 
 /** Undefined: something may have been missed. */
@@ -31,93 +35,102 @@ function entriesOf(reply: unknown, key: string): readonly Entry[] {
   return reply.find(stream => stream?.name === key)?.messages ?? []
 }
 
-export interface TaskNewsReading {
-  watch(listener: Listener): () => void
+export class TaskNewsReading {
+  readonly #redis: RedisConnection
+  readonly #prefix: string
+  readonly #log: Logger
+  readonly #listeners = new Set<Listener>()
+  #begun: Promise<void> | undefined
+  #reader: RedisReader | undefined
+  #lastId: string | undefined
+  #count = 0
+  #closed = false
+
+  constructor(redis: RedisConnection, prefix: string, log: Logger) {
+    this.#redis = redis
+    this.#prefix = prefix
+    this.#log = log
+  }
+
+  /** The first begins to read: whoever keeps no tasks has no connection for them. Returns what ends it. */
+  watch(tell: Listener): () => void {
+    // Of its own, so that one function may watch twice.
+    const listener: Listener = news => tell(news)
+    this.#listeners.add(listener)
+    void this.begin()
+    return () => void this.#listeners.delete(listener)
+  }
+
   /** Resolves once changes are told, where Redis is there. */
-  begin(): Promise<void>
-  close(): void
-}
+  begin(): Promise<void> {
+    if (!this.#closed) this.#begun ??= this.#begin()
+    return this.#begun ?? Promise.resolve()
+  }
 
-export function createReading(redis: RedisConnection, prefix: string, log: Logger): TaskNewsReading {
-  const key = `${prefix}news`
-  const listeners = new Set<Listener>()
-  let reader: RedisReader | undefined
-  let lastId: string | undefined
-  let count = 0
-  let closed = false
+  close() {
+    this.#closed = true
+    this.#reader?.close()
+  }
 
-  function tell(news: TaskNews | undefined) {
-    for (const listener of [...listeners]) {
+  async #begin() {
+    const log = this.#log
+    if (this.#redis.healthy)
+      await this.#locate().catch(err => log.debug({ err }, 'which tasks changed is not known yet'))
+    this.#readAll().catch(err => log.error({ err }, 'changes of tasks are not read any more'))
+  }
+
+  #tell(news: TaskNews | undefined) {
+    for (const listener of [...this.#listeners]) {
       try {
         listener(news)
       } catch (err) {
-        log.error({ err }, 'a listener of changes of tasks failed')
+        this.#log.error({ err }, 'a listener of changes of tasks failed')
       }
     }
   }
 
-  /** From the end on: what was before may have been missed. */
-  async function locate() {
-    const [id = '0-0', number = '0'] = (await redis.evaluate(LOCATE, [prefix], [])) as string[]
-    if (lastId === id && count === Number(number)) return
-    lastId = id
-    count = Number(number)
-    tell(undefined)
+  /** Whether it can be read on where it was; else from the end on, and what was before may have been missed. */
+  async #locate() {
+    const before = this.#lastId
+    const reply = (await this.#redis.evaluate(LOCATE, [this.#prefix], [before ?? '0-0'])) as string[]
+    const [id = '0-0', number = '0', next = ''] = reply
+    const isWhole = next === '' ? Number(number) === this.#count : Number(next) === this.#count + 1
+    if (before !== undefined && isWhole) return
+    this.#lastId = id
+    this.#count = Number(number)
+    this.#tell(undefined)
   }
 
-  function hear({ id, message }: Entry) {
-    lastId = id
+  #hear({ id, message }: Entry) {
+    this.#lastId = id
     const number = Number(message['n'])
-    if (number !== count + 1) tell(undefined)
-    count = number
-    tell({ id: message['i'] ?? '', queue: message['q'] ?? '', state: message['s'] as TaskState })
+    if (number !== this.#count + 1) this.#tell(undefined)
+    this.#count = number
+    this.#tell({ id: message['i'] ?? '', queue: message['q'] ?? '', state: message['s'] as TaskState })
   }
 
-  async function readAll(isLocated: boolean) {
-    let isSure = isLocated
-    reader = await redis.duplicate()
-    if (closed) reader.close()
-    while (!closed) {
+  async #readAll() {
+    let isSure = this.#lastId !== undefined
+    this.#reader = await this.#redis.duplicate()
+    if (this.#closed) this.#reader.close()
+    while (!this.#closed) {
       try {
-        if (!isSure) await locate()
+        if (!isSure) await this.#locate()
         isSure = true
-        const reply = await reader.client.xRead([{ key, id: lastId ?? '0-0' }], {
-          BLOCK: redis.commandTimeout,
-          COUNT: BATCH,
-        })
-        for (const entry of entriesOf(reply, key)) hear(entry)
+        await this.#readOnce(this.#reader)
       } catch (err) {
-        if (closed) return
+        if (this.#closed) return
         isSure = false
-        log.debug({ err }, 'waiting for Redis to read on which tasks changed')
+        this.#log.debug({ err }, 'waiting for Redis to read on which tasks changed')
         await pause(PAUSE)
       }
     }
   }
 
-  let begun: Promise<void> | undefined
-  async function beginOnce() {
-    if (redis.healthy) await locate().catch(err => log.debug({ err }, 'which tasks changed is not known yet'))
-    void readAll(lastId !== undefined).catch(err => log.error({ err }, 'changes of tasks are not read any more'))
-  }
-  function begin() {
-    if (!closed) begun ??= beginOnce()
-    return begun ?? Promise.resolve()
-  }
-
-  return {
-    // Whoever keeps no tasks has no connection for them.
-    watch(tellOne) {
-      // Of its own, so that one function may watch twice.
-      const listener: Listener = news => tellOne(news)
-      listeners.add(listener)
-      void begin()
-      return () => void listeners.delete(listener)
-    },
-    begin,
-    close() {
-      closed = true
-      reader?.close()
-    },
+  async #readOnce({ client }: RedisReader) {
+    const key = `${this.#prefix}news`
+    const from = [{ key, id: this.#lastId ?? '0-0' }]
+    const reply = await client.xRead(from, { BLOCK: this.#redis.commandTimeout, COUNT: BATCH })
+    for (const entry of entriesOf(reply, key)) this.#hear(entry)
   }
 }

@@ -5,11 +5,11 @@ import { LINES } from './lines.ts'
 
 /**
  * ARGV: d, h, q, ttl, open of one holder, kept of one, kept of all, bytes of all, size, id, holder, queue, body.
- * Gives also `exists`, `holder` and `full`.
+ * Gives also `holder` and `full`; `done` where it is there already.
  */
 export const CREATE = redisScript(`${LINES}
 local d, h, q, ttl, size = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[10])
-if find(d) then return {'exists'} end
+if find(d) then return {'done'} end
 if factsOf(d) then drop(d) end
 sweep()
 if redis.call('ZCARD', P .. 'holder:' .. h) >= tonumber(ARGV[7]) then return {'holder'} end

@@ -3,14 +3,14 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Logger } from '../../core/index.ts'
 import type { TaskStore } from '../../core/transport.ts'
 import { evaluateInTime, isMomentary, type RedisConnection, type RedisScript } from '../families/redis/index.ts'
-import { createReading } from './news.ts'
+import { TaskNewsReading } from './news.ts'
 import { fieldsOf, readSummaries, readTask } from './record.ts'
 import * as scripts from './scripts.ts'
 
 /** Bytes of all tasks: past it none begins. Those that have begun go on, and end. */
 const MOST_BYTES = 256 * 1_048_576
 /** What a task costs beside its texts, bytes: test/plugins/task-store-redis.test.ts holds it. */
-const TASK_COST = 3_000
+const TASK_COST = 2_000
 /** Claims whose answers were lost that are remembered. */
 const MOST_LOST = 100
 
@@ -32,14 +32,14 @@ class Tasks {
   readonly #redis: RedisConnection
   readonly #prefix: string
   readonly #mostBytes: number
-  readonly #reading: ReturnType<typeof createReading>
+  readonly #reading: TaskNewsReading
   readonly #lost = { claim: [] as string[], lapsed: [] as string[] }
 
   constructor(redis: RedisConnection, log: Logger, mostBytes: number) {
     this.#redis = redis
     this.#prefix = redis.key('{tasks}', '')
     this.#mostBytes = mostBytes
-    this.#reading = createReading(redis, this.#prefix, log)
+    this.#reading = new TaskNewsReading(redis, this.#prefix, log)
   }
 
   begin = () => this.#reading.begin()
@@ -64,11 +64,8 @@ class Tasks {
     const size = TASK_COST + [id, holder, queue, body].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
     const bounds = [Math.ceil(ttl), openPerHolder, keptPerHolder, kept, this.#mostBytes, size]
     const [h, q] = [nameOf(holder), nameOf(queue)]
-    const reply = await this.#askTwice(scripts.CREATE, idOf(id), h, q, ...bounds, id, holder, queue, body)
-    const [word] = reply
-    if (word === 'done' || (word === 'exists' && reply.again)) return 'created'
-    if (word === 'exists') throw new TypeError('there is a task of this id')
-    return word === 'holder' ? 'holder' : 'full'
+    const [word] = await this.#askTwice(scripts.CREATE, idOf(id), h, q, ...bounds, id, holder, queue, body)
+    return word === 'done' ? 'created' : word === 'holder' ? 'holder' : 'full'
   }
 
   get: TaskStore['get'] = async id => {

@@ -46,7 +46,7 @@ function lives(sql: Statements, { find }: TaskParts, most: number) {
   return {
     createTask({ id, holder, queue, ttl, body }: NewTask, { openPerHolder, keptPerHolder, kept }: TaskBounds) {
       const now = Date.now()
-      if (find(id)) return 'exists' as const
+      if (find(id)) return 'created' as const
       sql.dropDead.run(bound(id), now)
       sql.sweep.run(now, SWEPT)
       const own = bound(holder)
