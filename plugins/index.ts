@@ -18,6 +18,7 @@ import { resourceMetadata } from './resource-metadata/index.ts'
 import { sessionStoreRedis } from './session-store-redis/index.ts'
 import { storeSqlite } from './store-sqlite/index.ts'
 import { taskStoreRedis } from './task-store-redis/index.ts'
+import { tasks } from './tasks/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
 import { tracing } from './tracing/index.ts'
 import { transportSse } from './transport-sse/index.ts'
@@ -40,6 +41,7 @@ export const builtInPlugins = {
   metrics,
   audit,
   tracing,
+  tasks,
   'store-sqlite': storeSqlite,
   'cluster-redis': clusterRedis,
   'session-store-redis': sessionStoreRedis,

@@ -18,6 +18,7 @@ import type { FilledResourceMetadataOptions, ResourceMetadataOptions } from './p
 import type { SessionStoreRedisOptions } from './plugin-options/session-store-redis.ts'
 import type { FilledStoreSqliteOptions, StoreSqliteOptions } from './plugin-options/store-sqlite.ts'
 import type { TaskStoreRedisOptions } from './plugin-options/task-store-redis.ts'
+import type { FilledTasksOptions, TasksOptions } from './plugin-options/tasks.ts'
 import type { FilledToolPolicyOptions, ToolPolicyOptions } from './plugin-options/tool-policy.ts'
 import type { FilledTracingOptions, TracingOptions } from './plugin-options/tracing.ts'
 import type { TransportSseOptions } from './plugin-options/transport-sse.ts'
@@ -41,6 +42,7 @@ export interface BuiltInOptions {
   metrics: MetricsOptions
   audit: AuditOptions
   tracing: TracingOptions
+  tasks: TasksOptions
   'store-sqlite': StoreSqliteOptions
   'cluster-redis': ClusterRedisOptions
   'session-store-redis': SessionStoreRedisOptions
@@ -68,6 +70,7 @@ export interface FilledOptions {
   metrics: FilledMetricsOptions
   audit: FilledAuditOptions
   tracing: FilledTracingOptions
+  tasks: FilledTasksOptions
   'store-sqlite': FilledStoreSqliteOptions
   'cluster-redis': FilledClusterRedisOptions
   'session-store-redis': SessionStoreRedisOptions

@@ -1,0 +1,103 @@
+// Tells those who listen for tasks how they are, whenever that changes: the same as `tasks/get` would have answered then.
+import { type Call, type Honoured, HostError } from '../../core/index.ts'
+import type { TaskNews, TaskStore } from '../../core/transport.ts'
+import type { Tasks } from './tasks.ts'
+import { isId } from './work.ts'
+
+/** Tasks that one subscription names. */
+const MOST_FOLLOWED = 100
+
+type Notify = Parameters<Honoured['begin']>[0]
+
+interface Followed {
+  /** The last version that each was told. */
+  readonly told: Map<Notify, number>
+  looking: boolean
+  again: boolean
+}
+
+export class Followers {
+  readonly #store: TaskStore
+  readonly #tasks: Tasks
+  readonly #followed = new Map<string, Followed>()
+
+  constructor(store: TaskStore, tasks: Tasks) {
+    this.#store = store
+    this.#tasks = tasks
+  }
+
+  /** How many tasks somebody listens for. */
+  get size(): number {
+    return this.#followed.size
+  }
+
+  hear(news: TaskNews | undefined) {
+    if (news) this.#look(news.id)
+    else for (const id of this.#followed.keys()) this.#look(id)
+  }
+
+  /** The filter `taskIds` of `subscriptions/listen`. */
+  async filter(wanted: unknown, call: Call): Promise<Honoured | undefined> {
+    if (!Array.isArray(wanted) || wanted.length > MOST_FOLLOWED || wanted.some(id => typeof id !== 'string')) {
+      throw new HostError('invalidParams', {
+        detail: `\`notifications.taskIds\` must be at most ${MOST_FOLLOWED} texts`,
+      })
+    }
+    const ids = [...new Set(wanted as string[])].filter(isId)
+    const found = await Promise.all(ids.map(id => this.#tasks.find(call, id).then(() => id, ifUnknown)))
+    const own = found.filter(id => id !== undefined)
+    if (own.length === 0) return undefined
+    return { acknowledged: own, begin: notify => this.#begin(own, notify) }
+  }
+
+  #begin(ids: readonly string[], notify: Notify): () => void {
+    for (const id of ids) {
+      const followed = this.#followed.get(id) ?? { told: new Map(), looking: false, again: false }
+      this.#followed.set(id, followed)
+      followed.told.set(notify, 0)
+      // What happened before is told as well: a task may be over by now.
+      this.#look(id)
+    }
+    return () => {
+      for (const id of ids) {
+        const followed = this.#followed.get(id)
+        followed?.told.delete(notify)
+        if (followed?.told.size === 0) this.#followed.delete(id)
+      }
+    }
+  }
+
+  /** One look at a time; what happens meanwhile is looked at after it. */
+  #look(id: string) {
+    const followed = this.#followed.get(id)
+    if (!followed) return
+    followed.again = true
+    if (followed.looking) return
+    followed.looking = true
+    void this.#tell(id, followed).finally(() => {
+      followed.looking = false
+    })
+  }
+
+  async #tell(id: string, followed: Followed): Promise<void> {
+    while (followed.again) {
+      followed.again = false
+      // A store that is away says so when it is back.
+      const record = await this.#store.get(id).catch(() => undefined)
+      if (!record) return
+      const late = [...followed.told].filter(([, version]) => version < record.version)
+      if (late.length === 0) continue
+      const params = this.#tasks.details(record)
+      for (const [notify] of late) {
+        if (!followed.told.has(notify)) continue
+        followed.told.set(notify, record.version)
+        notify('notifications/tasks', params)
+      }
+    }
+  }
+}
+
+function ifUnknown(error: unknown): undefined {
+  if (HostError.is(error) && error.kind === 'invalidParams') return undefined
+  throw error
+}

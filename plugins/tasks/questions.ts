@@ -1,0 +1,117 @@
+// What a run asks its client: each question is kept with the task, and its answer comes from wherever an update lands. A run
+// that follows another finds the answers that were given to that one.
+import { ToolError } from '../../core/index.ts'
+import {
+  type AskClient,
+  isAnswer,
+  type Question,
+  type TaskLease,
+  type TaskQuestion,
+  type TaskStore,
+} from '../../core/transport.ts'
+import type { Asked } from './shown.ts'
+
+/** Questions of one task: a client that never answers what it is asked is not asked for ever. */
+const MOST_QUESTIONS = 100
+
+/** The names of keys, where the handler gives none. */
+const NAMES: Readonly<Record<string, string>> = {
+  'elicitation/create': 'elicit',
+  'sampling/createMessage': 'sample',
+  'roots/list': 'roots',
+}
+
+/** The lease of a run is lost: another node has the task, or it is over. */
+export class LeaseLost extends Error {
+  constructor() {
+    super('another node has this task, or it is over')
+    this.name = 'LeaseLost'
+  }
+}
+
+export class RunQuestions implements AskClient {
+  readonly #store: TaskStore
+  readonly #lease: TaskLease
+  /** In the order in which they were asked; an answer is put in its place. */
+  readonly #questions: TaskQuestion[]
+  readonly #used = new Set<string>()
+  readonly #waiting = new Map<string, (answer: string) => void>()
+
+  constructor(store: TaskStore, lease: TaskLease, questions: readonly TaskQuestion[]) {
+    this.#store = store
+    this.#lease = lease
+    this.#questions = [...questions]
+  }
+
+  /** Whether the run waits for its client. */
+  get waits(): boolean {
+    return this.#waiting.size > 0
+  }
+
+  /** The task's questions as they are now. */
+  update(questions: readonly TaskQuestion[]) {
+    for (const { key, answer } of questions) {
+      const at = this.#questions.findIndex(one => one.key === key)
+      const known = this.#questions[at]
+      if (answer === undefined || !known || known.answer !== undefined) continue
+      this.#questions[at] = { ...known, answer }
+      this.#waiting.get(key)?.(answer)
+    }
+  }
+
+  async ask(method: string, params: object, signal: AbortSignal, name?: string): Promise<unknown> {
+    // Nobody is there to answer: the client is asked for its answers, and otherwise comes when it likes.
+    if (method === 'ping') return {}
+    const asked: Asked = name === undefined ? { method, params } : { method, params, as: name }
+    const text = JSON.stringify(asked)
+    for (;;) {
+      const { key, answer } = this.#earlier(text) ?? (await this.#add(text, name ?? NAMES[method] ?? 'question'))
+      const said: unknown = JSON.parse(answer ?? (await this.#answerTo(key, signal)))
+      if (await isAnswer({ method, params } as Question, said)) return said
+    }
+  }
+
+  /** The next of the earlier ones that asks the same. */
+  #earlier(text: string): TaskQuestion | undefined {
+    const found = this.#questions.find(question => question.text === text && !this.#used.has(question.key))
+    if (found) this.#used.add(found.key)
+    return found
+  }
+
+  async #add(text: string, name: string): Promise<TaskQuestion> {
+    if (this.#questions.length >= MOST_QUESTIONS)
+      throw new ToolError(`A task asks at most ${MOST_QUESTIONS} questions.`)
+    const question = { key: this.#keyFor(name), text }
+    this.#questions.push(question)
+    this.#used.add(question.key)
+    if (!(await this.#store.ask(this.#lease, question))) throw new LeaseLost()
+    return this.#questions.find(({ key }) => key === question.key) ?? question
+  }
+
+  #keyFor(name: string): string {
+    const taken = new Set(this.#questions.map(({ key }) => key))
+    for (let number = 1; ; number++) {
+      const key = `${name}-${number}`
+      if (!taken.has(key)) return key
+    }
+  }
+
+  #answerTo(key: string, signal: AbortSignal): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const end = () => {
+        this.#waiting.delete(key)
+        signal.removeEventListener('abort', stop)
+      }
+      const stop = () => {
+        end()
+        reject(signal.reason)
+      }
+      if (signal.aborted) return reject(signal.reason)
+      signal.addEventListener('abort', stop, { once: true })
+      this.#waiting.set(key, answer => {
+        end()
+        resolve(answer)
+      })
+    })
+  }
+}

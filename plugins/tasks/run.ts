@@ -1,0 +1,246 @@
+// One run of a task: the call that it stands for, made again without the token that brought it, until it ends, its lease is
+// lost, or the host closes.
+import { type Call, HostError, type McpRoute } from '../../core/index.ts'
+import {
+  encodeAnswer,
+  hasEnded,
+  MODERN_REVISION,
+  type TaskEnd,
+  type TaskLease,
+  type TaskRecord,
+  type TaskStore,
+  type Transport,
+} from '../../core/transport.ts'
+import { LeaseLost, RunQuestions } from './questions.ts'
+import type { TaskSettings } from './settings.ts'
+import { failedWith, nodeGone } from './shown.ts'
+import type { Work } from './work.ts'
+
+/** Milliseconds between two notes of one run, and characters of each. */
+const NOTE_EVERY = 1_000
+const LONGEST_NOTE = 1_024
+/** Milliseconds between two attempts to keep how a run ended. */
+const TRY_AGAIN = 1_000
+/** A host that closes waits no longer for a store, milliseconds. */
+const WHILE_CLOSING = 2_000
+/** Milliseconds before a task is gone, at most, in which it ends as one that took too long. */
+const BEFORE_GONE = 2_000
+
+/** What runs of one store are made with. */
+export interface RunHost {
+  readonly transport: Transport
+  readonly store: TaskStore
+  readonly settings: TaskSettings
+  readonly routes: ReadonlyMap<string, McpRoute>
+  /** Calls that are runs of tasks: they become no tasks. */
+  readonly ours: WeakSet<Call>
+  /** Is told how each ended that this node ended. */
+  readonly ended: (end: TaskEnd['state'], milliseconds: number) => void
+}
+
+/** Why a run was stopped from outside. */
+type Stopped = 'over' | 'closing' | 'late'
+
+export class TaskRun {
+  readonly lease: TaskLease
+  readonly queue: string
+  readonly #host: RunHost
+  readonly #record: TaskRecord
+  readonly #work: Work | undefined
+  readonly #controller = new AbortController()
+  readonly #questions: RunQuestions
+  readonly #stopped: Promise<Stopped>
+  #stop: (why: Stopped) => void = () => undefined
+  #version: number
+  #closing = false
+  #renewed = Date.now()
+  #note: string | undefined
+  #noting: NodeJS.Timeout | undefined
+
+  constructor(host: RunHost, record: TaskRecord, work: Work | undefined) {
+    this.#host = host
+    this.#record = record
+    this.#work = work
+    this.#version = record.version
+    this.lease = { id: record.id, fence: record.fence }
+    this.queue = record.queue
+    this.#questions = new RunQuestions(host.store, this.lease, record.questions)
+    this.#stopped = new Promise(resolve => {
+      this.#stop = resolve
+    })
+  }
+
+  /** Whether it waits for its client, and costs nothing meanwhile. */
+  get waits(): boolean {
+    return this.#questions.waits
+  }
+
+  /** Whether another may run it again. */
+  get again(): boolean {
+    return this.#work?.again === true
+  }
+
+  /** Resolves with the promise that the handler is over, once how the run ended is kept, or is another's to keep. */
+  async run(): Promise<{ readonly handlerOver: Promise<unknown> }> {
+    const begun = Date.now()
+    const late = setTimeout(() => this.#end('late'), this.#timeLeft())
+    const running = this.#answer()
+    try {
+      const ended = await Promise.race([running, this.#stopped])
+      await this.#keep(ended, begun)
+    } finally {
+      clearTimeout(late)
+      clearTimeout(this.#noting)
+    }
+    return { handlerOver: running }
+  }
+
+  /** Looks at what others did with the task; `version`: as it is known to be. */
+  async look(version?: number): Promise<void> {
+    if (version !== undefined && version <= this.#version) return
+    const record = await this.#host.store.get(this.lease.id)
+    if (!record || record.fence !== this.lease.fence || hasEnded(record.state)) return this.lost()
+    this.#version = Math.max(this.#version, record.version)
+    this.#questions.update(record.questions)
+  }
+
+  /** The lease was renewed just now. */
+  renewed() {
+    this.#renewed = Date.now()
+  }
+
+  /** The store did not answer: what may run again may be another node's by now, and is left to it. */
+  unrenewed() {
+    if (this.again && Date.now() - this.#renewed > this.#host.settings.lease) this.lost()
+  }
+
+  /** The task is over, or another node's. */
+  lost() {
+    this.#end('over')
+  }
+
+  /** The host closes. */
+  close() {
+    this.#closing = true
+    this.#end('closing')
+  }
+
+  /** Until shortly before the store forgets the task, by the store's clock: it was claimed when it was updated. */
+  #timeLeft(): number {
+    const left = this.#record.until - this.#record.updatedAt
+    return Math.min(left - Math.min(BEFORE_GONE, left / 10), 2 ** 31 - 1)
+  }
+
+  #end(why: Stopped) {
+    this.#stop(why)
+    this.#controller.abort(why === 'over' ? new LeaseLost() : new Error(WORDS[why]))
+  }
+
+  async #answer(): Promise<TaskEnd> {
+    try {
+      return await this.#call()
+    } catch (thrown) {
+      if (!HostError.is(thrown) && !this.#controller.signal.aborted) {
+        this.#host.transport.log.error({ err: thrown, tool: this.#work?.tool }, 'the run of a task failed')
+      }
+      return failedWith(thrown)
+    }
+  }
+
+  async #call(): Promise<TaskEnd> {
+    const { transport, ours, routes, settings } = this.#host
+    const work = this.#work
+    const route = work && routes.get(work.route)
+    if (!work || !route)
+      throw new HostError('invalidParams', { detail: 'this server does not know what the task was to do' })
+    const signal = () => this.#controller.signal
+    const { params, user, ip, client, tool: name, args } = work
+    const offer = await transport.makeOffer({ route, params, user: user && { ...user }, headers: {}, ip, signal })
+    const call = transport.createCall({
+      id: this.lease.id,
+      method: 'tools/call',
+      // A handler reports progress where there is a token for it.
+      params: {
+        name,
+        ...(args !== undefined && { arguments: args }),
+        _meta: { ...work.meta, progressToken: this.lease.id },
+      },
+      revision: MODERN_REVISION,
+      offer,
+      session: undefined,
+      client,
+      user: offer.user,
+      headers: {},
+      asks: this.#questions,
+      logLevel: undefined,
+      channel: {
+        send: message => this.#hear(message),
+        signal,
+        cancelled: () => this.#controller.signal.aborted,
+        disconnect: () => undefined,
+      },
+    })
+    ours.add(call)
+    let answer = ''
+    await offer.run(async () => {
+      answer = String(encodeAnswer(transport, call, await transport.answer(call)))
+    })
+    const outcome = JSON.stringify((JSON.parse(answer) as { readonly result: object }).result)
+    if (Buffer.byteLength(outcome) <= settings.maxSize) return { state: 'completed', outcome }
+    const detail = `the result is larger than the ${settings.maxSize} bytes that a task may hold`
+    throw new HostError('internal', { detail }).within200()
+  }
+
+  /** Of what a handler says, the words of its progress. */
+  #hear(message: string) {
+    if (!message.includes('"notifications/progress"')) return
+    const { method, params } = JSON.parse(message) as { method: string; params?: { message?: unknown } }
+    if (method !== 'notifications/progress' || typeof params?.message !== 'string') return
+    this.#note = params.message.slice(0, LONGEST_NOTE)
+    this.#noting ??= setTimeout(() => this.#keepNote(), 0)
+  }
+
+  #keepNote() {
+    const note = this.#note
+    this.#note = undefined
+    if (note === undefined) {
+      this.#noting = undefined
+      return
+    }
+    // One that is not kept is no loss: the next may be.
+    this.#host.store.note(this.lease, note).catch(() => undefined)
+    this.#noting = setTimeout(() => this.#keepNote(), NOTE_EVERY)
+  }
+
+  async #keep(ended: TaskEnd | Stopped, begun: number): Promise<void> {
+    const { store, settings, ended: tell } = this.#host
+    if (ended === 'over') return
+    if (ended === 'closing' && this.again) {
+      await this.#insist(() => store.release(this.lease))
+      return
+    }
+    const end = typeof ended === 'object' ? ended : ended === 'closing' ? nodeGone() : TOO_LATE()
+    if (await this.#insist(() => store.end(this.lease, end, settings.ttl))) tell(end.state, Date.now() - begun)
+  }
+
+  /** For as long as the lease may be this run's: a store that is away may come back. */
+  async #insist(write: () => Promise<boolean>): Promise<boolean> {
+    const begun = Date.now()
+    for (;;) {
+      try {
+        return await write()
+      } catch (err) {
+        const patience = this.#closing ? WHILE_CLOSING : 2 * this.#host.settings.lease
+        if (Date.now() - begun > patience) {
+          this.#host.transport.log.error({ err, task: this.lease.id.slice(0, 6) }, 'how a task ended could not be kept')
+          return false
+        }
+        await new Promise(resolve => setTimeout(resolve, TRY_AGAIN))
+      }
+    }
+  }
+}
+
+const WORDS = { closing: 'the server is shutting down', late: 'the time of the task is over' }
+
+const TOO_LATE = () => failedWith(new HostError('callTimeout', { detail: 'the task was not over within its ttlMs' }))

@@ -1,0 +1,179 @@
+// What clients do with tasks: make them by calling a tool, ask for them, answer what they ask, cancel and list them.
+import {
+  type AddedExtension,
+  type Call,
+  HostError,
+  isObject,
+  type ToolDefinition,
+  type ToolKey,
+} from '../../core/index.ts'
+import type { TaskRecord, TaskStore } from '../../core/transport.ts'
+import { TASKS_ID, type TaskSettings } from './settings.ts'
+import { detailsOf, lineOf, seedOf } from './shown.ts'
+import { accountOf, isId, isOwnedBy, newId, ownerOf, packWork, queueOf, workOf } from './work.ts'
+
+/** Tasks that one page of a list has. */
+const PAGE = 50
+/** Answers of one `tasks/update`. */
+const MOST_ANSWERS = 100
+/** Milliseconds between attempts to take back a task that may have been kept, and how many there are. */
+const TAKE_BACK_EVERY = 1_000
+const TAKE_BACKS = 30
+
+export interface TasksHost {
+  readonly store: TaskStore
+  readonly settings: TaskSettings
+  readonly extension: AddedExtension
+  /** Calls that are runs of tasks. */
+  readonly ours: WeakSet<Call>
+  /** Is told of each queue that a task was put into, with how many of it may run in a process. */
+  readonly queued: (queue: string, most: number) => void
+}
+
+type Run = Parameters<NonNullable<ToolKey['around']>>[2]
+type Handler = NonNullable<Parameters<Run>[0]>
+
+const invalid = (detail: string) => new HostError('invalidParams', { detail })
+
+/** The same for one that never was, one whose time is over and one of somebody else. */
+const unknownTask = () => invalid('there is no such task, or its time is over')
+
+const missing = (tool: string) =>
+  new HostError('missingCapability', {
+    detail: `"${tool}" runs as a task: it is for clients that declare the extension ${TASKS_ID}`,
+    data: { requiredCapabilities: { extensions: { [TASKS_ID]: {} } } },
+  })
+
+const busy = (detail: string) => new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '10' } })
+
+function taskIdOf(call: Call): string {
+  const { taskId } = call.params
+  if (typeof taskId !== 'string') throw invalid(`${call.method} needs \`taskId\`, a text`)
+  return taskId
+}
+
+/** The queue of a tool, and how many of it one process runs. */
+export const concurrencyOf = ({ concurrency = Number.POSITIVE_INFINITY }: ToolDefinition): number => concurrency
+
+/** The tasks of one store, for the routes that use it. */
+export class Tasks {
+  readonly #host: TasksHost
+
+  constructor(host: TasksHost) {
+    this.#host = host
+  }
+
+  /** Around the handler of a tool that says `task`. */
+  around(call: Call, tool: ToolDefinition, run: Run): ReturnType<Run> {
+    const { ours, extension } = this.#host
+    if (ours.has(call)) return run()
+    const { use, before } = typeof tool.task === 'object' ? tool.task : { use: tool.task, before: undefined }
+    const prepare = before as ((args: unknown, ctx: unknown) => object | Promise<object>) | undefined
+    if (!call.modern || !extension.settingsOf(call)) {
+      if (call.modern && use === 'required') throw missing(tool.name)
+      if (!prepare) return run()
+      const handler = tool.handler as (args: unknown, ctx: unknown) => unknown
+      const whole = async (args: unknown, ctx: unknown) => handler(await prepare(args, ctx), ctx)
+      return run(whole as unknown as Handler)
+    }
+    if (!prepare) return this.#create(call, tool, call.params['arguments'])
+    const first = async (args: unknown, ctx: unknown) => this.#create(call, tool, await prepare(args, ctx))
+    return run(first as unknown as Handler)
+  }
+
+  async #create(call: Call, tool: ToolDefinition, args: unknown) {
+    const { store, settings, extension, queued } = this.#host
+    const work = workOf(call, tool, args)
+    const body = packWork(ownerOf(call), work)
+    if (Buffer.byteLength(body) > settings.maxSize) {
+      const detail = `a task holds at most ${settings.maxSize} bytes of arguments, and of who called`
+      throw new HostError('payloadTooLarge', { detail })
+    }
+    const id = newId()
+    const queue = queueOf(work.route, work.tool)
+    // Before it is there: whoever runs it hears of it at once.
+    queued(queue, concurrencyOf(tool))
+    const { bounds, ttl, pollInterval } = settings
+    const created = await this.#insisting(id, () =>
+      store.create({ id, holder: accountOf(call), queue, ttl, body }, bounds),
+    )
+    if (created === 'holder')
+      throw busy('you have as many tasks as you may; wait for some to end, or to pass their ttlMs')
+    if (created === 'full') throw new HostError('unavailable', { detail: 'no more tasks can be kept now' })
+    const record = await this.#insisting(id, () => store.get(id))
+    if (!record) throw new HostError('unavailable', { detail: 'the task was not kept' })
+    return extension.result('task', seedOf(record, pollInterval))
+  }
+
+  /** What fails may have been done: nobody knows of the task then, and it is not to run. */
+  async #insisting<Value>(id: string, act: () => Promise<Value>): Promise<Value> {
+    try {
+      return await act()
+    } catch (error) {
+      void this.#takeBack(id, TAKE_BACKS)
+      throw error
+    }
+  }
+
+  async #takeBack(id: string, attempts: number): Promise<void> {
+    try {
+      await this.#host.store.cancel(id)
+    } catch {
+      if (attempts > 1) setTimeout(() => void this.#takeBack(id, attempts - 1), TAKE_BACK_EVERY).unref()
+    }
+  }
+
+  /** Throws `invalidParams` for one that is not this caller's. One look-up, whatever comes of it. */
+  async find(call: Call, id = taskIdOf(call)): Promise<TaskRecord> {
+    const record = isId(id) ? await this.#host.store.get(id) : undefined
+    if (!record || !isOwnedBy(record, ownerOf(call))) throw unknownTask()
+    return record
+  }
+
+  details(record: TaskRecord): Record<string, unknown> {
+    return detailsOf(record, this.#host.settings.pollInterval)
+  }
+
+  async get(call: Call): Promise<object> {
+    return this.details(await this.find(call))
+  }
+
+  async update(call: Call): Promise<object> {
+    const { inputResponses } = call.params
+    const id = taskIdOf(call)
+    if (!isObject(inputResponses)) throw invalid('tasks/update needs `inputResponses`, an object')
+    const { questions } = await this.find(call, id)
+    const open = questions.filter(({ answer }) => answer === undefined).slice(0, MOST_ANSWERS)
+    const wanted = open.filter(({ key }) => Object.hasOwn(inputResponses, key))
+    if (wanted.length === 0) return {}
+    const answers = Object.fromEntries(wanted.map(({ key }) => [key, JSON.stringify(inputResponses[key])]))
+    const kept = [...questions.map(({ answer = '' }) => answer), ...Object.values(answers)]
+    const { maxSize } = this.#host.settings
+    if (kept.reduce((sum, answer) => sum + Buffer.byteLength(answer), 0) > maxSize) {
+      throw new HostError('payloadTooLarge', { detail: `all answers to a task hold at most ${maxSize} bytes` })
+    }
+    await this.#host.store.answer(id, answers)
+    return {}
+  }
+
+  async cancel(call: Call): Promise<object> {
+    const { id } = await this.find(call)
+    await this.#host.store.cancel(id)
+    return {}
+  }
+
+  /** Those that the caller made at this address, newest first; anonymous callers have no list, for an id is what they have. */
+  async list(call: Call): Promise<object> {
+    const { cursor } = call.params
+    if (cursor !== undefined && !(typeof cursor === 'string' && /^\d{1,15}$/.test(cursor))) {
+      throw invalid('`cursor` must be the `nextCursor` of an earlier answer')
+    }
+    if (!call.user) return { tasks: [] }
+    const before = cursor === undefined ? undefined : Number(cursor)
+    const found = await this.#host.store.list(accountOf(call), PAGE + 1, before)
+    const page = found.slice(0, PAGE)
+    const last = found.length > PAGE ? page.at(-1) : undefined
+    const tasks = page.map(task => lineOf(task, this.#host.settings.pollInterval))
+    return { tasks, ...(last && { nextCursor: String(last.serial) }) }
+  }
+}

@@ -1,0 +1,77 @@
+// What a task is to do, and for whom: as it is kept, and whose it is. Never a token, never a header.
+import { createHash, randomBytes } from 'node:crypto'
+import { type Call, isObject, type JsonObject, type ToolDefinition, type User } from '../../core/index.ts'
+import { type ClientFacts, holderOf, type TaskRecord } from '../../core/transport.ts'
+
+/** What a task is to do, and for whom. */
+export interface Work {
+  readonly route: string
+  readonly params: Readonly<Record<string, string>>
+  readonly tool: string
+  readonly args: unknown
+  readonly meta: JsonObject
+  readonly client: ClientFacts
+  /** Who called, without what came and went with the token. */
+  readonly user?: Omit<User, 'expiresAt'>
+  readonly ip: string
+  /** Whether it may run again where the node that ran it died. */
+  readonly again: boolean
+}
+
+const digest = (parts: readonly unknown[]) => createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
+
+/** Of 24 random bytes: for an anonymous task it is all that gives access to it. */
+export const newId = (): string => randomBytes(24).toString('base64url')
+
+/** What no store needs to be asked for. */
+export const isId = (id: string): boolean => /^[\w-]{32}$/.test(id)
+
+/** Who may see what a call creates, and sees it there alone: its user at this address; for anonymous calls whoever knows the id. */
+export const ownerOf = ({ user, offer }: Call): string =>
+  digest([user && holderOf({ user, ip: offer.ip }), offer.route.path, offer.params])
+
+/** Whom a call's tasks are counted for: its user at this address; of anonymous callers their network address. */
+export const accountOf = ({ user, offer }: Call): string =>
+  digest(['account', holderOf({ user, ip: offer.ip }), offer.route.path, offer.params])
+
+const identityOf = ({ expiresAt: _, ...user }: User): Omit<User, 'expiresAt'> => user
+
+export function workOf(call: Call, tool: ToolDefinition, args: unknown): Work {
+  const { offer, user, client, meta } = call
+  // Of the request alone: what it may report is the task's.
+  const { progressToken: _, ...said } = meta
+  return {
+    route: offer.route.path,
+    params: offer.params,
+    tool: tool.name,
+    args,
+    meta: said as JsonObject,
+    client: { info: client.info, capabilities: client.capabilities },
+    ...(user && { user: identityOf(user) }),
+    ip: offer.ip,
+    again: typeof tool.task === 'object' && tool.task.retry === 'safe',
+  }
+}
+
+/** What a task waits in line for. */
+export const queueOf = (route: string, tool: string): string => JSON.stringify([route, tool])
+
+/** The tool of a queue. */
+export const toolOf = (queue: string): string => String(JSON.parse(queue)[1])
+
+/** The owner comes first, so that whose a task is needs no look at the rest. */
+export const packWork = (owner: string, work: Work): string => `${owner}\n${JSON.stringify(work)}`
+
+export const isOwnedBy = ({ body }: Pick<TaskRecord, 'body'>, owner: string): boolean => body.startsWith(`${owner}\n`)
+
+/** Undefined for what another version of this plugin keeps. */
+export function unpackWork({ body }: Pick<TaskRecord, 'body'>): Work | undefined {
+  try {
+    const work: unknown = JSON.parse(body.slice(body.indexOf('\n') + 1))
+    return isObject(work) && typeof work['tool'] === 'string' && typeof work['route'] === 'string'
+      ? (work as unknown as Work)
+      : undefined
+  } catch {
+    return undefined
+  }
+}

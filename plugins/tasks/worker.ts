@@ -1,0 +1,226 @@
+// Takes tasks of a store, as many at a time as this process may run, and keeps their leases. It sleeps until the store tells of
+// something, and looks around slowly beside that: leases that lapse make no news.
+import type { Logger } from '../../core/index.ts'
+import type { QueueDepth, QueueOffer, TaskNews, TaskRecord } from '../../core/transport.ts'
+import { type RunHost, TaskRun } from './run.ts'
+import { nodeGone } from './shown.ts'
+import { unpackWork } from './work.ts'
+
+/** A task that may run again does so at most so often: one that ends its node each time is not tried for ever. */
+const MOST_RUNS = 5
+/** Lapsed tasks that one look settles. */
+const MOST_LAPSED = 100
+
+/** The queues that this process takes tasks from, each with how many of it may run here. */
+export type ReadQueues = () => ReadonlyMap<string, number>
+
+export interface WorkerHost extends RunHost {
+  readonly log: Logger
+  readonly queues: ReadQueues
+  /** Counts a run among what a closing host waits for; throws once that is over. */
+  readonly inFlight: (cancel: (reason: Error) => void) => () => void
+}
+
+export class TaskWorker {
+  readonly #host: WorkerHost
+  readonly #runs = new Map<string, TaskRun>()
+  readonly #ending = new Set<Promise<unknown>>()
+  /** Handlers that still run, by queue: those too that nobody waits for any more. */
+  readonly #busy = new Map<string, number>()
+  #offered: ReadonlyMap<string, number> = new Map()
+  #turn = 0
+  #taking: Promise<void> | undefined
+  #again = false
+  #stopped = false
+  #beating: NodeJS.Timeout | undefined
+  #sweeping: NodeJS.Timeout | undefined
+  #unwatch: () => void = () => undefined
+  #away = false
+  depths: readonly QueueDepth[] = []
+
+  constructor(host: WorkerHost) {
+    this.#host = host
+  }
+
+  start() {
+    const { store, settings } = this.#host
+    this.#offered = this.#host.queues()
+    this.#unwatch = store.watch(news => this.#hear(news))
+    this.#sweeping = setInterval(() => void this.#sweep(), (settings.lease * 2) / 3).unref()
+    this.#wake()
+  }
+
+  /** A queue that the config does not name yet, such as of a tool that was added while the host runs. */
+  serve(queue: string, most: number) {
+    if (!this.#offered.has(queue)) this.#offered = new Map([...this.#offered, [queue, most]])
+  }
+
+  /** Takes no more; what may run again elsewhere is given back at once, the rest may end by itself for as long as the host waits. */
+  drain() {
+    this.#stopped = true
+    for (const run of this.#runs.values()) if (run.again) run.close()
+  }
+
+  /** Resolves once what this process knows of its tasks is kept. */
+  async close(): Promise<void> {
+    this.#stopped = true
+    this.#unwatch()
+    clearInterval(this.#sweeping)
+    clearInterval(this.#beating)
+    for (const run of this.#runs.values()) run.close()
+    await Promise.all(this.#ending)
+  }
+
+  #hear(news: TaskNews | undefined) {
+    if (!news) {
+      for (const run of this.#runs.values()) this.#lookAt(run)
+      return this.#wake()
+    }
+    const run = this.#runs.get(news.id)
+    if (run) this.#lookAt(run)
+    // One more waits, or one less runs.
+    if (news.state !== 'running' && this.#offered.has(news.queue)) this.#wake()
+  }
+
+  #lookAt(run: TaskRun, version?: number) {
+    // What is not seen now is seen with the next beat.
+    run.look(version).catch(() => undefined)
+  }
+
+  #wake() {
+    if (this.#stopped || !this.#host.settings.runs) return
+    this.#again = true
+    this.#taking ??= this.#takeAll().finally(() => {
+      this.#taking = undefined
+      if (this.#again) this.#wake()
+    })
+  }
+
+  async #takeAll(): Promise<void> {
+    try {
+      while (this.#again) {
+        this.#again = false
+        while (await this.#takeOne());
+      }
+      this.#away = false
+    } catch (err) {
+      // The next look around tries again.
+      this.#again = false
+      if (!this.#away) this.#host.log.warn({ err }, 'the task store does not answer: tasks wait')
+      this.#away = true
+    }
+  }
+
+  async #takeOne(): Promise<boolean> {
+    if (this.#stopped || this.#isFull()) return false
+    const offers = this.#offers()
+    if (offers.length === 0) return false
+    const record = await this.#host.store.claim(offers, this.#host.settings.lease)
+    if (record) this.#begin(record)
+    return record !== undefined
+  }
+
+  #isFull(): boolean {
+    const waiting = [...this.#runs.values()].filter(({ waits }) => waits).length
+    const busy = [...this.#busy.values()].reduce((sum, count) => sum + count, 0)
+    return busy - waiting >= this.#host.settings.concurrent
+  }
+
+  /** Each queue is the first by turns. */
+  #offers(): QueueOffer[] {
+    const { offered } = this.#host.settings
+    const open = [...this.#offered].filter(([queue, most]) => (this.#busy.get(queue) ?? 0) < most)
+    const first = open.length === 0 ? 0 : this.#turn++ % open.length
+    return [...open.slice(first), ...open.slice(0, first)].map(([queue]) => ({ queue, ...offered }))
+  }
+
+  #begin(record: TaskRecord) {
+    const run = new TaskRun(this.#host, record, unpackWork(record))
+    let leave = () => {}
+    try {
+      leave = this.#host.inFlight(() => run.close())
+    } catch {
+      // The host closed while the store answered.
+      void this.#host.store.release(run.lease).catch(() => undefined)
+      return
+    }
+    this.#runs.set(record.id, run)
+    this.#count(run.queue, 1)
+    this.#beating ??= setInterval(() => void this.#beat(), this.#host.settings.lease / 3)
+    const settled = run.run()
+    if (this.#stopped && run.again) run.close()
+    void this.#end(run, settled, leave)
+  }
+
+  async #end(run: TaskRun, settled: ReturnType<TaskRun['run']>, leave: () => void) {
+    this.#ending.add(settled)
+    const { handlerOver } = await settled.catch(() => ({ handlerOver: Promise.resolve() }))
+    this.#ending.delete(settled)
+    this.#runs.delete(run.lease.id)
+    if (this.#runs.size === 0) {
+      clearInterval(this.#beating)
+      this.#beating = undefined
+    }
+    leave()
+    // A handler that does not heed its signal keeps its place until it ends.
+    await handlerOver
+    this.#count(run.queue, -1)
+    this.#wake()
+  }
+
+  #count(queue: string, more: number) {
+    const count = (this.#busy.get(queue) ?? 0) + more
+    if (count > 0) this.#busy.set(queue, count)
+    else this.#busy.delete(queue)
+  }
+
+  /** Renews the leases of what runs. */
+  async #beat(): Promise<void> {
+    const runs = [...this.#runs.values()]
+    try {
+      const versions = await this.#host.store.renew(
+        runs.map(({ lease }) => lease),
+        this.#host.settings.lease,
+      )
+      for (const [index, run] of runs.entries()) {
+        const version = versions[index]
+        if (version === undefined) {
+          run.lost()
+          continue
+        }
+        run.renewed()
+        this.#lookAt(run, version)
+      }
+    } catch {
+      // A lease that lapsed is still one until another claims the task.
+      for (const run of runs) run.unrenewed()
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    const { store, log } = this.#host
+    try {
+      this.#offered = new Map([...this.#offered, ...this.#host.queues()])
+      // Those of this process first: where it stood still, they lapsed with no harm done.
+      if (this.#runs.size > 0) await this.#beat()
+      if (store.shared) await this.#settleLapsed()
+      this.depths = await store.depths()
+    } catch (err) {
+      log.debug({ err }, 'the task store does not answer')
+    }
+    this.#wake()
+  }
+
+  /** Tasks whose nodes are silent wait again where they may run twice, and fail where not. */
+  async #settleLapsed(): Promise<void> {
+    const { store, settings, log, ended } = this.#host
+    for (let count = 0; count < MOST_LAPSED && !this.#stopped; count++) {
+      const record = await store.claimLapsed(settings.lease)
+      if (!record) return
+      const again = unpackWork(record)?.again === true && record.runs < MOST_RUNS
+      const done = again ? await store.release(record) : await store.end(record, nodeGone(), settings.ttl)
+      if (done && !again) ended('failed', Date.now() - record.createdAt)
+      log.warn({ task: record.id.slice(0, 6), queue: record.queue, again }, 'the node that ran a task is gone')
+    }
+  }
+}

@@ -1,0 +1,152 @@
+// What a task asks its client: `inputRequests` of tasks/get, answered by tasks/update, in any order and at any time.
+import { expect } from 'chai'
+import { eventually } from '../../support/eventually.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { refusal, type TaskClient, taskClient } from './support/task-client.ts'
+import { type Bench, createBench, form, startTasks } from './support/task-tools.ts'
+
+const accept = (name: unknown) => ({ action: 'accept', content: { name } })
+const text = (task: { result: { content: Array<{ text: string }> } }) => task.result.content[0]?.text
+
+describe('a task that asks', () => {
+  let url: string
+  let bench: Bench
+  let client: TaskClient
+  before(async () => {
+    bench = createBench()
+    ;({ url } = await startTasks(bench, { maxSize: '16kb' }))
+    client = taskClient(url)
+  })
+  after(stopHosts)
+
+  it('is `input_required` with its question, until that is answered', async () => {
+    const taskId = await client.begin('ask')
+    const asking = await client.until(taskId, 'input_required')
+    const params = { message: 'Who?', requestedSchema: form }
+    expect(asking.inputRequests).to.deep.equal({ 'elicit-1': { method: 'elicitation/create', params } })
+    expect(asking).not.to.have.any.keys('result', 'error', 'requestState')
+    expect((await client.get(taskId)).inputRequests).to.deep.equal(asking.inputRequests)
+    await client.update(taskId, { 'elicit-1': accept('Ann') })
+    const over = await client.until(taskId)
+    expect(text(over)).to.equal('hello Ann')
+    expect(over).not.to.have.property('inputRequests')
+  })
+
+  it('takes the answers one by one, and asks for the others still', async () => {
+    const taskId = await client.begin('ask-twice')
+    const asking = await eventually(
+      'both questions are there',
+      () => client.get(taskId),
+      task => Object.keys(task.inputRequests ?? {}).length === 2,
+    )
+    const keys = Object.fromEntries(
+      Object.entries<{ params: { message: string } }>(asking.inputRequests).map(([key, { params }]) => [
+        params.message,
+        key,
+      ]),
+    )
+    await client.update(taskId, { [keys['Two?'] ?? '']: accept('Bob') })
+    const left = await client.get(taskId)
+    expect(left.status).to.equal('input_required')
+    expect(Object.keys(left.inputRequests)).to.deep.equal([keys['One?']])
+    await client.update(taskId, { [keys['One?'] ?? '']: accept('Ann') })
+    expect(text(await client.until(taskId))).to.equal('Ann and Bob')
+  })
+
+  it('asks again under another key where an answer does not fit', async () => {
+    const taskId = await client.begin('ask')
+    const wrong = [accept(7), { action: 'accept' }, 'Ann', null, { action: 'maybe' }]
+    const keys: string[] = []
+    for (const answer of wrong) {
+      const asking = await eventually(
+        'a question of a new key is there',
+        () => client.get(taskId),
+        task => task.inputRequests && !Object.keys(task.inputRequests).some(key => keys.includes(key)),
+      )
+      keys.push(...Object.keys(asking.inputRequests))
+      await client.update(taskId, { [keys.at(-1) ?? '']: answer })
+    }
+    const asking = await client.until(taskId, 'input_required')
+    const [key = ''] = Object.keys(asking.inputRequests)
+    expect(new Set([...keys, key])).to.have.lengthOf(wrong.length + 1)
+    await client.update(taskId, { [keys[0] ?? '']: accept('late'), [key]: accept('Ann') })
+    expect(text(await client.until(taskId))).to.equal('hello Ann')
+  })
+
+  it('ignores what answers nothing, and takes the first answer alone', async () => {
+    const taskId = await client.begin('ask-then-wait', { key: 'first' })
+    await client.until(taskId, 'input_required')
+    for (const responses of [{}, { unknown: accept('x') }, { toString: accept('x') }, { 'elicit-2': accept('x') }]) {
+      const { message } = await client.update(taskId, responses)
+      expect(message.result).to.include({ resultType: 'complete' })
+    }
+    expect((await client.get(taskId)).status).to.equal('input_required')
+    await client.update(taskId, { 'elicit-1': accept('Ann') })
+    await client.update(taskId, { 'elicit-1': accept('Bob') })
+    bench.open('first')
+    expect(text(await client.until(taskId))).to.equal('done first for Ann')
+  })
+
+  it('refuses what is no object of answers, and more of them than it may hold', async () => {
+    const taskId = await client.begin('ask')
+    await client.until(taskId, 'input_required')
+    for (const responses of [undefined, null, 'x', [accept('x')], 1]) {
+      const answer = await client.update(taskId, responses as never)
+      expect(answer.message.error?.code, JSON.stringify(responses)).to.equal(-32602)
+    }
+    expect(refusal(await client.update(taskId, { 'elicit-1': accept('x'.repeat(17_000)) }))).to.deep.equal([
+      413, -32000,
+    ])
+    expect((await client.get(taskId)).status).to.equal('input_required')
+  })
+
+  it('asks for samples and roots as well, by the names that the handler gave', async () => {
+    const taskId = await client.begin('ask-all')
+    const first = await client.until(taskId, 'input_required')
+    expect(first.inputRequests['sample-1'].method).to.equal('sampling/createMessage')
+    const content = { type: 'text', text: 'x' }
+    await client.update(taskId, { 'sample-1': { model: 'm', role: 'assistant', content } })
+    const second = await eventually(
+      'it asks for roots',
+      () => client.get(taskId),
+      task => task.inputRequests?.['places-1'],
+    )
+    expect(second.inputRequests).to.deep.equal({ 'places-1': { method: 'roots/list', params: {} } })
+    await client.update(taskId, { 'places-1': { roots: [{ uri: 'file:///a' }] } })
+    expect(text(await client.until(taskId))).to.equal('m file:///a')
+  })
+
+  it('asks nothing that its client did not declare', async () => {
+    const silent = taskClient(url, undefined, {})
+    const over = await silent.until(await silent.begin('ask'))
+    expect(over).to.deep.include({ status: 'completed' })
+    expect(over.result.isError).to.equal(true)
+    expect(text(over)).to.include('elicitation')
+  })
+})
+
+describe('a tool that asks before its task', () => {
+  let url: string
+  let client: TaskClient
+  before(async () => {
+    ;({ url } = await startTasks(createBench()))
+    client = taskClient(url)
+  })
+  after(stopHosts)
+
+  it('is answered with its questions, and with a task once they are answered', async () => {
+    const first = (await client.call('before')).message.result
+    expect(first).to.include({ resultType: 'input_required' }).and.not.to.have.property('taskId')
+    const { requestState } = first
+    const again = { requestState, inputResponses: { 'elicit-1': accept('Ann') } }
+    const { result } = (await client.call('before', {}, again)).message
+    expect(result).to.include({ resultType: 'task', status: 'working' })
+    expect(result).not.to.have.any.keys('requestState', 'inputRequests')
+    expect(text(await client.until(result.taskId))).to.equal('before Ann')
+  })
+
+  it('runs at once for a client that knows no tasks', async () => {
+    const { legacy } = { legacy: taskClient(url) }
+    expect((await legacy.call('before')).message.result).to.include({ resultType: 'input_required' })
+  })
+})

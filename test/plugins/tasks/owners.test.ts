@@ -1,0 +1,188 @@
+// Whose a task is: its user's at the address where it was made, and for anonymous callers whoever knows its id. And how many
+// tasks anybody may have.
+import { expect } from 'chai'
+import { createMemoryTaskStore } from '../../../core/tasks/memory-task-store.ts'
+import { eventually } from '../../support/eventually.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { refusal, type TaskClient, taskClient } from './support/task-client.ts'
+import { createBench, startTasks } from './support/task-tools.ts'
+
+/** A store that counts what it is asked. */
+function countingStore() {
+  const store = createMemoryTaskStore()
+  const counts: Record<string, number> = {}
+  const count =
+    <Args extends unknown[], Value>(name: string, act: (...args: Args) => Value) =>
+    (...args: Args): Value => {
+      counts[name] = (counts[name] ?? 0) + 1
+      return act(...args)
+    }
+  const counted = {
+    ...store,
+    get: count('get', store.get),
+    answer: count('answer', store.answer),
+    cancel: count('cancel', store.cancel),
+  }
+  return { store: counted, counts }
+}
+
+describe('whose a task is', () => {
+  const bench = createBench()
+  const { store, counts } = countingStore()
+  let url: string
+  let ann: TaskClient
+  before(async () => {
+    ;({ url } = await startTasks(bench, {}, store))
+    ann = taskClient(url, 'ann')
+  })
+  after(stopHosts)
+
+  it('its user’s alone: to others it is as one that is not there, by as many look-ups', async () => {
+    const taskId = await ann.begin('ask')
+    await ann.until(taskId, 'input_required')
+    const strangers: Record<string, TaskClient> = {
+      'another user': taskClient(url, 'bob'),
+      'one whose name begins so': taskClient(url, 'annie'),
+      nobody: taskClient(url),
+      'the same at another address': taskClient(`${url}/other`, 'ann'),
+    }
+    const unknown = `${taskId.slice(0, -2)}zz`
+    let tried = 0
+    for (const [who, stranger] of Object.entries(strangers)) {
+      for (const [method, params] of Object.entries({
+        'tasks/get': {},
+        'tasks/update': { inputResponses: { 'elicit-1': { action: 'decline' } } },
+        'tasks/cancel': {},
+      })) {
+        const answers = []
+        const costs = []
+        for (const id of [taskId, unknown]) {
+          const begun = { ...counts }
+          const { status, message } = await stranger.about(method, id, params)
+          answers.push([status, message.error])
+          costs.push((counts['get'] ?? 0) - (begun['get'] ?? 0))
+          tried++
+        }
+        expect(answers[0], `${who}: ${method}`).to.deep.equal(answers[1])
+        expect(answers[0]?.[1]).to.include({ code: -32602 })
+        expect(costs, `${who}: ${method}`).to.deep.equal([1, 1])
+      }
+      const listening = await stranger.listen([taskId])
+      expect(listening.acknowledged, who).to.deep.equal({})
+      listening.drop()
+    }
+    console.log(`      ${tried} attempts of ${Object.keys(strangers).length} strangers`)
+    expect([counts['answer'], counts['cancel']]).to.deep.equal([undefined, undefined])
+    expect((await ann.get(taskId)).status).to.equal('input_required')
+    await ann.cancel(taskId)
+  })
+
+  it('of an anonymous caller whoever’s who knows the id, at its address', async () => {
+    const taskId = await taskClient(url).begin('required')
+    expect((await taskClient(url).until(taskId)).status).to.equal('completed')
+    expect((await ann.about('tasks/get', taskId)).message.error.code).to.equal(-32602)
+    expect((await taskClient(`${url}/other`).about('tasks/get', taskId)).message.error.code).to.equal(-32602)
+  })
+
+  it('and its id is of random bits, no two alike', async () => {
+    const ids = await Promise.all(Array.from({ length: 40 }, () => taskClient(url).begin('required')))
+    expect(new Set(ids)).to.have.lengthOf(40)
+    for (const id of ids) expect(Buffer.from(id, 'base64url')).to.have.lengthOf(24)
+    expect(new Set(ids.map(id => id.slice(0, 4)))).to.have.lengthOf.above(30)
+  })
+})
+
+describe('how many tasks there may be', () => {
+  afterEach(stopHosts)
+
+  it('as many of a user as are said: more are refused with 429, until some are over', async () => {
+    const bench = createBench()
+    const { url } = await startTasks(bench, { openPerUser: 3 })
+    const [ann, bob] = [taskClient(url, 'ann'), taskClient(url, 'bob')]
+    const ids = []
+    for (const key of ['1', '2', '3']) ids.push(await ann.begin('slow', { key }))
+    const refused = await ann.call('slow', { key: '4' })
+    expect(refusal(refused)).to.deep.equal([429, -32600])
+    expect(refused.headers.get('retry-after')).to.match(/^\d+$/)
+    await bob.begin('slow', { key: '5' })
+    await ann.cancel(ids[0] ?? '')
+    await ann.begin('slow', { key: '6' })
+    expect(bench.began).not.to.include('4')
+  })
+
+  it('those that are over count until they are forgotten, and there is a bound for all', async () => {
+    const bench = createBench()
+    const { url } = await startTasks(bench, { openPerUser: 1, kept: 12 })
+    const ann = taskClient(url, 'ann')
+    for (let count = 0; count < 10; count++) await ann.until(await ann.begin('required'))
+    expect(refusal(await ann.call('required'))).to.deep.equal([429, -32600])
+    for (const user of ['bob', 'eve']) await taskClient(url, user).begin('required')
+    expect(refusal(await taskClient(url, 'dan').call('required'))).to.deep.equal([503, -32603])
+  })
+
+  it('so many of a user and of a tool run at a time; the others wait, and are cancelled before they began', async () => {
+    const bench = createBench()
+    const { url } = await startTasks(bench, { perUser: 1, perTool: 2 })
+    const [ann, bob, eve] = [taskClient(url, 'ann'), taskClient(url, 'bob'), taskClient(url, 'eve')]
+    const ids = []
+    for (const key of ['a1', 'a2', 'a3']) ids.push(await ann.begin('slow', { key }))
+    await eventually('the first runs', () => bench.began.length === 1)
+    const others = [await bob.begin('slow', { key: 'b1' }), await eve.begin('slow', { key: 'e1' })]
+    await eventually('one of another user runs beside it', () => bench.began.length === 2)
+    expect(bench.began).to.deep.equal(['a1', 'b1'])
+    expect((await eve.get(others[1] ?? '')).status).to.equal('working')
+    await ann.cancel(ids[1] ?? '')
+    bench.open('a1')
+    await eventually('the next by turns', () => bench.began.length === 3)
+    expect(bench.began).to.deep.equal(['a1', 'b1', 'a3'])
+    bench.open('b1')
+    await eventually('the last', () => bench.began.length === 4)
+    expect(bench.began).to.deep.equal(['a1', 'b1', 'a3', 'e1'])
+    for (const key of ['a3', 'e1']) bench.open(key)
+    expect((await ann.until(ids[2] ?? '')).status).to.equal('completed')
+    expect(bench.began).not.to.include('a2')
+  })
+
+  it('so many run in a process, and those that wait for answers are none of them', async () => {
+    const bench = createBench()
+    const { url } = await startTasks(bench, { concurrent: 1 })
+    const client = taskClient(url)
+    const asking = await client.begin('ask')
+    await client.until(asking, 'input_required')
+    await client.begin('slow', { key: '1' })
+    await eventually('one runs beside the one that asks', () => bench.began.length === 1)
+    const next = await client.begin('slow', { key: '2' })
+    await client.update(asking, { 'elicit-1': { action: 'accept', content: { name: 'Ann' } } })
+    await client.until(asking)
+    expect(bench.began).to.deep.equal(['1'])
+    for (const key of ['1', '2']) bench.open(key)
+    expect((await client.until(next)).status).to.equal('completed')
+  })
+
+  it('a handler that does not heed its cancellation keeps its place until it ends', async () => {
+    const bench = createBench()
+    const { url } = await startTasks(bench)
+    const client = taskClient(url)
+    const first = await client.begin('stubborn', { key: '1' })
+    await eventually('it runs', () => bench.began.length === 1)
+    await client.cancel(first)
+    expect((await client.until(first)).status).to.equal('cancelled')
+    const second = await client.begin('stubborn', { key: '2' })
+    await client.begin('required')
+    expect(bench.began).to.deep.equal(['1'])
+    for (const key of ['1', '2']) bench.open(key)
+    expect((await client.until(second)).status).to.equal('completed')
+  })
+
+  it('what is too large is refused, or fails where it is the result', async () => {
+    const { url } = await startTasks(createBench(), { maxSize: '8kb' })
+    const client = taskClient(url)
+    expect(refusal(await client.call('large', { text: 'x'.repeat(9_000) }))).to.deep.equal([413, -32000])
+    const fits = await client.until(await client.begin('large', { size: 7_000 }))
+    expect(fits.status).to.equal('completed')
+    const large = await client.until(await client.begin('large', { size: 9_000 }))
+    expect(large).to.include({ status: 'failed' })
+    expect(large.error.code).to.equal(-32603)
+    expect(large.error.message).to.include('larger than the 8192 bytes')
+  })
+})
