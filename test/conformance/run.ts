@@ -9,7 +9,7 @@ import { HAS_SQLITE } from '../sqlite/support/sqlite.ts'
 import { runAuthorizationServerLeg } from './authorization-server-leg.ts'
 import { runClientLeg } from './client-leg.ts'
 import { formatTable, hasPassed, type ScenarioResult } from './report.ts'
-import { runBalancedLeg, runServerLeg, runSqliteLeg } from './server-leg.ts'
+import { runBalancedLeg, runServerLeg, runSqliteLeg, runTasksLeg } from './server-leg.ts'
 import { findSuite, readRequired, type Suite } from './suite.ts'
 
 interface Leg {
@@ -58,6 +58,19 @@ const EXTENSIONS = [
 ]
 const BACKWARD = ['auth/2025-03-26-oauth-metadata-backcompat', 'auth/2025-03-26-oauth-endpoint-fallback']
 
+/** Those of the extension io.modelcontextprotocol/tasks. */
+const TASKS = [
+  'tasks-lifecycle',
+  'tasks-capability-negotiation',
+  'tasks-wire-fields',
+  'tasks-request-state-removal',
+  'tasks-mrtr-input',
+  'tasks-request-headers',
+  'tasks-dispatch-and-envelope',
+  'tasks-required-task-error',
+  'tasks-mrtr-composition',
+]
+
 const LEGS: readonly Leg[] = [
   serverLeg('2025-11-25', 33, SESSION_EXTRAS),
   serverLeg('2026-07-28', 40, [
@@ -69,6 +82,11 @@ const LEGS: readonly Leg[] = [
     name: 'server 2025-11-25 through nginx, 3 nodes',
     scenarios: 33,
     run: (suite, folder) => runBalancedLeg(suite, folder, '2025-11-25', SESSION_EXTRAS),
+  },
+  {
+    name: 'server tasks',
+    scenarios: TASKS.length,
+    run: (suite, folder) => runTasksLeg(suite, folder, TASKS, 'tasks-status-notifications'),
   },
   ...(HAS_SQLITE ? sqliteLegs : []),
   clientLeg('auth', '2025-11-25', 14),

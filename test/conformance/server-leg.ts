@@ -5,10 +5,11 @@ import { join } from 'node:path'
 import { startBalanced } from '../cluster/support/balanced.ts'
 import { inPath } from '../support/needs-program.ts'
 import { type HostSettings, startHost } from './host-process.ts'
-import { readResults, type ScenarioResult } from './report.ts'
+import { type Check, readResults, type ScenarioResult } from './report.ts'
 import { readRequired, runToEnd, type Suite } from './suite.ts'
 
 const CONFIG = 'test/conformance/mcp.config.ts'
+const TASKS_CONFIG = 'test/conformance/tasks.config.ts'
 /** Milliseconds for one leg. */
 const LIMIT = 600_000
 
@@ -50,6 +51,35 @@ export async function runServerLeg(
     if (!(await host.stop())) console.log('the host did not end on SIGTERM and was killed')
   }
 }
+
+/**
+ * Scenarios of an extension, which no set requires: each is a run of its own, and a check that is skipped fails it. `idle`: one
+ * that this release of the suite skips without asking a server anything; once it asks, it counts as one more.
+ */
+export async function runTasksLeg(
+  suite: Suite,
+  folder: string,
+  scenarios: readonly string[],
+  idle: string,
+): Promise<ScenarioResult[]> {
+  const host = await startHost(TASKS_CONFIG, join(folder, 'host.log'))
+  const results = join(folder, 'results')
+  mkdirSync(results, { recursive: true })
+  try {
+    for (const scenario of [...scenarios, idle]) {
+      const args = [suite.entry, 'server', '--url', `${host.url}/mcp`, '--scenario', scenario, '--output-dir', results]
+      await runToEnd(suite.node, args, join(folder, 'suite.log'), LIMIT)
+    }
+    const found = readResults(results, 'server-')
+    const isIdle = found.get(idle)?.every(({ status }) => status === 'SKIPPED')
+    const counted = isIdle ? scenarios : [...scenarios, idle]
+    return counted.map(scenario => ({ scenario, checks: found.get(scenario)?.map(failSkipped) }))
+  } finally {
+    if (!(await host.stop())) console.log('the host did not end on SIGTERM and was killed')
+  }
+}
+
+const failSkipped = (check: Check): Check => (check.status === 'SKIPPED' ? { ...check, status: 'FAILURE' } : check)
 
 /** The same where the store is a file, and several workers share it. */
 export function runSqliteLeg(suite: Suite, folder: string, set: string, extra: readonly string[], workers: number) {

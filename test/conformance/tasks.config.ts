@@ -1,0 +1,20 @@
+// The config that the suite's scenarios of tasks are run against: a route whose tools run as tasks. Started by run.ts; with
+// REDIS_URL as one node of several, with STORE_FILE on a file.
+import { defineConfig } from 'mcp-host'
+import { taskTools } from './task-tools.ts'
+
+const { REDIS_URL: url, STORE_FILE: file } = process.env
+
+export default defineConfig({
+  server: { name: 'mcp-host-conformance', version: '1.0.0' },
+  http: { port: Number(process.env['PORT'] ?? 0) },
+  toolsets: { taskTools },
+  routes: { '/mcp': { toolsets: 'taskTools' } },
+  plugins: {
+    'transport-streamable': {},
+    // The suite leaves many of a minute behind.
+    tasks: { perUser: 50, pollInterval: '200ms' },
+    ...(url !== undefined && { 'cluster-redis': { url } }),
+    ...(file !== undefined && { 'store-sqlite': { file } }),
+  },
+})

@@ -1,0 +1,247 @@
+// Tasks of several nodes that share a store: some take calls, others run them; nodes end, fall silent, and come back.
+import { expect } from 'chai'
+import { HostError } from '../../../core/index.ts'
+import { createMemoryTaskStore } from '../../../core/tasks/memory-task-store.ts'
+import type { TaskStore } from '../../../core/transport.ts'
+import { eventually } from '../../support/eventually.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { refusal, taskClient } from './support/task-client.ts'
+import { type Bench, createBench, startTasks, type TaskOptions } from './support/task-tools.ts'
+
+const text = (task: { result?: { content: Array<{ text: string }> } }) => task.result?.content[0]?.text
+const LEASE = '600ms'
+
+/** One store for several hosts, and for each a way to it that can be cut: nothing goes through then, in neither direction. */
+function sharedStore() {
+  const store: TaskStore = { ...createMemoryTaskStore(), shared: true }
+  const away = () => Promise.reject(new HostError('unavailable', { detail: 'the store is away' }))
+  return {
+    store,
+    way() {
+      let isCut = false
+      const listeners = new Set<Parameters<TaskStore['watch']>[0]>()
+      store.watch(news => {
+        if (!isCut) for (const tell of listeners) tell(news)
+      })
+      const through = Object.fromEntries(
+        Object.entries(store).map(([name, part]) => [
+          name,
+          typeof part === 'function' && name !== 'watch'
+            ? (...args: unknown[]) => (isCut ? away() : (part as (...args: unknown[]) => unknown)(...args))
+            : part,
+        ]),
+      )
+      const watch: TaskStore['watch'] = tell => {
+        listeners.add(tell)
+        return () => void listeners.delete(tell)
+      }
+      return {
+        store: { ...through, watch } as TaskStore,
+        cut: () => {
+          isCut = true
+        },
+        mend: () => {
+          isCut = false
+          for (const tell of listeners) tell(undefined)
+        },
+      }
+    },
+  }
+}
+
+/** Two nodes: each with a bench and a way to the store of its own. */
+async function startTwo(first: TaskOptions = {}, second: TaskOptions = {}) {
+  const shared = sharedStore()
+  const node = async (options: TaskOptions) => {
+    const bench: Bench = createBench()
+    const way = shared.way()
+    const { url, host } = await startTasks(bench, { lease: LEASE, ...options }, way.store)
+    return { bench, way, url, host, client: taskClient(url, 'ann') }
+  }
+  return { shared, one: await node(first), other: await node(second) }
+}
+
+describe('a front and a worker', () => {
+  afterEach(stopHosts)
+
+  it('the front takes calls and runs nothing; what is said to it reaches the worker, and comes back', async () => {
+    const { one: front, other: worker } = await startTwo({ role: 'front' }, { role: 'worker' })
+    const taskId = await front.client.begin('ask-then-wait', { key: '1' })
+    const asking = await front.client.until(taskId, 'input_required')
+    const listeners = [await front.client.listen([taskId]), await worker.client.listen([taskId])]
+    for (const { acknowledged } of listeners) expect(acknowledged).to.deep.equal({ taskIds: [taskId] })
+    for (const { next } of listeners)
+      expect((await next()).params).to.deep.include({
+        taskId,
+        status: 'input_required',
+        inputRequests: asking.inputRequests,
+      })
+    await front.client.update(taskId, { 'elicit-1': { action: 'accept', content: { name: 'Ann' } } })
+    await eventually('the worker goes on', () => worker.bench.began.length === 1)
+    worker.bench.open('1')
+    expect(text(await front.client.until(taskId))).to.equal('done 1 for Ann')
+    for (const { next, drop } of listeners) {
+      const heard = []
+      for (let over = false; !over; over = heard.at(-1).params.status === 'completed') heard.push(await next())
+      const { _meta, ...params } = heard.at(-1).params
+      const { _meta: _own, resultType: _type, ...found } = await front.client.get(taskId)
+      expect(params).to.deep.equal(found)
+      drop()
+    }
+    expect(front.bench.began).to.deep.equal([])
+  })
+
+  it('a task waits while no worker is there, and a cancellation reaches the one that runs it', async () => {
+    const { one: front, other: worker } = await startTwo({ role: 'front' }, { role: 'worker' })
+    worker.way.cut()
+    const taskId = await front.client.begin('slow', { key: '1' })
+    expect((await front.client.get(taskId)).status).to.equal('working')
+    worker.way.mend()
+    await eventually('the worker takes it', () => worker.bench.began.length === 1)
+    await front.client.cancel(taskId)
+    expect((await front.client.get(taskId)).status).to.equal('cancelled')
+    await eventually('its handler hears of it', () => worker.bench.aborted.length === 1)
+  })
+})
+
+describe('a node that falls silent', () => {
+  afterEach(stopHosts)
+
+  it('its tasks run again elsewhere where they may, and fail where not; what it says afterwards is not heard', async () => {
+    const { one, other } = await startTwo({}, { role: 'front' })
+    const ids = [await other.client.begin('again', { key: 'safe' }), await other.client.begin('slow', { key: 'once' })]
+    await eventually('both run', () => one.bench.began.length === 2)
+    // A third that may run tasks, and has nothing to do as yet.
+    const { one: third } = { one: await startThird(other) }
+    one.way.cut()
+    const failed = await third.client.until(ids[1] ?? '')
+    expect(failed).to.include({ status: 'failed' })
+    expect(failed.error).to.deep.include({ code: -32603, data: { reason: 'node-lost' } })
+    expect(failed.statusMessage).to.include('was lost')
+    await eventually('the safe one runs again', () => third.bench.began.includes('safe'))
+    await eventually('and is given up where it ran', () => one.bench.aborted.includes('safe'))
+    expect(third.bench.began).to.deep.equal(['safe'])
+    for (const key of ['safe', 'once']) one.bench.open(key)
+    one.way.mend()
+    third.bench.open('safe')
+    expect(text(await third.client.until(ids[0] ?? ''))).to.equal('done safe')
+    expect((await third.client.get(ids[1] ?? '')).status).to.equal('failed')
+  })
+
+  async function startThird({ way }: Awaited<ReturnType<typeof startTwo>>['other']) {
+    const bench = createBench()
+    const { url } = await startTasks(bench, { lease: LEASE }, way.store)
+    return { bench, client: taskClient(url, 'ann') }
+  }
+
+  it('the next run of a task has the answers that the first was given, and asks nothing twice', async () => {
+    const { one, other } = await startTwo({}, { role: 'front' })
+    const taskId = await other.client.begin('ask-then-wait', { key: '1' })
+    await other.client.until(taskId, 'input_required')
+    await other.client.update(taskId, { 'elicit-1': { action: 'accept', content: { name: 'Ann' } } })
+    await eventually('it runs', () => one.bench.began.length === 1)
+    const third = await startThird(other)
+    one.way.cut()
+    await eventually('it runs again', () => third.bench.began.length === 1)
+    third.bench.open('1')
+    expect(text(await third.client.until(taskId))).to.equal('done 1 for Ann')
+  })
+})
+
+describe('a host that closes', () => {
+  afterEach(stopHosts)
+
+  it('gives back at once what may run again, lets the rest end in its grace period, and fails what does not', async () => {
+    const { one, other } = await startTwo({}, { role: 'front' })
+    const [safe, quick, long] = [
+      await other.client.begin('again', { key: 'safe' }),
+      await other.client.begin('slow', { key: 'quick' }),
+      await other.client.begin('slow', { key: 'long' }),
+    ]
+    await eventually('all run', () => one.bench.began.length === 3)
+    const closed = one.host.close({ grace: 1_000 })
+    await eventually('the safe one is given up', () => one.bench.aborted.includes('safe'))
+    expect((await other.client.get(safe)).status).to.equal('working')
+    one.bench.open('quick')
+    expect(text(await other.client.until(quick))).to.equal('done quick')
+    expect((await other.client.get(long)).status).to.equal('working')
+    await closed
+    const failed = await other.client.get(long)
+    expect(failed).to.include({ status: 'failed' })
+    expect(failed.error.data).to.deep.equal({ reason: 'node-lost' })
+    const bench = createBench()
+    await startTasks(bench, { lease: LEASE }, other.way.store)
+    await eventually('the safe one runs at the next', () => bench.began.includes('safe'))
+    bench.open('safe')
+    expect(text(await other.client.until(safe))).to.equal('done safe')
+  })
+
+  it('fifty tasks outlive it: none is lost, and none that may not runs twice', async () => {
+    const { shared, one, other } = await startTwo({ perUser: 50 }, { role: 'front' })
+    const keys = Array.from({ length: 50 }, (_, index) => `${index}`)
+    const tool = (key: string) => (Number(key) % 2 ? 'again' : 'slow')
+    const ids = new Map<string, string>()
+    for (const key of keys) ids.set(key, await other.client.begin(tool(key), { key }))
+    await eventually('some run', () => one.bench.began.length >= 20)
+    for (const key of keys.slice(0, 10)) one.bench.open(key)
+    for (const key of keys.slice(0, 10)) await other.client.until(ids.get(key) ?? '')
+    await one.host.close({ grace: 0 })
+    const bench = createBench()
+    for (const key of keys) bench.open(key)
+    await startTasks(bench, { lease: LEASE, perUser: 50 }, shared.way().store)
+    const ends: Record<string, number> = {}
+    for (const key of keys) {
+      const { status } = await other.client.until(ids.get(key) ?? '')
+      ends[`${tool(key)} ${status}`] = (ends[`${tool(key)} ${status}`] ?? 0) + 1
+      const runs = [...one.bench.began, ...bench.began].filter(began => began === key).length
+      if (tool(key) === 'slow') expect(runs, key).to.be.at.most(1)
+      if (status === 'completed') expect(runs, key).to.be.at.least(1)
+    }
+    console.log(
+      `      50 tasks, ${one.bench.began.length} began at the first node, ${bench.began.length} at the next: ${JSON.stringify(ends)}`,
+    )
+    expect(ends['again completed']).to.equal(25)
+    expect((ends['slow completed'] ?? 0) + (ends['slow failed'] ?? 0)).to.equal(25)
+  })
+})
+
+describe('a store that does not answer', () => {
+  afterEach(stopHosts)
+
+  it('no task begins: 503, and nothing runs', async () => {
+    const { one } = await startTwo()
+    one.way.cut()
+    expect(refusal(await one.client.call('slow', { key: '1' }))).to.deep.equal([503, -32603])
+    one.way.mend()
+    expect(refusal(await one.client.call('plain', { key: '1' }))).to.deep.equal([200, undefined])
+    expect(one.bench.began).to.deep.equal([])
+  })
+
+  it('a task that was kept although its answer was lost is cancelled', async () => {
+    const shared = sharedStore()
+    const lossy: TaskStore = {
+      ...shared.store,
+      async create(...args) {
+        await shared.store.create(...args)
+        throw new HostError('unavailable')
+      },
+    }
+    const { url } = await startTasks(createBench(), { role: 'front' }, lossy)
+    const client = taskClient(url, 'ann')
+    expect(refusal(await client.call('slow', { key: '1' }))).to.deep.equal([503, -32603])
+    const own = async () => (await client.send('io.mcp-host/tasks/list', {})).message.result.tasks
+    const [task] = await eventually('it is cancelled', own, tasks => tasks[0]?.status === 'cancelled')
+    expect(task).to.include({ tool: 'slow' })
+  })
+
+  it('while a task runs: its end is kept once the store is back', async () => {
+    const { one } = await startTwo({}, { role: 'front' })
+    const taskId = await one.client.begin('slow', { key: '1' })
+    await eventually('it runs', () => one.bench.began.length === 1)
+    one.way.cut()
+    one.bench.open('1')
+    expect(refusal(await one.client.about('tasks/get', taskId))).to.deep.equal([503, -32603])
+    one.way.mend()
+    expect(text(await one.client.until(taskId))).to.equal('done 1')
+  })
+})
