@@ -6,27 +6,21 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { type NodeProcess, startNode } from '../cluster/support/node-process.ts'
-import {
-  type Acknowledged,
-  make,
-  readJournal,
-  type Told,
-  type Tool,
-  tallyOf,
-  waitFor,
-} from '../cluster/support/task-load.ts'
+import { drive, readJournal, tallyOf } from '../cluster/support/task-load.ts'
+import { type CrewProcess, startCrewProcess } from '../sqlite/support/crew-process.ts'
+import { HAS_SQLITE } from '../sqlite/support/sqlite.ts'
 import { freePort } from '../support/free-port.ts'
 import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
 import { createSeededRandom } from '../support/seeded-random.ts'
 
 const TASKS = 1_000
 const SEED = Number(process.env['SEED'] ?? 20_261_123)
+const SECRET = 'a secret for tests that is long enough to be one'
+const CONFIG = 'test/cluster/support/tasks.config.ts'
 const NODE_KILLS = 8
 const REDIS_KILLS = 3
-/** Milliseconds: of a lease that lapses, of those who look for it, and of whoever runs it then. */
-const PATIENCE = 60_000
 
-interface Crew {
+interface Nodes {
   readonly journal: string
   /** Of those that answer clients and live. */
   urls(): readonly string[]
@@ -37,16 +31,16 @@ interface Crew {
 }
 
 /** Three nodes, the last of them a front alone, and a worker. */
-async function startCrew(env: Readonly<Record<string, string>>): Promise<Crew> {
+async function startNodes(env: Readonly<Record<string, string>>): Promise<Nodes> {
   const folder = mkdtempSync(join(tmpdir(), 'tasks-chaos-'))
   const journal = join(folder, 'journal')
   writeFileSync(journal, '')
   const roles = [[], [], ['--role', 'front'], ['--role', 'worker']] as const
   const ports = await Promise.all(roles.map(() => freePort()))
-  const all = { JOURNAL: journal, MCP_HOST_SECRETS: 'a secret for tests that is long enough to be one', ...env }
+  const all = { JOURNAL: journal, MCP_HOST_SECRETS: SECRET, ...env }
   const begin = (index: number) =>
     startNode({
-      config: 'test/cluster/support/tasks.config.ts',
+      config: CONFIG,
       port: ports[index] ?? 0,
       env: all,
       more: roles[index] ?? [],
@@ -69,41 +63,13 @@ async function startCrew(env: Readonly<Record<string, string>>): Promise<Crew> {
   }
 }
 
-/** Clients that make tasks, eight at a time, and wait for each. */
-async function drive(crew: Crew, count: number, time: () => number, prefix = '') {
-  const waiting: Array<Promise<void>> = []
-  const told = new Map<Acknowledged, Told | undefined>()
-  let next = 0
-  let refused = 0
-  async function client() {
-    while (next < count) {
-      const number = next++
-      const tool: Tool = number % 2 ? 'again' : 'once'
-      for (let attempt = 0; ; attempt++) {
-        const urls = crew.urls()
-        const url = urls[(number + attempt) % Math.max(1, urls.length)]
-        const task = url && (await make(url, tool, `${tool}-${prefix}${number}-${attempt}`, time()))
-        if (task) {
-          told.set(task, undefined)
-          waiting.push(waitFor(task, crew.urls, PATIENCE).then(how => void told.set(task, how)))
-          break
-        }
-        refused++
-        await pause(50)
-      }
-    }
-  }
-  await Promise.all(Array.from({ length: 8 }, client))
-  return {
-    acknowledged: told.size,
-    get refused() {
-      return refused
-    },
-    async settled() {
-      await Promise.all(waiting)
-      return told
-    },
-  }
+function expectNothingLost(tally: ReturnType<typeof tallyOf>) {
+  expect(tally.againRunAgain + tally.failed, 'runs that a kill ended').to.be.above(0)
+  expect(tally.untold, 'clients that were told nothing').to.equal(0)
+  expect([tally.unknown, tally.cancelled], 'lost, and cancelled by nobody').to.deep.equal([0, 0])
+  expect(tally.onceRunTwice, 'runs of what may not run twice').to.equal(0)
+  expect(tally.madeUp, 'results that nobody made').to.equal(0)
+  expect(tally.againNotCompleted, 'of those that may run again').to.equal(0)
 }
 
 describe('a thousand tasks', function () {
@@ -112,7 +78,7 @@ describe('a thousand tasks', function () {
     needsRedis(this)
   })
   let redis: RedisServer
-  let crew: Crew
+  let crew: Nodes
   afterEach(async () => {
     await crew?.stop()
   })
@@ -121,7 +87,7 @@ describe('a thousand tasks', function () {
   it('whose nodes, worker and Redis are killed: none is lost, none runs twice that may not', async () => {
     const random = createSeededRandom(SEED)
     redis = await startRedis({ persistent: true })
-    crew = await startCrew({ REDIS_URL: redis.url })
+    crew = await startNodes({ REDIS_URL: redis.url })
     const kills = { nodes: 0, redis: 0 }
     const chaos = (async () => {
       while (kills.nodes < NODE_KILLS || kills.redis < REDIS_KILLS) {
@@ -147,18 +113,13 @@ describe('a thousand tasks', function () {
     )
     console.log(`      ${JSON.stringify(tally)}`)
     expect(driven.acknowledged).to.equal(TASKS)
-    expect(tally.againRunAgain + tally.failed, 'runs that a kill ended').to.be.above(0)
-    expect(tally.untold, 'clients that were told nothing').to.equal(0)
-    expect([tally.unknown, tally.cancelled], 'lost, and cancelled by nobody').to.deep.equal([0, 0])
-    expect(tally.onceRunTwice, 'runs of what may not run twice').to.equal(0)
-    expect(tally.madeUp, 'results that nobody made').to.equal(0)
-    expect(tally.againNotCompleted, 'of those that may run again').to.equal(0)
+    expectNothingLost(tally)
   })
 
   it('of a Redis that forgets them: every client is told so, and those that come after are served', async () => {
     const random = createSeededRandom(SEED + 1)
     redis = await startRedis()
-    crew = await startCrew({ REDIS_URL: redis.url })
+    crew = await startNodes({ REDIS_URL: redis.url })
     const before = await drive(crew, 200, () => 2_000 + random.below(2_000))
     await redis.kill()
     await redis.start()
@@ -173,3 +134,48 @@ describe('a thousand tasks', function () {
     expect(served.completed).to.equal(100)
   })
 })
+
+if (HAS_SQLITE) {
+  describe('a thousand tasks in one file', function () {
+    this.timeout(300_000)
+    let crew: CrewProcess | undefined
+    const folder = mkdtempSync(join(tmpdir(), 'tasks-chaos-'))
+    after(async () => {
+      await crew?.kill()
+      rmSync(folder, { recursive: true, force: true })
+    })
+
+    it('of three workers that are killed, and once all of it: none is lost, none runs twice that may not', async () => {
+      const random = createSeededRandom(SEED + 2)
+      const journal = join(folder, 'journal')
+      writeFileSync(journal, '')
+      const port = await freePort()
+      const env = { STORE_FILE: join(folder, 'host.db'), JOURNAL: journal, MCP_HOST_SECRETS: SECRET }
+      const begin = () => startCrewProcess({ config: CONFIG, workers: 3, port, env })
+      crew = await begin()
+      const { url } = crew
+      const kills = { workers: 0, all: 0 }
+      const chaos = (async () => {
+        while (kills.workers < NODE_KILLS) {
+          await pause(500 + random.below(1_000))
+          const pids = [...(crew?.serving ?? [])]
+          const pid = pids[random.below(Math.max(1, pids.length))]
+          if (pid === undefined) continue
+          process.kill(pid, 'SIGKILL')
+          kills.workers++
+          if (kills.workers !== NODE_KILLS / 2) continue
+          await crew?.kill()
+          crew = await begin()
+          kills.all++
+        }
+      })()
+      const driven = await drive({ urls: () => [url] }, TASKS, () => 100 + random.below(4_000))
+      await chaos
+      const told = await driven.settled()
+      const tally = tallyOf(told, readJournal(journal))
+      console.log(`      ${driven.acknowledged} acknowledged, ${driven.refused} refused, ${JSON.stringify(kills)}`)
+      console.log(`      ${JSON.stringify(tally)}`)
+      expectNothingLost(tally)
+    })
+  })
+}

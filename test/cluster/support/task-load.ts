@@ -7,17 +7,20 @@ import { modern, type RpcAnswer } from '../../support/rpc.ts'
 
 const meta = { [META.clientCapabilities]: { extensions: { 'io.modelcontextprotocol/tasks': {} } } }
 
-export type Tool = 'once' | 'again'
+/** Milliseconds: of a lease that lapses, of those who look for it, and of whoever runs it then. */
+const PATIENCE = 60_000
+
+type Tool = 'once' | 'again'
 
 /** A task that somebody was told of. */
-export interface Acknowledged {
+interface Acknowledged {
   readonly key: string
   readonly tool: Tool
   readonly taskId: string
 }
 
 /** How a client was told that it ended; `unknown`: there is no such task. */
-export type Told = 'completed' | 'failed' | 'cancelled' | 'unknown'
+type Told = 'completed' | 'failed' | 'cancelled' | 'unknown'
 
 /** Undefined where nobody answered, or what did said that it cannot now. */
 async function ask(url: string, method: string, params: Record<string, unknown>): Promise<RpcAnswer | undefined> {
@@ -28,14 +31,14 @@ async function ask(url: string, method: string, params: Record<string, unknown>)
 }
 
 /** Makes a task; undefined where it was not acknowledged. */
-export async function make(url: string, tool: Tool, key: string, time: number): Promise<Acknowledged | undefined> {
+async function make(url: string, tool: Tool, key: string, time: number): Promise<Acknowledged | undefined> {
   const answer = await ask(url, 'tools/call', { name: tool, arguments: { key, time } })
   const taskId = answer?.message?.result?.taskId
   return typeof taskId === 'string' ? { key, tool, taskId } : undefined
 }
 
 /** Asks one node after the other until one says that it ended; undefined where none does within `patience` milliseconds. */
-export async function waitFor(
+async function waitFor(
   { taskId }: Acknowledged,
   urls: () => readonly string[],
   patience: number,
@@ -51,6 +54,43 @@ export async function waitFor(
     await pause(100)
   }
   return undefined
+}
+
+/** Clients that make tasks, eight at a time, and wait for each. */
+export async function drive(crew: { urls(): readonly string[] }, count: number, time: () => number, prefix = '') {
+  const waiting: Array<Promise<void>> = []
+  const told = new Map<Acknowledged, Told | undefined>()
+  let next = 0
+  let refused = 0
+  async function client() {
+    while (next < count) {
+      const number = next++
+      const tool: Tool = number % 2 ? 'again' : 'once'
+      for (let attempt = 0; ; attempt++) {
+        const urls = crew.urls()
+        const url = urls[(number + attempt) % Math.max(1, urls.length)]
+        const task = url && (await make(url, tool, `${tool}-${prefix}${number}-${attempt}`, time()))
+        if (task) {
+          told.set(task, undefined)
+          waiting.push(waitFor(task, () => crew.urls(), PATIENCE).then(how => void told.set(task, how)))
+          break
+        }
+        refused++
+        await pause(50)
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, client))
+  return {
+    acknowledged: told.size,
+    get refused() {
+      return refused
+    },
+    async settled() {
+      await Promise.all(waiting)
+      return told
+    },
+  }
 }
 
 /** How often each key began and ended. */
