@@ -24,7 +24,7 @@ export interface InstalledPackage {
 export const CHOICES: ReadonlyArray<readonly [what: string, names: readonly string[]]> = [
   ['plugin `metrics`', ['prom-client']],
   [
-    'plugins `cluster-redis`, `session-store-redis`, `event-store-redis`, `change-bus-redis`, `grant-store-redis`',
+    'plugins `cluster-redis`, `session-store-redis`, `event-store-redis`, `change-bus-redis`, `grant-store-redis`, `task-store-redis`',
     ['@redis/client'],
   ],
   ["plugin `rate-limit` with `store: 'redis'`", ['@redis/client', 'rate-limiter-flexible']],

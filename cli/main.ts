@@ -26,6 +26,11 @@ const startVerb = defineVerb({
     },
     frozen: { type: 'boolean', help: 'serve only what the lock says: see mcp-host lock' },
     lock: { type: 'string', value: '<file>', help: '--frozen: the lock; default: mcp.lock.json beside the config' },
+    role: {
+      type: 'string',
+      value: '<role>',
+      help: 'worker runs tasks that others keep, front keeps them alone, both does both; default: as plugins.tasks says',
+    },
   },
   async run(values) {
     const { start } = await import('./start.ts')

@@ -1,14 +1,6 @@
 // What serving takes in any process, alone or one of several: a host that listens, and signals.
 import { dirname } from 'node:path'
-import {
-  type CreateHostOptions,
-  describeThrown,
-  type Host,
-  hostOf,
-  type Logger,
-  loadConfig,
-  type ProcessLog,
-} from '../core/create-host.ts'
+import { describeThrown, type Host, hostOf, type Logger, loadConfig, type ProcessLog } from '../core/create-host.ts'
 import type { CliLog } from './log.ts'
 import type { StartOptions } from './verb.ts'
 
@@ -35,18 +27,17 @@ export function surviveStdout(log: Pick<Logger, 'warn'>): void {
   })
 }
 
-export interface ServeOptions
-  extends Pick<CreateHostOptions, 'processes' | 'inEveryProcess' | 'neighbours' | 'observe'>,
-    Pick<StartOptions, 'frozen' | 'lock'> {}
+/** What a host is built with. */
+export type ServeSettings = NonNullable<Parameters<typeof hostOf>[2]> & Pick<StartOptions, 'frozen' | 'lock'>
 
 /** Of the options of `start`. */
-export const frozenOf = ({ frozen = false, lock }: StartOptions): Pick<ServeOptions, 'frozen' | 'lock'> => ({
+export const frozenOf = ({ frozen = false, lock }: StartOptions): Pick<ServeSettings, 'frozen' | 'lock'> => ({
   frozen,
   ...(lock !== undefined && { lock }),
 })
 
 /** What holds a host to the lock of its config. */
-async function acceptorOf(config: string, lock: string | undefined): Promise<Pick<CreateHostOptions, 'accept'>> {
+async function acceptorOf(config: string, lock: string | undefined): Promise<Pick<ServeSettings, 'accept'>> {
   const [{ holdTo }, { lockFileOf }] = await Promise.all([import('./lock/frozen.ts'), import('./lock/lock-file.ts')])
   return { accept: holdTo(lockFileOf(config, lock)) }
 }
@@ -55,7 +46,7 @@ async function acceptorOf(config: string, lock: string | undefined): Promise<Pic
 export async function serve(
   config: string | undefined,
   log: CliLog,
-  { frozen, lock, ...options }: ServeOptions = {},
+  { frozen, lock, ...options }: ServeSettings = {},
 ): Promise<Served> {
   const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
   const { file } = loaded

@@ -6,7 +6,7 @@ import { StartError } from '../core/http/start-error.ts'
 import type { EnvFiles } from './env-file.ts'
 import { openLog } from './log.ts'
 import type { ReloadSettings } from './reload.ts'
-import { frozenOf, nextSignal, onCrash, serve, surviveRejections, surviveStdout } from './serve.ts'
+import { frozenOf, nextSignal, onCrash, type ServeSettings, serve, surviveRejections, surviveStdout } from './serve.ts'
 import { startPage } from './start-page.ts'
 import type { StartOptions } from './verb.ts'
 import { parseCount } from './workers/count.ts'
@@ -89,8 +89,9 @@ async function serveAlone(options: StartOptions): Promise<void> {
     return signal
   })
   const env = await readEnvFiles(options['env-file'])
+  const role = await readRole(options.role)
   trackModules()
-  const { host, file } = await serve(options.config, log, frozenOf(options))
+  const { host, file } = await serve(options.config, log, { ...role, ...frozenOf(options) })
   listening = true
   reloadWith({ host, config: options.config, env })
   surviveRejections(log)
@@ -101,6 +102,13 @@ async function serveAlone(options: StartOptions): Promise<void> {
   await drain(host, why)
   await log.flush()
   process.exit(why === 'crash' ? 1 : 0)
+}
+
+/** What serves the config with this role. */
+async function readRole(role: string | undefined): Promise<ServeSettings> {
+  if (role === undefined) return {}
+  const { roleOf } = await import('./role.ts')
+  return { adapt: roleOf(role) }
 }
 
 export async function start(options: StartOptions): Promise<void> {
@@ -117,5 +125,5 @@ export async function start(options: StartOptions): Promise<void> {
   const { work } = await import('./workers/worker.ts')
   // Not in the primary: what it has, a later worker could not read anew.
   await readEnvFiles(options['env-file'])
-  return work(count, options)
+  return work(count, options, { ...(await readRole(options.role)), ...frozenOf(options) })
 }

@@ -92,4 +92,6 @@ export interface StartOptions extends LogValues, VerbValues<typeof ENV_FILE_OPTI
   readonly frozen?: boolean
   /** The lock, where it is not beside the config. */
   readonly lock?: string
+  /** What it does with tasks; absent: as the config says. */
+  readonly role?: string
 }

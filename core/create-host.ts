@@ -121,10 +121,11 @@ function openKeys({ config }: LoadedConfig): string[] {
 const withoutKeys = (config: unknown, keys: readonly string[]) =>
   Object.fromEntries(Object.entries(config as object).filter(([key]) => !keys.includes(key)))
 
-type BuildOptions = Pick<
-  CreateHostOptions,
-  'purpose' | 'processes' | 'inEveryProcess' | 'neighbours' | 'observe' | 'accept'
->
+interface BuildOptions
+  extends Pick<CreateHostOptions, 'purpose' | 'processes' | 'inEveryProcess' | 'neighbours' | 'observe' | 'accept'> {
+  /** The config as this process is to have it, now and at each reload; what it throws stops that. */
+  readonly adapt?: (loaded: LoadedConfig) => LoadedConfig
+}
 
 /** `isReload`: beside a host that runs. */
 interface Building extends BuildOptions {
@@ -133,10 +134,11 @@ interface Building extends BuildOptions {
 
 /** Builds the host of a loaded config. Throws a ConfigError that lists everything that is wrong with it. */
 async function build(
-  loaded: LoadedConfig,
+  read: LoadedConfig,
   log: Logger,
-  { purpose, processes, inEveryProcess, neighbours, observe, isReload = false }: Building,
+  { purpose, processes, inEveryProcess, neighbours, observe, adapt, isReload = false }: Building,
 ): Promise<BuiltHost> {
+  const loaded = adapt?.(read) ?? read
   const directory = dirname(loaded.file)
   const places = createPlaces(loaded)
   const problems = createProblems(places.placeOf, log)

@@ -197,7 +197,10 @@ interface Switched {
   readonly changed: readonly string[]
 }
 
-function switchAll(switches: PluginComparison['switches'], { catalog, log }: Pick<HostParts, 'catalog' | 'log'>): Switched {
+function switchAll(
+  switches: PluginComparison['switches'],
+  { catalog, log }: Pick<HostParts, 'catalog' | 'log'>,
+): Switched {
   const failed = new Set<string>()
   const renewed = new Set<string>()
   const changed: string[] = []

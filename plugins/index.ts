@@ -20,6 +20,7 @@ import { resourceMetadata } from './resource-metadata/index.ts'
 import { sessionStoreRedis } from './session-store-redis/index.ts'
 import { skills } from './skills/index.ts'
 import { storeSqlite } from './store-sqlite/index.ts'
+import { taskStoreRedis } from './task-store-redis/index.ts'
 import { tasks } from './tasks/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
 import { toolSearch } from './tool-search/index.ts'
@@ -55,5 +56,6 @@ export const builtInPlugins = {
   'change-bus-redis': changeBusRedis,
   'event-store-redis': eventStoreRedis,
   'grant-store-redis': grantStoreRedis,
+  'task-store-redis': taskStoreRedis,
   'dev-auth-server': devAuthServer,
 }

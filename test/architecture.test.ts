@@ -21,7 +21,13 @@ const FOLDERS = ['core', 'plugins', 'client', 'cli', 'examples']
 const MAX_LINES = 300
 const KERNEL_LINES = 1_900
 /** The floors of core, from the ground up; those of one row stand side by side. Above all of them are the files of core itself. */
-const FLOORS = [['http', 'threads'], ['kernel'], ['mcp'], ['sessions', 'access', 'config', 'tasks'], ['isolated', 'surface']]
+const FLOORS = [
+  ['http', 'threads'],
+  ['kernel'],
+  ['mcp'],
+  ['sessions', 'access', 'config', 'tasks'],
+  ['isolated', 'surface'],
+]
 /** Stands on all of that, for it makes hosts; only its entry, `core/testing.ts`, imports from there. */
 const ROOF = 'testing'
 

@@ -5,7 +5,7 @@ import { filesRead } from '../../core/config/files-read.ts'
 import type { CloseReport, ProcessLog } from '../../core/create-host.ts'
 import { errorText, StartError } from '../../core/index.ts'
 import { type CliLog, openLog } from '../log.ts'
-import { frozenOf, onCrash, type Served, serve, surviveRejections, surviveStdout } from '../serve.ts'
+import { onCrash, type Served, type ServeSettings, serve, surviveRejections, surviveStdout } from '../serve.ts'
 import { tellParent } from '../tell-parent.ts'
 import type { StartOptions } from '../verb.ts'
 import { readConfigFiles } from './config-files.ts'
@@ -71,10 +71,10 @@ const whenFailing = (log: ProcessLog, isServing: () => boolean): Promise<void> =
     })
   })
 
-async function startHost(count: number, options: StartOptions, log: CliLog): Promise<Served> {
+async function startHost(config: string | undefined, log: CliLog, settings: ServeSettings): Promise<Served> {
   try {
     const others = { inEveryProcess: createInEveryProcess(tell), neighbours: createNeighbours(hubOfPrimary()) }
-    const served = await serve(options.config, log, { processes: count, ...others, ...frozenOf(options) })
+    const served = await serve(config, log, { ...settings, ...others })
     surviveRejections(log)
     return served
   } catch (error) {
@@ -86,7 +86,7 @@ async function startHost(count: number, options: StartOptions, log: CliLog): Pro
 }
 
 /** Serves as one of `count` processes until it is told to leave. */
-export async function work(count: number, options: StartOptions): Promise<void> {
+export async function work(count: number, options: StartOptions, settings: ServeSettings = {}): Promise<void> {
   const watchdog = startWatchdog(Number(process.env[PRIMARY]))
   const log = openLog(options, process.pid)
   surviveStdout(log)
@@ -94,7 +94,7 @@ export async function work(count: number, options: StartOptions): Promise<void> 
   const { stop, retire, leave } = orders
   let serving = false
   const failing = whenFailing(log, () => serving)
-  const { host, file } = await startHost(count, options, log)
+  const { host, file } = await startHost(options.config, log, { ...settings, processes: count })
   serving = true
   const orphaned = new Promise<void>(outliveThePrimary)
   void orphaned.then(watchdog.heard)

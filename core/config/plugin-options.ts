@@ -20,6 +20,7 @@ import type { FilledResourceMetadataOptions, ResourceMetadataOptions } from './p
 import type { SessionStoreRedisOptions } from './plugin-options/session-store-redis.ts'
 import type { SkillsOptions } from './plugin-options/skills.ts'
 import type { FilledStoreSqliteOptions, StoreSqliteOptions } from './plugin-options/store-sqlite.ts'
+import type { TaskStoreRedisOptions } from './plugin-options/task-store-redis.ts'
 import type { FilledTasksOptions, TasksOptions } from './plugin-options/tasks.ts'
 import type { FilledToolPolicyOptions, ToolPolicyOptions } from './plugin-options/tool-policy.ts'
 import type { FilledToolSearchOptions, ToolSearchOptions } from './plugin-options/tool-search.ts'
@@ -56,6 +57,7 @@ export interface BuiltInOptions {
   'change-bus-redis': ChangeBusRedisOptions
   'event-store-redis': EventStoreRedisOptions
   'grant-store-redis': GrantStoreRedisOptions
+  'task-store-redis': TaskStoreRedisOptions
   'dev-auth-server': DevAuthServerOptions
 }
 
@@ -87,5 +89,6 @@ export interface FilledOptions {
   'change-bus-redis': ChangeBusRedisOptions
   'event-store-redis': FilledEventStoreRedisOptions
   'grant-store-redis': GrantStoreRedisOptions
+  'task-store-redis': TaskStoreRedisOptions
   'dev-auth-server': FilledDevAuthServerOptions
 }

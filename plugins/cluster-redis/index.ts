@@ -1,11 +1,12 @@
-// Everything that nodes need to serve the same sessions and logins, with one set of options: change-bus-redis,
-// session-store-redis, event-store-redis and grant-store-redis. docs/plugins/cluster-redis.md.
+// Everything that nodes need to serve the same sessions, logins and tasks, with one set of options: change-bus-redis,
+// session-store-redis, event-store-redis, grant-store-redis and task-store-redis. docs/plugins/cluster-redis.md.
 import { type BuiltInOptions, definePlugin, type FilledOptions } from '../../core/index.ts'
 import { changeBusRedis } from '../change-bus-redis/index.ts'
 import { eventStoreRedis } from '../event-store-redis/index.ts'
 import { REDIS_SECTIONS, type RedisSections } from '../families/redis/index.ts'
 import { fillGrantStore } from '../grant-store-redis/index.ts'
 import { sessionStoreRedis } from '../session-store-redis/index.ts'
+import { fillTaskStore } from '../task-store-redis/index.ts'
 
 /** Where Redis is, unless the config's `redis` says it, and how much of a stream is kept. */
 export type ClusterRedisOptions = BuiltInOptions['cluster-redis']
@@ -15,14 +16,15 @@ export const clusterRedis = definePlugin<ClusterRedisOptions, FilledOptions['clu
   options: {
     ...eventStoreRedis.plugin.options,
     description:
-      'Any node serves any session: change-bus-redis, session-store-redis, event-store-redis and grant-store-redis in one.',
+      'Any node serves any session: change-bus-redis, and session-, event-, grant- and task-store-redis in one.',
   },
-  provides: ['peers', 'sessionStore', 'changeBus', 'eventStore', 'grantStore'],
+  provides: ['peers', 'sessionStore', 'changeBus', 'eventStore', 'grantStore', 'taskStore'],
   async setup(host, options) {
     const { ttl: _, maxEvents: __, maxBytes: ___, ...connection } = options
     await sessionStoreRedis.plugin.setup(host, connection)
     await changeBusRedis.plugin.setup(host, connection)
     await eventStoreRedis.plugin.setup(host, options)
     fillGrantStore(host, connection)
+    await fillTaskStore(host, connection)
   },
 })

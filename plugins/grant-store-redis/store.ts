@@ -1,14 +1,7 @@
 // The grant store that every node shares: one script for each operation. scripts.ts has what happens at Redis.
-import { performance } from 'node:perf_hooks'
 import { checkGrantTtl, type GrantStore, grantKindOf } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
-import {
-  isMomentary,
-  type RedisConnection,
-  type RedisScript,
-  RedisTimeout,
-  unavailable,
-} from '../families/redis/index.ts'
+import { evaluateInTime, isMomentary, type RedisConnection, type RedisScript } from '../families/redis/index.ts'
 import { ADD, DELETE, INDEX, JOIN, LEAVE, MEMBERS, REPLACE, SET, TAKE } from './scripts.ts'
 
 /** What may be pending at one time, for all nodes together: of more, what was written first goes. */
@@ -56,24 +49,11 @@ class RedisGrantStore implements GrantStore {
     return INDEX.map(part => this.#redis.key('grants', '{pending}', part))
   }
 
-  /**
-   * A deadline by the clock of Redis goes along: what was refused because Redis hung is not done once it goes on. Asked again
-   * only where Redis says that it did nothing, for its clock was not known here, or was set.
-   */
   async #ask(script: RedisScript, keys: readonly string[], args: readonly (string | number)[]): Promise<Reply> {
     const { entries, bytes } = this.#bounds
-    const end = performance.now() + this.#redis.commandTimeout
-    for (let left = this.#redis.commandTimeout; left > 0; left = end - performance.now()) {
-      const now = this.#redis.now()
-      if (now !== undefined) {
-        const all = [Math.floor(now + left) - 1, entries, bytes, ...args].map(String)
-        const reply = (await this.#redis.evaluate(script, keys, all, left)) as Reply
-        if (reply[0] === 'full') throw tooLarge(bytes)
-        if (reply[0] !== 'late') return reply
-      }
-      await this.#redis.run(() => this.#redis.askTime(), Math.max(1, end - performance.now()))
-    }
-    throw unavailable(new RedisTimeout(this.#redis.commandTimeout))
+    const reply = await evaluateInTime(this.#redis, script, keys, [entries, bytes, ...args].map(String))
+    if (reply[0] === 'full') throw tooLarge(bytes)
+    return reply
   }
 
   #askText(script: RedisScript, key: string, ...args: readonly (string | number)[]) {

@@ -1,4 +1,4 @@
-// Keeps sessions, the events of streams, and grants in one file: they outlive a restart, and all processes of this machine
+// Keeps sessions, the events of streams, grants, and tasks in one file: they outlive a restart, and all processes of this machine
 // share them. docs/plugins/store-sqlite.md.
 import { type BuiltInOptions, definePlugin, type FilledOptions, SIZE_PATTERN } from '../../core/index.ts'
 import { STREAM_PROPERTIES } from '../families/stream-bounds/index.ts'
@@ -9,7 +9,8 @@ export type StoreSqliteOptions = BuiltInOptions['store-sqlite']
 export const storeSqlite = definePlugin<StoreSqliteOptions, FilledOptions['store-sqlite']>({
   options: {
     type: 'object',
-    description: 'Keeps sessions, streams and logins in one file: they outlive a restart, and --workers share them.',
+    description:
+      'Keeps sessions, streams, logins and tasks in one file: they outlive a restart, and --workers share them.',
     additionalProperties: false,
     properties: {
       file: {
@@ -33,7 +34,7 @@ export const storeSqlite = definePlugin<StoreSqliteOptions, FilledOptions['store
       },
     },
   },
-  provides: ['sessionStore', 'eventStore', 'grantStore'],
+  provides: ['sessionStore', 'eventStore', 'grantStore', 'taskStore'],
   async setup(host, options) {
     // One client, whose sessions and streams end with the process; several of them may run on one config.
     if (host.purpose === 'stdio') return

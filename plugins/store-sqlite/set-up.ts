@@ -12,6 +12,7 @@ import { createSqliteEventStore } from './event-store.ts'
 import { offerFigures } from './figures.ts'
 import { createSqliteGrantStore } from './grant-store.ts'
 import { createSqliteSessionStore } from './session-store.ts'
+import { createSqliteTaskStore } from './task-store.ts'
 import type { StoreBounds } from './thread/bounds.ts'
 import { Writer } from './writer.ts'
 
@@ -31,6 +32,7 @@ export function setUp(host: PluginHost, options: Options): void {
   host.fill('sessionStore', createSqliteSessionStore(file, host, parseSize(options.maxSize)))
   host.fill('eventStore', createSqliteEventStore(file))
   host.fill('grantStore', createSqliteGrantStore(file))
+  host.fill('taskStore', createSqliteTaskStore(file, host.log))
 }
 
 function demandNode({ at }: PluginHost) {

@@ -2,7 +2,7 @@
 // together, and knows whether the file can be written.
 import type { Worker } from 'node:worker_threads'
 import { type Logger, StartError } from '../../core/index.ts'
-import { startThread } from '../../core/transport.ts'
+import { startThread, type TaskNews } from '../../core/transport.ts'
 import { explainStart, explainTrouble, unavailable } from './failures.ts'
 import {
   type Ask,
@@ -11,6 +11,7 @@ import {
   clock,
   type Fault,
   type News,
+  type Order,
   type ThreadSettings,
 } from './thread/messages.ts'
 import type { Operations } from './thread/operations.ts'
@@ -23,6 +24,9 @@ const HANGS = 10_000
 const BACK_OFF = 1_000
 /** Asks that wait for the thread: of more none is taken. */
 const MOST_WAITING = 50_000
+
+/** Undefined: some may have been missed. */
+type TasksListener = (changes: ReadonlyArray<TaskNews | undefined>) => void
 
 interface Waiting {
   resolve(value: unknown): void
@@ -37,6 +41,7 @@ export interface WriterSettings extends ThreadSettings {
 export class Writer {
   readonly #settings: WriterSettings
   readonly #returned = new Set<() => void>()
+  readonly #watching = new Set<TasksListener>()
   readonly #sent = new Map<number, { readonly waiting: readonly Waiting[]; readonly timer: NodeJS.Timeout }>()
   #asks: Ask[] = []
   #waiting: Waiting[] = []
@@ -64,6 +69,13 @@ export class Writer {
   /** Hears when the file was away, or was lost, and is there again. */
   onReturn(listener: () => void): void {
     this.#returned.add(listener)
+  }
+
+  /** Hears which tasks changed, whatever process did it; returns what ends that. */
+  watchTasks(listener: TasksListener): () => void {
+    this.#watching.add(listener)
+    if (this.#hasOpened) this.#worker?.postMessage('watch' satisfies Order)
+    return () => void this.#watching.delete(listener)
   }
 
   /** Opens the file; once, whoever asks. Rejects with a StartError in the operator's words. */
@@ -167,6 +179,14 @@ export class Writer {
     const wasOpen = this.#hasOpened
     this.#hasOpened = true
     if (wasOpen) this.#judge(undefined)
+    if (this.#watching.size > 0) {
+      this.#worker?.postMessage('watch' satisfies Order)
+      this.#tellTasks([undefined])
+    }
+  }
+
+  #tellTasks(changes: ReadonlyArray<TaskNews | undefined>) {
+    for (const listener of [...this.#watching]) listener(changes)
   }
 
   #hear(news: News) {
@@ -192,6 +212,8 @@ export class Writer {
         )
         return this.#return()
       }
+      case 'tasks':
+        return this.#tellTasks(news.changes)
       case 'size':
         this.bytes = news.bytes
         this.evicted = news.evicted
@@ -202,6 +224,7 @@ export class Writer {
   }
 
   #return() {
+    this.#tellTasks([undefined])
     for (const listener of this.#returned) listener()
   }
 

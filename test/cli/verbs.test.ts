@@ -157,7 +157,7 @@ describe('mcp-host', () => {
       "Unknown option '--confg' of start; did you mean '--config'?",
       USAGE_OF_START,
     ],
-    ["another verb's option", ['start', '--route', '/'], "Unknown option '--route' of start", USAGE_OF_START],
+    ["another verb's option", ['start', '--interval', '1'], "Unknown option '--interval' of start", USAGE_OF_START],
     ['an option without its value', ['start', '--config'], "Option '--config <file>' needs a value", USAGE_OF_START],
     ['an option for a value', ['start', '-c', '--verbose'], "Option '-c <file>' needs a value", USAGE_OF_START],
     ['a value of a switch', ['start', '--verbose=1'], "Option '--verbose' takes no value", USAGE_OF_START],

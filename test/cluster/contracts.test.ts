@@ -7,6 +7,7 @@ import {
   grantStoreContract,
   peersContract,
   sessionStoreContract,
+  taskStoreContract,
 } from '../../core/testing.ts'
 import { createBus } from '../../plugins/change-bus-redis/bus.ts'
 import { createPeers } from '../../plugins/change-bus-redis/peers.ts'
@@ -14,6 +15,7 @@ import { createReading } from '../../plugins/change-bus-redis/reading.ts'
 import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
 import { createRedisGrantStore } from '../../plugins/grant-store-redis/store.ts'
 import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'
+import { createRedisTaskStore } from '../../plugins/task-store-redis/store.ts'
 import { type RedisHost, startRedisHost, stopHostsAndRedis } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 
@@ -47,6 +49,14 @@ async function beginReading({ connection, plugin }: RedisHost) {
   return { bus, peers }
 }
 
+/** As the plugin task-store-redis begins it. */
+async function openTasks({ connection, plugin }: RedisHost) {
+  const store = createRedisTaskStore(connection, plugin.log)
+  closing.push(store.close)
+  await store.begin()
+  return store
+}
+
 const BOUNDS = { ttl: 60_000, maxEvents: 1_000, maxBytes: 1_000_000 }
 
 const contracts: Readonly<Record<string, readonly Check[]>> = {
@@ -57,6 +67,7 @@ const contracts: Readonly<Record<string, readonly Check[]>> = {
     onRedis(({ connection }) => createRedisEventStore(connection, BOUNDS)),
   ),
   'the grant store in Redis': grantStoreContract(onRedis(({ connection }) => createRedisGrantStore(connection))),
+  'the task store in Redis': taskStoreContract(onRedis(openTasks)),
   'the change bus over Redis': changeBusContract(onRedis(async host => (await beginReading(host)).bus)),
   'the peers over Redis': peersContract(onRedis(async host => (await beginReading(host)).peers)),
 }

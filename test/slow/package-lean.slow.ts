@@ -162,6 +162,7 @@ const PLUGINS: ReadonlyArray<readonly [name: string, plugins: object, others: ob
   ['session-store-redis', { 'change-bus-redis': {}, 'session-store-redis': {} }, REDIS, ['@redis/client']],
   ['event-store-redis', { 'event-store-redis': {} }, REDIS, ['@redis/client']],
   ['grant-store-redis', { 'grant-store-redis': {} }, REDIS, ['@redis/client']],
+  ['task-store-redis', { 'task-store-redis': {} }, REDIS, ['@redis/client']],
 ]
 
 const configOf = (plugins: object, others: object) =>

@@ -70,7 +70,13 @@ function mayCoreImport(from: string, { specifier }: Import): boolean {
   return file === 'plugins/index.ts' && from === 'core/create-host.ts'
 }
 
-const REDIS_STORES = ['change-bus-redis', 'session-store-redis', 'event-store-redis', 'grant-store-redis']
+const REDIS_STORES = [
+  'change-bus-redis',
+  'session-store-redis',
+  'event-store-redis',
+  'grant-store-redis',
+  'task-store-redis',
+]
 
 /** Folders of `plugins/` that are no plugins but what several share, and who shares it. */
 export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
@@ -80,7 +86,7 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/oidc-provider': ['dev-auth-server', 'auth-bridge'],
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],
-  'families/secrets': ['session-store-redis', 'grant-store-redis', 'store-sqlite'],
+  'families/secrets': ['session-store-redis', 'grant-store-redis', 'task-store-redis', 'store-sqlite'],
   'families/session-outage': ['session-store-redis', 'store-sqlite'],
   'families/stream-bounds': ['event-store-redis', 'store-sqlite'],
 }

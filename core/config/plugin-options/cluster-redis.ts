@@ -3,7 +3,7 @@ import type { Duration, Size } from '../../mcp/units.ts'
 import type { SecretSource } from '../secret-source.ts'
 import type { RedisSentinel, RedisTls } from '../shared-shapes.ts'
 
-/** Any node serves any session: change-bus-redis, session-store-redis, event-store-redis and grant-store-redis in one. */
+/** Any node serves any session: change-bus-redis, and session-, event-, grant- and task-store-redis in one. */
 export interface ClusterRedisOptions {
   /** How long after its last event a stream can be resumed. Default `1h`. */
   ttl?: Duration

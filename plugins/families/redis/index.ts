@@ -2,6 +2,7 @@
 // scripts, and which failures pass. Its members are named in test/architecture.test.ts; they import this file alone.
 export { redisConnection } from './connection.ts'
 export { isMomentary, RedisTimeout, unavailable } from './failures.ts'
+export { evaluateInTime } from './in-time.ts'
 export { claimOf } from './own-keys.ts'
 export { type RedisScript, redisScript } from './script.ts'
 export {

@@ -76,7 +76,8 @@ function migrate(db: DatabaseSync, version: number) {
 }
 
 /** What those who had the file before were doing is nobody's any more. */
-const FORGET_RUNNING = 'BEGIN IMMEDIATE; DELETE FROM requests; DELETE FROM uses; DELETE FROM copies; COMMIT'
+const FORGET_RUNNING = `BEGIN IMMEDIATE; DELETE FROM requests; DELETE FROM uses; DELETE FROM copies;
+UPDATE tasks SET leased = 0 WHERE state = 'running'; COMMIT`
 
 function checkWhole(db: DatabaseSync) {
   const [first] = db.prepare('PRAGMA quick_check(1)').all()

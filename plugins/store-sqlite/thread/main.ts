@@ -14,8 +14,9 @@ import {
   replaceDamaged,
 } from './database.ts'
 import { faultOf } from './faults.ts'
-import type { Answer, Batch, Fault, News, ThreadSettings } from './messages.ts'
+import type { Answer, Batch, Fault, News, Order, ThreadSettings } from './messages.ts'
 import { operationsOn } from './operations.ts'
+import { createTaskNews, type TaskNewsReading } from './task-news.ts'
 import { createTransactions, type Transactions } from './transactions.ts'
 import { createUpkeep, type Upkeep } from './upkeep.ts'
 
@@ -25,6 +26,8 @@ const port = parentPort
 
 /** Milliseconds between steps of the upkeep, and to the next where there is more to do. */
 const PACE = { quiet: 1_000, busy: 50 }
+/** Milliseconds until it is looked whether another process changed a task, where somebody wants to know. */
+const LOOK = 100
 /** Asks of one transaction at most. */
 const MOST = 1_000
 /** What is written to find out whether there is room again, bytes. */
@@ -35,6 +38,7 @@ const tell = (news: News) => port.postMessage(news)
 interface Opened extends OpenedDatabase {
   readonly transactions: Transactions
   readonly upkeep: Upkeep
+  readonly taskNews: TaskNewsReading
   /** The file beside it by which the crew has it. */
   readonly lock: string
   leave(): void
@@ -72,7 +76,8 @@ function open(former?: Place, isOurs = false): Opened & { readonly replaced: str
     tell({ news: 'committed', committed }),
   )
   const upkeep = createUpkeep(db, bounds.maxSize, transactions.write)
-  return { ...database, transactions, upkeep, lock: joined.lock, replaced, leave: joined.leave }
+  const taskNews = createTaskNews(db)
+  return { ...database, transactions, upkeep, taskNews, lock: joined.lock, replaced, leave: joined.leave }
 }
 
 let opened: Opened | undefined
@@ -157,7 +162,20 @@ function serve(batches: readonly Batch[]) {
     tell({ news: 'answers', batch, answers: answers.slice(from, from + own.length) })
     from += own.length
   }
+  if (looking) tellTasks()
   makeRoom()
+}
+
+let looking: NodeJS.Timeout | undefined
+
+function tellTasks() {
+  try {
+    const changes = opened?.taskNews.read() ?? []
+    if (changes.length > 0) tell({ news: 'tasks', changes })
+  } catch (error) {
+    // The upkeep finds out what it is, and says it.
+    if (faultOf(error).word === 'bug') throw error
+  }
 }
 
 function makeRoom() {
@@ -211,18 +229,20 @@ function begin() {
     port.close()
     return
   }
-  port.on('message', (first: Batch | 'close') => {
+  port.on('message', (first: Batch | Order) => {
     const waiting = [first]
     for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) waiting.push(next.message)
-    const batches = waiting.filter(message => message !== 'close')
+    if (waiting.includes('watch')) looking ??= setInterval(tellTasks, LOOK)
+    const batches = waiting.filter(message => typeof message !== 'string')
     if (batches.length > 0) serve(batches)
-    if (batches.length < waiting.length) end()
+    if (waiting.includes('close')) end()
   })
   keepUp()
 }
 
 function end() {
   clearTimeout(timer)
+  clearInterval(looking)
   try {
     closeFormer()
     close()

@@ -1,4 +1,5 @@
 // What the host and the thread that has its database tell each other.
+import type { TaskNews } from '../../../core/transport.ts'
 import type { StoreBounds } from './bounds.ts'
 import type { Operations } from './operations.ts'
 
@@ -24,6 +25,9 @@ export interface Batch {
   readonly batch: number
   readonly asks: readonly Ask[]
 }
+
+/** Beside asks. `watch`: changes of tasks are told from now on. */
+export type Order = 'close' | 'watch'
 
 export type Word =
   | 'locked'
@@ -63,6 +67,8 @@ export type News =
   | { readonly news: 'trouble'; readonly fault: Fault | undefined }
   /** The file was deleted or replaced: what was in it is gone, and a new one is begun. */
   | { readonly news: 'lost' }
+  /** Undefined: some may have been missed. */
+  | { readonly news: 'tasks'; readonly changes: ReadonlyArray<TaskNews | undefined> }
   | { readonly news: 'size'; readonly bytes: number; readonly evicted: number }
   | { readonly news: 'closed' }
 

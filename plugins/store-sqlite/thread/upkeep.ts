@@ -6,6 +6,8 @@ import { faultOf } from './faults.ts'
 
 /** Rows of one kind in one step. */
 const STEP = 300
+/** Changes of tasks that are kept for processes that have not read them yet. */
+const NEWS_KEPT = 10_000
 /** Of `maxSize`: past it streams go. */
 const NEARLY_FULL = 0.8
 /** Pages that are given back to the file system in one step; not while there are few. */
@@ -29,6 +31,11 @@ function prepareUpkeep(db: DatabaseSync) {
   return {
     sessions: past('sessions', 'expires'),
     grants: past('grants', 'ends'),
+    tasks: past('tasks', 'until'),
+    news: db.prepare(
+      `DELETE FROM task_news WHERE id IN (SELECT id FROM task_news WHERE id <= (SELECT max(id) FROM task_news) - ${NEWS_KEPT}
+       ORDER BY id LIMIT ${STEP})`,
+    ),
     ended: db.prepare(
       `DELETE FROM ended WHERE digest IN (SELECT digest FROM ended WHERE expires <= ? ORDER BY expires LIMIT ${STEP})`,
     ),
@@ -82,7 +89,8 @@ export function createUpkeep(db: DatabaseSync, maxSize: number, write: (act: () 
 
   function expire(): boolean {
     const now = Date.now()
-    const gone = [sql.sessions, sql.grants, sql.ended].map(statement => Number(statement.run(now).changes))
+    const gone = [sql.sessions, sql.grants, sql.tasks, sql.ended].map(statement => Number(statement.run(now).changes))
+    gone.push(Number(sql.news.run().changes))
     sql.uses.run(now)
     const { rows } = dropOldest(sql, expires => expires <= now)
     return [...gone, rows].some(count => count >= STEP)

@@ -17,6 +17,8 @@ export interface NodeSettings {
   readonly config: string
   readonly port: number
   readonly env: Readonly<Record<string, string>>
+  /** More of the command line. */
+  readonly more?: readonly string[]
 }
 
 export interface NodeProcess {
@@ -50,9 +52,9 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
 }
 
 /** Resolves when it listens. Rejects, having ended it, where it does not. */
-export async function startNode({ config, port, env }: NodeSettings): Promise<NodeProcess> {
+export async function startNode({ config, port, env, more = [] }: NodeSettings): Promise<NodeProcess> {
   const file = config.startsWith('examples/') ? exampleFile(config) : compiledFile(config)
-  const args = [compiledFile('cli/main.ts'), 'start', '--config', file]
+  const args = [compiledFile('cli/main.ts'), 'start', '--config', file, ...more]
   const child = spawn(process.execPath, args, {
     cwd: ROOT,
     env: { ...process.env, ...env, PORT: String(port) },

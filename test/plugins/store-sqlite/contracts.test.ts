@@ -1,6 +1,12 @@
 // The contracts of the store slots, run against one file with as many threads as there are nodes; each check with a file of
 // its own.
-import { type Check, eventStoreContract, grantStoreContract, sessionStoreContract } from '../../../core/testing.ts'
+import {
+  type Check,
+  eventStoreContract,
+  grantStoreContract,
+  sessionStoreContract,
+  taskStoreContract,
+} from '../../../core/testing.ts'
 import { closeFiles, hasSqlite, newFile, type OpenedFile, openFile } from './support/sqlite-files.ts'
 
 const onFile = <Service>(serviceOf: (file: OpenedFile) => Service) => ({
@@ -19,6 +25,7 @@ const contracts: Readonly<Record<string, readonly Check[]>> = {
   'the session store in a file': sessionStoreContract(onFile(({ sessions }) => sessions)),
   'the event store in a file': eventStoreContract(onFile(({ events }) => events)),
   'the grant store in a file': grantStoreContract(onFile(({ grants }) => grants)),
+  'the task store in a file': taskStoreContract(onFile(({ tasks }) => tasks)),
 }
 
 if (hasSqlite) {

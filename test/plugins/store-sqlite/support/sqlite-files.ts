@@ -4,9 +4,11 @@ import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createKeptLog, type LoggedLine } from '../../../../core/testing/kept-log.ts'
+import type { TaskStore } from '../../../../core/transport.ts'
 import { createSqliteEventStore } from '../../../../plugins/store-sqlite/event-store.ts'
 import { createSqliteGrantStore } from '../../../../plugins/store-sqlite/grant-store.ts'
 import { createSqliteSessionStore } from '../../../../plugins/store-sqlite/session-store.ts'
+import { createSqliteTaskStore } from '../../../../plugins/store-sqlite/task-store.ts'
 import type { StoreBounds } from '../../../../plugins/store-sqlite/thread/bounds.ts'
 import type { Committed, ThreadSettings } from '../../../../plugins/store-sqlite/thread/messages.ts'
 import { Writer } from '../../../../plugins/store-sqlite/writer.ts'
@@ -36,13 +38,14 @@ export function newFolder(): string {
 
 export const newFile = (): string => join(newFolder(), 'host.db')
 
-/** One process's side of a file, with all three stores. */
+/** One process's side of a file, with all four stores. */
 export interface OpenedFile {
   readonly writer: Writer
   readonly node: string
   readonly sessions: ReturnType<typeof createSqliteSessionStore>
   readonly events: ReturnType<typeof createSqliteEventStore>
   readonly grants: ReturnType<typeof createSqliteGrantStore>
+  readonly tasks: TaskStore
   readonly log: readonly LoggedLine[]
   readonly committed: readonly Committed[]
 }
@@ -63,6 +66,7 @@ export async function openFile(file: string, { bounds, ...settings }: FileSettin
     sessions: createSqliteSessionStore(writer, { node, log }),
     events: createSqliteEventStore(writer),
     grants: createSqliteGrantStore(writer),
+    tasks: createSqliteTaskStore(writer, log),
   }
   await writer.open()
   return { writer, node, ...stores, log: log.lines, committed }

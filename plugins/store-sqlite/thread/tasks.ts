@@ -1,0 +1,113 @@
+// What happens to tasks in the file; each runs within a transaction. Triggers keep the lines, the counts and the list of changes
+// in step (schema.ts). task-runs.ts has what whoever runs one does.
+import type { DatabaseSync } from 'node:sqlite'
+import type { NewTask, TaskBounds, TaskRecord, TaskSummary } from '../../../core/transport.ts'
+import { SHARE, type StoreBounds } from './bounds.ts'
+import { bytesOf, type FoundTask, hasEnded, SMALL, summaryOf, type TaskParts, taskParts } from './task-row.ts'
+import { runOperations } from './task-runs.ts'
+import { bound, textOf } from './texts.ts'
+
+/** What a task costs beside its texts, bytes. */
+const TASK_COST = 1_200
+/** How many that are past their time are looked for before a new one is refused. */
+const SWEPT = 100
+
+function prepareTasks(db: DatabaseSync) {
+  return {
+    dropDead: db.prepare('DELETE FROM tasks WHERE name = ? AND until <= ?'),
+    sweep: db.prepare('DELETE FROM tasks WHERE id IN (SELECT id FROM tasks WHERE until <= ? ORDER BY until LIMIT ?)'),
+    kept: db.prepare('SELECT count(*) AS n FROM tasks WHERE holder = ?'),
+    open: db.prepare("SELECT count(*) AS n FROM tasks WHERE holder = ? AND state IN ('queued', 'running')"),
+    tally: db.prepare("SELECT entries, bytes FROM tallies WHERE name = 'tasks'"),
+    add: db.prepare(`INSERT INTO tasks
+      (name, holder, queue, state, created, updated, until, leased, version, fence, runs, open, size, body)
+      VALUES (?, ?, ?, 'queued', ?, ?, ?, 0, 1, 0, 0, 0, ?, ?)`),
+    list: db.prepare(`SELECT ${SMALL} FROM tasks WHERE holder = ? AND id < ? AND until > ? ORDER BY id DESC LIMIT ?`),
+    answer: db.prepare('UPDATE task_questions SET answer = ? WHERE task = ? AND name = ? AND answer IS NULL'),
+    answered: db.prepare(
+      'UPDATE tasks SET version = version + 1, updated = max(updated, ?), open = open - ?, size = size + ? WHERE id = ?',
+    ),
+    cancel: db.prepare(
+      `UPDATE tasks SET state = 'cancelled', fence = fence + 1, version = version + 1, updated = max(updated, ?) WHERE id = ?`,
+    ),
+    waiting: db.prepare(
+      "SELECT queue, count(*) AS n, min(id) AS first FROM tasks WHERE state = 'queued' AND until > ? GROUP BY queue",
+    ),
+    running: db.prepare("SELECT queue, count(*) AS n FROM tasks WHERE state = 'running' AND until > ? GROUP BY queue"),
+    created: db.prepare('SELECT created FROM tasks WHERE id = ?'),
+  }
+}
+
+const count = (row: Record<string, unknown> | undefined, column = 'n') => Number(row?.[column] ?? 0)
+
+type Statements = ReturnType<typeof prepareTasks>
+
+function lives(sql: Statements, { find }: TaskParts, most: number) {
+  return {
+    createTask({ id, holder, queue, ttl, body }: NewTask, { openPerHolder, keptPerHolder, kept }: TaskBounds) {
+      const now = Date.now()
+      if (find(id)) return 'created' as const
+      sql.dropDead.run(bound(id), now)
+      sql.sweep.run(now, SWEPT)
+      const own = bound(holder)
+      if (count(sql.kept.get(own)) >= keptPerHolder || count(sql.open.get(own)) >= openPerHolder)
+        return 'holder' as const
+      const size = TASK_COST + bytesOf(id, holder, queue, body)
+      const tally = sql.tally.get()
+      if (count(tally, 'entries') >= kept || count(tally, 'bytes') + size > most) return 'full' as const
+      sql.add.run(bound(id), own, bound(queue), now, now, now + Math.ceil(ttl), size, bound(body))
+      return 'created' as const
+    },
+    answerTask(id: string, answers: Readonly<Record<string, string>>): number {
+      const found = find(id)
+      if (!found || hasEnded(found.state)) return 0
+      const taken = Object.entries(answers).filter(
+        ([key, answer]) => Number(sql.answer.run(bound(answer), found.id, bound(key)).changes) > 0,
+      )
+      const bytes = bytesOf(...taken.map(([, answer]) => answer))
+      if (taken.length > 0) sql.answered.run(Date.now(), taken.length, bytes, found.id)
+      return taken.length
+    },
+    cancelTask(id: string): boolean {
+      const found = find(id)
+      if (!found || hasEnded(found.state)) return false
+      sql.cancel.run(Date.now(), found.id)
+      return true
+    },
+  }
+}
+
+function views(sql: Statements, { find, read }: TaskParts) {
+  return {
+    getTask(id: string): TaskRecord | undefined {
+      const found = find(id)
+      return found && read(found.id)
+    },
+    listTasks(holder: string, most: number, before: number): TaskSummary[] {
+      const rows = sql.list.all(bound(holder), before, Date.now(), most) as unknown as FoundTask[]
+      return rows.map(summaryOf)
+    },
+    taskDepths() {
+      const now = Date.now()
+      const depths = new Map<string, { queue: string; queued: number; running: number; waited: number }>()
+      const of = (name: unknown) => {
+        const queue = textOf(name)
+        const depth = depths.get(queue) ?? { queue, queued: 0, running: 0, waited: 0 }
+        depths.set(queue, depth)
+        return depth
+      }
+      for (const row of sql.waiting.all(now)) {
+        const created = count(sql.created.get(Number(row['first'])), 'created')
+        Object.assign(of(row['queue']), { queued: count(row), waited: Math.max(0, now - created) })
+      }
+      for (const row of sql.running.all(now)) of(row['queue']).running = count(row)
+      return [...depths.values()]
+    },
+  }
+}
+
+export function taskOperations(db: DatabaseSync, { maxSize }: Pick<StoreBounds, 'maxSize'>) {
+  const sql = prepareTasks(db)
+  const parts = taskParts(db)
+  return { ...lives(sql, parts, Math.floor(maxSize * SHARE.tasks)), ...views(sql, parts), ...runOperations(db, parts) }
+}

@@ -1,0 +1,61 @@
+// Keeps tasks in Redis, so that any node runs what another was asked for, and goes on where one died.
+// docs/plugins/task-store-redis.md.
+import { type BuiltInOptions, definePlugin } from '../../core/index.ts'
+import {
+  claimOf,
+  REDIS_PROPERTIES,
+  REDIS_SECTIONS,
+  type RedisHost,
+  type RedisSections,
+  type RedisSettings,
+  redisConnection,
+} from '../families/redis/index.ts'
+import { demandSecrets } from '../families/secrets/index.ts'
+
+/** Where Redis is, unless the config's `redis` says it. */
+export type TaskStoreRedisOptions = BuiltInOptions['task-store-redis']
+
+/** What is sent beside EVAL, in scripts too. */
+export const TASK_STORE_COMMANDS = [
+  ...(['del', 'exists', 'get', 'hdel', 'hexists', 'hget', 'hgetall', 'hincrby', 'hmget', 'hset', 'pexpire'] as const),
+  ...([
+    'set',
+    'time',
+    'xadd',
+    'xrange',
+    'xread',
+    'xrevrange',
+    'zadd',
+    'zcard',
+    'zrange',
+    'zrangebyscore',
+    'zrem',
+  ] as const),
+  'zscore',
+] as const
+
+/** For cluster-redis as well, which demands secrets and says whose keys these are by itself. */
+export async function fillTaskStore(host: RedisHost, options: RedisSettings) {
+  const redis = redisConnection(host, options, TASK_STORE_COMMANDS)
+  const { createRedisTaskStore } = await import('./store.ts')
+  const store = createRedisTaskStore(redis, host.log)
+  host.fill('taskStore', store)
+  host.closing(store.close)
+  return redis
+}
+
+export const taskStoreRedis = definePlugin<TaskStoreRedisOptions, TaskStoreRedisOptions, RedisSections>({
+  sections: REDIS_SECTIONS,
+  options: {
+    type: 'object',
+    description: 'Keeps tasks in Redis: any node runs what another was asked for.',
+    additionalProperties: false,
+    properties: { ...REDIS_PROPERTIES },
+  },
+  provides: ['taskStore'],
+  async setup(host, options) {
+    demandSecrets(host, 'tasks are for every node, but the keys that say whose they are')
+    const redis = await fillTaskStore(host, options)
+    redis.claim(claimOf(host))
+  },
+})

@@ -1,0 +1,104 @@
+// `mcp-host start --role`: the plugin `tasks` has that role, alone or in each of several workers, also after a reload and on a
+// route with options of its own; without the plugin nothing starts.
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { eventually } from '../support/eventually.ts'
+import { configText, runCli, startCli, stopAll } from './run-cli.ts'
+
+after(async () => {
+  await stopAll()
+  await removeFolders()
+})
+
+/** A plugin in the place of `tasks`, which prints the role that it is given. */
+const SAYS = `const says = definePlugin({
+  options: {
+    type: 'object', additionalProperties: false,
+    properties: { role: { type: 'string', default: 'both' }, more: { type: 'string', default: '' } },
+  },
+  setup: (host, { role, more }) => { console.log('the role is ' + role + more + ';') },
+})`
+
+const folderWith = (plugins: string, routes = "{ '/': { toolsets: ['first', 'second'] } }") =>
+  makeFolder({ 'mcp.config.mjs': configText({ before: SAYS, plugins, routes }) })
+
+const rolesIn = (text: string) => [...text.matchAll(/the role is ([^;]*);/g)].map(([, role]) => role)
+
+describe('mcp-host start --role', () => {
+  it('is what the plugin gets in the place of what the config says, or does not say', async () => {
+    for (const [role, plugins] of [
+      ['worker', "tasks: says({ role: 'front', more: ' and more' })"],
+      ['front', 'tasks: says()'],
+    ] as const) {
+      const cwd = await folderWith(plugins)
+      const started = startCli(['start', '--role', role], cwd)
+      await started.listening()
+      started.child.kill('SIGTERM')
+      const { stdout, code } = await started.ended
+      expect(rolesIn(stdout)).to.deep.equal([role === 'worker' ? 'worker and more' : 'front'])
+      expect(code).to.equal(0)
+    }
+  })
+
+  it('is what a route with options of its own gets', async () => {
+    const cwd = await folderWith(
+      'tasks: says()',
+      `{ '/': { toolsets: ['first'] }, '/own': { toolsets: ['second'], plugins: { tasks: { more: ' of a route' } } } }`,
+    )
+    const started = startCli(['start', '--role', 'worker'], cwd)
+    await started.listening()
+    started.child.kill('SIGTERM')
+    const { stdout } = await started.ended
+    expect(rolesIn(stdout).sort()).to.deep.equal(['worker', 'worker of a route'])
+  })
+
+  it('is kept at a reload, which fails where the plugin is gone', async () => {
+    const cwd = await folderWith("tasks: says({ role: 'front' })")
+    const file = join(cwd, 'mcp.config.mjs')
+    const started = startCli(['start', '--role', 'worker'], cwd)
+    await started.listening()
+    await writeFile(file, configText({ before: SAYS, plugins: "tasks: says({ role: 'both' })" }))
+    started.child.kill('SIGHUP')
+    await started.logged(/reloaded/)
+    await writeFile(file, configText({ before: SAYS }))
+    started.child.kill('SIGHUP')
+    await started.logged(/the reload failed.*has no plugin|has no plugin.*the reload failed/)
+    started.child.kill('SIGTERM')
+    const { stdout, stderr } = await started.ended
+    expect(rolesIn(stdout)).to.deep.equal(['worker', 'worker'])
+    expect(stderr).to.include('--role worker: the config has no plugin')
+  })
+
+  it('is that of every worker', async () => {
+    const cwd = await folderWith('tasks: says()', "{ '/': { toolsets: 'first', stateless: true } }")
+    const started = startCli(['start', '--workers', '2', '--role', 'front'], cwd)
+    const { printed } = started
+    await started.listening()
+    const both = await eventually(
+      'both workers to say it',
+      async () => rolesIn((await printed(/^/)).input),
+      roles => roles.length === 2,
+    )
+    started.child.kill('SIGTERM')
+    await started.ended
+    expect(both).to.deep.equal(['front', 'front'])
+  })
+
+  it('stops the start where there is no such role, and where the config has no plugin for it', async () => {
+    const cwd = await folderWith('')
+    const off = await folderWith('tasks: false')
+    for (const more of [[], ['--workers', '2']]) {
+      const none = await runCli(['start', '--role', 'front', ...more], cwd)
+      expect(none.code).to.equal(2)
+      expect(none.stderr).to.include(
+        '--role front: the config has no plugin "tasks", which runs tasks; add plugins: { tasks: {} }',
+      )
+      const wrong = await runCli(['start', '--role', 'boss', ...more], cwd)
+      expect(wrong.code).to.equal(2)
+      expect(wrong.stderr).to.include('--role boss: give one of worker, front, both')
+    }
+    expect((await runCli(['start', '--role', 'both'], off)).code).to.equal(2)
+  })
+})

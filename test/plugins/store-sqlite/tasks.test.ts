@@ -1,0 +1,233 @@
+// Tasks in the file, beyond the contract of a task store (contracts.test.ts): what a killed process was told is kept, what it ran
+// is free at the next start, a full file, a file of an older version, and changes that were missed.
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { HostError } from '../../../core/index.ts'
+import type { NewTask, TaskBounds, TaskNews } from '../../../core/transport.ts'
+import { MIGRATIONS } from '../../../plugins/store-sqlite/thread/schema.ts'
+import { rejectionOf } from '../../fixtures/rejection-of.ts'
+import { eventually } from '../../support/eventually.ts'
+import { closeFiles, hasSqlite, newFile, openFile } from './support/sqlite-files.ts'
+
+const PROGRAM = join(import.meta.dirname, 'support/tasking-process.ts')
+const MINUTE = 60_000
+const MIB = 1_048_576
+const WIDE: TaskBounds = { openPerHolder: 100_000, keptPerHolder: 100_000, kept: 100_000 }
+const OFFER = { queue: 'run', running: 1_000, runningPerHolder: 1_000 }
+const children = new Set<ChildProcess>()
+
+const newTask = (id: string, more: Partial<NewTask> = {}): NewTask => ({
+  ...{ id, holder: 'ann', queue: 'run', ttl: 10 * MINUTE, body: id },
+  ...more,
+})
+
+/** What a process told before it was killed. */
+function startTasking(file: string, name: string, crew: string) {
+  const child = fork(PROGRAM, [file, name, crew], { execArgv: ['--import', 'tsx'] })
+  children.add(child)
+  const told = { created: [] as string[], claimed: [] as string[], ended: [] as string[], failed: [] as string[] }
+  child.on('message', (message: Readonly<Partial<Record<keyof typeof told, string>>>) => {
+    for (const [what, id] of Object.entries(message)) told[what as keyof typeof told].push(id ?? '')
+  })
+  return {
+    told,
+    async kill() {
+      const ended = once(child, 'close')
+      child.kill('SIGKILL')
+      await ended
+      children.delete(child)
+    },
+  }
+}
+
+if (hasSqlite) {
+  const { DatabaseSync } = await import('node:sqlite')
+
+  describe('tasks in a file', function () {
+    this.timeout(60_000)
+    after(async () => {
+      for (const child of children) child.kill('SIGKILL')
+      await closeFiles()
+    })
+
+    it('are there when their process is killed right after it was told so, and what has ended has', async () => {
+      const file = newFile()
+      const tally = { created: 0, ended: 0, lost: 0, undone: 0, twice: 0 }
+      for (let round = 0; round < 4; round++) {
+        const both = [0, 1].map(index => startTasking(file, `p${round}-${index}`, 'one crew'))
+        for (const { told } of both) {
+          await eventually(
+            'some created and ended',
+            () => (told.failed.length > 0 ? told.failed : told.ended.length),
+            ended => typeof ended === 'number' && ended >= 60,
+          )
+        }
+        await Promise.all(both.map(({ kill }) => kill()))
+        const { tasks, writer } = await openFile(file, { crew: `looks ${round}` })
+        const claimed = both.flatMap(({ told }) => told.claimed)
+        tally.twice += claimed.length - new Set(claimed).size
+        for (const { told } of both) {
+          tally.created += told.created.length
+          tally.ended += told.ended.length
+          for (const id of told.created) if ((await tasks.get(id))?.body !== id) tally.lost++
+          for (const id of told.ended) if ((await tasks.get(id))?.state !== 'completed') tally.undone++
+        }
+        await writer.close()
+      }
+      console.log(`      8 processes killed: ${JSON.stringify(tally)}`)
+      expect([tally.lost, tally.undone, tally.twice]).to.deep.equal([0, 0, 0])
+      expect(tally.created).to.be.above(500)
+    })
+
+    it('that ran in processes that are gone are free at the next start, however long their lease is', async () => {
+      const file = newFile()
+      const { tasks, writer } = await openFile(file, { crew: 'first' })
+      await tasks.create(newTask('one'), WIDE)
+      const run = await tasks.claim([OFFER], 10 * MINUTE)
+      const beside = await openFile(file, { crew: 'first' })
+      expect(await beside.tasks.claimLapsed(MINUTE), 'another of the same host').to.equal(undefined)
+      await beside.writer.close()
+      await writer.close()
+      const next = await openFile(file, { crew: 'second' })
+      const lapsed = await next.tasks.claimLapsed(MINUTE)
+      expect([lapsed?.id, lapsed?.fence, lapsed?.runs]).to.deep.equal(['one', (run?.fence ?? 0) + 1, 1])
+    })
+
+    it('are refused past their share of the file; those that are there go on, and make room when they are over', async () => {
+      const { tasks } = await openFile(newFile(), { bounds: { maxSize: 4 * MIB } })
+      let kept = 0
+      for (let outcome = 'created'; outcome === 'created' && kept < 2_000; ) {
+        outcome = await tasks.create(newTask(`t${kept}`, { body: 'x'.repeat(10_000) }), WIDE)
+        if (outcome === 'created') kept++
+        else expect(outcome).to.equal('full')
+      }
+      console.log(`      a file of 4 MiB: ${kept} tasks of 10 kB`)
+      expect(kept).to.be.within(60, 80)
+      const run = await tasks.claim([OFFER], MINUTE)
+      const lease = { id: run?.id ?? '', fence: run?.fence ?? 0 }
+      expect(await tasks.note(lease, 'half')).to.equal(true)
+      expect(await tasks.end(lease, { state: 'completed', outcome: 'y'.repeat(5_000) }, 1)).to.equal(true)
+      expect(
+        await tasks.create(newTask('more', { body: 'x'.repeat(10_000) }), WIDE),
+        'what is over is kept, too',
+      ).to.equal('full')
+      const short = await openFile(newFile(), { bounds: { maxSize: 4 * MIB } })
+      for (let index = 0; index < 70; index++)
+        await short.tasks.create(newTask(`s${index}`, { body: 'x'.repeat(10_000), ttl: 300 }), WIDE)
+      const outcome = await eventually(
+        'room again',
+        () => short.tasks.create(newTask('next', { body: 'x'.repeat(10_000) }), WIDE),
+        found => found === 'created',
+      )
+      expect(outcome).to.equal('created')
+    })
+
+    it('are refused with 503 where the file is full, and nothing of them is half there', async () => {
+      const { tasks, grants } = await openFile(newFile(), { bounds: { maxSize: MIB } })
+      await tasks.create(newTask('first'), WIDE)
+      const run = await tasks.claim([OFFER], MINUTE)
+      const lease = { id: 'first', fence: run?.fence ?? 0 }
+      let error: unknown
+      const fill = async (size: number) => {
+        error = undefined
+        for (let index = 0; index < 2_000 && !error; index++) {
+          await grants.set(`granted:${size}-${index}`, 'x'.repeat(size), MINUTE).catch(thrown => {
+            error = thrown
+          })
+        }
+      }
+      // To the last page.
+      for (const size of [50_000, 3_000, 100]) await fill(size)
+      expect(HostError.is(error) && error.kind, String(error)).to.equal('unavailable')
+      const refused = await rejectionOf(tasks.create(newTask('second', { body: 'x'.repeat(50_000) }), WIDE))
+      expect(HostError.is(refused) && refused.kind, String(refused)).to.equal('unavailable')
+      expect((await tasks.list('ann', 10)).map(({ id, state }) => [id, state])).to.deep.equal([['first', 'running']])
+      expect(await tasks.get('second')).to.equal(undefined)
+      expect(await tasks.renew([lease], MINUTE), 'a lease takes no room').to.deep.equal([2])
+      await grants.delete(...Array.from({ length: 20 }, (_, index) => `granted:50000-${index}`))
+      const ended = await eventually(
+        'room again',
+        () => tasks.end(lease, { state: 'completed', outcome: 'x'.repeat(50_000) }, MINUTE).catch(() => undefined),
+        done => done === true,
+      )
+      expect(ended).to.equal(true)
+    })
+
+    it('are refused with 503 once the file is closed, whatever is asked', async () => {
+      const { tasks, writer } = await openFile(newFile())
+      await writer.close()
+      for (const act of [
+        () => tasks.create(newTask('one'), WIDE),
+        () => tasks.get('one'),
+        () => tasks.claim([OFFER], MINUTE),
+        () => tasks.cancel('one'),
+        () => tasks.depths(),
+      ]) {
+        const error = await rejectionOf(act())
+        expect(HostError.is(error) && error.kind, String(error)).to.equal('unavailable')
+      }
+    })
+
+    it('come to a file of version 2, whose sessions and grants stay', async () => {
+      const file = newFile()
+      const old = new DatabaseSync(file)
+      old.exec(`PRAGMA auto_vacuum = INCREMENTAL; ${MIGRATIONS[0]}; ${MIGRATIONS[1]}`)
+      old.exec(`PRAGMA application_id = ${0x4d435048}; PRAGMA user_version = 2`)
+      old.exec(`INSERT INTO grants VALUES (1, 'text granted:one', 'kept', ${Date.now() + MINUTE}, 0, 100)`)
+      old.close()
+      const { tasks, grants } = await openFile(file)
+      expect(await grants.get('granted:one')).to.equal('kept')
+      expect(await tasks.create(newTask('one'), WIDE)).to.equal('created')
+      expect((await tasks.claim([OFFER], MINUTE))?.id).to.equal('one')
+    })
+
+    it('tell of a gap where changes are gone that were not read yet', async () => {
+      const file = newFile()
+      const { tasks } = await openFile(file)
+      const told: Array<TaskNews | undefined> = []
+      const stop = tasks.watch(news => told.push(news))
+      await tasks.create(newTask('one'), WIDE)
+      await eventually(
+        'word of the first',
+        () => told.map(news => news?.id),
+        ids => ids.includes('one'),
+      )
+      told.length = 0
+      const beside = new DatabaseSync(file)
+      beside.exec(`PRAGMA busy_timeout = 1000; BEGIN IMMEDIATE; DELETE FROM task_news;
+        UPDATE sqlite_sequence SET seq = seq + 20000 WHERE name = 'task_news';
+        INSERT INTO task_news (name, queue, state) VALUES ('later', 'run', 'queued'); COMMIT`)
+      beside.close()
+      await eventually(
+        'word of the gap',
+        () => told.length,
+        count => count >= 2,
+      )
+      expect(told).to.deep.equal([undefined, { id: 'later', queue: 'run', state: 'queued' }])
+      stop()
+    })
+
+    it('leave nothing behind once their time is over: rows, turns, questions and sums', async () => {
+      const file = newFile()
+      const { tasks } = await openFile(file)
+      for (let index = 0; index < 50; index++)
+        await tasks.create(newTask(`t${index}`, { ttl: 400, holder: `h${index % 5}`, queue: `q${index % 3}` }), WIDE)
+      const run = await tasks.claim([{ ...OFFER, queue: 'q0' }], MINUTE)
+      if (run) await tasks.ask(run, { key: 'k', text: 'x' })
+      const beside = new DatabaseSync(file)
+      const count = (table: string) => Number(beside.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.['n'])
+      expect([count('tasks'), count('task_turns'), count('task_questions')]).to.deep.equal([50, 15, 1])
+      const left = await eventually(
+        'all of it gone',
+        () => ['tasks', 'task_turns', 'task_questions'].map(count),
+        counts => counts.every(rows => rows === 0),
+      )
+      const tally = beside.prepare("SELECT entries, bytes FROM tallies WHERE name = 'tasks'").get()
+      beside.close()
+      expect(left).to.deep.equal([0, 0, 0])
+      expect([tally?.['entries'], tally?.['bytes']]).to.deep.equal([0, 0])
+    })
+  })
+}

@@ -1,0 +1,314 @@
+// Tasks while Redis is killed, hangs, is full, or the line to it is cut: no task that was acknowledged is lost where Redis kept
+// it, none is given to two, what is refused says so and is not done later, and whoever listens hears that something was missed.
+import { expect } from 'chai'
+import { HostError } from '../../core/index.ts'
+import type { NewTask, TaskBounds, TaskNews, TaskStore } from '../../core/transport.ts'
+import { createRedisTaskStore } from '../../plugins/task-store-redis/store.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { startCuttingProxy } from '../support/cutting-proxy.ts'
+import { eventually } from '../support/eventually.ts'
+import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
+import { needsRedis, type RedisServerSettings, startRedis } from '../support/redis-server.ts'
+
+const MINUTE = 60_000
+const WIDE: TaskBounds = { openPerHolder: 10_000, keptPerHolder: 10_000, kept: 100_000 }
+const OFFER = { queue: 'jobs', running: 10_000, runningPerHolder: 10_000 }
+
+before(function () {
+  needsRedis(this)
+})
+const opened: Array<() => void> = []
+after(async () => {
+  for (const close of opened) close()
+  await stopHostsAndRedis()
+})
+
+async function connect(url: string, commandTimeout = 2_000) {
+  const { connection, plugin } = await startRedisHost({ url, commandTimeout })
+  await whenHealthy(connection)
+  const store = createRedisTaskStore(connection, plugin.log)
+  opened.push(store.close)
+  return { connection, store }
+}
+
+async function open(settings: RedisServerSettings = {}, commandTimeout?: number) {
+  const redis = await startRedis(settings)
+  return { redis, ...(await connect(redis.url, commandTimeout)) }
+}
+
+const newTask = (id: string, more: Partial<NewTask> = {}): NewTask => ({
+  ...{ id, holder: 'ann', queue: 'jobs', ttl: 10 * MINUTE, body: `body of ${id}` },
+  ...more,
+})
+
+const isUnavailable = (error: unknown): error is HostError => HostError.is(error) && error.kind === 'unavailable'
+
+/** What it gives; `refused` where it could not be asked. */
+async function attempt<Value>(promise: Promise<Value>): Promise<Value | 'refused'> {
+  return promise.catch(error => {
+    if (!isUnavailable(error)) throw error
+    return 'refused' as const
+  })
+}
+
+/** Until it is answered. */
+async function insist<Value>(act: () => Promise<Value>): Promise<{ value: Value; refused: number }> {
+  for (let refused = 0; ; refused++) {
+    const value = await attempt(act())
+    if (value !== 'refused') return { value: value as Value, refused }
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
+
+const everything = (store: TaskStore): ReadonlyArray<() => Promise<unknown>> => {
+  const lease = { id: 'one', fence: 1 }
+  return [
+    () => store.create(newTask('one'), WIDE),
+    () => store.get('one'),
+    () => store.list('ann', 10),
+    () => store.claim([OFFER], MINUTE),
+    () => store.claimLapsed(MINUTE),
+    () => store.renew([lease], MINUTE),
+    () => store.note(lease, 'x'),
+    () => store.ask(lease, { key: 'k', text: 'x' }),
+    () => store.answer('one', { k: 'x' }),
+    () => store.release(lease),
+    () => store.end(lease, { state: 'completed' }, MINUTE),
+    () => store.cancel('one'),
+    () => store.depths(),
+  ]
+}
+
+describe('tasks over a line to Redis that is cut all the time', () => {
+  it('are each given to one, at once, also where the answer to a claim was lost', async function () {
+    this.timeout(60_000)
+    const { redis, store } = await open()
+    const count = 200
+    for (let index = 0; index < count; index++) await store.create(newTask(`t${index}`), WIDE)
+    let packets = 0
+    const proxies = await Promise.all(
+      [7, 9].map(every =>
+        startCuttingProxy(redis.url, { cutter: () => () => (++packets % every === 0 ? 2 : undefined) }),
+      ),
+    )
+    const nodes = await Promise.all(proxies.map(({ url }) => connect(url.replace('http:', 'redis:'))))
+    const given = new Map<string, number>()
+    const tally = { refused: 0, ended: 0, twice: 0 }
+    const work = async (one: TaskStore) => {
+      for (;;) {
+        const { value: task, refused } = await insist(() => one.claim([OFFER], MINUTE))
+        tally.refused += refused
+        if (!task) return
+        given.set(task.id, (given.get(task.id) ?? 0) + 1)
+        const { value: ended } = await insist(() =>
+          one.end({ id: task.id, fence: task.fence }, { state: 'completed', outcome: task.body }, MINUTE),
+        )
+        if (ended) tally.ended++
+      }
+    }
+    await Promise.all(nodes.flatMap(({ store: one }) => [work(one), work(one)]))
+    tally.twice = [...given.values()].filter(times => times > 1).length
+    const cuts = proxies.reduce((sum, proxy) => sum + proxy.cuts, 0)
+    const left = await store.depths()
+    console.log(
+      `${count} tasks, ${cuts} cuts: ${given.size} given, ${JSON.stringify(tally)}; left ${JSON.stringify(left)}`,
+    )
+    await Promise.all(proxies.map(proxy => proxy.stop()))
+    expect(cuts).to.be.above(20)
+    expect([given.size, tally.twice, tally.ended]).to.deep.equal([count, 0, count])
+    expect(left).to.deep.equal([])
+  })
+
+  it('are created once, and once only, whatever was answered', async function () {
+    this.timeout(60_000)
+    const { redis, store } = await open()
+    let packets = 0
+    const proxy = await startCuttingProxy(redis.url, { cutter: () => () => (++packets % 5 === 0 ? 2 : undefined) })
+    const { store: cut } = await connect(proxy.url.replace('http:', 'redis:'))
+    const tally = { created: 0, refused: 0, unknown: 0 }
+    for (let index = 0; index < 200; index++) {
+      const outcome = await attempt(cut.create(newTask(`t${index}`), WIDE))
+      const there = (await store.get(`t${index}`)) !== undefined
+      if (outcome === 'created') {
+        tally.created++
+        expect(there, `t${index}, which was acknowledged`).to.equal(true)
+      } else {
+        tally.refused++
+        if (there) tally.unknown++
+      }
+    }
+    const kept = await store.list('ann', 1_000)
+    console.log(`200 created, ${proxy.cuts} cuts: ${JSON.stringify(tally)}, ${kept.length} are there`)
+    await proxy.stop()
+    expect(kept).to.have.length(tally.created + tally.unknown)
+    expect(proxy.cuts).to.be.above(10)
+    expect(tally.created).to.be.above(150)
+  })
+})
+
+describe('a Redis that is killed under tasks', () => {
+  it('has every task that was acknowledged when it is back, and each ends once', async function () {
+    this.timeout(60_000)
+    const { redis, store, connection } = await open({ persistent: true })
+    const { store: other } = await connect(redis.url)
+    const told: Array<TaskNews | undefined> = []
+    other.watch(news => told.push(news))
+    const acknowledged: string[] = []
+    let refused = 0
+    let index = 0
+    const ended = new Map<string, number>()
+    let over = false
+    const creating = (async () => {
+      while (!over) {
+        const id = `t${index++}`
+        if ((await attempt(store.create(newTask(id), WIDE))) === 'created') acknowledged.push(id)
+        else refused++
+      }
+    })()
+    const running = (async () => {
+      for (;;) {
+        const { value: task } = await insist(() => other.claim([OFFER], MINUTE))
+        if (!task && over) return
+        if (!task) await new Promise(resolve => setTimeout(resolve, 5))
+        else if ((await insist(() => other.end(task, { state: 'completed' }, 10 * MINUTE))).value)
+          ended.set(task.id, (ended.get(task.id) ?? 0) + 1)
+      }
+    })()
+    for (const most of [100, 200, 300]) {
+      await eventually(
+        'some acknowledged',
+        () => acknowledged.length,
+        count => count >= most,
+      )
+      await redis.kill()
+      await whenHealthy(connection, false)
+      await redis.start()
+      await whenHealthy(connection)
+    }
+    over = true
+    await creating
+    await running
+    const lost: string[] = []
+    for (const id of acknowledged) if ((await store.get(id))?.state !== 'completed') lost.push(id)
+    const twice = [...ended.values()].filter(times => times > 1).length
+    console.log(
+      `3 kills: ${acknowledged.length} acknowledged, ${refused} refused, ${ended.size} ended, ${lost.length} lost, ` +
+        `${twice} twice; ${told.length} told, of these ${told.filter(news => !news).length} "missed"`,
+    )
+    expect(lost).to.deep.equal([])
+    expect(twice).to.equal(0)
+    const heard = new Set(told.flatMap(news => (news?.state === 'completed' ? [news.id] : [])))
+    expect(told.filter(news => !news).length + heard.size).to.be.at.least(1)
+  })
+
+  it('is 503 with Retry-After meanwhile, whatever is asked', async () => {
+    const { redis, store, connection } = await open({}, 300)
+    await redis.kill()
+    await whenHealthy(connection, false)
+    for (const act of everything(store)) {
+      const error = await rejectionOf(act())
+      expect(isUnavailable(error), String(error)).to.equal(true)
+      expect((error as HostError).headers).to.have.property('Retry-After')
+    }
+    await redis.start()
+    await whenHealthy(connection)
+    for (const act of everything(store)) await act()
+  })
+
+  it('and has lost everything says so: leases are lost, listeners hear of it, and it goes on from nothing', async () => {
+    const { redis, store, connection } = await open()
+    const told: Array<TaskNews | undefined> = []
+    store.watch(news => told.push(news))
+    await store.begin()
+    for (let index = 0; index < 20; index++) await store.create(newTask(`t${index}`), WIDE)
+    const run = await store.claim([OFFER], MINUTE)
+    const lease = { id: run?.id ?? '', fence: run?.fence ?? 0 }
+    await eventually(
+      'all told',
+      () => told.length,
+      count => count >= 21,
+    )
+    const before = told.length
+    await redis.kill()
+    await whenHealthy(connection, false)
+    await redis.start()
+    await whenHealthy(connection)
+    const missed = await eventually(
+      'word that something was missed',
+      () => told.slice(before).filter(news => news === undefined).length,
+      count => count > 0,
+    )
+    expect(missed).to.be.above(0)
+    expect(await store.renew([lease], MINUTE)).to.deep.equal([undefined])
+    expect(await store.end(lease, { state: 'completed' }, MINUTE)).to.equal(false)
+    expect(await store.list('ann', 100)).to.deep.equal([])
+    expect(await store.create(newTask('t1'), WIDE)).to.equal('created')
+    await eventually(
+      'word of the new one',
+      () => told.at(-1)?.id,
+      id => id === 't1',
+    )
+    expect((await store.claim([OFFER], MINUTE))?.id).to.equal('t1')
+  })
+})
+
+describe('a Redis that hangs under tasks', () => {
+  it('does nothing later of what was refused', async () => {
+    const { redis, store, connection } = await open({}, 1_000)
+    for (let index = 0; index < 10; index++) await store.create(newTask(`there-${index}`), WIDE)
+    const runs = [await store.claim([OFFER], MINUTE), await store.claim([OFFER], MINUTE)]
+    redis.pause()
+    const refused = await Promise.all([
+      ...Array.from({ length: 20 }, (_, index) => attempt(store.create(newTask(`late-${index}`), WIDE))),
+      ...Array.from({ length: 5 }, (_, index) => attempt(store.cancel(`there-${index + 5}`))),
+      ...runs.map(run => attempt(store.end({ id: run?.id ?? '', fence: 1 }, { state: 'completed' }, MINUTE))),
+      ...Array.from({ length: 3 }, () => attempt(store.claim([OFFER], MINUTE))),
+    ])
+    redis.resume()
+    await whenHealthy(connection)
+    const all = await store.list('ann', 100)
+    const states = all.map(({ state }) => state)
+    console.log(`hung: ${refused.length} asked, ${all.length} tasks after, ${states.join(' ')}`)
+    expect(refused.filter(answer => answer === 'refused')).to.have.length(30)
+    expect(all).to.have.length(10)
+    expect(states.filter(state => state === 'running')).to.have.length(2)
+    expect(states.filter(state => state === 'queued')).to.have.length(8)
+  })
+})
+
+describe('a Redis that is full of tasks', () => {
+  it('refuses new ones; those that run go on: leases are renewed, runs end, are given back and cancelled', async () => {
+    const { store } = await open({ maxmemory: '6mb' })
+    for (let index = 0; index < 6; index++) await store.create(newTask(`first-${index}`), WIDE)
+    const runs = []
+    for (let index = 0; index < 4; index++) runs.push(await store.claim([OFFER], MINUTE))
+    const leases = runs.map(run => ({ id: run?.id ?? '', fence: run?.fence ?? 0 }))
+    let stored = 0
+    let refused = 0
+    while (refused < 10 && stored < 1_000) {
+      const outcome = await attempt(store.create(newTask(`t${stored}`, { body: 'x'.repeat(20_000) }), WIDE))
+      if (outcome === 'refused') refused++
+      else stored++
+    }
+    expect(refused).to.equal(10)
+    const [one, two, three, four] = leases as [
+      (typeof leases)[0],
+      (typeof leases)[0],
+      (typeof leases)[0],
+      (typeof leases)[0],
+    ]
+    expect(await store.renew(leases, MINUTE))
+      .to.have.length(4)
+      .and.not.include(undefined)
+    expect(await store.end(one, { state: 'completed', outcome: 'y'.repeat(5_000) }, MINUTE)).to.equal(true)
+    expect(await store.release(two)).to.equal(true)
+    expect(await store.cancel(three.id)).to.equal(true)
+    expect((await store.claim([OFFER], MINUTE))?.id).to.equal(two.id)
+    expect((await store.get(four.id))?.state).to.equal('running')
+    const said = await attempt(store.note(four, 'still here'))
+    console.log(`full: ${stored} of 20 kB stored, then ${refused} refused; a note of a run is ${said}`)
+    for (let index = 0; index < stored; index++) await store.cancel(`t${index}`)
+    const [depth] = await store.depths()
+    expect([depth?.queued, depth?.running]).to.deep.equal([2, 2])
+  })
+})

@@ -1,0 +1,324 @@
+// Tasks in Redis, beyond the contract of a task store (test/cluster/contracts.test.ts): what they cost, how names of keys look,
+// that the index says what is there and goes with it; one Redis or a cluster of them; with the rights of the page, and no more.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { taskStoreContract } from '../../core/testing.ts'
+import type { NewTask, TaskBounds, TaskStore } from '../../core/transport.ts'
+import { createRedisTaskStore } from '../../plugins/task-store-redis/store.ts'
+import { eventually } from '../support/eventually.ts'
+import { startRedisCluster } from '../support/redis-cluster.ts'
+import { type RedisHost, startRedisHost, stopHostsAndRedis } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
+import { createSeededRandom } from '../support/seeded-random.ts'
+
+const MINUTE = 60_000
+const MIB = 1_048_576
+const KEYS = 'mcp-host:{tasks}:'
+const WIDE: TaskBounds = { openPerHolder: 10_000, keptPerHolder: 10_000, kept: 100_000 }
+const OFFER = { queue: 'jobs', running: 10_000, runningPerHolder: 10_000 }
+
+before(function () {
+  needsRedis(this)
+})
+after(stopHostsAndRedis)
+
+const opened: Array<() => void> = []
+after(() => {
+  for (const close of opened) close()
+})
+
+function storeOn({ connection, plugin }: RedisHost, mostBytes?: number) {
+  const store = createRedisTaskStore(connection, plugin.log, mostBytes)
+  opened.push(store.close)
+  return store
+}
+
+/** As each of `count` nodes has it. */
+async function open(count = 1, mostBytes?: number) {
+  const redis = await startRedis()
+  const hosts = await Promise.all(Array.from({ length: count }, () => startRedisHost({ url: redis.url })))
+  const stores = hosts.map(host => storeOn(host, mostBytes))
+  return { redis, stores, store: stores[0] as TaskStore }
+}
+
+let made = 0
+const newTask = (given: Partial<NewTask> = {}): NewTask => ({
+  ...{ id: `task-${++made}`, holder: 'ann', queue: 'jobs', ttl: MINUTE, body: '{}' },
+  ...given,
+})
+
+/** What the index says, and what is there. */
+function indexOf(redis: RedisServer) {
+  const all = (part: string) => redis.cli('ZRANGE', `${KEYS}${part}`, '0', '-1').sort()
+  const named = (pattern: string) => redis.cli('KEYS', `${KEYS}${pattern}`)
+  const sum = (part: string, filter = (_: string) => true) => {
+    const flat = redis.cli('HGETALL', `${KEYS}${part}`)
+    return flat.reduce((all, name, index) => (index % 2 === 0 && filter(name) ? all + Number(flat[index + 1]) : all), 0)
+  }
+  const facts = redis.cli('HVALS', `${KEYS}facts`).map(text => text.split(' '))
+  const members = (kind: string) =>
+    named(`${kind}:*`).reduce((count, key) => count + Number(redis.cli('ZCARD', key)[0]), 0)
+  const inState = (state: string) => facts.filter(([, , , is]) => is === state).length
+  return {
+    there: redis
+      .cli('KEYS', `${KEYS}task:*`)
+      .map(key => key.slice(`${KEYS}task:`.length))
+      .sort(),
+    ending: all('ends'),
+    known: redis.cli('HKEYS', `${KEYS}facts`).sort(),
+    leased: all('leases').length,
+    [`open`]: sum('open'),
+    ofHolders: members('holder'),
+    queued: members('queued'),
+    lanes: members('lane'),
+    turns: members('turns'),
+    laneKeys: named('lane:*').length,
+    busyQueues: sum('busy', name => !name.includes(' ')),
+    busyLanes: sum('busy', name => name.includes(' ')),
+    bytes: Number(redis.cli('HGET', `${KEYS}sums`, 'bytes')[0] ?? 0),
+    sizes: facts.reduce((count, [, , size]) => count + Number(size), 0),
+    states: { q: inState('q'), r: inState('r'), e: inState('e') },
+  }
+}
+
+function expectWhole(redis: RedisServer) {
+  const index = indexOf(redis)
+  expect(index.ending).to.deep.equal(index.there)
+  expect(index.known).to.deep.equal(index.there)
+  expect(index.ofHolders).to.equal(index.there.length)
+  expect(index.bytes).to.equal(index.sizes)
+  const { q, r } = index.states
+  expect([index.queued, index.lanes], 'those that wait').to.deep.equal([q, q])
+  expect(index.turns, 'holders who wait').to.equal(index.laneKeys)
+  expect([index.leased, index.busyQueues, index.busyLanes], 'those that run').to.deep.equal([r, r, r])
+  expect(index.open, 'those that are not over').to.equal(q + r)
+  return index
+}
+
+describe('what tasks cost at Redis', () => {
+  for (const size of [10, 1_000, 20_000]) {
+    it(`is bounded in bytes, which Redis needs no more of: bodies of ${size}`, async () => {
+      const bytes = 4 * MIB
+      const { redis, store } = await open(1, bytes)
+      const used = () => Number(/^used_memory_dataset:(\d+)/m.exec(redis.cli('INFO', 'memory').join('\n'))?.[1])
+      await store.create(newTask({ ttl: 1 }), WIDE)
+      const before = used()
+      let kept = 0
+      let outcome = 'created'
+      while (outcome === 'created') {
+        const outcomes = await Promise.all(
+          Array.from({ length: 20 }, () => store.create(newTask({ body: 'x'.repeat(size) }), WIDE)),
+        )
+        kept += outcomes.filter(one => one === 'created').length
+        outcome = outcomes.at(-1) ?? ''
+      }
+      const held = used() - before
+      console.log(`bound 4 MiB: ${kept} tasks of ${size} bytes, in ${(held / MIB).toFixed(1)} MiB of Redis`)
+      expect(outcome).to.equal('full')
+      expect(held / bytes).to.be.within(0.3, 1.1)
+      const [last] = await store.list('ann', 1)
+      const run = await store.claim([OFFER], MINUTE)
+      expect(last).to.not.equal(undefined)
+      expect(
+        await store.end({ id: run?.id ?? '', fence: 1 }, { state: 'completed', outcome: 'y'.repeat(size) }, 1),
+      ).to.equal(true)
+    })
+  }
+
+  it('is a round trip for each operation, of some 100 µs', async () => {
+    const redis = await startRedis()
+    const host = await startRedisHost({ url: redis.url })
+    const store = storeOn(host)
+    for (let index = 0; index < 2_000; index++) await store.create(newTask({ holder: `holder ${index % 200}` }), WIDE)
+    const before = host.connection.roundTrips
+    const begun = performance.now()
+    for (let index = 0; index < 300; index++) {
+      const run = await store.claim([OFFER], MINUTE)
+      await store.end({ id: run?.id ?? '', fence: 1 }, { state: 'completed', outcome: 'done' }, MINUTE)
+    }
+    const each = (performance.now() - begun) / 600
+    const trips = host.connection.roundTrips - before
+    console.log(`claim and end, 2,000 tasks of 200 holders: ${each.toFixed(2)} ms each, ${trips} round trips for 600`)
+    expect(trips).to.be.within(600, 620)
+  })
+})
+
+describe('the keys of tasks', () => {
+  it('are short, whatever ids, holders and queues are, and have none of them in their names', async () => {
+    const { redis, store } = await open()
+    const long = newTask({
+      id: 'i'.repeat(5_000),
+      holder: `https://issuer.example|ann@example.com ${'{}'.repeat(40)}`,
+      queue: `/route tool ${'q'.repeat(5_000)}`,
+      body: 'the body',
+    })
+    await store.create(long, WIDE)
+    await store.claim([{ ...OFFER, queue: long.queue }], MINUTE)
+    await store.create({ ...long, id: 'second' }, WIDE)
+    const keys = redis.cli('KEYS', '*').filter(key => key.startsWith(KEYS))
+    const longest = Math.max(...keys.map(key => key.length))
+    console.log(`${keys.length} keys, the longest of ${longest} bytes`)
+    expect(longest).to.be.below(80)
+    expect(keys.join(' ')).to.not.match(/ann|issuer|iiii|qqqq|second/)
+    expect((await store.get(long.id))?.holder).to.equal(long.holder)
+    expect(await store.list(long.holder, 10)).to.have.length(2)
+  })
+
+  it('end by themselves where no node is left to see to it', async () => {
+    const { redis, store } = await open()
+    const ids = Array.from({ length: 6 }, (_, index) => `left-${index}`)
+    for (const id of ids) await store.create(newTask({ id, holder: id, ttl: MINUTE }), WIDE)
+    await store.claim([OFFER], MINUTE)
+    await store.claim([OFFER], MINUTE)
+    await store.cancel('left-3')
+    const keys = redis.cli('KEYS', `${KEYS}*`)
+    const lasting = keys.filter(key => Number(redis.cli('PTTL', key)[0]) < 0)
+    console.log(`${keys.length} keys, ${lasting.length} without an end`)
+    expect(keys.length).to.be.above(20)
+    expect(lasting).to.deep.equal([])
+  })
+})
+
+describe('the index of tasks', () => {
+  it('says what is there, whatever was done at two nodes at once', async function () {
+    this.timeout(60_000)
+    const { redis, stores, store } = await open(2)
+    const random = createSeededRandom(11)
+    const bounds = { openPerHolder: 20, keptPerHolder: 30, kept: 60 }
+    const id = () => `t${random.below(80)}`
+    const leases: Array<{ id: string; fence: number }> = []
+    const lease = () => leases[random.below(Math.max(1, leases.length))] ?? { id: id(), fence: 1 }
+    const text = () => 'x'.repeat(random.below(2_000))
+    const offer = () => ({ queue: `q${random.below(3)}`, running: 8, runningPerHolder: 4 })
+    const begun = async (claim: ReturnType<TaskStore['claim']>) => {
+      const run = await claim
+      if (run) leases.push({ id: run.id, fence: run.fence })
+    }
+    const acts: ReadonlyArray<(one: TaskStore) => Promise<unknown>> = [
+      one => {
+        const ttl = random.below(4) === 0 ? 50 + random.below(200) : MINUTE
+        const given = { id: id(), holder: `h${random.below(4)}`, queue: `q${random.below(3)}`, ttl, body: text() }
+        return one.create(newTask(given), bounds)
+      },
+      one => begun(one.claim([offer(), offer()], random.below(300))),
+      one => begun(one.claimLapsed(random.below(300))),
+      one => one.note(lease(), text()),
+      one => one.ask(lease(), { key: `k${random.below(3)}`, text: text() }),
+      one => one.answer(id(), { k0: text(), k1: text() }),
+      one => one.release(lease()),
+      one => one.end(lease(), { state: 'completed', outcome: text() }, random.below(500)),
+      one => one.cancel(id()),
+      one => one.renew([lease(), lease()], random.below(300)),
+      one => one.list(`h${random.below(4)}`, 10),
+      one => one.depths(),
+    ]
+    let done = 0
+    const seen = { q: 0, r: 0, e: 0 }
+    for (let round = 0; round < 40; round++) {
+      await Promise.all(
+        Array.from({ length: 60 }, () => {
+          done++
+          return (acts[random.below(acts.length)] as (typeof acts)[number])(stores[random.below(2)] as TaskStore)
+        }),
+      )
+      const { states } = expectWhole(redis)
+      for (const state of ['q', 'r', 'e'] as const) seen[state] = Math.max(seen[state], states[state])
+    }
+    console.log(`${done} operations, 40 looks: at most ${JSON.stringify(seen)} at a time`)
+    expect(Math.min(seen.q, seen.r, seen.e)).to.be.above(3)
+    for (let index = 0; index < 80; index++) await store.cancel(`t${index}`)
+    const after = expectWhole(redis)
+    expect([after.queued, after.leased, after.open, after.turns]).to.deep.equal([0, 0, 0, 0])
+  })
+
+  it('goes with the last task: but for the counters, which end as well, nothing is left', async () => {
+    const { redis, store } = await open()
+    for (let index = 0; index < 150; index++) await store.create(newTask({ ttl: 300, holder: `h${index % 7}` }), WIDE)
+    await store.claim([OFFER], 50)
+    const left = await eventually(
+      'all of it gone',
+      async () => {
+        await store.depths()
+        return redis
+          .cli('KEYS', `${KEYS}*`)
+          .map(key => key.slice(KEYS.length))
+          .filter(key => !/^(?:claim:|news$)/.test(key))
+      },
+      keys => keys.length <= 1,
+    )
+    expect(left).to.deep.equal(['sums'])
+    expect(redis.cli('HGET', `${KEYS}sums`, 'bytes')).to.deep.equal(['0'])
+  })
+
+  it('lets nobody wait for those who have as many as may run, however many they are', async () => {
+    const { store } = await open()
+    const offer = { queue: 'jobs', running: 1_000, runningPerHolder: 1 }
+    for (let index = 0; index < 130; index++)
+      for (let each = 0; each < 2; each++) await store.create(newTask({ holder: `many ${index}` }), WIDE)
+    for (let index = 0; index < 130; index++) expect(await store.claim([offer], MINUTE)).to.not.equal(undefined)
+    expect(await store.claim([offer], MINUTE)).to.equal(undefined)
+    await store.create(newTask({ id: 'last', holder: 'last' }), WIDE)
+    expect((await store.claim([offer], MINUTE))?.id).to.equal('last')
+  })
+})
+
+describe('the least that Redis must allow for tasks', () => {
+  it('is what the page of the plugin lists', async () => {
+    const page = readFileSync(join(import.meta.dirname, '../../docs/plugins/task-store-redis.md'), 'utf8')
+    const [, rights = ''] = /^user mcp on >password (.*)$/m.exec(page) ?? []
+    expect(rights).to.include('~mcp-host:* -@all')
+    const redis = await startRedis({ acl: [`mcp on >secret ${rights}`] })
+    const store = storeOn(await startRedisHost({ url: redis.url, username: 'mcp', password: 'secret' }))
+    const told: unknown[] = []
+    store.watch(news => told.push(news))
+    await store.begin()
+    await store.create(newTask({ id: 'one', ttl: 300 }), WIDE)
+    await store.create(newTask({ id: 'two' }), WIDE)
+    const run = await store.claim([OFFER], 1)
+    const lease = { id: run?.id ?? '', fence: run?.fence ?? 0 }
+    await eventually(
+      'a lease that lapsed',
+      () => store.claimLapsed(MINUTE),
+      found => found !== undefined,
+    )
+    const again = { ...lease, fence: lease.fence + 1 }
+    expect(await store.renew([again], MINUTE)).to.deep.equal([3])
+    expect(await store.note(again, 'half')).to.equal(true)
+    expect(await store.ask(again, { key: 'k', text: 'x' })).to.equal(true)
+    expect(await store.answer(lease.id, { k: 'y' })).to.equal(1)
+    expect(await store.release(again)).to.equal(true)
+    expect(await store.end(again, { state: 'failed' }, 1)).to.equal(false)
+    expect(await store.cancel('two')).to.equal(true)
+    expect(await store.list('ann', 10)).to.not.deep.equal([])
+    await eventually(
+      'what is past its time gone',
+      () => store.depths(),
+      depths => depths.length === 0,
+    )
+    await eventually(
+      'word of it',
+      () => told.length,
+      count => count >= 8,
+    )
+  })
+})
+
+describe('the task store in a Redis Cluster', () => {
+  let nodes: readonly RedisServer[] = []
+  let spaces = 0
+  before(async () => {
+    nodes = await startRedisCluster()
+  })
+  const checks = taskStoreContract({
+    shared: true,
+    async open(count) {
+      const settings = { cluster: nodes.map(({ url }) => url), keyPrefix: `space-${++spaces}:` }
+      const hosts = await Promise.all(Array.from({ length: count }, () => startRedisHost(settings)))
+      const stores = hosts.map(host => storeOn(host))
+      await Promise.all(stores.map(store => store.begin()))
+      return { nodes: stores, close: async () => void (await Promise.all(hosts.map(host => host.close()))) }
+    },
+  })
+  for (const { name, run } of checks) it(name, run)
+})

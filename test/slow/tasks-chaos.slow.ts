@@ -1,0 +1,181 @@
+// A thousand tasks at three nodes and a worker, each a process of the CLI, that are killed in between, and Redis as well: every
+// client is told how its task ended, no tool runs twice that may not, and what may is run again until it is done.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect } from 'chai'
+import { type NodeProcess, startNode } from '../cluster/support/node-process.ts'
+import { drive, readJournal, tallyOf } from '../cluster/support/task-load.ts'
+import { type CrewProcess, startCrewProcess } from '../sqlite/support/crew-process.ts'
+import { HAS_SQLITE } from '../sqlite/support/sqlite.ts'
+import { freePort } from '../support/free-port.ts'
+import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { createSeededRandom } from '../support/seeded-random.ts'
+
+const TASKS = 1_000
+const SEED = Number(process.env['SEED'] ?? 20_261_123)
+const SECRET = 'a secret for tests that is long enough to be one'
+const CONFIG = 'test/cluster/support/tasks.config.ts'
+const NODE_KILLS = 8
+const REDIS_KILLS = 3
+
+interface Nodes {
+  readonly journal: string
+  /** Of those that answer clients and live. */
+  urls(): readonly string[]
+  /** Kills one of them, and starts it again. */
+  replace(index: number): Promise<void>
+  readonly size: number
+  stop(): Promise<void>
+}
+
+/** Three nodes, the last of them a front alone, and a worker. */
+async function startNodes(env: Readonly<Record<string, string>>): Promise<Nodes> {
+  const folder = mkdtempSync(join(tmpdir(), 'tasks-chaos-'))
+  const journal = join(folder, 'journal')
+  writeFileSync(journal, '')
+  const roles = [[], [], ['--role', 'front'], ['--role', 'worker']] as const
+  const ports = await Promise.all(roles.map(() => freePort()))
+  const all = { JOURNAL: journal, MCP_HOST_SECRETS: SECRET, ...env }
+  const begin = (index: number) =>
+    startNode({
+      config: CONFIG,
+      port: ports[index] ?? 0,
+      env: all,
+      more: roles[index] ?? [],
+    })
+  const nodes: Array<NodeProcess | undefined> = await Promise.all(roles.map((_, index) => begin(index)))
+  return {
+    journal,
+    size: roles.length,
+    urls: () => nodes.slice(0, 3).flatMap(node => (node ? [node.url] : [])),
+    async replace(index) {
+      const node = nodes[index]
+      nodes[index] = undefined
+      await node?.kill()
+      nodes[index] = await begin(index)
+    },
+    async stop() {
+      await Promise.all(nodes.map(node => node?.kill()))
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function expectNothingLost(tally: ReturnType<typeof tallyOf>) {
+  expect(tally.againRunAgain + tally.failed, 'runs that a kill ended').to.be.above(0)
+  expect(tally.untold, 'clients that were told nothing').to.equal(0)
+  expect([tally.unknown, tally.cancelled], 'lost, and cancelled by nobody').to.deep.equal([0, 0])
+  expect(tally.onceRunTwice, 'runs of what may not run twice').to.equal(0)
+  expect(tally.madeUp, 'results that nobody made').to.equal(0)
+  expect(tally.againNotCompleted, 'of those that may run again').to.equal(0)
+}
+
+describe('a thousand tasks', function () {
+  this.timeout(300_000)
+  before(function () {
+    needsRedis(this)
+  })
+  let redis: RedisServer
+  let crew: Nodes
+  afterEach(async () => {
+    await crew?.stop()
+  })
+  after(stopRedis)
+
+  it('whose nodes, worker and Redis are killed: none is lost, none runs twice that may not', async () => {
+    const random = createSeededRandom(SEED)
+    redis = await startRedis({ persistent: true })
+    crew = await startNodes({ REDIS_URL: redis.url })
+    const kills = { nodes: 0, redis: 0 }
+    const chaos = (async () => {
+      while (kills.nodes < NODE_KILLS || kills.redis < REDIS_KILLS) {
+        await pause(300 + random.below(1_000))
+        const [left, others] = [REDIS_KILLS - kills.redis, NODE_KILLS - kills.nodes]
+        if (random.below(left + others) < left) {
+          await redis.kill()
+          await pause(random.below(1_000))
+          await redis.start()
+          kills.redis++
+        } else {
+          await crew.replace(random.below(crew.size))
+          kills.nodes++
+        }
+      }
+    })()
+    const driven = await drive(crew, TASKS, () => 100 + random.below(4_000))
+    await chaos
+    const told = await driven.settled()
+    const tally = tallyOf(told, readJournal(crew.journal))
+    console.log(
+      `      seed ${SEED}: ${driven.acknowledged} acknowledged, ${driven.refused} refused, ${JSON.stringify(kills)}`,
+    )
+    console.log(`      ${JSON.stringify(tally)}`)
+    expect(driven.acknowledged).to.equal(TASKS)
+    expectNothingLost(tally)
+  })
+
+  it('of a Redis that forgets them: every client is told so, and those that come after are served', async () => {
+    const random = createSeededRandom(SEED + 1)
+    redis = await startRedis()
+    crew = await startNodes({ REDIS_URL: redis.url })
+    const before = await drive(crew, 200, () => 2_000 + random.below(2_000))
+    await redis.kill()
+    await redis.start()
+    const told = await before.settled()
+    const after = await (await drive(crew, 100, () => 20, 'after-')).settled()
+    const journal = readJournal(crew.journal)
+    const [lost, served] = [tallyOf(told, journal), tallyOf(after, journal)]
+    console.log(`      before: ${JSON.stringify(lost)}\n      after: ${JSON.stringify(served)}`)
+    expect(lost.untold + served.untold, 'clients that were told nothing').to.equal(0)
+    expect(lost.unknown, 'told that it is gone').to.be.above(0)
+    expect([lost.onceRunTwice, served.onceRunTwice]).to.deep.equal([0, 0])
+    expect(served.completed).to.equal(100)
+  })
+})
+
+if (HAS_SQLITE) {
+  describe('a thousand tasks in one file', function () {
+    this.timeout(300_000)
+    let crew: CrewProcess | undefined
+    const folder = mkdtempSync(join(tmpdir(), 'tasks-chaos-'))
+    after(async () => {
+      await crew?.kill()
+      rmSync(folder, { recursive: true, force: true })
+    })
+
+    it('of three workers that are killed, and once all of it: none is lost, none runs twice that may not', async () => {
+      const random = createSeededRandom(SEED + 2)
+      const journal = join(folder, 'journal')
+      writeFileSync(journal, '')
+      const port = await freePort()
+      const env = { STORE_FILE: join(folder, 'host.db'), JOURNAL: journal, MCP_HOST_SECRETS: SECRET }
+      const begin = () => startCrewProcess({ config: CONFIG, workers: 3, port, env })
+      crew = await begin()
+      const { url } = crew
+      const kills = { workers: 0, all: 0 }
+      const chaos = (async () => {
+        while (kills.workers < NODE_KILLS) {
+          await pause(500 + random.below(1_000))
+          const pids = [...(crew?.serving ?? [])]
+          const pid = pids[random.below(Math.max(1, pids.length))]
+          if (pid === undefined) continue
+          process.kill(pid, 'SIGKILL')
+          kills.workers++
+          if (kills.workers !== NODE_KILLS / 2) continue
+          await crew?.kill()
+          crew = await begin()
+          kills.all++
+        }
+      })()
+      const driven = await drive({ urls: () => [url] }, TASKS, () => 100 + random.below(4_000))
+      await chaos
+      const told = await driven.settled()
+      const tally = tallyOf(told, readJournal(journal))
+      console.log(`      ${driven.acknowledged} acknowledged, ${driven.refused} refused, ${JSON.stringify(kills)}`)
+      console.log(`      ${JSON.stringify(tally)}`)
+      expectNothingLost(tally)
+    })
+  })
+}
