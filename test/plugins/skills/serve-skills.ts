@@ -17,10 +17,9 @@ export const skill = (name: string, more = '', body = `# ${name}\n`): string =>
 export async function writeSkills(files: Files): Promise<string> {
   const folder = await makeFolder({})
   await mkdir(join(folder, 'skills'))
-  for (const [name, content] of Object.entries(files)) {
-    await mkdir(dirname(join(folder, 'skills', name)), { recursive: true })
-    await writeFile(join(folder, 'skills', name), content)
-  }
+  const paths = Object.entries(files).map(([name, content]) => [join(folder, 'skills', name), content] as const)
+  for (const above of new Set(paths.map(([path]) => dirname(path)))) await mkdir(above, { recursive: true })
+  await Promise.all(paths.map(([path, content]) => writeFile(path, content)))
   return folder
 }
 
