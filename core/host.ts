@@ -116,7 +116,6 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const secrets = { ...createSecrets(list, process.env['MCP_HOST_SECRETS'], report), isOfFile }
   let listening = ''
   const { tls: secured } = config.http
-  const scheme = secured ? 'https' : 'http'
   const address = () => http.publicUrl?.replace(/\/$/, '') ?? listening
   const author = createAuthorNotes(reads)
   let settled = false
@@ -232,7 +231,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     surface: async () => (await import('./surface/read-surface.ts')).readSurface({ routes, services, provides }),
     start: life.start,
     inspect(path) {
-      listening ||= `${scheme}://${http.host}:${http.port}`
+      listening ||= `http${secured ? 's' : ''}://${http.host}:${http.port}`
       return inspectAddress(path, { ...inspected, leastScopes, limits, notes, author })
     },
     async listen() {
