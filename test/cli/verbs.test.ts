@@ -109,7 +109,7 @@ describe('mcp-host', () => {
       'schema',
       'audit',
     ])
-    expect(verbsOf(watch)).to.deep.equal(['report', 'top'])
+    expect(verbsOf(watch)).to.deep.equal(['report', 'top', 'tasks'])
     expect(verbsOf(call)).to.deep.equal([
       'list',
       'call',
