@@ -54,7 +54,7 @@ const tasksOf = (services: Services, route: McpRoute): readonly ToolDefinition[]
     .filter(({ task }) => task !== undefined)
 
 export function setUpTasks(host: PluginHost, options: FilledOptions['tasks']): void {
-  const settings = settingsOf(options, host.at)
+  const settings = settingsOf(options, host)
   const ours = new WeakSet<Call>()
   const byRoute = new Map<string, Service>()
   const services = new Set<Service>()

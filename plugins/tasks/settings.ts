@@ -1,5 +1,5 @@
 // The options of the plugin as its parts read them.
-import { type FilledOptions, parseDuration, parseSize, StartError } from '../../core/index.ts'
+import { type FilledOptions, type PluginHost, parseDuration, parseSize, StartError } from '../../core/index.ts'
 import type { QueueOffer, TaskBounds } from '../../core/transport.ts'
 
 export const TASKS_ID = 'io.modelcontextprotocol/tasks'
@@ -25,11 +25,11 @@ export interface TaskSettings {
   readonly bounds: TaskBounds
 }
 
-/** Throws a StartError for a lease that makes no sense. */
-export function settingsOf(options: FilledOptions['tasks'], at: readonly (string | number)[]): TaskSettings {
+/** Reports a lease that makes no sense. */
+export function settingsOf(options: FilledOptions['tasks'], { at, report }: PluginHost): TaskSettings {
   const lease = parseDuration(options.lease)
   if (lease < SHORTEST_LEASE || lease > LONGEST_LEASE) {
-    throw new StartError(`lease is ${options.lease}; write 300ms to 20s, such as 15s`, { at: [...at, 'lease'] })
+    report(new StartError(`lease is ${options.lease}; write 300ms to 20s, such as 15s`, { at: [...at, 'lease'] }))
   }
   return {
     runs: options.role !== 'front',

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { parse } from 'yaml'
 import { defineTool } from '../../../core/index.ts'
-import { ERROR_KINDS } from '../../../core/transport.ts'
+import { ERROR_KINDS, META } from '../../../core/transport.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { makeAuthority, needsOpenssl, removeTlsFolders } from '../../support/certificates.ts'
 import { readPage } from '../../support/doc-blocks.ts'
@@ -107,6 +107,20 @@ async function inFileToo() {
   return familiesIn(await (await fetch(metered.address)).text())
 }
 
+/** Of a host whose tools run as tasks, after one has ended. */
+async function tasksToo() {
+  const metered = await startMetered({
+    toolsets: { all: [defineTool({ name: 'say', task: 'optional', handler: () => 'said' })] },
+    routes: { '/mcp': { toolsets: 'all' } },
+    plugins: { tasks: {} },
+  })
+  const meta = { [META.clientCapabilities]: { extensions: { 'io.modelcontextprotocol/tasks': {} } } }
+  await modern(`${metered.url}/mcp`, 'tools/call', { name: 'say' }, { meta })
+  const ended = async () => (await metered.scrape()).some(({ name }) => name === 'mcp_host_tasks_ended_total')
+  await eventually('the task has ended', ended)
+  return familiesIn(await (await fetch(metered.address)).text())
+}
+
 /** Labels that Prometheus itself adds. */
 const ADDED = ['instance', 'job', 'le']
 
@@ -170,7 +184,7 @@ describe('what is written of the metrics', function () {
   before(async function () {
     needsRedis(this)
     needsOpenssl(this)
-    real = new Map([...(await securedToo()), ...(await inFileToo()), ...(await everythingOn())])
+    real = new Map([...(await securedToo()), ...(await inFileToo()), ...(await tasksToo()), ...(await everythingOn())])
   })
   after(async () => {
     await stopHosts()

@@ -1,0 +1,117 @@
+// How long tasks are kept and may take, what outlives the caller's token, and what stops the start.
+import { expect } from 'chai'
+import { defineTool } from '../../../core/index.ts'
+import { createMemoryTaskStore } from '../../../core/tasks/memory-task-store.ts'
+import { plugin, withPlugins } from '../../fixtures/plugins.ts'
+import { expectStopped } from '../../fixtures/start-failure.ts'
+import { eventually } from '../../support/eventually.ts'
+import { startHost, stopHosts } from '../../support/start-host.ts'
+import { taskClient } from './support/task-client.ts'
+import { createBench, startTasks, type TaskOptions } from './support/task-tools.ts'
+
+describe('the time of a task', () => {
+  afterEach(stopHosts)
+
+  it('is its ttlMs from its creation, and as much from its end: it says so, and then it is gone', async () => {
+    const bench = createBench()
+    const { url } = await startTasks(bench, { ttl: '3s' })
+    const client = taskClient(url)
+    const taskId = await client.begin('slow', { key: '1' })
+    const before = await client.get(taskId)
+    expect(before.ttlMs).to.equal(3_000)
+    await eventually('it runs', () => bench.began.length === 1)
+    bench.open('1')
+    const over = await client.until(taskId)
+    expect(over.ttlMs).to.be.at.least(before.ttlMs)
+    const until = Date.parse(over.createdAt) + over.ttlMs
+    await eventually(
+      'it is gone',
+      () => client.get(taskId),
+      task => task === undefined,
+    )
+    expect(Date.now()).to.be.at.least(until)
+    expect((await client.about('tasks/get', taskId)).message.error.code).to.equal(-32602)
+    expect((await client.cancel(taskId)).message.error.code).to.equal(-32602)
+  })
+
+  it('ends one that takes longer: it fails, its handler stops, and who waits is told', async () => {
+    const bench = createBench()
+    const { url } = await startTasks(bench, { ttl: '2s' })
+    const client = taskClient(url)
+    const taskId = await client.begin('slow', { key: '1' })
+    const listening = await client.listen([taskId])
+    const heard = []
+    for (let over = false; !over; over = heard.at(-1).params.status === 'failed') heard.push(await listening.next())
+    expect(heard.at(-1).params.error).to.include({ code: -32603 })
+    expect(heard.at(-1).params.statusMessage).to.include('took too long')
+    await eventually('its handler hears of it', () => bench.aborted.length === 1)
+    listening.drop()
+  })
+
+  it('is not that of the caller’s token, which is not kept', async () => {
+    const bench = createBench()
+    const store = createMemoryTaskStore()
+    const bodies: string[] = []
+    const kept = {
+      ...store,
+      create: ((task, bounds) => {
+        bodies.push(task.body)
+        return store.create(task, bounds)
+      }) as typeof store.create,
+    }
+    const expiresAt = Date.now() + 300
+    const identify = plugin(
+      host =>
+        host.identify(async (ctx, next) => {
+          const token = ctx.get('authorization')
+          if (token !== '') ctx.state.user = { subject: 'ann', scopes: ['a'], roles: [], claims: {}, expiresAt }
+          await next()
+        }),
+      { provides: ['user'] },
+    )
+    const { url } = await startTasks(bench, {}, kept, { plugins: { identify } })
+    const client = taskClient(url)
+    const secret = { Authorization: 'Bearer a-secret', 'Mcp-Name': 'slow', Cookie: 'session=a-secret' }
+    const { message } = await client.send('tools/call', { name: 'slow', arguments: { key: '1' } }, secret)
+    const { taskId } = message.result
+    await eventually('the token has expired, and it runs', () => Date.now() > expiresAt && bench.began.length === 1)
+    bench.open('1')
+    const over = async () =>
+      (await client.send('tasks/get', { taskId }, { ...secret, 'Mcp-Name': taskId })).message.result
+    await eventually('it ends', over, task => task?.status === 'completed')
+    expect(bench.seen[0]?.user).to.deep.equal({ subject: 'ann', scopes: ['a'], roles: [], claims: {} })
+    expect(bodies).to.have.lengthOf(1)
+    for (const word of ['a-secret', 'Bearer', 'expiresAt', 'authorization', 'cookie']) {
+      expect(bodies[0]?.toLowerCase()).not.to.include(word.toLowerCase())
+    }
+  })
+})
+
+describe('a config of tasks that makes no sense', () => {
+  const later = defineTool({ name: 'later', task: 'optional', handler: () => 'x' })
+  const withTasks = (tasks: TaskOptions) => withPlugins({ tasks }, { toolsets: { all: [later] } })
+
+  it('stops the start: a role without a store of several nodes, a lease that is none', async () => {
+    for (const role of ['front', 'worker'] as const) {
+      await expectStopped(withTasks({ role }), 'tasks are kept in this process alone')
+    }
+    for (const lease of ['100ms', '21s', '1h']) await expectStopped(withTasks({ lease }), 'write 300ms to 20s')
+    await expectStopped(withTasks({ perUser: 0 }), 'perUser')
+    await expectStopped(withTasks({ ttl: 'soon' }), 'ttl')
+  })
+
+  it('names the plugin where a tool says `task` and it is off', async () => {
+    await expectStopped(
+      withPlugins({}, { toolsets: { all: [later] } }),
+      'tool "later" has `task`, which no plugin reads',
+    )
+  })
+
+  it('and a host of one process says that a restart loses its tasks', async () => {
+    const { log } = await startHost(withTasks({}))
+    expect(
+      log.some(({ message }) => message === 'tasks are kept in this process alone: a restart loses them'),
+    ).to.equal(true)
+    await stopHosts()
+  })
+})
