@@ -62,6 +62,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
     {
       report: async () => (await import('./report.ts')).reportVerb,
       top: async () => (await import('./top.ts')).topVerb,
+      tasks: async () => (await import('./tasks.ts')).tasksVerb,
     },
   ],
   [

@@ -99,7 +99,7 @@ describe('mcp-host', () => {
       /^Serve\n([\s\S]*)^Watch\n([\s\S]*)^Call\n([\s\S]*)^Options$/m.exec(asked.stdout) ?? []
     const verbsOf = (group: string) => [...group.matchAll(/^ {2}(\w+) /gm)].map(([, verb]) => verb)
     expect(verbsOf(serve)).to.deep.equal(['start', 'dev', 'stdio', 'check', 'explain', 'schema', 'audit'])
-    expect(verbsOf(watch)).to.deep.equal(['report', 'top'])
+    expect(verbsOf(watch)).to.deep.equal(['report', 'top', 'tasks'])
     expect(verbsOf(call)).to.deep.equal([
       'list',
       'call',

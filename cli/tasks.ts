@@ -1,0 +1,93 @@
+// `mcp-host tasks`: the tasks that somebody has at a host: lists them, follows one, cancels one.
+import { setTimeout as pause } from 'node:timers/promises'
+import { type JsonObject, StartError } from '../core/index.ts'
+import { interruptible } from './client/interrupt.ts'
+import { showable } from './client/terminal.ts'
+import { SERVER_OPTIONS } from './client/with-server.ts'
+import { jsonText } from './json-text.ts'
+import { type AskTasks, openTasks } from './tasks/ask-tasks.ts'
+import { tableLines } from './text-table.ts'
+import { defineVerb, type VerbValues } from './verb.ts'
+
+const OPTIONS = {
+  ...SERVER_OPTIONS,
+  follow: { type: 'string', value: '<id>', help: 'show one task, and each change of it, until it is over' },
+  cancel: { type: 'string', value: '<id>', help: 'cancel one task' },
+  json: { type: 'boolean', help: 'print JSON: a list, or a line for each change' },
+} as const
+
+type Values = VerbValues<typeof OPTIONS>
+
+/** Tasks that are listed. */
+const MOST_LISTED = 1_000
+/** Milliseconds between two looks at a task, at least and at most, whatever its server says. */
+const LOOK_EVERY = { least: 200, most: 10_000, standard: 2_000 }
+const ENDS = ['completed', 'failed', 'cancelled']
+
+const print = (text: string) => void process.stdout.write(`${showable(text)}\n`)
+const wordOf = (value: unknown) => (typeof value === 'string' ? value : undefined)
+const cells = (task: JsonObject, names: readonly string[]) => names.map(name => wordOf(task[name]))
+
+async function listTasks(ask: AskTasks): Promise<JsonObject[]> {
+  const found: JsonObject[] = []
+  for (let cursor: JsonObject[string] | undefined; ; ) {
+    const page = await ask('io.mcp-host/tasks/list', cursor === undefined ? {} : { cursor })
+    const { tasks, nextCursor } = page
+    if (!Array.isArray(tasks)) throw new StartError('the server answered without `tasks`')
+    found.push(...(tasks as JsonObject[]))
+    if (nextCursor === undefined || tasks.length === 0 || found.length >= MOST_LISTED) return found
+    cursor = nextCursor
+  }
+}
+
+function show(tasks: readonly JsonObject[]) {
+  if (tasks.length === 0) return print('no tasks; anonymous callers cannot list theirs')
+  const rows = tasks.map(task => cells(task, ['taskId', 'tool', 'status', 'createdAt', 'statusMessage']))
+  const head = ['task', 'tool', 'status', 'created', 'says']
+  print(tableLines(head, rows, process.stdout.columns ?? 160).join('\n'))
+}
+
+async function follow(ask: AskTasks, taskId: string, json: boolean, signal: AbortSignal): Promise<void> {
+  let last = ''
+  for (;;) {
+    const task = await ask('tasks/get', { taskId })
+    const { _meta, resultType: _, ...shown } = task
+    const now = JSON.stringify(shown)
+    if (now !== last) {
+      const line = cells(task, ['lastUpdatedAt', 'status', 'statusMessage']).filter(word => word !== undefined)
+      const over = task['result'] ?? task['error'] ?? task['inputRequests']
+      print(json ? now : [line.join('  '), ...(over === undefined ? [] : [jsonText(over)])].join('\n'))
+    }
+    last = now
+    if (ENDS.includes(String(task['status']))) return
+    const { pollIntervalMs: given } = task
+    const wanted = typeof given === 'number' ? given : LOOK_EVERY.standard
+    await pause(Math.min(Math.max(wanted, LOOK_EVERY.least), LOOK_EVERY.most), undefined, { signal })
+  }
+}
+
+async function tasks(values: Values, [url = '']: readonly string[]): Promise<void> {
+  const { follow: followed, cancel: cancelled, json = false } = values
+  if (followed !== undefined && cancelled !== undefined) {
+    throw new StartError('--follow and --cancel are two things; give one of them', { exitCode: 2 })
+  }
+  await interruptible(async signal => {
+    const ask = await openTasks(url, values, signal)
+    if (cancelled !== undefined) {
+      await ask('tasks/cancel', { taskId: cancelled })
+      return print(json ? '{}' : `cancelled ${cancelled}`)
+    }
+    if (followed !== undefined) return follow(ask, followed, json, signal)
+    const found = await listTasks(ask)
+    if (json) return print(jsonText(found))
+    show(found)
+  })
+}
+
+export const tasksVerb = defineVerb({
+  summary: 'the tasks that you have at a host: list, follow, cancel',
+  positionals: ['URL'],
+  options: OPTIONS,
+  notes: 'It lists those of the login or header that it is given; any server with tasks takes --follow and --cancel.',
+  run: tasks,
+})
