@@ -1,6 +1,7 @@
 // The set-up of tasks: what the extension adds, and for each store its worker. Loaded where the plugin is on.
 import {
   type Call,
+  type Extension,
   type FilledOptions,
   HostError,
   type McpRoute,
@@ -13,9 +14,9 @@ import { type TaskStore, transportOf } from '../../core/transport.ts'
 import { offerFigures } from './figures.ts'
 import { Followers } from './followers.ts'
 import { settingsOf, TASKS_ID } from './settings.ts'
-import { concurrencyOf, Tasks } from './tasks.ts'
+import { concurrencyOf, Tasks, type TasksHost } from './tasks.ts'
 import { queueOf } from './work.ts'
-import { TaskWorker } from './worker.ts'
+import { TaskWorker, type WorkerHost } from './worker.ts'
 
 /** The tasks of one store. */
 interface Service {
@@ -53,70 +54,77 @@ const tasksOf = (services: Services, route: McpRoute): readonly ToolDefinition[]
     .flatMap(({ kind, definition }) => (kind === 'tools' ? [definition as ToolDefinition] : []))
     .filter(({ task }) => task !== undefined)
 
+/** What the extension adds; `serviceOf`: the tasks of the route of a call. */
+const extensionOf = (serviceOf: (call: Call) => Service): Extension => ({
+  methods: {
+    'tasks/get': call => serviceOf(call).tasks.get(call),
+    'tasks/update': call => serviceOf(call).tasks.update(call),
+    'tasks/cancel': call => serviceOf(call).tasks.cancel(call),
+    'io.mcp-host/tasks/list': call => serviceOf(call).tasks.list(call),
+  },
+  nameHeaders: { 'tasks/get': 'taskId', 'tasks/update': 'taskId', 'tasks/cancel': 'taskId' },
+  results: { 'tools/call': ['task'] },
+  listenFilters: { taskIds: (wanted, call) => serviceOf(call).followers.filter(wanted, call) },
+  toolKeys: { task: { around: (call, tool, run) => serviceOf(call).tasks.around(call, tool, run) } },
+})
+
+/** What the services of all stores have in common. */
+interface Shared extends Pick<TasksHost, 'settings' | 'extension' | 'ours'>, Pick<WorkerHost, 'ended'> {
+  readonly host: PluginHost
+  readonly given: Services
+}
+
+function createService(store: TaskStore, routes: readonly McpRoute[], { host, given, ...shared }: Shared): Service {
+  const queues = () =>
+    new Map(
+      routes.flatMap(route =>
+        tasksOf(given, route).map(tool => [queueOf(route.path, tool.name), concurrencyOf(tool)] as const),
+      ),
+    )
+  const worker = new TaskWorker({
+    ...shared,
+    store,
+    queues,
+    transport: transportOf(host, given),
+    routes: new Map(routes.map(route => [route.path, route])),
+    log: host.log,
+    inFlight: given.inFlight,
+  })
+  const tasks = new Tasks({ ...shared, store, queued: (queue, most) => worker.serve(queue, most) })
+  return { tasks, followers: new Followers(store, tasks), worker }
+}
+
+/** The stores of the plugin's routes, each with the routes that use it. */
+function storesOf({ routes }: PluginHost, { slot }: Services): ReadonlyMap<TaskStore, readonly McpRoute[]> {
+  const stores = new Map<TaskStore, McpRoute[]>()
+  for (const route of routes) {
+    const store = slot('taskStore', route)
+    stores.set(store, [...(stores.get(store) ?? []), route])
+  }
+  return stores
+}
+
 export function setUpTasks(host: PluginHost, options: FilledOptions['tasks']): void {
   const settings = settingsOf(options, host)
   const ours = new WeakSet<Call>()
   const byRoute = new Map<string, Service>()
   const services = new Set<Service>()
   const ended = offerFigures(host, () => [...services].flatMap(({ worker }) => worker.depths))
-
-  const serviceOf = (call: Call): Service => {
-    const service = byRoute.get(call.offer.route.path)
-    if (!service) throw new HostError('unavailable', { detail: 'the server is starting' })
-    return service
-  }
-  const { tasks, followers } = {
-    tasks: (call: Call) => serviceOf(call).tasks,
-    followers: (call: Call) => serviceOf(call).followers,
-  }
-  const extension = host.extension(TASKS_ID, {
-    methods: {
-      'tasks/get': call => tasks(call).get(call),
-      'tasks/update': call => tasks(call).update(call),
-      'tasks/cancel': call => tasks(call).cancel(call),
-      'io.mcp-host/tasks/list': call => tasks(call).list(call),
-    },
-    nameHeaders: { 'tasks/get': 'taskId', 'tasks/update': 'taskId', 'tasks/cancel': 'taskId' },
-    results: { 'tools/call': ['task'] },
-    listenFilters: { taskIds: (wanted, call) => followers(call).filter(wanted, call) },
-    toolKeys: { task: { around: (call, tool, run) => tasks(call).around(call, tool, run) } },
-  })
-
-  function serve(store: TaskStore, routes: readonly McpRoute[], given: Services): Service {
-    const queues = () =>
-      new Map(
-        routes.flatMap(route =>
-          tasksOf(given, route).map(tool => [queueOf(route.path, tool.name), concurrencyOf(tool)] as const),
-        ),
-      )
-    const worker = new TaskWorker({
-      transport: transportOf(host, given),
-      store,
-      settings,
-      routes: new Map(routes.map(route => [route.path, route])),
-      ours,
-      ended,
-      log: host.log,
-      queues,
-      inFlight: given.inFlight,
-    })
-    const served = new Tasks({ store, settings, extension, ours, queued: (queue, most) => worker.serve(queue, most) })
-    return { tasks: served, followers: new Followers(store, served), worker }
-  }
-
+  const extension = host.extension(
+    TASKS_ID,
+    extensionOf(call => {
+      const service = byRoute.get(call.offer.route.path)
+      if (!service) throw new HostError('unavailable', { detail: 'the server is starting' })
+      return service
+    }),
+  )
   host.serving(given => {
-    const stores = new Map<TaskStore, McpRoute[]>()
-    for (const route of host.routes) {
-      const store = given.slot('taskStore', route)
-      stores.set(store, [...(stores.get(store) ?? []), route])
-    }
-    for (const [store, routes] of stores) {
-      const service = serve(store, routes, given)
+    for (const [store, routes] of storesOf(host, given)) {
+      const service = createService(store, routes, { host, given, settings, extension, ours, ended })
       services.add(service)
       for (const { path } of routes) byRoute.set(path, service)
       host.starting(() => {
-        const unwatch = store.watch(news => service.followers.hear(news))
-        host.closing(unwatch)
+        host.closing(store.watch(news => service.followers.hear(news)))
         service.worker.start()
       })
       host.checking(() => {

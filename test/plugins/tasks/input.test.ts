@@ -1,6 +1,8 @@
 // What a task asks its client: `inputRequests` of tasks/get, answered by tasks/update, in any order and at any time.
 import { expect } from 'chai'
+import { META } from '../../../core/transport.ts'
 import { eventually } from '../../support/eventually.ts'
+import { modern } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { refusal, type TaskClient, taskClient } from './support/task-client.ts'
 import { type Bench, createBench, form, startTasks } from './support/task-tools.ts'
@@ -145,8 +147,13 @@ describe('a tool that asks before its task', () => {
     expect(text(await client.until(result.taskId))).to.equal('before Ann')
   })
 
-  it('runs at once for a client that knows no tasks', async () => {
-    const { legacy } = { legacy: taskClient(url) }
-    expect((await legacy.call('before')).message.result).to.include({ resultType: 'input_required' })
+  it('runs in the call, with what it asked for, for a client that knows no tasks', async () => {
+    const meta = { [META.clientCapabilities]: { elicitation: {} } }
+    const call = (more: object = {}) => modern(url, 'tools/call', { name: 'before', arguments: {}, ...more }, { meta })
+    const { requestState, resultType } = (await call()).message.result
+    expect(resultType).to.equal('input_required')
+    const { message } = await call({ requestState, inputResponses: { 'elicit-1': accept('Ann') } })
+    expect(message.result).to.include({ resultType: 'complete' })
+    expect(text(message)).to.equal('before Ann')
   })
 })
