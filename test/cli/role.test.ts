@@ -16,9 +16,9 @@ after(async () => {
 const SAYS = `const says = definePlugin({
   options: {
     type: 'object', additionalProperties: false,
-    properties: { role: { type: 'string', default: 'both' }, more: { type: 'string', default: '' } },
+    properties: { role: { type: 'string', default: 'both' }, ttl: { type: 'string', default: '1h' } },
   },
-  setup: (host, { role, more }) => { console.log('the role is ' + role + more + ';') },
+  setup: (host, { role, ttl }) => { console.log('the role is ' + role + ' for ' + ttl + ';') },
 })`
 
 const folderWith = (plugins: string, routes = "{ '/': { toolsets: ['first', 'second'] } }") =>
@@ -29,7 +29,7 @@ const rolesIn = (text: string) => [...text.matchAll(/the role is ([^;]*);/g)].ma
 describe('mcp-host start --role', () => {
   it('is what the plugin gets in the place of what the config says, or does not say', async () => {
     for (const [role, plugins] of [
-      ['worker', "tasks: says({ role: 'front', more: ' and more' })"],
+      ['worker', "tasks: says({ role: 'front', ttl: '2h' })"],
       ['front', 'tasks: says()'],
     ] as const) {
       const cwd = await folderWith(plugins)
@@ -37,7 +37,7 @@ describe('mcp-host start --role', () => {
       await started.listening()
       started.child.kill('SIGTERM')
       const { stdout, code } = await started.ended
-      expect(rolesIn(stdout)).to.deep.equal([role === 'worker' ? 'worker and more' : 'front'])
+      expect(rolesIn(stdout)).to.deep.equal([role === 'worker' ? 'worker for 2h' : 'front for 1h'])
       expect(code).to.equal(0)
     }
   })
@@ -45,13 +45,13 @@ describe('mcp-host start --role', () => {
   it('is what a route with options of its own gets', async () => {
     const cwd = await folderWith(
       'tasks: says()',
-      `{ '/': { toolsets: ['first'] }, '/own': { toolsets: ['second'], plugins: { tasks: { more: ' of a route' } } } }`,
+      `{ '/': { toolsets: ['first'] }, '/own': { toolsets: ['second'], plugins: { tasks: { role: 'front', ttl: '3h' } } } }`,
     )
     const started = startCli(['start', '--role', 'worker'], cwd)
     await started.listening()
     started.child.kill('SIGTERM')
     const { stdout } = await started.ended
-    expect(rolesIn(stdout).sort()).to.deep.equal(['worker', 'worker of a route'])
+    expect(rolesIn(stdout).sort()).to.deep.equal(['worker for 1h', 'worker for 3h'])
   })
 
   it('is kept at a reload, which fails where the plugin is gone', async () => {
@@ -67,7 +67,7 @@ describe('mcp-host start --role', () => {
     await started.logged(/the reload failed.*has no plugin|has no plugin.*the reload failed/)
     started.child.kill('SIGTERM')
     const { stdout, stderr } = await started.ended
-    expect(rolesIn(stdout)).to.deep.equal(['worker', 'worker'])
+    expect(rolesIn(stdout)).to.deep.equal(['worker for 1h', 'worker for 1h'])
     expect(stderr).to.include('--role worker: the config has no plugin')
   })
 
@@ -83,7 +83,7 @@ describe('mcp-host start --role', () => {
     )
     started.child.kill('SIGTERM')
     await started.ended
-    expect(both).to.deep.equal(['front', 'front'])
+    expect(both).to.deep.equal(['front for 1h', 'front for 1h'])
   })
 
   it('stops the start where there is no such role, and where the config has no plugin for it', async () => {

@@ -52,7 +52,9 @@ describe('writtenSchema', () => {
     expect(defs['option-url']).to.deep.equal({ type: 'string', description })
     const two = writtenSchema({ a: plugin({}), b: plugin({}) })['$defs'] as object
     expect(two).not.to.have.property('option-url')
-    const check = new Ajv2020({ strict: true, ...LOOSER }).compile(written)
+    const own2020 = new Ajv2020({ strict: true, ...LOOSER })
+    ajvFormats.default(own2020)
+    const check = own2020.compile(written)
     expect(check({ ...MINIMAL, plugins: { a: { url: 'x' }, d: { url: 'x' } } })).to.equal(true)
     expect(check({ ...MINIMAL, plugins: { a: { url: 1 } } })).to.equal(false)
   })

@@ -27,6 +27,10 @@ interface Nodes {
   /** Kills one of them, and starts it again. */
   replace(index: number): Promise<void>
   readonly size: number
+  /** Ends one of them with SIGTERM. */
+  stopOne(index: number): Promise<void>
+  /** What those that live have printed. */
+  output(): string
   stop(): Promise<void>
 }
 
@@ -55,6 +59,12 @@ async function startNodes(env: Readonly<Record<string, string>>): Promise<Nodes>
       nodes[index] = undefined
       await node?.kill()
       nodes[index] = await begin(index)
+    },
+    output: () => nodes.map(node => node?.output ?? '').join('\n'),
+    async stopOne(index) {
+      const node = nodes[index]
+      nodes[index] = undefined
+      await node?.stop()
     },
     async stop() {
       await Promise.all(nodes.map(node => node?.kill()))
@@ -114,6 +124,22 @@ describe('a thousand tasks', function () {
     console.log(`      ${JSON.stringify(tally)}`)
     expect(driven.acknowledged).to.equal(TASKS)
     expectNothingLost(tally)
+  })
+
+  it('of nodes that stop are given back: none waits for a lease to lapse, and none runs twice that may not', async () => {
+    redis = await startRedis({ persistent: true })
+    crew = await startNodes({ REDIS_URL: redis.url })
+    const driven = await drive(crew, 60, () => 4_000)
+    for (const index of [0, 1, 3]) await crew.stopOne(index)
+    await crew.replace(0)
+    const told = await driven.settled()
+    const tally = tallyOf(told, readJournal(crew.journal))
+    console.log(`      ${JSON.stringify(tally)}`)
+    expect(tally.untold + tally.unknown).to.equal(0)
+    expect(tally.onceRunTwice).to.equal(0)
+    expect(tally.againNotCompleted).to.equal(0)
+    expect(tally.againRunAgain, 'runs that were given back').to.be.above(0)
+    expect(crew.output()).to.include('listening on').and.not.include('the node that ran a task is gone')
   })
 
   it('of a Redis that forgets them: every client is told so, and those that come after are served', async () => {
