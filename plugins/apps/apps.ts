@@ -41,20 +41,34 @@ type WithApp = ToolDefinition & { app: AppDefinition }
 
 const hasApp = (tool: ToolDefinition): tool is WithApp => tool.app !== undefined
 
-/** Those that the config serves on the plugin's routes. */
-const toolsWithApps = (host: PluginHost, services: Services): WithApp[] =>
-  host.routes
-    .flatMap(route => services.itemsOf(route))
-    .flatMap(({ kind, definition }) => (kind === 'tools' && hasApp(definition) ? [definition] : []))
+/** Those that the config serves on the plugin's routes, each once. */
+const toolsOn = (host: PluginHost, services: Services): Set<ToolDefinition> =>
+  new Set(
+    host.routes
+      .flatMap(route => services.itemsOf(route))
+      .flatMap(({ kind, definition }) => (kind === 'tools' ? [definition] : [])),
+  )
 
 /** Each app once, by what it says, with the first of its tools. */
-function appsOf(tools: readonly WithApp[]): Map<string, WithApp> {
+function appsOf(tools: Iterable<ToolDefinition>): Map<string, WithApp> {
   const found = new Map<string, WithApp>()
   for (const tool of tools) {
+    if (!hasApp(tool)) continue
     const key = canonical(tool.app)
     if (!found.has(key)) found.set(key, tool)
   }
   return found
+}
+
+/** The last that were used stay: what sessions choose for themselves may be another app each time. */
+const MOST_KEPT = 1_000
+
+function keep<Value>(kept: Map<string, Value>, key: string, value: Value): Value {
+  kept.delete(key)
+  kept.set(key, value)
+  const [oldest] = kept.keys()
+  if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest)
+  return value
 }
 
 /** Makes a page; `mcp-host dev` watches what it is made of, also where it cannot be. */
@@ -79,11 +93,8 @@ export function createApps(host: PluginHost, options: Options): Apps {
   let settings = settingsOf(directory, options)
 
   /** As it was built last: one that failed is tried again after a reload. */
-  function served(app: AppDefinition, key = canonical(app)): Promise<Page> {
-    const page = pages.get(key) ?? build(app, settings)
-    pages.set(key, page)
-    return page
-  }
+  const served = (app: AppDefinition, key = canonical(app)): Promise<Page> =>
+    keep(pages, key, pages.get(key) ?? build(app, settings))
 
   async function checkApp(tool: WithApp) {
     const { app } = tool
@@ -101,13 +112,11 @@ export function createApps(host: PluginHost, options: Options): Apps {
   return {
     resourceOf(app) {
       const key = canonical(app)
-      const resource = resources.get(key) ?? resourceFor(app, async () => (await served(app, key)).html)
-      resources.set(key, resource)
-      return resource
+      return keep(resources, key, resources.get(key) ?? resourceFor(app, async () => (await served(app, key)).html))
     },
     async check(services) {
-      const tools = toolsWithApps(host, services)
-      for (const tool of new Set(tools)) {
+      const tools = toolsOn(host, services)
+      for (const tool of tools) {
         const fault = uiFault(tool)
         if (fault !== undefined) host.report(new StartError(fault, { of: tool, at: ['_meta'] }))
       }
@@ -117,10 +126,10 @@ export function createApps(host: PluginHost, options: Options): Apps {
       settings = settingsOf(directory, next)
       pages.clear()
       const changed: string[] = []
-      for (const [key, { app }] of appsOf(toolsWithApps(host, services))) {
+      for (const [key, { app }] of appsOf(toolsOn(host, services))) {
         const page = lastPage(app, settings)
         if (!page) continue
-        pages.set(key, Promise.resolve(page))
+        keep(pages, key, Promise.resolve(page))
         const [uri, digest] = [uriOf(app), digestOf(app, page)]
         const before = digests.get(uri)
         digests.set(uri, digest)
