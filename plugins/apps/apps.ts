@@ -31,6 +31,15 @@ export interface Apps {
 const digestOf = (app: AppDefinition, { html }: Page): string =>
   createHash('sha256').update(canonical(app)).update(html).digest('base64url')
 
+function note(digests: Map<string, Set<string>>, app: AppDefinition, page: Page): void {
+  const known = digests.get(uriOf(app)) ?? new Set()
+  digests.set(uriOf(app), known.add(digestOf(app, page)))
+}
+
+/** What was not there before is no news: the tool that brings it is. */
+const differs = (before: ReadonlySet<string> | undefined, now: ReadonlySet<string>): boolean =>
+  before !== undefined && (before.size !== now.size || [...now].some(digest => !before.has(digest)))
+
 const settingsOf = (directory: string, { minify, maxPageSize }: Options): PageSettings => ({
   directory,
   minify,
@@ -88,8 +97,8 @@ export function createApps(host: PluginHost, options: Options): Apps {
   const { directory, log } = host
   const resources = new Map<string, ResourceDefinition>()
   const pages = new Map<string, Promise<Page>>()
-  /** What is served at each URI. */
-  const digests = new Map<string, string>()
+  /** What is served at each URI: on routes that are apart, different apps may have one. */
+  const digests = new Map<string, Set<string>>()
   let settings = settingsOf(directory, options)
 
   /** As it was built last: one that failed is tried again after a reload. */
@@ -100,7 +109,7 @@ export function createApps(host: PluginHost, options: Options): Apps {
     const { app } = tool
     try {
       const page = await served(app)
-      digests.set(uriOf(app), digestOf(app, page))
+      note(digests, app, page)
       log.debug({ app: app.name, bytes: page.bytes, files: page.files.length }, 'the page of an app')
     } catch (error) {
       if (!PageFault.is(error)) throw error
@@ -125,19 +134,17 @@ export function createApps(host: PluginHost, options: Options): Apps {
     renew(services, next) {
       settings = settingsOf(directory, next)
       pages.clear()
-      const changed: string[] = []
+      const before = new Map(digests)
+      digests.clear()
       for (const [key, { app }] of appsOf(toolsOn(host, services))) {
         const page = lastPage(app, settings)
         if (!page) continue
         keep(pages, key, Promise.resolve(page))
-        const [uri, digest] = [uriOf(app), digestOf(app, page)]
-        const before = digests.get(uri)
-        digests.set(uri, digest)
-        if (before === undefined || before === digest) continue
-        changed.push(`app "${app.name}"`)
-        services.runtime.resourceUpdated(uri)
+        note(digests, app, page)
       }
-      return changed
+      const changed = [...digests].filter(([uri, now]) => differs(before.get(uri), now))
+      for (const [uri] of changed) services.runtime.resourceUpdated(uri)
+      return changed.map(([uri]) => uri)
     },
   }
 }
