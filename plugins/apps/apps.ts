@@ -30,6 +30,15 @@ export interface Apps {
 const digestOf = (app: AppDefinition, { html }: Page): string =>
   createHash('sha256').update(canonical(app)).update(html).digest('base64url')
 
+function note(digests: Map<string, Set<string>>, app: AppDefinition, page: Page): void {
+  const known = digests.get(uriOf(app)) ?? new Set()
+  digests.set(uriOf(app), known.add(digestOf(app, page)))
+}
+
+/** What was not there before is no news: the tool that brings it is. */
+const differs = (before: ReadonlySet<string> | undefined, now: ReadonlySet<string>): boolean =>
+  before !== undefined && (before.size !== now.size || [...now].some(digest => !before.has(digest)))
+
 const settingsOf = (directory: string, { minify, maxPageSize }: Options): PageSettings => ({
   directory,
   minify,
@@ -40,20 +49,34 @@ type WithApp = ToolDefinition & { app: AppDefinition }
 
 const hasApp = (tool: ToolDefinition): tool is WithApp => tool.app !== undefined
 
-/** Those that the config serves on the plugin's routes. */
-const toolsWithApps = (host: PluginHost, services: Services): WithApp[] =>
-  host.routes
-    .flatMap(route => services.itemsOf(route))
-    .flatMap(({ kind, definition }) => (kind === 'tools' && hasApp(definition) ? [definition] : []))
+/** Those that the config serves on the plugin's routes, each once. */
+const toolsOn = (host: PluginHost, services: Services): Set<ToolDefinition> =>
+  new Set(
+    host.routes
+      .flatMap(route => services.itemsOf(route))
+      .flatMap(({ kind, definition }) => (kind === 'tools' ? [definition] : [])),
+  )
 
 /** Each app once, by what it says, with the first of its tools. */
-function appsOf(tools: readonly WithApp[]): Map<string, WithApp> {
+function appsOf(tools: Iterable<ToolDefinition>): Map<string, WithApp> {
   const found = new Map<string, WithApp>()
   for (const tool of tools) {
+    if (!hasApp(tool)) continue
     const key = canonical(tool.app)
     if (!found.has(key)) found.set(key, tool)
   }
   return found
+}
+
+/** The last that were used stay: what sessions choose for themselves may be another app each time. */
+const MOST_KEPT = 1_000
+
+function keep<Value>(kept: Map<string, Value>, key: string, value: Value): Value {
+  kept.delete(key)
+  kept.set(key, value)
+  const [oldest] = kept.keys()
+  if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest)
+  return value
 }
 
 /** Makes a page; `mcp-host dev` watches what it is made of, also where it cannot be. */
@@ -73,22 +96,19 @@ export function createApps(host: PluginHost, options: Options): Apps {
   const { directory, log } = host
   const resources = new Map<string, ResourceDefinition>()
   const pages = new Map<string, Promise<Page>>()
-  /** What is served at each URI. */
-  const digests = new Map<string, string>()
+  /** What is served at each URI: on routes that are apart, different apps may have one. */
+  const digests = new Map<string, Set<string>>()
   let settings = settingsOf(directory, options)
 
   /** As it was built last: one that failed is tried again after a reload. */
-  function served(app: AppDefinition, key = canonical(app)): Promise<Page> {
-    const page = pages.get(key) ?? build(app, settings, host)
-    pages.set(key, page)
-    return page
-  }
+  const served = (app: AppDefinition, key = canonical(app)): Promise<Page> =>
+    keep(pages, key, pages.get(key) ?? build(app, settings, host))
 
   async function checkApp(tool: WithApp) {
     const { app } = tool
     try {
       const page = await served(app)
-      digests.set(uriOf(app), digestOf(app, page))
+      note(digests, app, page)
       log.debug({ app: app.name, bytes: page.bytes, files: page.files.length }, 'the page of an app')
     } catch (error) {
       if (!PageFault.is(error)) throw error
@@ -100,13 +120,11 @@ export function createApps(host: PluginHost, options: Options): Apps {
   return {
     resourceOf(app) {
       const key = canonical(app)
-      const resource = resources.get(key) ?? resourceFor(app, async () => (await served(app, key)).html)
-      resources.set(key, resource)
-      return resource
+      return keep(resources, key, resources.get(key) ?? resourceFor(app, async () => (await served(app, key)).html))
     },
     async check(services) {
-      const tools = toolsWithApps(host, services)
-      for (const tool of new Set(tools)) {
+      const tools = toolsOn(host, services)
+      for (const tool of tools) {
         const fault = uiFault(tool)
         if (fault !== undefined) host.report(new StartError(fault, { of: tool, at: ['_meta'] }))
       }
@@ -115,19 +133,17 @@ export function createApps(host: PluginHost, options: Options): Apps {
     renew(services, next) {
       settings = settingsOf(directory, next)
       pages.clear()
-      const changed: string[] = []
-      for (const [key, { app }] of appsOf(toolsWithApps(host, services))) {
+      const before = new Map(digests)
+      digests.clear()
+      for (const [key, { app }] of appsOf(toolsOn(host, services))) {
         const page = lastPage(app, settings)
         if (!page) continue
-        pages.set(key, Promise.resolve(page))
-        const [uri, digest] = [uriOf(app), digestOf(app, page)]
-        const before = digests.get(uri)
-        digests.set(uri, digest)
-        if (before === undefined || before === digest) continue
-        changed.push(`app "${app.name}"`)
-        services.runtime.resourceUpdated(uri)
+        keep(pages, key, Promise.resolve(page))
+        note(digests, app, page)
       }
-      return changed
+      const changed = [...digests].filter(([uri, now]) => differs(before.get(uri), now))
+      for (const [uri] of changed) services.runtime.resourceUpdated(uri)
+      return changed.map(([uri]) => uri)
     },
   }
 }

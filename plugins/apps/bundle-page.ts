@@ -1,9 +1,8 @@
 // Bundles a module with all that it imports, CSS too, into one page. Loaded where an app has a module.
-import { relative, resolve } from 'node:path'
-import { type BuildFailure, type BuildOptions, build, type Metafile } from 'esbuild'
-import { type AppDefinition, errorText } from '../../core/index.ts'
+import { resolve } from 'node:path'
+import { type BuildOptions, build, type Metafile } from 'esbuild'
+import type { AppDefinition } from '../../core/index.ts'
 import { htmlPage } from './html-page.ts'
-import { PageFault } from './page-fault.ts'
 
 export interface BundleSettings {
   /** Absolute. */
@@ -20,7 +19,6 @@ interface Bundled {
 
 /** Where the bundle would be written, if it were: nothing is. */
 const NOWHERE = '/out'
-const MOST_TOLD = 5
 
 /** What goes into the page as a data URI. */
 const IMAGES = {
@@ -49,10 +47,9 @@ const optionsFor = ({ file, directory, minify }: BundleSettings) =>
     logLevel: 'silent',
   }) as const satisfies BuildOptions
 
+/** Rejects with esbuild's own error. */
 export async function bundlePage(app: AppDefinition, settings: BundleSettings): Promise<Bundled> {
-  const { outputFiles, metafile } = await build(optionsFor(settings)).catch(error => {
-    throw faultOf(error, settings)
-  })
+  const { outputFiles, metafile } = await build(optionsFor(settings))
   const textOf = (end: string) => outputFiles.find(({ path }) => path.endsWith(end))?.text ?? ''
   return {
     text: htmlPage(app.title ?? app.name, { script: textOf('.js'), style: textOf('.css') }),
@@ -70,21 +67,4 @@ function partsOf({ outputs }: Metafile): Array<readonly [file: string, bytes: nu
     }
   }
   return [...bytes].filter(([, count]) => count > 0).sort(([, one], [, other]) => other - one)
-}
-
-const isFailure = (error: unknown): error is BuildFailure =>
-  error instanceof Error && 'errors' in error && Array.isArray(error.errors)
-
-function faultOf(error: unknown, { file, directory }: BundleSettings): PageFault {
-  const at = ['module']
-  if (!isFailure(error)) return new PageFault(`esbuild cannot bundle it: ${errorText(error)}`, { at, cause: error })
-  const places = error.errors.map(({ text, location }) => {
-    if (!location) return { text }
-    const file = resolve(directory, location.file)
-    return { text: `${relative(directory, file)}:${location.line}:${location.column + 1}: ${text}`, file }
-  })
-  const lines = places.slice(0, MOST_TOLD).map(({ text }) => text)
-  if (places.length > MOST_TOLD) lines.push(`and ${places.length - MOST_TOLD} more`)
-  const files = [file, ...places.flatMap(place => place.file ?? [])]
-  return new PageFault(`its module cannot be bundled:\n${lines.join('\n')}`, { at, files, cause: error })
 }

@@ -7,6 +7,8 @@ import {
   type FilledOptions,
   SIZE_PATTERN,
 } from '../../core/index.ts'
+import { createApps } from './apps.ts'
+import { MIME_TYPE, toolMeta } from './wire.ts'
 
 export type AppsOptions = BuiltInOptions['apps']
 type Filled = FilledOptions['apps']
@@ -41,8 +43,7 @@ export const apps = definePlugin<AppsOptions, Filled>({
       },
     },
   },
-  async setup(host, options) {
-    const [{ createApps }, { MIME_TYPE, toolMeta }] = await Promise.all([import('./apps.ts'), import('./wire.ts')])
+  setup(host, options) {
     const served = createApps(host, options)
     host.extension(ID, {
       settings: { mimeTypes: [MIME_TYPE] },

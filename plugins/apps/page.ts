@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type AppDefinition, errorText } from '../../core/index.ts'
+import { bundleFault } from './bundle-fault.ts'
 import { canonical } from './canonical.ts'
 import { PageFault } from './page-fault.ts'
 
@@ -81,7 +82,10 @@ async function makePage(app: AppDefinition, { directory, minify }: PageSettings)
   const file = fileOf(module, directory, 'module')
   await readText(file, 'module')
   const { bundlePage } = await import('./bundle-page.ts')
-  const { text, files, parts } = await bundlePage(app, { file, directory, minify })
+  const settings = { file, directory, minify }
+  const { text, files, parts } = await bundlePage(app, settings).catch(error => {
+    throw bundleFault(error, settings)
+  })
   return { html: text, bytes: Buffer.byteLength(text), files, parts }
 }
 

@@ -161,6 +161,7 @@ describe('an app that cannot be served', () => {
   it('stops the start where `_meta.ui` says what no client knows', async () => {
     for (const ui of ['app', { visibility: [] }, { visibility: ['apps'] }, { visibility: 'app' }]) {
       await expectStopped(serving([tool('one', { app: plain, _meta: { ui } })]), '`_meta.ui', PAGES)
+      await expectStopped(serving([tool('of a page', { _meta: { ui } })]), '`_meta.ui', PAGES)
     }
   })
 

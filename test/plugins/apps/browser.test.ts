@@ -1,6 +1,7 @@
 // Apps in chromium, in a client that is made of the official client and the official bridge: what the example draws, what it
 // asks the server for, and what an app cannot reach.
 import { join } from 'node:path'
+import axe from 'axe-core'
 import { expect } from 'chai'
 import type { Browser, Frame, Page } from 'playwright-core'
 import { defineApp, defineTool, type ToolDefinition } from '../../../core/index.ts'
@@ -114,6 +115,9 @@ describe('apps in chromium', function () {
       expect(sizes).to.be.greaterThan(0)
       expect(await app.evaluate('getComputedStyle(document.documentElement).colorScheme')).to.equal('dark')
       expect(faults).to.deep.equal([])
+      await app.evaluate(axe.source)
+      const { violations } = await app.evaluate<{ violations: Array<{ id: string }> }>('axe.run()')
+      expect(violations.map(({ id }) => id)).to.deep.equal([])
     })
   })
 

@@ -43,7 +43,7 @@ describe('an app under mcp-host dev', function () {
     const stream = await session.get()
 
     await write('page/mark.ts', "export const mark: string = 'two'")
-    await running.printed(/^changed: page\/mark\.ts\nreloaded: plugins\.apps: app "chart"/m)
+    await running.printed(/^changed: page\/mark\.ts\nreloaded: plugins\.apps: ui:\/\/chart\/app\.html/m)
     expect(await page()).to.contain('"two"')
     expect(await nextMessage(stream)).to.deep.include({
       method: 'notifications/resources/updated',
@@ -51,7 +51,7 @@ describe('an app under mcp-host dev', function () {
     })
 
     await write('page/chart.css', 'body { color: blue }')
-    await running.printed(/^changed: page\/chart\.css\nreloaded: plugins\.apps: app "chart"/m)
+    await running.printed(/^changed: page\/chart\.css\nreloaded: plugins\.apps: ui:\/\/chart\/app\.html/m)
     expect(await page()).to.contain('color:#00f')
 
     await write('page/mark.ts', 'export const mark: string =')
@@ -61,7 +61,7 @@ describe('an app under mcp-host dev', function () {
     expect(await page()).to.contain('"two"')
     await write('page/mark.ts', "export const mark: string = 'three'")
     await running.printed(
-      /^reloaded: plugins\.apps: app "chart"[\s\S]*^reloaded: plugins\.apps: app "chart"[\s\S]*^reloaded: plugins\.apps: app "chart"/m,
+      /^reloaded: plugins\.apps: ui:\/\/chart\/app\.html[\s\S]*^reloaded: plugins\.apps: ui:\/\/chart\/app\.html[\s\S]*^reloaded: plugins\.apps: ui:\/\/chart\/app\.html/m,
     )
     expect(await page()).to.contain('"three"')
 
@@ -69,7 +69,7 @@ describe('an app under mcp-host dev', function () {
       'tools/draw.ts',
       TOOL.replace("name: 'chart',", "name: 'chart', csp: { connectDomains: ['https://a.example'] },"),
     )
-    await running.printed(/^reloaded: toolsets\.talk, plugins\.apps: app "chart"/m)
+    await running.printed(/^reloaded: toolsets\.talk, plugins\.apps: ui:\/\/chart\/app\.html/m)
     const [contents] = (await modern(url, 'resources/read', { uri: URI })).message.result.contents
     expect(contents._meta).to.deep.equal({ ui: { csp: { connectDomains: ['https://a.example'] } } })
     running.child.kill('SIGTERM')

@@ -120,22 +120,21 @@ describe('a document in chromium', function () {
   it('runs as it was written, whatever its texts say', async () => {
     const tab = await browser.newPage()
     let count = 0
-    for (const minify of [true, false]) {
-      for (const text of texts) {
-        const options = { minify, format: 'esm', platform: 'browser', loader: 'ts', legalComments: 'eof' } as const
-        const { code } = await transform(moduleOf(text), options)
-        // A custom property is left as it is by the bundler.
-        const css = `main::before{content:${JSON.stringify(text).replace(/\\t/g, ' ')};--own: </style>}`
-        const { code: style } = await transform(css, { loader: 'css', minify })
-        await tab.setContent(htmlPage(text, { script: code, style }))
-        const found = await tab.evaluate<unknown>(`[window.values, document.title, document.body.children.length,
+    for (const text of texts) {
+      const minify = count % 2 === 0
+      const options = { minify, format: 'esm', platform: 'browser', loader: 'ts', legalComments: 'eof' } as const
+      const { code } = await transform(moduleOf(text), options)
+      // A custom property is left as it is by the bundler.
+      const css = `main::before{content:${JSON.stringify(text).replace(/\\t/g, ' ')};--own: </style>}`
+      const { code: style } = await transform(css, { loader: 'css', minify })
+      await tab.setContent(htmlPage(text, { script: code, style }))
+      const found = await tab.evaluate<unknown>(`[window.values, document.title, document.body.children.length,
           document.querySelectorAll('script, style').length, document.body.innerText]`)
-        const raw = text.replace(/[\\`$]/g, '')
-        const title = text.replace(/\s+/g, ' ').trim()
-        const values = [text, text, raw, text, true, false, false, true]
-        expect(found, text).to.deep.equal([values, title, 2, 2, ''])
-        count++
-      }
+      const raw = text.replace(/[\\`$]/g, '')
+      const title = text.replace(/\s+/g, ' ').trim()
+      const values = [text, text, raw, text, true, false, false, true]
+      expect(found, text).to.deep.equal([values, title, 2, 2, ''])
+      count++
     }
     console.log(`      ${count} documents`)
   })

@@ -1,4 +1,5 @@
 // Apps of a host that runs: tools that are added, reloads beside them, callers who may not, threads, and tests of one tool.
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createHost } from '../../../core/create-host.ts'
@@ -94,6 +95,43 @@ export const draw = defineTool({ name: 'draw', isolate: true, app: defineApp({ n
     expect(structured).to.deep.equal({ of: 'one' })
   })
 
+  it('a reload that takes a restart: the page goes on as it was, beside one of its name on another route', async () => {
+    const folder = await makeFolder({ 'page.html': PAGE })
+    const config = (http: object) => ({
+      server: { name: 'reloaded', version: '1.0.0' },
+      http: { port: 0, ...http },
+      secrets: ['a secret for tests, long enough to be one'],
+      ...withPlugins(
+        { apps: {} },
+        {
+          toolsets: { all: [tool('one', { app: chart('./page.html') })], other: [tool('two', { app: chart() })] },
+          routes: { '/': { toolsets: 'all' }, '/other': { toolsets: 'other' } },
+        },
+      ),
+    })
+    const host = await createHost(config({}), { log: createKeptLog(), directory: folder })
+    await host.listen()
+    const page = async () => (await read(host.url)).result.contents[0].text
+    const reload = (http: object) =>
+      host.reload({
+        config: config(http),
+        isInHand: true,
+        locate: () => undefined,
+        file: join(folder, 'mcp.config.ts'),
+        directory: folder,
+      } as never)
+    try {
+      await writeFile(join(folder, 'page.html'), `${PAGE} another`)
+      expect((await reload({ writeTimeout: '7s' })).restart).to.deep.equal(['http.writeTimeout'])
+      expect(await page()).to.equal(PAGE)
+      expect((await reload({})).taken).to.deep.equal(['plugins.apps: ui://chart/app.html'])
+      expect(await page()).to.equal(`${PAGE} another`)
+      expect((await reload({})).taken).to.deep.equal([])
+    } finally {
+      await host.close({ grace: 0 })
+    }
+  })
+
   it('a reload that clashes with a tool that was added: it is refused, and what was served goes on', async () => {
     const config = (html: string) => ({
       server: { name: 'reloaded', version: '1.0.0' },
@@ -115,7 +153,7 @@ export const draw = defineTool({ name: 'draw', isolate: true, app: defineApp({ n
       expect(await listed(host.url)).to.deep.equal(['added', 'one'])
       expect((await read(host.url)).result.contents[0].text).to.equal(PAGE)
       host.runtime.tools.remove('added')
-      expect((await reload(`${PAGE} another`)).taken).to.deep.equal(['plugins.apps: app "chart"'])
+      expect((await reload(`${PAGE} another`)).taken).to.deep.equal(['plugins.apps: ui://chart/app.html'])
       expect((await read(host.url)).result.contents[0].text).to.equal(`${PAGE} another`)
     } finally {
       await host.close({ grace: 0 })

@@ -15,6 +15,7 @@ const find = <Tag extends keyof HTMLElementTagNameMap>(tag: Tag, id: string): HT
   return element
 }
 
+document.documentElement.lang = 'en'
 const heading = document.createElement('h1')
 heading.textContent = 'Savings plan'
 const picture = find('div', 'picture')

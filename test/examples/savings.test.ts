@@ -1,0 +1,42 @@
+// The savings example: its numbers, its bounds, and that its page compiles. test/plugins/apps/browser.test.ts shows the page.
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { testTool } from '../../core/testing.ts'
+import { savingsPlan } from '../../examples/apps/savings/savings.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+describe('examples/apps/savings', () => {
+  const plan = (monthly: number, rate: number, years: number) => testTool(savingsPlan, { monthly, rate, years })
+
+  it('adds up what is paid in, and its interest', async () => {
+    const { structured, text } = await plan(100, 12, 2)
+    expect(structured).to.deep.equal({
+      years: [
+        { year: 1, paid: 1200, total: 1268.25 },
+        { year: 2, paid: 2400, total: 2697.35 },
+      ],
+    })
+    expect(text).to.equal('After 2 years there are 2697.35, of which 2400 were paid in.')
+  })
+
+  it('refuses what it would never end with', async () => {
+    for (const [monthly, rate, years] of [
+      [1, 1, 61],
+      [1, 51, 1],
+      [-1, 1, 1],
+      [1, 1, 1.5],
+    ] as const) {
+      expect((await plan(monthly, rate, years)).isError, `${monthly} ${rate} ${years}`).to.equal(true)
+    }
+  })
+
+  it('has a page that compiles', function () {
+    this.timeout(60_000)
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
+    const project = join(ROOT, 'examples/apps/savings/page')
+    const { status, stdout } = spawnSync(process.execPath, [tsc, '--noEmit', '-p', project], { encoding: 'utf8' })
+    expect([status, stdout]).to.deep.equal([0, ''])
+  })
+})
