@@ -14,7 +14,7 @@ const NAME_SCHEMA = {
 }
 const DESCRIPTION_SCHEMA = {
   type: 'string' as const,
-  pattern: '^[^]{1,100}$',
+  pattern: '^[\\s\\S]{1,100}$',
   patternErrorMessage: '1 to 100 characters',
   description: 'What it is for, in 100 characters. Default: server.description, else its title or name.',
 }
