@@ -1,6 +1,7 @@
 // Documents with which clients find servers, as the drafts of 2026 have them: a server card at each route, and a catalog of
 // them for the host. Experimental: each is served where the config names it.
 import { type BuiltInOptions, definePlugin, type FilledOptions } from '../../core/index.ts'
+import { publish } from './publish.ts'
 
 export type DiscoveryOptions = BuiltInOptions['discovery']
 /** The same with their defaults. */
@@ -44,6 +45,6 @@ export const discovery = definePlugin<DiscoveryOptions, FilledDiscovery>({
     },
   },
   setup(host, options) {
-    host.serving(async services => (await import('./publish.ts')).publish(host, options, services))
+    host.serving(services => publish(host, options, services))
   },
 })
