@@ -38,8 +38,8 @@ export const frozenOf = ({ frozen = false, lock }: StartOptions): Pick<ServeSett
 
 /** What holds a host to the lock of its config. */
 async function acceptorOf(config: string, lock: string | undefined): Promise<Pick<ServeSettings, 'accept'>> {
-  const [{ holdTo }, { lockFileOf }] = await Promise.all([import('./lock/frozen.ts'), import('./lock/lock-file.ts')])
-  return { accept: holdTo(lockFileOf(config, lock)) }
+  const { holdTo } = await import('./lock/frozen.ts')
+  return { accept: holdTo(config, lock) }
 }
 
 /** Finds the config and serves it. What a host that cannot listen has opened is closed again. */

@@ -1,5 +1,6 @@
 // Two versions of a tool, a resource, a family of resources or a prompt: what each difference does to clients and models.
-import { isObject, type JsonObject } from '../../core/index.ts'
+import { isObject } from '../../core/mcp/is-object.ts'
+import type { JsonObject } from '../../core/mcp/protocol.ts'
 import type { SurfaceItem, SurfaceList } from '../../core/surface/surface.ts'
 import { compareSchemas } from './compare-schemas.ts'
 import { isSame, shown, type Verdict } from './verdict.ts'

@@ -1,6 +1,7 @@
 // Two versions of a JSON Schema: whether the newer accepts less, more or both, keyword by keyword. What cannot be judged so is
 // said to be unknown, never the same.
-import { isObject, type JsonObject } from '../../core/index.ts'
+import { isObject } from '../../core/mcp/is-object.ts'
+import type { JsonObject } from '../../core/mcp/protocol.ts'
 import { cut, isSame, shown, type Verdict } from './verdict.ts'
 
 /** One difference of two schemas. */

@@ -1,5 +1,5 @@
 // Two surfaces, held against each other: what changed for clients and models, and whether it breaks them.
-import { isObject } from '../../core/index.ts'
+import { isObject } from '../../core/mcp/is-object.ts'
 import { SURFACE_LISTS, type Surface, type SurfaceList, type SurfaceRoute } from '../../core/surface/surface.ts'
 import { compareItems, compareNeeds, type Difference, differs, IMPACTS, words } from './compare-items.ts'
 import { isSame, shown } from './verdict.ts'

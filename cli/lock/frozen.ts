@@ -1,20 +1,19 @@
 // `start --frozen`: what a host would serve is held against the lock, at the start and at each reload.
 import type { CreateHostOptions } from '../../core/create-host.ts'
-import { StartError } from '../../core/index.ts'
-import { nameOf, readLockFile } from './lock-file.ts'
+import { StartError } from '../../core/http/errors.ts'
+import { compareSurfaces } from './compare-surfaces.ts'
+import { changeLine, countsText } from './describe-changes.ts'
+import { lockFileOf, nameOf, readLockFile } from './lock-file.ts'
 
 /** How many differences the message has. */
 const MOST_LINES = 10
 
-/** Refuses a host that does not serve what the lock says. The lock is read anew each time: a new config comes with its own. */
-export function holdTo(file: string): NonNullable<CreateHostOptions['accept']> {
+/** Refuses a host that does not serve what the lock of its config says; `given`: where that is, if not beside it. The lock is read anew each time: a new config comes with its own. */
+export function holdTo(config: string, given: string | undefined): NonNullable<CreateHostOptions['accept']> {
+  const file = lockFileOf(config, given)
   return async host => {
     const [lock, surface] = await Promise.all([readLockFile(file), host.surface()])
     if (lock.hash === surface.hash) return
-    const [{ compareSurfaces }, { changeLine, countsText }] = await Promise.all([
-      import('./compare-surfaces.ts'),
-      import('./describe-changes.ts'),
-    ])
     const changes = compareSurfaces(lock, surface)
     const lines = changes.slice(0, MOST_LINES).map(change => `  ${change.impact}: ${changeLine(change)}`)
     const more = changes.length > MOST_LINES ? [`  and ${changes.length - MOST_LINES} more`] : []

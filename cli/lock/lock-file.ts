@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import { errorText, StartError } from '../../core/http/errors.ts'
-import { isObject } from '../../core/index.ts'
+import { isObject } from '../../core/mcp/is-object.ts'
 import { canonicalJson, hashOf, SURFACE_FORMAT, SURFACE_LISTS, type Surface } from '../../core/surface/surface.ts'
 import { jsonText } from '../json-text.ts'
 

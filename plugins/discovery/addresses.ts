@@ -8,6 +8,10 @@ export const CATALOG = '/.well-known/ai-catalog.json'
 /** Characters of a title and a description that a card has room for. */
 export const MOST_TEXT = 100
 
+/** A reversed domain name, a slash and a name. */
+export const NAME =
+  /^[A-Za-z\d](?:[A-Za-z\d-]*[A-Za-z\d])?(?:\.[A-Za-z\d](?:[A-Za-z\d-]*[A-Za-z\d])?)+\/[A-Za-z\d._-]+$/
+
 export type Params = Readonly<Record<string, string>>
 
 /** What a name may have besides letters, digits and hyphens is written by its bytes. */

@@ -1,110 +1,26 @@
 // Documents with which clients find servers, as the drafts of 2026 have them: a server card at each route, and a catalog of
 // them for the host. Experimental: each is served where the config names it.
-import { isLoopback } from '../../core/auth.ts'
-import {
-  type BuiltInOptions,
-  definePlugin,
-  type FilledOptions,
-  type Implementation,
-  type McpRoute,
-  type PluginHost,
-  StartError,
-} from '../../core/index.ts'
-import { CARD, CATALOG, knownAddresses, MOST_TEXT, nameAt } from './addresses.ts'
-import type { Published } from './documents.ts'
+import { type BuiltInOptions, definePlugin, type FilledOptions } from '../../core/index.ts'
+import { publish } from './publish.ts'
 
 export type DiscoveryOptions = BuiltInOptions['discovery']
-type Filled = FilledOptions['discovery']
-
-const NAME = /^[A-Za-z\d](?:[A-Za-z\d-]*[A-Za-z\d])?(?:\.[A-Za-z\d](?:[A-Za-z\d-]*[A-Za-z\d])?)+\/[A-Za-z\d._-]+$/
-
-/** Characters of the name of a server that a card has room for. */
-const MOST_NAME = 200
-
-/** What the instances of one host publish together: there is one catalog. */
-interface Shared {
-  readonly all: Published[]
-  hasCatalog: boolean
-}
-
-const SHARED = Symbol('what discovery publishes')
-
-/** The routes whose documents anybody may have. */
-function openRoutes({ routes, log }: PluginHost, { protectedRoutes }: Filled): readonly McpRoute[] {
-  const served = routes.filter(({ revisions }) => revisions.length > 0)
-  const hidden = served.filter(({ authorize }) => authorize !== undefined && !protectedRoutes)
-  if (hidden.length > 0) {
-    const fix = 'where everybody may know that they are there, set protectedRoutes: true'
-    log.info({ routes: hidden.map(({ path }) => path), fix }, 'protected routes are in no discovery document')
-  }
-  return served.filter(route => !hidden.includes(route))
-}
-
-/** Reports what would make documents that clients must refuse. */
-function check(host: PluginHost, options: Filled, { name, description, title }: Implementation) {
-  const { http, report, at, log } = host
-  const refuse = (why: string, ...keys: string[]) => report(new StartError(why, { at: [...at, ...keys] }))
-  if (options.name === undefined && !NAME.test(name)) {
-    const why = `missing: server.name is "${name}", and a card has a reversed domain name and a name`
-    refuse(`${why}; write one, such as "com.acme/tools"`, 'name')
-  }
-  const text = options.description ?? description ?? title ?? name
-  if (text.length > MOST_TEXT || text === '') {
-    const why = `missing: server.description has ${text.length} characters, and a card has room for ${MOST_TEXT}`
-    refuse(`${why}; write a shorter one`, 'description')
-  }
-  if (http.publicUrl === undefined && !isLoopback(http.host)) {
-    refuse(`set http.publicUrl; its documents say how clients reach this host, and ${http.host} does not`)
-  }
-  if (http.publicUrl?.startsWith('http:') && !isLoopback(new URL(http.publicUrl).hostname)) {
-    log.warn({ publicUrl: http.publicUrl }, 'http.publicUrl is not https: clients must not believe these documents')
-  }
-}
-
-/** Reports two addresses of one name: an identifier is for one server. */
-function checkNames({ at, report }: PluginHost, { all }: Shared, own: Published) {
-  const seen = new Map<string, string>()
-  for (const published of all) {
-    for (const route of published.routes) {
-      for (const params of knownAddresses(route)) {
-        const name = nameAt(published.name, route, params)
-        const twin = seen.get(name)
-        seen.set(name, twin ?? route.path)
-        if (name.length > MOST_NAME && published === own) {
-          report(new StartError(`"${name}" is too long for a name; ${MOST_NAME} characters are the most`, { at }))
-        }
-        if (twin === undefined || published !== own) continue
-        const why = `routes['${route.path}'] and routes['${twin}'] would both be called "${name}"`
-        report(new StartError(`${why}; give one a name of its own, in its \`plugins\``, { at }))
-      }
-    }
-  }
-}
-
-/** A toolset of this name would have the address of a card. */
-function checkCategories({ report }: PluginHost, routes: readonly McpRoute[]) {
-  const name = CARD.slice(1)
-  for (const { path, categories } of routes) {
-    if (!categories.includes(name)) continue
-    const why = `the toolset "${name}" would have the address of a server card; rename it`
-    report(new StartError(why, { at: ['routes', path], also: [{ at: ['toolsets', name] }] }))
-  }
-}
+/** The same with their defaults. */
+export type FilledDiscovery = FilledOptions['discovery']
 
 const NAME_SCHEMA = {
   type: 'string' as const,
-  pattern: NAME.source,
+  pattern: '^[A-Za-z\\d](?:[A-Za-z\\d-]*[A-Za-z\\d])?(?:\\.[A-Za-z\\d](?:[A-Za-z\\d-]*[A-Za-z\\d])?)+/[A-Za-z\\d._-]+$',
   patternErrorMessage: 'a reversed domain name, a slash and a name, such as com.acme/tools',
   description: 'A reversed domain name and a name, such as com.acme/tools. Default: server.name, if it is one.',
 }
 const DESCRIPTION_SCHEMA = {
   type: 'string' as const,
-  pattern: `^[^]{1,${MOST_TEXT}}$`,
-  patternErrorMessage: `1 to ${MOST_TEXT} characters`,
-  description: `What it is for, in ${MOST_TEXT} characters. Default: server.description, else its title or name.`,
+  pattern: '^[\\s\\S]{1,100}$',
+  patternErrorMessage: '1 to 100 characters',
+  description: 'What it is for, in 100 characters. Default: server.description, else its title or name.',
 }
 
-export const discovery = definePlugin<DiscoveryOptions, Filled>({
+export const discovery = definePlugin<DiscoveryOptions, FilledDiscovery>({
   options: {
     type: 'object',
     description: 'Experimental: documents with which clients find this server.',
@@ -116,7 +32,8 @@ export const discovery = definePlugin<DiscoveryOptions, Filled>({
         minItems: 1,
         uniqueItems: true,
         items: { type: 'string', enum: ['server-card', 'ai-catalog'] },
-        description: `Which are served: a card at GET <route>${CARD}, a catalog at ${CATALOG}. Their form may change.`,
+        description:
+          'Which are served: GET <route>/server-card, and /.well-known/ai-catalog.json. Their form may change.',
       },
       name: NAME_SCHEMA,
       description: DESCRIPTION_SCHEMA,
@@ -128,31 +45,6 @@ export const discovery = definePlugin<DiscoveryOptions, Filled>({
     },
   },
   setup(host, options) {
-    const shared = host.share<Shared>(SHARED, () => ({ all: [], hasCatalog: false }))
-    host.serving(async services => {
-      const { cardEndpoint, catalogEndpoint } = await import('./documents.ts')
-      const { experimental, name, description } = options
-      const server = () => services.serverInfo()
-      check(host, options, server())
-      const published: Published = {
-        routes: openRoutes(host, options),
-        name: name ?? server().name,
-        description,
-        hasCards: experimental.includes('server-card'),
-        inCatalog: experimental.includes('ai-catalog'),
-      }
-      shared.all.push(published)
-      if (published.hasCards) {
-        checkCategories(host, published.routes)
-        host.routeEndpoint(CARD, route =>
-          published.routes.includes(route) ? cardEndpoint(published, route, server) : undefined,
-        )
-      }
-      if (published.inCatalog && !shared.hasCatalog) {
-        shared.hasCatalog = true
-        host.endpoint(CATALOG, catalogEndpoint(shared.all, server))
-      }
-      host.checking(() => checkNames(host, shared, published))
-    })
+    host.serving(services => publish(host, options, services))
   },
 })

@@ -189,12 +189,12 @@ describe('what is said of two schemas, held against ajv', function () {
       return false
     }
   }
-  const values = Array.from({ length: 150 }, () => valueAt(3))
+  const values = Array.from({ length: 100 }, () => valueAt(3))
 
   it('no value is refused of which nothing is said to be less, and none let in of which nothing is said to be more', () => {
     const tried: Record<string, number> = { pairs: 0, judged: 0, values: 0 }
     const wrong: string[] = []
-    while ((tried['pairs'] ?? 0) < 3_000) {
+    while ((tried['pairs'] ?? 0) < 700) {
       const before = schemaAt(2)
       const after = mutate(before)
       const [was, now] = [compile(before), compile(after)]
@@ -214,7 +214,7 @@ describe('what is said of two schemas, held against ajv', function () {
     }
     console.log(`      ${JSON.stringify(tried)}`)
     expect(wrong.slice(0, 5)).to.deep.equal([])
-    expect(tried['judged']).to.be.above(500)
-    for (const verdict of ['less', 'more', 'other', 'unknown', 'words']) expect(tried[verdict]).to.be.above(5)
+    expect(tried['judged']).to.be.above(150)
+    for (const verdict of ['less', 'more', 'other', 'unknown', 'words']) expect(tried[verdict]).to.be.above(1)
   })
 })

@@ -1,7 +1,7 @@
 // What a host says that it serves: whole, the same on every machine and whatever the order of its keys, and without a secret.
 import { expect } from 'chai'
-import { createHost } from '../../core/create-host.ts'
-import { type Config, definePrompt, defineResource, defineTool, type PluginHost } from '../../core/index.ts'
+import { createHost, type Host } from '../../core/create-host.ts'
+import { type Config, definePrompt, defineResource, defineTool, type PluginHost, StartError } from '../../core/index.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { lock } from '../plugins/resource-metadata/documents.ts'
@@ -162,6 +162,33 @@ describe('the surface of a host', () => {
     expect(before.routes['/']?.tools).not.to.have.property('later')
     expect(after.routes['/']?.tools).to.have.property('later')
     expect(after.routes['/t']).to.deep.equal(before.routes['/t'])
+  })
+
+  it('is what `accept` of a program is asked about: a host that it refuses is closed, and so is one that a reload made', async () => {
+    const closed: string[] = []
+    const seen: string[] = []
+    const closing = (name: string) => plugin((host: PluginHost) => host.closing(() => void closed.push(name)))
+    const withPlugin = (name: string) => config({ plugins: { ...config().plugins, own: closing(name) } }) as Config
+    let refuses = false
+    const accept = async ({ surface }: Pick<Host, 'surface'>) => {
+      const { hash } = await surface()
+      seen.push(hash)
+      if (refuses) throw new StartError('refused')
+    }
+    const log = createKeptLog()
+    const host = await createHost(withPlugin('first'), { log, accept })
+    refuses = true
+    const loaded = { file: '/config', config: withPlugin('second'), locate: () => undefined, isInHand: true as const }
+    const [reload] = await Promise.allSettled([host.reload(loaded)])
+    const [start] = await Promise.allSettled([createHost(withPlugin('third'), { log, accept })])
+    expect([reload, start].map(one => one?.status === 'rejected' && String(one.reason))).to.deep.equal([
+      'StartError: refused',
+      'StartError: refused',
+    ])
+    expect(closed).to.deep.equal(['second', 'third'])
+    expect(new Set([...seen, (await host.surface()).hash])).to.have.property('size', 1)
+    expect(seen).to.have.lengthOf(3)
+    await host.close({ grace: 0 })
   })
 
   it('has pictures that are written as data as their hash', async () => {

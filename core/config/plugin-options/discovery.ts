@@ -2,7 +2,7 @@
 
 /** Experimental: documents with which clients find this server. */
 export interface DiscoveryOptions {
-  /** Which are served: a card at GET <route>/server-card, a catalog at /.well-known/ai-catalog.json. Their form may change. */
+  /** Which are served: GET <route>/server-card, and /.well-known/ai-catalog.json. Their form may change. */
   experimental: Array<'server-card' | 'ai-catalog'>
   /** A reversed domain name and a name, such as com.acme/tools. Default: server.name, if it is one. */
   name?: string
