@@ -34,6 +34,8 @@ export interface Possession {
   readonly required: boolean
   /** Nobody is served, and tokens are taken without a proof: in a test, and where the host only explains itself. */
   readonly waived: boolean
+  /** Hears of each bound token that is refused because none are accepted. */
+  readonly missed?: () => void
   /** Undefined: this request has a proof of the key, for this token and address, that nobody used before. */
   check(ctx: HostContext, shown: ShownToken): Promise<ProofFlaw | undefined>
 }
@@ -75,7 +77,10 @@ export async function flawOf(
     if (required) return unproven('the token is bound to no key, and only bound ones (DPoP) are accepted')
     return shown.isDPoP ? unproven('the token is bound to no key: it is no DPoP token') : undefined
   }
-  if (!accepts) return unproven('the token is bound to a key, and its proofs (DPoP) are not accepted here')
+  if (!accepts) {
+    possession.missed?.()
+    return unproven('the token is bound to a key, and its proofs (DPoP) are not accepted here')
+  }
   if (!shown.isDPoP) {
     return { ...unproven('the token is bound to a key: it comes by the scheme DPoP, with a proof'), isBound: true }
   }

@@ -42,6 +42,15 @@ type BindingHost = Pick<
   | 'routes'
 >
 
+/** Nobody knows before the first of them that there are bound tokens here. */
+function tellOnce({ log }: BindingHost, why: string): () => void {
+  let isTold = false
+  return () => {
+    if (!isTold) log.warn({ why }, 'tokens that are bound to a key (DPoP) are refused')
+    isTold = true
+  }
+}
+
 type Check = (request: ProvenRequest) => Promise<ProofOutcome>
 
 const filled = ({ mode, algorithms, maxAge = '60s', nonce = false }: DPoPSettings) => ({
@@ -97,10 +106,7 @@ export function enforceDPoP(host: BindingHost, options: DPoPSettings): (services
     const gap = gapOf(host, stores)
     if (gap !== undefined && mode !== undefined) host.report(new StartError(gap, { at: [...host.at, 'dpop'] }))
     accepts = gap === undefined
-    if (!accepts) {
-      host.log.debug({ why: gap }, 'tokens that are bound to a key (DPoP) are refused')
-      return NO_POSSESSION
-    }
+    if (gap !== undefined) return { ...NO_POSSESSION, missed: tellOnce(host, gap) }
     const ownKeys = nonce ? host.keys('dpop nonces') : []
     let loading: Promise<Check> | undefined
     const load = async (): Promise<Check> => {
