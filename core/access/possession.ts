@@ -32,8 +32,10 @@ export interface Possession {
   readonly accepts: boolean
   /** Tokens that are bound to no key are refused. */
   readonly required: boolean
-  /** Nobody is served, and tokens are taken without a proof: in a test, and where the host only explains itself. */
-  readonly waived: boolean
+  /** `proof`: bound tokens pass without one, where a host only explains itself. `all`: unbound ones too, which a test makes up. */
+  readonly waived?: 'proof' | 'all' | undefined
+  /** Hears of each bound token that is refused because none are accepted. */
+  readonly missed?: () => void
   /** Undefined: this request has a proof of the key, for this token and address, that nobody used before. */
   check(ctx: HostContext, shown: ShownToken): Promise<ProofFlaw | undefined>
 }
@@ -42,7 +44,6 @@ export interface Possession {
 export const NO_POSSESSION: Possession = {
   accepts: false,
   required: false,
-  waived: false,
   check: async () => ({ refused: 'proofs (DPoP) are not accepted here', error: 'invalid_token' }),
 }
 
@@ -70,12 +71,16 @@ export async function flawOf(
   const { accepts, required, waived } = possession
   const thumbprint = boundKey(claims)
   if (thumbprint === null) return unproven('the key that the token is bound to (cnf) cannot be understood')
-  if (waived) return undefined
+  if (waived === 'all') return undefined
   if (thumbprint === undefined) {
     if (required) return unproven('the token is bound to no key, and only bound ones (DPoP) are accepted')
     return shown.isDPoP ? unproven('the token is bound to no key: it is no DPoP token') : undefined
   }
-  if (!accepts) return unproven('the token is bound to a key, and its proofs (DPoP) are not accepted here')
+  if (!accepts) {
+    possession.missed?.()
+    return unproven('the token is bound to a key, and its proofs (DPoP) are not accepted here')
+  }
+  if (waived === 'proof') return undefined
   if (!shown.isDPoP) {
     return { ...unproven('the token is bound to a key: it comes by the scheme DPoP, with a proof'), isBound: true }
   }

@@ -21,9 +21,14 @@ const PROOFS = {
 
 const [LEAST_AGE, MOST_AGE] = [1_000, 600_000]
 
+/** Where nobody is served. */
+const WAIVED: Partial<Record<KernelHost['purpose'], Possession['waived']>> = { test: 'all', inspect: 'proof' }
+
 /** What enforcing takes of a host's services. */
 export interface BindingServices {
   slot(name: 'grantStore', route: Route): GrantStore
+  /** Whether other nodes serve the same sessions. */
+  slot(name: 'sessionStore', route: Route): { readonly shared: boolean | 'host' }
 }
 
 type BindingHost = Pick<
@@ -42,6 +47,15 @@ type BindingHost = Pick<
   | 'routes'
 >
 
+/** Nobody knows before the first of them that there are bound tokens here. */
+function tellOnce({ log }: BindingHost, why: string): () => void {
+  let isTold = false
+  return () => {
+    if (!isTold) log.warn({ why }, 'tokens that are bound to a key (DPoP) are refused')
+    isTold = true
+  }
+}
+
 type Check = (request: ProvenRequest) => Promise<ProofOutcome>
 
 const filled = ({ mode, algorithms, maxAge = '60s', nonce = false }: DPoPSettings) => ({
@@ -52,17 +66,18 @@ const filled = ({ mode, algorithms, maxAge = '60s', nonce = false }: DPoPSetting
 })
 
 /** Why a proof could not be checked wholly here; undefined: it can. */
-function gapOf({ http, processes }: BindingHost, stores: readonly GrantStore[]): string | undefined {
+function gapOf({ http, processes, routes }: BindingHost, services: BindingServices): string | undefined {
   if (http.publicUrl === undefined && !isLoopback(http.host)) {
     return `proofs (DPoP) name the address that they are for, and ${http.host} is not how clients reach it; set http.publicUrl`
   }
-  if (processes > 1 && stores.some(({ shared }) => !shared)) {
-    return (
-      `each of ${processes} processes would take a proof (DPoP) that another has seen; ` +
-      'switch on a plugin whose store for the slot grantStore they share'
-    )
-  }
-  return undefined
+  const apart = routes.filter(route => !services.slot('grantStore', route).shared)
+  const others =
+    processes > 1 && apart.length > 0
+      ? `each of ${processes} processes`
+      : apart.some(route => services.slot('sessionStore', route).shared === true) &&
+        'each node that shares the sessions'
+  if (!others) return undefined
+  return `${others} would take a proof (DPoP) that another has seen; switch on a plugin whose store for the slot grantStore they share`
 }
 
 function checkOptions({ at, ownKeys, processes, report }: BindingHost, { maxAge, nonce }: ReturnType<typeof filled>) {
@@ -93,14 +108,10 @@ export function enforceDPoP(host: BindingHost, options: DPoPSettings): (services
   })
 
   return services => {
-    const stores = host.routes.map(route => services.slot('grantStore', route))
-    const gap = gapOf(host, stores)
+    const gap = gapOf(host, services)
     if (gap !== undefined && mode !== undefined) host.report(new StartError(gap, { at: [...host.at, 'dpop'] }))
     accepts = gap === undefined
-    if (!accepts) {
-      host.log.debug({ why: gap }, 'tokens that are bound to a key (DPoP) are refused')
-      return NO_POSSESSION
-    }
+    if (gap !== undefined) return { ...NO_POSSESSION, missed: tellOnce(host, gap) }
     const ownKeys = nonce ? host.keys('dpop nonces') : []
     let loading: Promise<Check> | undefined
     const load = async (): Promise<Check> => {
@@ -113,7 +124,7 @@ export function enforceDPoP(host: BindingHost, options: DPoPSettings): (services
     return {
       accepts,
       required: mode === 'required',
-      waived: host.purpose === 'test' || host.purpose === 'inspect',
+      waived: WAIVED[host.purpose],
       check: createCheck(host, services, () => {
         loading ??= load().catch((error: unknown) => {
           loading = undefined

@@ -53,7 +53,7 @@ describe('dpop, left out', () => {
   })
 
   it('is off where a host does not know how clients reach it: bound tokens are refused', async () => {
-    const { url } = await startProtected({ 'auth-jwt': withDPoP() }, { http: { host: '0.0.0.0' } })
+    const { url, log } = await startProtected({ 'auth-jwt': withDPoP() }, { http: { host: '0.0.0.0' } })
     const guarded = `http://127.0.0.1:${new URL(url).port}/guarded`
     expect((await callWith(guarded, bearer(unbound))).status).to.equal(200)
     for (const headers of [proven(guarded), bearer(bound)]) {
@@ -61,6 +61,10 @@ describe('dpop, left out', () => {
       expect(answer.status).to.equal(401)
       expect(challengeIn(answer)).to.match(/^Bearer/)
     }
+    expect((await callWith(guarded, bearer(bound))).status).to.equal(401)
+    const told = log.filter(({ message }) => message === 'tokens that are bound to a key (DPoP) are refused')
+    expect(told).to.have.length(1)
+    expect(JSON.stringify(told)).to.contain('set http.publicUrl')
   })
 })
 
