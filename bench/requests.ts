@@ -47,6 +47,21 @@ export const callTool = (name: string): BenchRequest => ({
   },
 })
 
+/** The same of a route with `search`, by way of `call_tool`. */
+export const callThrough = (name: string): BenchRequest => ({
+  ...modernRequest('tools/call', { name: 'call_tool', arguments: { name, arguments: { message: MESSAGE } } }),
+  check: callTool(name).check,
+})
+
+/** `find_tools` of a route with `search`. */
+export const findTools = (query: string): BenchRequest => ({
+  ...modernRequest('tools/call', { name: 'find_tools', arguments: { query } }),
+  check({ structuredContent }) {
+    const { tools } = structuredContent as { tools: readonly unknown[] }
+    ok(tools.length === 5, `"${query}" found ${tools.length} tools`)
+  },
+})
+
 /** `tools/call` of `echo`. */
 export const callEcho = callTool('echo')
 

@@ -57,8 +57,11 @@ const withExports = (root: string): Plugin => ({
     bundling.onResolve({ filter: /./ }, ({ path, kind }) =>
       kind === 'entry-point' ? { path, namespace: 'entry' } : undefined,
     )
-    bundling.onLoad({ filter: /./, namespace: 'entry' }, ({ path }) => {
-      const names = Object.keys(require(path)).filter(name => /^[A-Za-z]\w*$/.test(name) && name !== 'default')
+    bundling.onLoad({ filter: /./, namespace: 'entry' }, async ({ path }) => {
+      const [imported, required] = [await import(path), require(path)]
+      // A package may be both: what is bundled is the module then.
+      const exported = imported.default === required ? required : imported
+      const names = Object.keys(exported).filter(name => /^[A-Za-z]\w*$/.test(name) && name !== 'default')
       const lines = [
         `import * as all from '${path}'`,
         'const { default: whole = all } = all',

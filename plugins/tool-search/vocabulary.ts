@@ -5,6 +5,8 @@
 const BUDGET = 6_000
 /** Shortest word that others may begin with, and that may be misspelt. */
 const SHORTEST = { prefix: 3, fuzzy: 5 }
+/** Words of a query that may be misspelt: each is looked for through the whole vocabulary. */
+const MAX_MISSPELT = 3
 
 /** What is looked for, word by word. */
 export interface Plan {
@@ -63,12 +65,15 @@ export class Vocabulary {
     let spent = 0
     const known = words.map(word => ({ word, own: this.#counts.get(word) ?? 0, all: this.#beginning(word) }))
     for (const { word, own, all } of known.sort((one, other) => one.own - other.own)) {
-      const isBegun = word.length >= SHORTEST.prefix && all > own && spent + all <= BUDGET
-      if (own === 0 && !isBegun && word.length < SHORTEST.fuzzy) continue
+      // Where nothing else is looked for, what it costs is the price of an answer.
+      const isAffordable = spent + all <= BUDGET || (own === 0 && chosen.length === 0)
+      const isBegun = word.length >= SHORTEST.prefix && all > own && isAffordable
+      const isMisspelt = all === 0 && word.length >= SHORTEST.fuzzy && misspelt.size < MAX_MISSPELT
+      if (own === 0 && !isBegun && !isMisspelt) continue
       if (own > 0 && spent > 0 && spent + own > BUDGET) break
       chosen.push(word)
       if (isBegun) prefixes.add(word)
-      if (all === 0) misspelt.add(word)
+      if (isMisspelt) misspelt.add(word)
       spent += isBegun ? all : own
     }
     return { words: chosen, prefixes, misspelt }

@@ -26,7 +26,7 @@ const VOWEL = /[aeiouy]/
 function stem(word: string): string {
   if (word.length < 4 || !LATIN.test(word)) return word
   let root = word
-  if (root.endsWith('ies')) root = `${root.slice(0, -3)}y`
+  if (/ie[sd]$/.test(root)) root = `${root.slice(0, -3)}y`
   else if (/(?:ss|x|z|ch|sh)es$/.test(root)) root = root.slice(0, -2)
   else if (root.endsWith('s') && !/(?:ss|us|is)$/.test(root)) root = root.slice(0, -1)
   const cut = /^(.+?)(?:ing|(?<!e)ed)$/.exec(root)?.[1]

@@ -98,7 +98,7 @@ describe('what the package has in it of others', function () {
     // The licences of all but a few name who holds the copyright.
     expect(text.match(/copyright/gi)?.length).to.be.greaterThan(packages.length / 2)
     expect(readFileSync(join(ROOT, 'docs/dependencies.md'), 'utf8')).to.include(
-      `Five packages, and the ${packages.length - BUNDLED.length} that they need`,
+      `Six packages, and the ${packages.length - BUNDLED.length} that they need`,
     )
   })
 
@@ -168,6 +168,21 @@ describe('what the package has in it of others', function () {
         expect(await send(path, `${type}; charset=${charset}`, 'a=1'), `${charset} ${path}`).to.equal(415)
       }
     }
+    expect(await stop()).to.equal(0)
+  })
+
+  it('minisearch finds tools', async () => {
+    const config = `import { defineTool } from 'mcp-host'
+      const tool = (name, description) => defineTool({ name, description, handler: () => name })
+      const all = [tool('refund_order', 'Gives money back.'), tool('list_stock', 'Lists what there is.')]
+      export default { ...${JSON.stringify(CONFIG)}, toolsets: { all }, routes: { '/mcp': { toolsets: 'all', search: {} } } }`
+    await write('finding', { 'mcp.config.mjs': config })
+    const { url, stop } = await start('finding')
+    const params = { name: 'find_tools', arguments: { query: 'refunding an order' } }
+    const { message } = await modern(`${new URL('/mcp', url)}`, 'tools/call', params)
+    expect(message.result.structuredContent.tools.map(({ name }: { name: string }) => name)).to.deep.equal([
+      'refund_order',
+    ])
     expect(await stop()).to.equal(0)
   })
 
