@@ -15,5 +15,5 @@ export const row: Row = {
     searching('call_tool', callThrough('echo')),
     searching('find_tools', findTools('return a message')),
   ],
-  targets: [ratio('call_tool', 'ours, 100 tools', '<=', 1.5)],
+  targets: [ratio('call_tool', 'ours, 100 tools', '<=', 2)],
 }
