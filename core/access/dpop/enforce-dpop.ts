@@ -1,5 +1,5 @@
 // DPoP for a plugin that verifies tokens (RFC 9449): whether this host can enforce it here, what challenges and documents say of it
-// (the slot `tokenBinding`), and the check of each request's proof, loaded with the first of them.
+// (the slot `tokenBinding`), and the check of each request's proof.
 import { StartError } from '../../http/errors.ts'
 import { isLoopback } from '../../http/guard.ts'
 import type { KernelHost } from '../../kernel/kernel-host.ts'
@@ -8,7 +8,8 @@ import type { TokenBinding } from '../../mcp/access-decider.ts'
 import { parseDuration } from '../../mcp/units.ts'
 import type { GrantStore } from '../grant-store.ts'
 import { NO_POSSESSION, type Possession } from '../possession.ts'
-import type { ProofOutcome, ProvenRequest } from './check-proof.ts'
+import { createProofCheck, type ProofOutcome, type ProvenRequest } from './check-proof.ts'
+import { createNonces } from './nonces.ts'
 import { DPOP_SCHEMA, type DPoPSettings, type ProofAlgorithm } from './options.ts'
 import { createTargets } from './target.ts'
 import { createUsedProofs, type UseOnce, usedIn } from './used-proofs.ts'
@@ -113,30 +114,17 @@ export function enforceDPoP(host: BindingHost, options: DPoPSettings): (services
     accepts = gap === undefined
     if (gap !== undefined) return { ...NO_POSSESSION, missed: tellOnce(host, gap) }
     const ownKeys = nonce ? host.keys('dpop nonces') : []
-    let loading: Promise<Check> | undefined
-    const load = async (): Promise<Check> => {
-      const [{ createProofCheck }, { createNonces }] = await Promise.all([
-        import('./check-proof.ts'),
-        import('./nonces.ts'),
-      ])
-      return createProofCheck({ algorithms, maxAge, nonces: nonce ? createNonces(ownKeys) : undefined })
-    }
+    const check = createProofCheck({ algorithms, maxAge, nonces: nonce ? createNonces(ownKeys) : undefined })
     return {
       accepts,
       required: mode === 'required',
       waived: WAIVED[host.purpose],
-      check: createCheck(host, services, () => {
-        loading ??= load().catch((error: unknown) => {
-          loading = undefined
-          throw error
-        })
-        return loading
-      }),
+      check: createCheck(host, services, check),
     }
   }
 }
 
-function createCheck(host: BindingHost, services: BindingServices, load: () => Promise<Check>): Possession['check'] {
+function createCheck(host: BindingHost, services: BindingServices, check: Check): Possession['check'] {
   const targetsOf = createTargets(host.http)
   const count = host.figures.counter(PROOFS)
   const own = createUsedProofs()
@@ -151,7 +139,6 @@ function createCheck(host: BindingHost, services: BindingServices, load: () => P
   }
 
   return async (ctx, { route, digest, thumbprint }) => {
-    const check = await load()
     const { outcome, flaw, nonce, cause } = await check({
       proof: ctx.req.headers['dpop'],
       method: ctx.method,
