@@ -113,7 +113,9 @@ describe('the keys that hold secrets', () => {
     ]
     const takers = [
       'redis',
-      ...['event-store', 'session-store', 'grant-store', 'change-bus', 'cluster'].map(name => `${name}-redis`),
+      ...['event-store', 'session-store', 'grant-store', 'task-store', 'change-bus', 'cluster'].map(
+        name => `${name}-redis`,
+      ),
     ]
     const under = (plugin: string) => [`plugins.${plugin}`, `routes./.plugins.${plugin}`]
     const expected = [

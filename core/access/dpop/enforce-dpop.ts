@@ -102,7 +102,7 @@ export function enforceDPoP(host: BindingHost, options: DPoPSettings): (services
   if (mode === 'off') return () => NO_POSSESSION
   checkOptions(host, settings)
   let accepts = true
-  host.fill('tokenBinding', {
+  fillBinding(host, {
     algorithms: () => (accepts ? algorithms : []),
     required: () => mode === 'required',
     announced: () => mode !== undefined,
@@ -121,6 +121,15 @@ export function enforceDPoP(host: BindingHost, options: DPoPSettings): (services
       waived: WAIVED[host.purpose],
       check: createCheck(host, services, check),
     }
+  }
+}
+
+/** Of two plugins of a route that find out who calls, both have this: that there are two stops the start (check-routes.ts). */
+function fillBinding(host: BindingHost, binding: TokenBinding) {
+  try {
+    host.fill('tokenBinding', binding)
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error
   }
 }
 
