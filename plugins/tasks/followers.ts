@@ -1,6 +1,7 @@
 // Tells those who listen for tasks how they are, whenever that changes: the same as `tasks/get` would have answered then.
 import { type Call, type Honoured, HostError } from '../../core/index.ts'
-import type { TaskNews, TaskStore } from '../../core/transport.ts'
+import { hasEnded, type TaskNews, type TaskRecord, type TaskStore } from '../../core/transport.ts'
+import { taskLost } from './shown.ts'
 import type { Tasks } from './tasks.ts'
 import { isId } from './work.ts'
 
@@ -14,7 +15,16 @@ interface Followed {
   readonly told: Map<Notify, number>
   looking: boolean
   again: boolean
+  /** As it was when it was looked at last. */
+  last?: TaskRecord
+  /** Looks again once its time is over: that is no news of the store's. */
+  timer?: NodeJS.Timeout
 }
+
+/** The longest that a timer waits, milliseconds. */
+const LONGEST_WAIT = 2 ** 31 - 1
+/** Clocks of stores differ from ours: so much after its time a task is looked at, milliseconds, and at least so far apart. */
+const LATER = 250
 
 export class Followers {
   readonly #store: TaskStore
@@ -62,7 +72,9 @@ export class Followers {
       for (const id of ids) {
         const followed = this.#followed.get(id)
         followed?.told.delete(notify)
-        if (followed?.told.size === 0) this.#followed.delete(id)
+        if (followed?.told.size !== 0) continue
+        clearTimeout(followed.timer)
+        this.#followed.delete(id)
       }
     }
   }
@@ -82,9 +94,13 @@ export class Followers {
   async #tell(id: string, followed: Followed): Promise<void> {
     while (followed.again) {
       followed.again = false
+      const found = await this.#store.get(id).catch(() => 'away' as const)
       // A store that is away says so when it is back.
-      const record = await this.#store.get(id).catch(() => undefined)
+      if (found === 'away') return
+      const record = found ?? lost(followed.last)
       if (!record) return
+      followed.last = remember(record)
+      this.#lookLater(id, followed, record)
       const late = [...followed.told].filter(([, version]) => version < record.version)
       if (late.length === 0) continue
       const params = this.#tasks.details(record)
@@ -95,6 +111,24 @@ export class Followers {
       }
     }
   }
+
+  #lookLater(id: string, followed: Followed, { state, until }: TaskRecord) {
+    clearTimeout(followed.timer)
+    if (hasEnded(state) || followed.told.size === 0) return
+    const wait = Math.min(Math.max(until - Date.now(), 0) + LATER, LONGEST_WAIT)
+    followed.timer = setTimeout(() => this.#look(id), wait).unref()
+  }
+}
+
+/** Without its large parts. */
+function remember({ outcome: _, ...record }: TaskRecord): TaskRecord {
+  return { ...record, body: '', questions: [] }
+}
+
+/** What is told of a task that is not there any more; undefined where nothing is left to tell. */
+function lost(last: TaskRecord | undefined): TaskRecord | undefined {
+  if (!last || hasEnded(last.state)) return undefined
+  return { ...last, ...taskLost(), updatedAt: Date.now(), version: last.version + 1 }
 }
 
 function ifUnknown(error: unknown): undefined {

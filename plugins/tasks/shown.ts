@@ -90,3 +90,12 @@ export const nodeGone = (): TaskEnd =>
       data: { reason: 'node-lost' },
     }),
   )
+
+/** Nothing of it is there any more, and its end was told to nobody. */
+export const taskLost = (): TaskEnd =>
+  failedWith(
+    new HostError('nodeLost', {
+      detail: 'the task is not there any more: its time is over, or what kept it has lost it',
+      data: { reason: 'task-lost' },
+    }),
+  )

@@ -1,7 +1,15 @@
 // What a host says that it serves: whole, the same on every machine and whatever the order of its keys, and without a secret.
 import { expect } from 'chai'
 import { createHost, type Host } from '../../core/create-host.ts'
-import { type Config, definePrompt, defineResource, defineTool, type PluginHost, StartError } from '../../core/index.ts'
+import {
+  type Config,
+  defineApp,
+  definePrompt,
+  defineResource,
+  defineTool,
+  type PluginHost,
+  StartError,
+} from '../../core/index.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { lock } from '../plugins/resource-metadata/documents.ts'
@@ -17,7 +25,13 @@ const page = defineResource({ name: 'page', uri: 'ui://page', handler: () => 'a 
 const tools = [
   defineTool({ name: 'echo', description: 'Echoes', input, handler: () => 'x' }),
   defineTool({ name: 'purge', access: 'admin', visibility: 'listed', handler: () => 'x' }),
-  defineTool({ name: 'shown', access: 'admin', app: page, task: { use: 'required' }, handler: () => 'x' }),
+  defineTool({
+    name: 'shown',
+    access: 'admin',
+    app: defineApp({ name: 'page', html: '<p>a page</p>' }),
+    task: { use: 'required' },
+    handler: () => 'x',
+  }),
 ]
 const others = [
   defineResource({ name: 'note', uri: 'note://1', handler: () => '' }),
@@ -28,7 +42,7 @@ const others = [
 const keys = (settings: object) =>
   plugin(
     (host: PluginHost) => {
-      const resources = ({ app }: { app?: object }) => [app as typeof page]
+      const resources = () => [page]
       const toolKeys = { app: { resources, meta: () => ({ page: 'ui://page' }) }, task: {} }
       host.extension('com.example/keys', { settings: settings as Record<string, unknown>, toolKeys })
     },

@@ -9,6 +9,35 @@ import { startHost, stopHosts } from '../../support/start-host.ts'
 import { taskClient } from './support/task-client.ts'
 import { createBench, startTasks, type TaskOptions } from './support/task-tools.ts'
 
+/** A store of several nodes that can lose all that it has, and tells that something may have been missed. */
+function sharedMemory() {
+  const store = createMemoryTaskStore()
+  const lost = new Set<string>()
+  const kept = new Set<string>()
+  const listeners = new Set<Parameters<typeof store.watch>[0]>()
+  const tellMissed = () => {
+    for (const tell of listeners) tell(undefined)
+  }
+  return {
+    ...store,
+    shared: true,
+    create: ((task, bounds) => {
+      kept.add(task.id)
+      return store.create(task, bounds)
+    }) as typeof store.create,
+    get: (async id => (lost.has(id) ? undefined : store.get(id))) as typeof store.get,
+    watch: (tell => {
+      listeners.add(tell)
+      return store.watch(tell)
+    }) as typeof store.watch,
+    tellMissed,
+    forget() {
+      for (const id of kept) lost.add(id)
+      tellMissed()
+    },
+  }
+}
+
 describe('the time of a task', () => {
   afterEach(stopHosts)
 
@@ -45,6 +74,42 @@ describe('the time of a task', () => {
     expect(heard.at(-1).params.error).to.include({ code: -32603 })
     expect(heard.at(-1).params.statusMessage).to.include('took too long')
     await eventually('its handler hears of it', () => bench.aborted.length === 1)
+    listening.drop()
+  })
+
+  it('passes for one that still waits for its turn: who listens is told that it is gone', async () => {
+    const bench = createBench()
+    const { url } = await startTasks(bench, { ttl: '2s', role: 'front' }, sharedMemory())
+    const client = taskClient(url)
+    const taskId = await client.begin('slow', { key: '1' })
+    const listening = await client.listen([taskId])
+    const heard = []
+    for (let over = false; !over; over = heard.at(-1).params.status === 'failed') heard.push(await listening.next())
+    expect(heard.at(-1).params).to.include({ taskId, status: 'failed' }).and.to.have.property('statusMessage')
+    expect(heard.at(-1).params.error).to.deep.include({ code: -32603, data: { reason: 'task-lost' } })
+    expect([heard.length, bench.began.length]).to.deep.equal([2, 0])
+    expect((await client.about('tasks/get', taskId)).message.error.code).to.equal(-32602)
+    listening.drop()
+  })
+
+  it('does not matter where the store lost all: who listens is told once, and not of what had ended', async () => {
+    const bench = createBench()
+    const store = sharedMemory()
+    const { url } = await startTasks(bench, {}, store)
+    const client = taskClient(url)
+    const [waits, over] = [await client.begin('slow', { key: '1' }), await client.begin('slow', { key: '2' })]
+    await eventually('both run', () => bench.began.length === 2)
+    bench.open('2')
+    await client.until(over)
+    const listening = await client.listen([waits, over])
+    const heard = [await listening.next(), await listening.next()]
+    expect(heard.map(({ params }) => params.status).sort()).to.deep.equal(['completed', 'working'])
+    store.forget()
+    const told = await listening.next()
+    expect(told.params).to.include({ taskId: waits, status: 'failed' })
+    store.tellMissed()
+    const next = await client.begin('slow', { key: '3' })
+    expect(next).to.be.a('string')
     listening.drop()
   })
 
