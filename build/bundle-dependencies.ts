@@ -10,13 +10,8 @@ const require = createRequire(import.meta.url)
 
 /** As installed they would be 100 packages and 20 MB; they are development's dependencies, in the versions of the lock file. */
 export const BUNDLED = [
-  'koa-body',
-  'cosmiconfig',
-  'jsonwebtoken',
-  'jwks-rsa',
-  'yaml',
-  'minisearch',
-  'oauth4webapi',
+  ...['koa-body', 'cosmiconfig', 'jsonwebtoken', 'jwks-rsa', 'yaml'],
+  ...['minisearch', 'oauth4webapi', 'import-meta-resolve', 'chokidar'],
 ] as const
 
 /** What they look for and can do without: cosmiconfig for loaders that are not used, debug for its colours. */
@@ -69,7 +64,9 @@ const withExports = (root: string): Plugin => ({
       const [imported, required] = [await import(path), require(path)]
       // A package may be both: what is bundled is the module then.
       const exported = imported.default === required ? required : imported
-      const names = Object.keys(exported).filter(name => /^[A-Za-z]\w*$/.test(name) && name !== 'default')
+      const names = Object.keys(exported).filter(
+        name => /^[A-Za-z_]\w*$/.test(name) && name !== 'default' && name !== '__esModule',
+      )
       const lines = [
         `import * as all from '${path}'`,
         'const { default: whole = all } = all',
