@@ -69,8 +69,7 @@ const withExports = (root: string): Plugin => ({
       )
       const lines = [
         `import * as all from '${path}'`,
-        'const { default: whole = all } = all',
-        'export default whole',
+        ...('default' in imported ? ['const { default: whole = all } = all', 'export default whole'] : []),
         ...names.map(name => `export const ${name} = all.${name}`),
       ]
       return { contents: lines.join('\n'), resolveDir: root }

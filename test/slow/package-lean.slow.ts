@@ -28,7 +28,7 @@ const { peerDependencies, peerDependenciesMeta } = JSON.parse(readFileSync(join(
 const OPTIONAL = Object.keys(peerDependencies)
 
 const MEGABYTE = 2 ** 20
-const MOST = { installed: 20, packages: 90, own: 4.5 }
+const MOST = { installed: 20, packages: 90, own: 4.75 }
 /** Licences that ask for nothing but their text, and that what they grant is not taken back. */
 const ALLOWED = ['0BSD', 'Apache-2.0', 'BlueOak-1.0.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT']
 
