@@ -15,7 +15,7 @@ const OPTIONS = {
   'fail-on': {
     type: 'string',
     value: '<what>',
-    help: 'any: exit 3 for a change that breaks nothing, too; breaking: exit 0 then; default: any',
+    help: 'with breaking, a change that breaks nothing exits with 0, else with 3; default: any change counts',
   },
 } as const
 

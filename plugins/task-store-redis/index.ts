@@ -48,7 +48,7 @@ export const taskStoreRedis = definePlugin<TaskStoreRedisOptions, TaskStoreRedis
   sections: REDIS_SECTIONS,
   options: {
     type: 'object',
-    description: 'Keeps tasks in Redis: any node runs what another was asked for.',
+    description: 'Keeps tasks in Redis, where every node runs what another was asked for.',
     additionalProperties: false,
     properties: { ...REDIS_PROPERTIES },
   },

@@ -3,7 +3,7 @@ import type { Duration } from '../../mcp/units.ts'
 import type { SecretSource } from '../secret-source.ts'
 import type { RedisSentinel, RedisTls } from '../shared-shapes.ts'
 
-/** Keeps tasks in Redis: any node runs what another was asked for. */
+/** Keeps tasks in Redis, where every node runs what another was asked for. */
 export interface TaskStoreRedisOptions {
   /** Where Redis is: redis://host:6379, or rediss:// for TLS; may name user, password and database. */
   url?: string
