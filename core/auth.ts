@@ -17,6 +17,7 @@ export {
   type TokenVerdict,
   type VerifyToken,
 } from './access/identify-bearer.ts'
+export { decodePart, readJsonPart } from './access/jws-part.ts'
 export { makeClaims, writeClaim } from './access/make-claims.ts'
 export type { Possession, ProofFlaw, ShownToken } from './access/possession.ts'
 export type { UnderTest } from './access/under-test.ts'

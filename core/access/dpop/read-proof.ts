@@ -3,6 +3,7 @@
 import { createHash, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { LruMap } from '../../http/lru-map.ts'
 import { isObject } from '../../mcp/is-object.ts'
+import { decodePart, readJsonPart } from '../jws-part.ts'
 import type { Claims } from '../user-claims.ts'
 import type { ProofAlgorithm } from './options.ts'
 
@@ -40,22 +41,6 @@ interface ProofKey {
   readonly thumbprint: string
 }
 
-/** The bytes of a part that is canonical base64url: no padding, no other alphabet, no loose bits at its end. */
-function decode(part: unknown): Buffer | undefined {
-  if (typeof part !== 'string' || part === '') return undefined
-  const bytes = Buffer.from(part, 'base64url')
-  return bytes.toString('base64url') === part ? bytes : undefined
-}
-
-function readObject(bytes: Buffer): Claims | undefined {
-  try {
-    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
 function keyTypeOf(algorithm: ProofAlgorithm): KeyType {
   if (algorithm.startsWith('E')) return algorithm.startsWith('ES') ? 'EC' : 'OKP'
   return 'RSA'
@@ -82,7 +67,9 @@ function keyFlaw(jwk: Claims, algorithm: ProofAlgorithm): string | undefined {
   if (type === 'RSA' && String(e).length > RSA_SIZE.e) return 'the exponent of the key (jwk) of the proof is too long'
   // Another spelling of a number would be another thumbprint of the same key.
   const numbers = parts.filter(name => name.length === 1)
-  return numbers.every(name => decode(jwk[name])) ? undefined : 'the key (jwk) of the proof is not encoded as a JWK is'
+  return numbers.every(name => decodePart(jwk[name]))
+    ? undefined
+    : 'the key (jwk) of the proof is not encoded as a JWK is'
 }
 
 function importKey(jwk: Claims, parts: readonly string[]): KeyObject | undefined {
@@ -123,8 +110,8 @@ export function createProofReader(algorithms: readonly ProofAlgorithm[]): (proof
     if (proof.includes(',')) return { flaw: 'more than one DPoP header' }
     if (proof.length > MAX_PROOF) return { flaw: `the proof is longer than ${MAX_PROOF} characters` }
     const parts = proof.split('.')
-    const [head, body, signature] = parts.map(decode)
-    const [header, claims] = [head && readObject(head), body && readObject(body)]
+    const [head, body, signature] = parts.map(decodePart)
+    const [header, claims] = [head && readJsonPart(head), body && readJsonPart(body)]
     if (parts.length !== 3 || !header || !claims || !signature) return { flaw: 'the DPoP header holds no signed JWT' }
     const { typ, alg, jwk, crit } = header
     if (typ !== 'dpop+jwt') return { flaw: 'the type (typ) of the proof is not dpop+jwt' }

@@ -3,29 +3,20 @@
 import { randomBytes, sign } from 'node:crypto'
 import { expect } from 'chai'
 import { boundTo, type ProofFacts, proofOf, provenBy, publicJwk } from '../../support/dpop.ts'
-import { callWith, challengeIn, type ProtectedHost, startProtected, userIn } from '../../support/protected-host.ts'
+import { callWith, challengeIn, type ProtectedHost, userIn } from '../../support/protected-host.ts'
 import { requestBytes, sendRaw } from '../../support/raw-http.ts'
 import { modernRequest } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'
-import { encode, inSeconds, makeKey, signatureOf, signToken, toJwk } from '../../support/test-issuer.ts'
+import { encode, inSeconds, makeKey, signatureOf } from '../../support/test-issuer.ts'
+import { key, startBound, thief, tokenFor } from './bound-tokens.ts'
 
-const ISSUER = 'https://issuer.test'
-const issuerKey = makeKey('of-issuer')
-const key = makeKey('mine')
-const thief = makeKey('of-a-thief')
 const rsa = makeKey('rsa', 'RS256')
 
 let host: ProtectedHost
 before(async () => {
-  host = await startProtected({ 'auth-jwt': { issuer: ISSUER, keys: [toJwk(issuerKey)] } })
+  host = await startBound()
 })
 after(stopHosts)
-
-const tokenFor = (url: string, bound: object = boundTo(key), changes: Record<string, unknown> = {}) =>
-  signToken(
-    { iss: ISSUER, sub: 'ann', aud: url, client_id: 'c', exp: inSeconds(300), iat: inSeconds(0), ...bound, ...changes },
-    issuerKey,
-  )
 
 type Changes = Partial<Omit<ProofFacts, 'url'>>
 /** A proof for `/guarded` with something wrong, and the words by which it is refused. */

@@ -3,24 +3,14 @@ import { expect } from 'chai'
 import { boundTo, type ProofFacts, proofOf, provenBy, publicJwk, thumbprintOf } from '../../support/dpop.ts'
 import { callWith, challengeIn, type ProtectedHost, startProtected, userIn } from '../../support/protected-host.ts'
 import { stopHosts } from '../../support/start-host.ts'
-import { inSeconds, makeKey, signToken, type TestKey, toJwk } from '../../support/test-issuer.ts'
-
-const ISSUER = 'https://issuer.test'
-const issuerKey = makeKey('of-issuer')
-const key = makeKey('mine')
-const thief = makeKey('of-a-thief')
+import { inSeconds, makeKey, type TestKey, toJwk } from '../../support/test-issuer.ts'
+import { ISSUER, issuerKey, key, startBound, thief, tokenFor } from './bound-tokens.ts'
 
 let host: ProtectedHost
 before(async () => {
-  host = await startProtected({ 'auth-jwt': { issuer: ISSUER, keys: [toJwk(issuerKey)] } })
+  host = await startBound()
 })
 after(stopHosts)
-
-const tokenFor = (url: string, bound: object = boundTo(key), changes: Record<string, unknown> = {}) =>
-  signToken(
-    { iss: ISSUER, sub: 'ann', aud: url, client_id: 'c', exp: inSeconds(300), iat: inSeconds(0), ...bound, ...changes },
-    issuerKey,
-  )
 
 async function expectTaken(facts: ProofFacts) {
   const answer = await callWith(facts.url, provenBy(facts))

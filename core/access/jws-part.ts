@@ -1,0 +1,20 @@
+// The parts of a JWS (RFC 7515), read strictly: what two readers could understand in two ways is none. For tokens and proofs.
+import { isObject } from '../mcp/is-object.ts'
+import type { Claims } from './user-claims.ts'
+
+/** The bytes of a part that is canonical base64url: no padding, no other alphabet, no loose bits at its end, and not empty. */
+export function decodePart(part: unknown): Buffer | undefined {
+  if (typeof part !== 'string' || part === '') return undefined
+  const bytes = Buffer.from(part, 'base64url')
+  return bytes.toString('base64url') === part ? bytes : undefined
+}
+
+/** The JSON object that these bytes are in UTF-8; undefined where they are none. */
+export function readJsonPart(bytes: Buffer): Claims | undefined {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
