@@ -15,7 +15,7 @@ const OPTIONS = {
   'fail-on': {
     type: 'string',
     value: '<what>',
-    help: 'with breaking, a change that breaks nothing exits with 0, else with 3; default: any change counts',
+    help: 'breaking lets a change that breaks nothing exit with 0 instead of 3; without it every change counts',
   },
 } as const
 

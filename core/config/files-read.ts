@@ -5,4 +5,4 @@ export const filesRead: Set<string> = new Set()
 /** The files and folders that plugins make of what they serve: `mcp-host dev` watches them. */
 export const watched: Set<string> = new Set()
 /** A plugin says that it reads this. */
-export const noteFolder = (path: string): void => void watched.add(path)
+export const noteRead = (path: string): void => void watched.add(path)

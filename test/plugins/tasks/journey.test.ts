@@ -11,16 +11,22 @@ import { type Bench, createBench, startTasks } from './support/task-tools.ts'
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const text = (task: { result: { content: Array<{ text: string }> } }) => task.result.content[0]?.text
 
-describe('a call that becomes a task', () => {
-  let url: string
-  let bench: Bench
-  let client: TaskClient
+let url: string
+let bench: Bench
+let client: TaskClient
+
+/** Each group of tests has a host of its own. */
+function serveTasks() {
   before(async () => {
     bench = createBench()
     ;({ url } = await startTasks(bench))
     client = taskClient(url)
   })
   after(stopHosts)
+}
+
+describe('a call that becomes a task', () => {
+  serveTasks()
 
   it('is answered at once, flat, with a task that can be asked for', async () => {
     const { status, message } = await client.call('slow', { key: 'a' })
@@ -130,15 +136,7 @@ describe('a call that becomes a task', () => {
 })
 
 describe('the methods of tasks', () => {
-  let url: string
-  let bench: Bench
-  let client: TaskClient
-  before(async () => {
-    bench = createBench()
-    ;({ url } = await startTasks(bench))
-    client = taskClient(url)
-  })
-  after(stopHosts)
+  serveTasks()
 
   const METHODS = { 'tasks/get': {}, 'tasks/update': { inputResponses: {} }, 'tasks/cancel': {} }
 
