@@ -1,5 +1,5 @@
-// Runs the suites of sessions and streams (suites.ts) with their store in a file, on a Node that has `node:sqlite`. Arguments
-// go to mocha, such as `--retries 1`.
+// Runs the suites of sessions and streams (suites.ts) with their store in a file, on a Node that has `node:sqlite`. Names of
+// its files narrow it to them; other arguments go to mocha, such as `--retries 1`.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,12 +27,22 @@ if (!HAS_SQLITE) throw new Error(`Node ${process.version} has no node:sqlite: np
 const found = globSync([...SUITES], { cwd: ROOT })
 checkTitles(found)
 const whole = LEFT_OUT.filter(({ title }) => title === undefined).map(({ file }) => file)
-const files = found.filter(file => !whole.includes(file)).sort()
+const all = found.filter(file => !whole.includes(file)).sort()
+const asked = process.argv.slice(2).filter(one => one.endsWith('.test.ts'))
+const files = asked.length === 0 ? all : all.filter(file => asked.includes(file))
+if (files.length < asked.length) throw new Error(`these are not all run with a file: ${asked.join(' ')}`)
 const titles = LEFT_OUT.flatMap(({ title }) => (title === undefined ? [] : [escaped(title)]))
 for (const { file, title = 'all of it', why } of LEFT_OUT) console.log(`left out: ${file}: ${title} (${why})`)
 const { status } = spawnSync(
   process.execPath,
-  [MOCHA, ...process.argv.slice(2), '--invert', '--grep', titles.join('|'), ...files],
+  [
+    MOCHA,
+    ...process.argv.slice(2).filter(one => !asked.includes(one)),
+    '--invert',
+    '--grep',
+    titles.join('|'),
+    ...files,
+  ],
   { cwd: ROOT, stdio: 'inherit', env: { ...process.env, MCP_TEST_STORE: 'sqlite' } },
 )
 process.exit(status ?? 1)
