@@ -9,7 +9,15 @@ import { HAS_SQLITE } from '../sqlite/support/sqlite.ts'
 import { runAuthorizationServerLeg } from './authorization-server-leg.ts'
 import { runClientLeg } from './client-leg.ts'
 import { formatTable, hasPassed, type ScenarioResult } from './report.ts'
-import { runBalancedLeg, runServerLeg, runSqliteLeg, runTasksLeg } from './server-leg.ts'
+import {
+  type ExtensionScenarios,
+  runBalancedLeg,
+  runBalancedTasksLeg,
+  runServerLeg,
+  runSqliteLeg,
+  runSqliteTasksLeg,
+  runTasksLeg,
+} from './server-leg.ts'
 import { runSkillsLeg } from './skills-leg.ts'
 import { findSuite, readRequired, type Suite } from './suite.ts'
 
@@ -60,17 +68,26 @@ const EXTENSIONS = [
 const BACKWARD = ['auth/2025-03-26-oauth-metadata-backcompat', 'auth/2025-03-26-oauth-endpoint-fallback']
 
 /** Those of the extension io.modelcontextprotocol/tasks. */
-const TASKS = [
-  'tasks-lifecycle',
-  'tasks-capability-negotiation',
-  'tasks-wire-fields',
-  'tasks-request-state-removal',
-  'tasks-mrtr-input',
-  'tasks-request-headers',
-  'tasks-dispatch-and-envelope',
-  'tasks-required-task-error',
-  'tasks-mrtr-composition',
-]
+const TASKS: ExtensionScenarios = {
+  idle: 'tasks-status-notifications',
+  scenarios: [
+    'tasks-lifecycle',
+    'tasks-capability-negotiation',
+    'tasks-wire-fields',
+    'tasks-request-state-removal',
+    'tasks-mrtr-input',
+    'tasks-request-headers',
+    'tasks-dispatch-and-envelope',
+    'tasks-required-task-error',
+    'tasks-mrtr-composition',
+  ],
+}
+
+const tasksLeg = (name: string, run: typeof runBalancedTasksLeg): Leg => ({
+  name,
+  scenarios: TASKS.scenarios.length,
+  run: (suite, folder) => run(suite, folder, TASKS),
+})
 
 const LEGS: readonly Leg[] = [
   serverLeg('2025-11-25', 33, SESSION_EXTRAS),
@@ -84,12 +101,9 @@ const LEGS: readonly Leg[] = [
     scenarios: 33,
     run: (suite, folder) => runBalancedLeg(suite, folder, '2025-11-25', SESSION_EXTRAS),
   },
-  {
-    name: 'server tasks',
-    scenarios: TASKS.length,
-    run: (suite, folder) => runTasksLeg(suite, folder, TASKS, 'tasks-status-notifications'),
-  },
-  ...(HAS_SQLITE ? sqliteLegs : []),
+  tasksLeg('tasks', runTasksLeg),
+  tasksLeg('tasks through nginx, 3 nodes', runBalancedTasksLeg),
+  ...(HAS_SQLITE ? [...sqliteLegs, tasksLeg('sqlite tasks, 2 workers', runSqliteTasksLeg)] : []),
   { name: 'skills', scenarios: 3, run: runSkillsLeg },
   clientLeg('auth', '2025-11-25', 14),
   clientLeg('auth', '2026-07-28', 25),

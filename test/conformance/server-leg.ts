@@ -56,50 +56,75 @@ export async function runServerLeg(
  * Scenarios of an extension, which no set requires: each is a run of its own, and a check that is skipped fails it. `idle`: one
  * that this release of the suite skips without asking a server anything; once it asks, it counts as one more.
  */
+export interface ExtensionScenarios {
+  readonly scenarios: readonly string[]
+  readonly idle: string
+}
+
+/** Those of tasks against what serves at `url`. */
+async function runTasks(suite: Suite, folder: string, { scenarios, idle }: ExtensionScenarios, url: string) {
+  const results = join(folder, 'results')
+  mkdirSync(results, { recursive: true })
+  for (const scenario of [...scenarios, idle]) {
+    const args = [suite.entry, 'server', '--url', `${url}/mcp`, '--scenario', scenario, '--output-dir', results]
+    await runToEnd(suite.node, args, join(folder, 'suite.log'), LIMIT)
+  }
+  const found = readResults(results, 'server-')
+  const isIdle = found.get(idle)?.every(({ status }) => status === 'SKIPPED')
+  const counted = isIdle ? scenarios : [...scenarios, idle]
+  return counted.map(scenario => ({ scenario, checks: found.get(scenario)?.map(failSkipped) }))
+}
+
+/** Those of tasks, which one process keeps in memory. */
 export async function runTasksLeg(
   suite: Suite,
   folder: string,
-  scenarios: readonly string[],
-  idle: string,
-): Promise<ScenarioResult[]> {
-  const host = await startHost(TASKS_CONFIG, join(folder, 'host.log'))
-  const results = join(folder, 'results')
-  mkdirSync(results, { recursive: true })
+  scenarios: ExtensionScenarios,
+  settings: HostSettings = {},
+) {
+  const host = await startHost(TASKS_CONFIG, join(folder, 'host.log'), settings)
   try {
-    for (const scenario of [...scenarios, idle]) {
-      const args = [suite.entry, 'server', '--url', `${host.url}/mcp`, '--scenario', scenario, '--output-dir', results]
-      await runToEnd(suite.node, args, join(folder, 'suite.log'), LIMIT)
-    }
-    const found = readResults(results, 'server-')
-    const isIdle = found.get(idle)?.every(({ status }) => status === 'SKIPPED')
-    const counted = isIdle ? scenarios : [...scenarios, idle]
-    return counted.map(scenario => ({ scenario, checks: found.get(scenario)?.map(failSkipped) }))
+    return await runTasks(suite, folder, scenarios, host.url)
   } finally {
     if (!(await host.stop())) console.log('the host did not end on SIGTERM and was killed')
   }
 }
 
+/** The same where tasks are in a file that two workers share. */
+export const runSqliteTasksLeg = (suite: Suite, folder: string, scenarios: ExtensionScenarios) =>
+  runTasksLeg(suite, folder, scenarios, { env: fileEnv(folder), args: ['--workers', '2'] })
+
+/** The same where tasks are in Redis, and each request goes to the next of three nodes. */
+export const runBalancedTasksLeg = (suite: Suite, folder: string, scenarios: ExtensionScenarios) =>
+  behindNginx(folder, TASKS_CONFIG, url => runTasks(suite, folder, scenarios, url))
+
 const failSkipped = (check: Check): Check => (check.status === 'SKIPPED' ? { ...check, status: 'FAILURE' } : check)
 
 /** The same where the store is a file, and several workers share it. */
 export function runSqliteLeg(suite: Suite, folder: string, set: string, extra: readonly string[], workers: number) {
-  const env = { STORE_FILE: join(folder, 'host.db'), MCP_HOST_SECRETS: randomBytes(32).toString('base64') }
-  return runServerLeg(suite, folder, set, extra, { env, args: workers === 1 ? [] : ['--workers', String(workers)] })
+  return runServerLeg(suite, folder, set, extra, {
+    env: fileEnv(folder),
+    args: workers === 1 ? [] : ['--workers', String(workers)],
+  })
 }
 
+const fileEnv = (folder: string) => ({
+  STORE_FILE: join(folder, 'host.db'),
+  MCP_HOST_SECRETS: randomBytes(32).toString('base64'),
+})
+
 /** The same through nginx, which gives each request to the next of three nodes. */
-export async function runBalancedLeg(
-  suite: Suite,
-  folder: string,
-  set: string,
-  extra: readonly string[],
-): Promise<ScenarioResult[]> {
+export const runBalancedLeg = (suite: Suite, folder: string, set: string, extra: readonly string[]) =>
+  behindNginx(folder, CONFIG, url => runSuite(suite, folder, set, extra, url))
+
+/** What runs against three nodes of a config, each of which must have served something. */
+async function behindNginx(folder: string, config: string, run: (url: string) => Promise<ScenarioResult[]>) {
   for (const program of ['redis-server', 'nginx']) {
     if (!inPath(program)) throw new Error(`${program} is not in PATH: apt-get install ${program}`)
   }
-  const balanced = await startBalanced({ config: CONFIG, nodes: 3 })
+  const balanced = await startBalanced({ config, nodes: 3 })
   try {
-    const results = await runSuite(suite, folder, set, extra, balanced.url)
+    const results = await run(balanced.url)
     const counts = [...balanced.nginx.counts().values()]
     console.log(`requests: ${balanced.describeCounts()}\n`)
     if (counts.some(count => count === 0)) throw new Error('a node served nothing; nothing was shown')
