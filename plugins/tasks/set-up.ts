@@ -104,8 +104,15 @@ function storesOf({ routes }: PluginHost, { slot }: Services): ReadonlyMap<TaskS
   return stores
 }
 
+/** A process that only runs tasks answers no client, where a balancer sends it some: another node does. */
+function refuseClients(): never {
+  const detail = 'this process only runs tasks (role worker); another that answers clients is to be asked'
+  throw new HostError('unavailable', { detail, headers: { 'Retry-After': '1' } })
+}
+
 export function setUpTasks(host: PluginHost, options: FilledOptions['tasks']): void {
   const settings = settingsOf(options, host)
+  if (options.role === 'worker') host.edge(refuseClients)
   const ours = new WeakSet<Call>()
   const byRoute = new Map<string, Service>()
   const services = new Set<Service>()

@@ -68,27 +68,38 @@ describe('a front and a worker', () => {
     const { one: front, other: worker } = await startTwo({ role: 'front' }, { role: 'worker' })
     const taskId = await front.client.begin('ask-then-wait', { key: '1' })
     const asking = await front.client.until(taskId, 'input_required')
-    const listeners = [await front.client.listen([taskId]), await worker.client.listen([taskId])]
-    for (const { acknowledged } of listeners) expect(acknowledged).to.deep.equal({ taskIds: [taskId] })
-    for (const { next } of listeners)
-      expect((await next()).params).to.deep.include({
-        taskId,
-        status: 'input_required',
-        inputRequests: asking.inputRequests,
-      })
+    const { acknowledged, next, drop } = await front.client.listen([taskId])
+    expect(acknowledged).to.deep.equal({ taskIds: [taskId] })
+    const { inputRequests } = asking
+    expect((await next()).params).to.deep.include({ taskId, status: 'input_required', inputRequests })
     await front.client.update(taskId, { 'elicit-1': { action: 'accept', content: { name: 'Ann' } } })
     await eventually('the worker goes on', () => worker.bench.began.length === 1)
     worker.bench.open('1')
     expect(text(await front.client.until(taskId))).to.equal('done 1 for Ann')
-    for (const { next, drop } of listeners) {
-      const heard = []
-      for (let over = false; !over; over = heard.at(-1).params.status === 'completed') heard.push(await next())
-      const { _meta, ...params } = heard.at(-1).params
-      const { _meta: _own, resultType: _type, ...found } = await front.client.get(taskId)
-      expect(params).to.deep.equal(found)
-      drop()
-    }
+    const heard = []
+    for (let over = false; !over; over = heard.at(-1).params.status === 'completed') heard.push(await next())
+    const { _meta, ...params } = heard.at(-1).params
+    const { _meta: _own, resultType: _type, ...found } = await front.client.get(taskId)
+    expect(params).to.deep.equal(found)
+    drop()
     expect(front.bench.began).to.deep.equal([])
+  })
+
+  it('the worker answers no client, of any revision, and says who does', async () => {
+    const { other: worker } = await startTwo({ role: 'front' }, { role: 'worker' })
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+    const answers = await Promise.all(
+      ['POST', 'GET', 'DELETE', 'PUT'].map(method =>
+        fetch(worker.url, {
+          method,
+          ...(method === 'POST' && { body, headers: { 'Content-Type': 'application/json' } }),
+        }),
+      ),
+    )
+    for (const answer of answers) {
+      expect([answer.status, answer.headers.get('retry-after')]).to.deep.equal([503, '1'])
+      expect(((await answer.json()) as { error: { message: string } }).error.message).to.include('role worker')
+    }
   })
 
   it('a task waits while no worker is there, and a cancellation reaches the one that runs it', async () => {
