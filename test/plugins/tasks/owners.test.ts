@@ -185,4 +185,24 @@ describe('how many tasks there may be', () => {
     expect(large.error.code).to.equal(-32603)
     expect(large.error.message).to.include('larger than the 8192 bytes')
   })
+
+  it('a store in memory that holds all it may takes no more, until what is over is gone', async () => {
+    let now = Date.now()
+    const store = createMemoryTaskStore(64_000, () => now)
+    const bench = createBench()
+    const { url } = await startTasks(bench, { ttl: '1m' }, store)
+    const client = taskClient(url)
+    const text = 'x'.repeat(8_000)
+    const begun: string[] = []
+    let answer = await client.call('large', { size: 1, text })
+    for (; answer.status === 200 && begun.length < 50; answer = await client.call('large', { size: 1, text })) {
+      begun.push(answer.message.result.taskId)
+    }
+    expect(refusal(answer)).to.deep.equal([503, -32603])
+    expect(answer.message.error.message).to.include('no more tasks can be kept')
+    expect(begun.length).to.be.within(4, 8)
+    for (const id of begun) expect((await client.until(id)).status).to.equal('completed')
+    now += 120_000
+    expect((await client.until(await client.begin('large', { size: 1, text }))).status).to.equal('completed')
+  })
 })
