@@ -1,13 +1,18 @@
 // How long tasks are kept and may take, what outlives the caller's token, and what stops the start.
+import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import { defineTool } from '../../../core/index.ts'
+import { createHost } from '../../../core/create-host.ts'
+import { type Config, defineTool } from '../../../core/index.ts'
 import { createMemoryTaskStore } from '../../../core/tasks/memory-task-store.ts'
 import { plugin, withPlugins } from '../../fixtures/plugins.ts'
+import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 import { taskClient } from './support/task-client.ts'
 import { createBench, startTasks, type TaskOptions } from './support/task-tools.ts'
+
+const BEGINS_OUTSIDE = fileURLToPath(new URL('../../isolated/begins-outside.ts', import.meta.url))
 
 /** A store of several nodes that can lose all that it has, and tells that something may have been missed. */
 function sharedMemory() {
@@ -163,6 +168,27 @@ describe('a config of tasks that makes no sense', () => {
     for (const lease of ['100ms', '21s', '1h']) await expectStopped(withTasks({ lease }), 'write 300ms to 20s')
     await expectStopped(withTasks({ perUser: 0 }), 'perUser')
     await expectStopped(withTasks({ ttl: 'soon' }), 'ttl')
+  })
+
+  it('stops the start: several processes that would each have their own', async () => {
+    const config: Config = {
+      server: { name: 'tests', version: '1' },
+      secrets: ['a secret for tests that is long enough to be one'],
+      ...withTasks({}),
+      routes: { '/': { toolsets: 'all', stateless: true } },
+    }
+    const error = await rejectionOf(createHost(config, { processes: 2, purpose: 'inspect' }))
+    expect(String(error))
+      .to.include('tasks are kept in one process; add cluster-redis')
+      .and.include('without --workers')
+    await createHost(config, { processes: 1, purpose: 'inspect' })
+  })
+
+  it('stops the start: a tool whose thread bounds what it does, and that begins outside of it', async () => {
+    await expectStopped(
+      withPlugins({ tasks: {} }, { toolsets: { all: BEGINS_OUTSIDE } }),
+      'both `isolate` and `task.before`',
+    )
   })
 
   it('names the plugin where a tool says `task` and it is off', async () => {
