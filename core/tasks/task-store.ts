@@ -116,8 +116,8 @@ export interface TaskNews {
  * ended, and for one that is not there. A lease that lapsed is still a lease until another claims the task.
  */
 export interface TaskStore {
-  /** Whether other nodes see the same. */
-  readonly shared: boolean
+  /** Whether other nodes see the same; `host`: the workers of this host, and no other. */
+  readonly shared: boolean | 'host'
   /**
    * Keeps a task, `queued` as the last of its holder in its queue, before it resolves. One whose id is there already is created,
    * and nothing is changed: where an answer was lost, it may be sent again.

@@ -27,6 +27,8 @@ const WORST: Readonly<Record<string, Aggregator>> = {
   mcp_host_sqlite_up: 'min',
   mcp_host_sqlite_file_bytes: 'max',
   mcp_host_key_age_seconds: 'max',
+  mcp_host_tasks: 'max',
+  mcp_host_task_queue_age_seconds: 'max',
   mcp_host_tls_certificate_expiry_timestamp_seconds: 'min',
 }
 

@@ -5,7 +5,7 @@ import type { Writer } from './writer.ts'
 
 /** `log`: of listeners that fail. */
 export const createSqliteTaskStore = (file: Writer, log: Logger): TaskStore => ({
-  shared: true,
+  shared: 'host',
   create: async (task, bounds) => file.ask('createTask', task, bounds),
   get: async id => file.ask('getTask', id),
   list: async (holder, most, before = Number.MAX_SAFE_INTEGER) => file.ask('listTasks', holder, most, before),

@@ -21,10 +21,10 @@ const NAMES: Readonly<Record<string, string>> = {
   'roots/list': 'roots',
 }
 
-/** The lease of a run is lost: another node has the task, or it is over. */
+/** The lease of a run is lost: its client cancelled the task, it is over, or another node has it. */
 export class LeaseLost extends Error {
   constructor() {
-    super('another node has this task, or it is over')
+    super('the task was cancelled or is over, or another node has it')
     this.name = 'LeaseLost'
   }
 }

@@ -223,23 +223,32 @@ export class TaskRun {
     if (await this.#insist(() => store.end(this.lease, end, settings.ttl))) tell(end.state, Date.now() - begun)
   }
 
-  /** For as long as the lease may be this run's: a store that is away may come back. */
+  /** For as long as the task may be there and this run's: a store that is away may come back. */
   async #insist(write: () => Promise<boolean>): Promise<boolean> {
     const begun = Date.now()
+    const { log } = this.#host.transport
+    const task = this.lease.id.slice(0, 6)
+    let isTold = false
     for (;;) {
       try {
         return await write()
       } catch (err) {
-        const patience = this.#closing ? WHILE_CLOSING : 2 * this.#host.settings.lease
-        if (Date.now() - begun > patience) {
-          this.#host.transport.log.error({ err, task: this.lease.id.slice(0, 6) }, 'how a task ended could not be kept')
+        const waited = Date.now() - begun
+        if (waited > (this.#closing ? WHILE_CLOSING : this.#host.settings.ttl)) {
+          log.error({ err, task }, 'how a task ended could not be kept')
           return false
+        }
+        if (!isTold && waited > this.#host.settings.lease) {
+          isTold = true
+          log.warn({ task, fix: STORE_AWAY }, 'how a task ended is not kept yet: the task store does not answer')
         }
         await new Promise(resolve => setTimeout(resolve, TRY_AGAIN))
       }
     }
   }
 }
+
+const STORE_AWAY = 'see that what keeps the tasks is there; what waits is kept as soon as it is'
 
 const WORDS = { closing: 'the server is shutting down', late: 'the time of the task is over' }
 

@@ -27,12 +27,16 @@ interface Service {
 
 /** What a store that is of one process alone cannot do. */
 function checkStore({ at, processes, purpose, report, log }: PluginHost, store: TaskStore, role: string) {
+  if (role !== 'both' && store.shared !== true) {
+    const where = store.shared ? 'in a file of this host' : 'in this process'
+    const what = `tasks are kept ${where} alone, so nothing is left for another that a ${role} works with`
+    const fix = 'add cluster-redis or task-store-redis, or start without this role'
+    report(new StartError(`${what}; ${fix}`, { at: [...at, 'role'] }))
+    return
+  }
   if (store.shared) return
   const fix = 'add cluster-redis, task-store-redis or store-sqlite'
-  if (role !== 'both') {
-    const what = `tasks are kept in this process alone, so nothing is left for another that a ${role} works with`
-    report(new StartError(`${what}; ${fix}, or take out role`, { at: [...at, 'role'] }))
-  } else if (processes > 1) {
+  if (processes > 1) {
     report(new StartError(`tasks are kept in one process; ${fix}, or start without --workers`, { at }))
   } else if (purpose === 'serve') {
     log.warn({ fix }, 'tasks are kept in this process alone: a restart loses them')

@@ -82,14 +82,15 @@ export function failedWith(thrown: unknown): TaskEnd {
   }
 }
 
-/** The node that ran it is gone, and it may not run twice. */
-export const nodeGone = (): TaskEnd =>
-  failedWith(
-    new HostError('nodeLost', {
-      detail: 'the task was under way, and is not made to run twice',
-      data: { reason: 'node-lost' },
-    }),
-  )
+const NODE_GONE =
+  'The server node that ran this stopped or was lost. It may be done, wholly or in part, and is not run again: look before you ' +
+  'send it again'
+
+/** The node that ran it is gone, and it may not run twice: whoever reads of it is not told to send it again, as of requests. */
+export const nodeGone = (): TaskEnd => ({
+  state: 'failed',
+  outcome: JSON.stringify({ code: new HostError('nodeLost').code, message: NODE_GONE, data: { reason: 'node-lost' } }),
+})
 
 /** Nothing of it is there any more, and its end was told to nobody. */
 export const taskLost = (): TaskEnd =>

@@ -46,6 +46,9 @@ const missing = (tool: string) =>
 
 const busy = (detail: string) => new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '10' } })
 
+const full = () =>
+  new HostError('unavailable', { detail: 'no more tasks can be kept now', headers: { 'Retry-After': '10' } })
+
 function taskIdOf(call: Call): string {
   const { taskId } = call.params
   if (typeof taskId !== 'string') throw invalid(`${call.method} needs \`taskId\`, a text`)
@@ -99,7 +102,7 @@ export class Tasks {
     )
     if (created === 'holder')
       throw busy('you have as many tasks as you may; wait for some to end, or to pass their ttlMs')
-    if (created === 'full') throw new HostError('unavailable', { detail: 'no more tasks can be kept now' })
+    if (created === 'full') throw full()
     const record = await this.#insisting(id, () => store.get(id))
     if (!record) throw new HostError('unavailable', { detail: 'the task was not kept' })
     return extension.result('task', seedOf(record, pollInterval))

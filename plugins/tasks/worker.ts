@@ -11,6 +11,11 @@ const MOST_RUNS = 5
 /** Lapsed tasks that one look settles. */
 const MOST_LAPSED = 100
 
+/** Milliseconds that a task has waited while none of its queue runs. */
+const UNSERVED_AFTER = 60_000
+const UNSERVED =
+  'start a node without --role or with --role worker, whose config has this tool; see that it is not full'
+
 /** The queues that this process takes tasks from, each with how many of it may run here. */
 export type ReadQueues = () => ReadonlyMap<string, number>
 
@@ -36,6 +41,10 @@ export class TaskWorker {
   #sweeping: NodeJS.Timeout | undefined
   #unwatch: () => void = () => undefined
   #away = false
+  /** Since when the store has answered in time: those whose nodes could not reach it have not fallen silent. */
+  #steadySince = 0
+  /** Queues that nobody serves, which was said. */
+  readonly #told = new Set<string>()
   depths: readonly QueueDepth[] = []
 
   constructor(host: WorkerHost) {
@@ -45,9 +54,11 @@ export class TaskWorker {
   start() {
     const { store, settings } = this.#host
     this.#offered = this.#host.queues()
+    // What lapsed in a file lapsed because its host ended; of several nodes each may have had no way to their store.
+    this.#steadySince = store.shared === true ? Date.now() : Number.NEGATIVE_INFINITY
     this.#unwatch = store.watch(news => this.#hear(news))
     this.#sweeping = setInterval(() => void this.#sweep(), (settings.lease * 2) / 3).unref()
-    this.#wake()
+    void this.#sweep()
   }
 
   /** A queue that the config does not name yet, such as of a tool that was added while the host runs. */
@@ -198,17 +209,36 @@ export class TaskWorker {
   }
 
   async #sweep(): Promise<void> {
-    const { store, log } = this.#host
+    const { store, log, settings } = this.#host
     try {
       this.#offered = new Map([...this.#offered, ...this.#host.queues()])
+      const asked = Date.now()
       // Those of this process first: where it stood still, they lapsed with no harm done.
       if (this.#runs.size > 0) await this.#beat()
-      if (store.shared) await this.#settleLapsed()
       this.depths = await store.depths()
+      const now = Date.now()
+      // After an outage all leases have lapsed: nodes that live renew theirs.
+      if (now - asked > settings.lease / 3) this.#steadySince = now
+      else this.#steadySince = Math.min(this.#steadySince, now)
+      if (store.shared && now - this.#steadySince >= settings.lease) await this.#settleLapsed()
+      this.#tellOfUnserved()
     } catch (err) {
+      this.#steadySince = Number.POSITIVE_INFINITY
       log.debug({ err }, 'the task store does not answer')
     }
     this.#wake()
+  }
+
+  /** Once of each queue, until somebody takes from it. */
+  #tellOfUnserved() {
+    for (const { queue, queued, running, waited } of this.depths) {
+      const isUnserved = queued > 0 && running === 0 && waited > UNSERVED_AFTER
+      if (!isUnserved) this.#told.delete(queue)
+      if (!isUnserved || this.#told.has(queue)) continue
+      this.#told.add(queue)
+      const seconds = Math.round(waited / 1_000)
+      this.#host.log.warn({ queue, queued, seconds, fix: UNSERVED }, 'tasks wait, and no node takes them')
+    }
   }
 
   /** Tasks whose nodes are silent wait again where they may run twice, and fail where not. */

@@ -255,4 +255,47 @@ describe('a store that does not answer', () => {
     one.way.mend()
     expect(text(await one.client.until(taskId))).to.equal('done 1')
   })
+
+  it('for many leases: its end is kept all the same, and no node that lives is taken for lost', async () => {
+    const { one, other } = await startTwo()
+    const ids = [await one.client.begin('slow', { key: '1' }), await one.client.begin('slow', { key: '2' })]
+    const began = () => [...one.bench.began, ...other.bench.began]
+    await eventually('both run', () => began().length === 2)
+    const nodes = [one, other]
+    for (const { way } of nodes) way.cut()
+    for (const { bench } of nodes) bench.open('1')
+    const until = Date.now() + 5 * 600
+    await eventually('five leases have passed', () => Date.now() > until)
+    for (const { way } of nodes) way.mend()
+    expect(text(await one.client.until(ids[0] ?? ''))).to.equal('done 1')
+    for (const { bench } of nodes) bench.open('2')
+    expect(text(await one.client.until(ids[1] ?? ''))).to.equal('done 2')
+    expect(began().sort()).to.deep.equal(['1', '2'])
+  })
+})
+
+describe('tasks that nobody takes', () => {
+  afterEach(stopHosts)
+
+  it('are told of once, with their queue and what to do', async () => {
+    const memory = createMemoryTaskStore()
+    let looks = 0
+    const store: TaskStore = {
+      ...memory,
+      shared: true,
+      // As after a minute.
+      async depths() {
+        looks += 1
+        return (await memory.depths()).map(depth => ({ ...depth, waited: depth.waited + 61_000 }))
+      },
+    }
+    const { url, log } = await startTasks(createBench(), { role: 'front', lease: '300ms' }, store)
+    await taskClient(url, 'ann').begin('slow', { key: '1' })
+    const told = () => log.filter(({ message }) => message === 'tasks wait, and no node takes them')
+    await eventually('it is told', () => told().length > 0)
+    const seen = looks
+    await eventually('some looks later', () => looks > seen + 3)
+    expect(told()).to.have.lengthOf(1)
+    expect(JSON.stringify(told()[0])).to.include('slow').and.include('--role worker')
+  })
 })

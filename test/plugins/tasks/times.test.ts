@@ -165,6 +165,11 @@ describe('a config of tasks that makes no sense', () => {
     for (const role of ['front', 'worker'] as const) {
       await expectStopped(withTasks({ role }), 'tasks are kept in this process alone')
     }
+    const store = plugin(host => host.fill('taskStore', { ...createMemoryTaskStore(), shared: 'host' }), {
+      provides: ['taskStore'],
+    })
+    const ofFile = withPlugins({ tasks: { role: 'front' }, store }, { toolsets: { all: [later] } })
+    await expectStopped(ofFile, 'tasks are kept in a file of this host alone')
     for (const lease of ['100ms', '21s', '1h']) await expectStopped(withTasks({ lease }), 'write 300ms to 20s')
     await expectStopped(withTasks({ perUser: 0 }), 'perUser')
     await expectStopped(withTasks({ ttl: 'soon' }), 'ttl')
