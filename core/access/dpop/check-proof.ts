@@ -109,7 +109,8 @@ export function createProofCheck({ algorithms, maxAge, nonces, now = Date.now }:
     const age = now() - iat * 1_000
     if (age > maxAge) return ageFlaw(maxAge, 'ago')
     if (-age > lead) return ageFlaw(lead, 'ahead')
-    if (isBefore(iat, since)) return 'the proof was made (iat) before this server began: make a new one for each request'
+    if (isBefore(iat, since))
+      return 'the proof was made (iat) before this server began: make a new one for each request'
     return undefined
   }
 
