@@ -26,7 +26,10 @@ export interface UsedProof {
   readonly user: string
 }
 
-/** Whether a proof is used for the first time. Rejects, or throws, with a HostError: `tooManyRequests` where its key or its user has used too many of late, another where nobody can tell. */
+/**
+ * Whether a proof is used for the first time. Rejects, or throws, with a HostError: `tooManyRequests` where its key or its user
+ * has used too many of late, another where nobody can tell.
+ */
 export type UseOnce = (proof: UsedProof) => boolean | Promise<boolean>
 
 /** Proofs of one key, or of one user, that are remembered. */
