@@ -7,7 +7,7 @@ import { GRANT_KINDS, type GrantStore } from '../grant-store.ts'
 /** About 200 bytes each: with a `maxAge` of 60 s, some 5,000 requests a second. */
 const MOST = 400_000
 /**
- * One key, and one user with all keys, may have so many parts of what is free: 44,444 and 80,000 where nobody else is, less
+ * One key, and one user with all keys, may have so many parts of what is free: 44,445 and 80,000 where nobody else is, less
  * where many have much, so that there is room for whoever comes next.
  */
 const PARTS = { key: 8, user: 4 } as const
