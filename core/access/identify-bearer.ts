@@ -127,11 +127,14 @@ export function identifyBearer(
 
   function refusal(ctx: HostContext, place: TokenPlace, shown: Shown, flaw: Refusal): HostError {
     const { route } = place
-    if ('unavailable' in flaw) {
-      told.unavailable()
-      told.denied(ctx, route, { refused: flaw.unavailable })
+    if ('retryAfter' in flaw) {
+      const isLimited = 'limited' in flaw
+      const detail = isLimited ? flaw.limited : flaw.unavailable
+      if (isLimited) told.refused()
+      else told.unavailable()
+      told.denied(ctx, route, { refused: detail })
       const headers = { 'Retry-After': String(flaw.retryAfter) }
-      return by(new HostError('unavailable', { detail: flaw.unavailable, headers }))
+      return by(new HostError(isLimited ? 'tooManyRequests' : 'unavailable', { detail, headers }))
     }
     told.refused()
     told.denied(ctx, route, flaw)
@@ -149,7 +152,7 @@ export function identifyBearer(
     const { user } = verdict
     // Nearly all tokens are bearer tokens, bound to nothing: they wait for no more.
     if ((shown.isDPoP || required || user.claims['cnf'] !== undefined) && 'token' in shown) {
-      const flaw = await flawOf(ctx, possession, { ...shown, route }, user.claims)
+      const flaw = await flawOf(ctx, possession, { ...shown, route }, user)
       if (flaw) throw refusal(ctx, place, shown, flaw)
     }
     told.accepted()

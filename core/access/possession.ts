@@ -2,6 +2,7 @@
 // of requests asks of those who show it. dpop/ checks the proofs.
 import type { HostContext } from '../kernel/endpoint.ts'
 import type { Route } from '../kernel/route.ts'
+import { type User, userKey } from '../kernel/user.ts'
 import { isObject } from '../mcp/is-object.ts'
 import type { Claims } from './user-claims.ts'
 
@@ -16,6 +17,8 @@ export type ProofFlaw =
     }
   /** Nobody can tell now; `retryAfter` in seconds. */
   | { readonly unavailable: string; readonly retryAfter: number }
+  /** Too many proofs of this key, or of this user, are remembered already. */
+  | { readonly limited: string; readonly retryAfter: number }
 
 /** What a request shows, for its proof. */
 export interface ShownToken {
@@ -24,6 +27,8 @@ export interface ShownToken {
   readonly digest: string
   /** The thumbprint of the key that the token is bound to (RFC 7638). */
   readonly thumbprint: string
+  /** Names the user whose token it is. */
+  readonly user: string
 }
 
 /** What `identifyBearer` asks of whoever shows a token: made by `enforceDPoP`. */
@@ -66,10 +71,10 @@ export async function flawOf(
   ctx: HostContext,
   possession: Possession,
   shown: { readonly route: Route; readonly isDPoP: boolean; digest(): string },
-  claims: Claims,
+  user: User,
 ): Promise<ProofFlaw | undefined> {
   const { accepts, required, waived } = possession
-  const thumbprint = boundKey(claims)
+  const thumbprint = boundKey(user.claims)
   if (thumbprint === null) return unproven('the key that the token is bound to (cnf) cannot be understood')
   if (waived === 'all') return undefined
   if (thumbprint === undefined) {
@@ -84,5 +89,5 @@ export async function flawOf(
   if (!shown.isDPoP) {
     return { ...unproven('the token is bound to a key: it comes by the scheme DPoP, with a proof'), isBound: true }
   }
-  return possession.check(ctx, { route: shown.route, digest: shown.digest(), thumbprint })
+  return possession.check(ctx, { route: shown.route, digest: shown.digest(), thumbprint, user: userKey(user) })
 }

@@ -10,7 +10,7 @@ export interface DPoPOptions {
   algorithms?: Array<
     'ES256' | 'ES384' | 'ES512' | 'EdDSA' | 'Ed25519' | 'PS256' | 'PS384' | 'PS512' | 'RS256' | 'RS384' | 'RS512'
   >
-  /** How far the time of a proof may be from now: 1s to 10m. Default `60s`. */
+  /** For how long a proof counts from its time on: 1s to 10m. Default `60s`. */
   maxAge?: Duration
   /** Proofs must have a nonce of this host. Needs secrets. Default `false`. */
   nonce?: boolean

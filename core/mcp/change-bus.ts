@@ -10,6 +10,8 @@ export type Change =
 
 /** Carries changes to everybody who listens, on this node or on all of them. */
 export interface ChangeBus {
+  /** True where other nodes hear the same. */
+  readonly shared?: boolean
   /**
    * Changes are told in the order in which they are published. A bus that goes beyond this process gives a promise: it
    * resolves once every node will be told, and rejects where that is not certain within the bus's own time-out, though the

@@ -74,6 +74,7 @@ export function createBus(redis: RedisConnection, log: Logger): RedisChangeBus {
   }
 
   return {
+    shared: true,
     publish: outbox.publish,
     subscribe(listener) {
       listeners.add(listener)

@@ -16,7 +16,7 @@ import { createUsedProofs, type UseOnce, usedIn } from './used-proofs.ts'
 
 const PROOFS = {
   name: 'mcp_host_dpop_proofs_total',
-  help: 'Proofs (DPoP) that came with tokens: accepted, refused, replayed, without a good nonce, or not to be judged (unavailable).',
+  help: 'Proofs (DPoP) that came with tokens: accepted, refused, replayed, without a good nonce, too many of one key or user (limited), or not to be judged (unavailable).',
   labels: ['plugin', 'outcome'],
 }
 
@@ -30,6 +30,12 @@ export interface BindingServices {
   slot(name: 'grantStore', route: Route): GrantStore
   /** Whether other nodes serve the same sessions. */
   slot(name: 'sessionStore', route: Route): { readonly shared: boolean | 'host' }
+  /** Whether other nodes run the same tasks. */
+  slot(name: 'taskStore', route: Route): { readonly shared: boolean }
+  /** Whether other nodes write the same streams, where it is there. */
+  slot(name: 'eventStore', route: Route): { readonly shared?: object }
+  /** Whether other nodes hear of the same changes. */
+  slot(name: 'changeBus', route: Route): { readonly shared?: boolean }
 }
 
 type BindingHost = Pick<
@@ -72,13 +78,22 @@ function gapOf({ http, processes, routes }: BindingHost, services: BindingServic
     return `proofs (DPoP) name the address that they are for, and ${http.host} is not how clients reach it; set http.publicUrl`
   }
   const apart = routes.filter(route => !services.slot('grantStore', route).shared)
-  const others =
-    processes > 1 && apart.length > 0
-      ? `each of ${processes} processes`
-      : apart.some(route => services.slot('sessionStore', route).shared === true) &&
-        'each node that shares the sessions'
-  if (!others) return undefined
+  if (apart.length === 0) return undefined
+  const shares = processes > 1 ? undefined : sharedWithOthers(services, apart)
+  const others = processes > 1 ? `each of ${processes} processes` : shares && `each node that shares the ${shares}`
+  if (others === undefined) return undefined
   return `${others} would take a proof (DPoP) that another has seen; switch on a plugin whose store for the slot grantStore they share`
+}
+
+/** What of these routes is kept for other nodes too, which there are then. */
+function sharedWithOthers(services: BindingServices, routes: readonly Route[]): string | undefined {
+  const shared: Readonly<Record<string, (route: Route) => boolean>> = {
+    sessions: route => services.slot('sessionStore', route).shared === true,
+    tasks: route => services.slot('taskStore', route).shared,
+    changes: route => services.slot('changeBus', route).shared === true,
+    'events of streams': route => services.slot('eventStore', route).shared !== undefined,
+  }
+  return Object.keys(shared).find(what => routes.some(route => shared[what]?.(route) === true))
 }
 
 function checkOptions({ at, ownKeys, processes, report }: BindingHost, { maxAge, nonce }: ReturnType<typeof filled>) {
@@ -137,24 +152,27 @@ function createCheck(host: BindingHost, services: BindingServices, check: Check)
   const targetsOf = createTargets(host.http)
   const count = host.figures.counter(PROOFS)
   const own = createUsedProofs()
+  const began = Date.now()
   const byStore = new Map<GrantStore, UseOnce>()
 
-  function useOnceOn(route: Route): UseOnce {
+  function memoryOn(route: Route): Pick<ProvenRequest, 'since' | 'useOnce'> {
     const store = services.slot('grantStore', route)
-    if (!store.shared) return own
-    const found = byStore.get(store) ?? usedIn(store)
-    byStore.set(store, found)
-    return found
+    // What was used before is gone with the process that knew it.
+    if (!store.shared) return { since: began, useOnce: own }
+    const useOnce = byStore.get(store) ?? usedIn(store, own)
+    byStore.set(store, useOnce)
+    return { since: undefined, useOnce }
   }
 
-  return async (ctx, { route, digest, thumbprint }) => {
+  return async (ctx, { route, digest, thumbprint, user }) => {
     const { outcome, flaw, nonce, cause } = await check({
       proof: ctx.req.headers['dpop'],
       method: ctx.method,
       targets: targetsOf(ctx),
       digest,
       thumbprint,
-      useOnce: useOnceOn(route),
+      user,
+      ...memoryOn(route),
     })
     if (cause !== undefined) host.log.error({ err: cause }, 'the store of used proofs (DPoP) does not answer')
     count(1, { plugin: host.name, outcome })

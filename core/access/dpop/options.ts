@@ -17,7 +17,7 @@ export interface DPoPSettings {
   /** Undefined: `optional`, but `off` where a proof that was used could be used once more. */
   readonly mode?: 'off' | 'optional' | 'required'
   readonly algorithms?: readonly ProofAlgorithm[]
-  /** How far the time of a proof may be from now. Default 60 s. */
+  /** For how long a proof counts from its time on; 5 s ahead of now is the most. Default 60 s. */
   readonly maxAge?: Duration
   /** Proofs must have a nonce that this host gave out. Default false. */
   readonly nonce?: boolean
@@ -49,7 +49,7 @@ export const DPOP_SCHEMA = {
       pattern: DURATION_PATTERN,
       minimum: 0,
       default: '60s',
-      description: 'How far the time of a proof may be from now: 1s to 10m.',
+      description: 'For how long a proof counts from its time on: 1s to 10m.',
     },
     nonce: { type: 'boolean', default: false, description: 'Proofs must have a nonce of this host. Needs secrets.' },
   },

@@ -27,18 +27,21 @@ export interface ReadProof {
   readonly algorithm: ProofAlgorithm
   readonly claims: Claims
   readonly key: KeyObject
-  /** SHA-256 of the key (RFC 7638). */
-  readonly thumbprint: string
   /** What the signature is of. */
   readonly signed: string
   readonly signature: Buffer
 }
 
-type Flaw = { readonly flaw: string }
+type Flaw = {
+  readonly flaw: string
+  /** The proof may be good, for another token. */
+  readonly isOther?: true
+}
+
+const OTHER_KEY: Flaw = { flaw: 'the token is bound to another key', isOther: true }
 
 interface ProofKey {
   readonly key: KeyObject
-  readonly thumbprint: string
 }
 
 function keyTypeOf(algorithm: ProofAlgorithm): KeyType {
@@ -87,26 +90,30 @@ function importKey(jwk: Claims, parts: readonly string[]): KeyObject | undefined
   }
 }
 
-/** Reads proofs; keys that were read are remembered. */
-export function createProofReader(algorithms: readonly ProofAlgorithm[]): (proof: string) => ReadProof | Flaw {
-  const known = new LruMap<string, ProofKey>(KNOWN_KEYS)
+/** Reads proofs of the key with this thumbprint. */
+export type ReadProofOf = (proof: string, thumbprint: string) => ReadProof | Flaw
 
-  function readKey(jwk: unknown, algorithm: ProofAlgorithm): ProofKey | Flaw {
+/** Keys that were read are remembered; none is imported, or remembered, but the one that the token is bound to. */
+export function createProofReader(algorithms: readonly ProofAlgorithm[]): ReadProofOf {
+  const known = new LruMap<string, KeyObject>(KNOWN_KEYS)
+
+  function readKey(jwk: unknown, algorithm: ProofAlgorithm, thumbprint: string): ProofKey | Flaw {
     if (!isObject(jwk)) return { flaw: 'the proof has no key (jwk)' }
     const flaw = keyFlaw(jwk, algorithm)
     if (flaw !== undefined) return { flaw }
     const parts = PARTS[keyTypeOf(algorithm)]
     const text = JSON.stringify(Object.fromEntries(parts.map(name => [name, jwk[name]])))
-    const found = known.get(text)
-    if (found) return found
+    // What its sender made up costs no more than this.
+    if (createHash('sha256').update(text).digest('base64url') !== thumbprint) return OTHER_KEY
+    const found = known.get(thumbprint)
+    if (found) return { key: found }
     const key = importKey(jwk, parts)
     if (!key) return { flaw: 'the key (jwk) of the proof cannot be used: it is no key, or too short or too long' }
-    const read = { key, thumbprint: createHash('sha256').update(text).digest('base64url') }
-    known.set(text, read)
-    return read
+    known.set(thumbprint, key)
+    return { key }
   }
 
-  return function readProof(proof) {
+  return function readProof(proof, thumbprint) {
     if (proof.includes(',')) return { flaw: 'more than one DPoP header' }
     if (proof.length > MAX_PROOF) return { flaw: `the proof is longer than ${MAX_PROOF} characters` }
     const parts = proof.split('.')
@@ -118,7 +125,7 @@ export function createProofReader(algorithms: readonly ProofAlgorithm[]): (proof
     if (crit !== undefined) return { flaw: 'the proof has critical headers (crit), and none is understood here' }
     const algorithm = algorithms.find(one => one === alg)
     if (algorithm === undefined) return { flaw: `the algorithm of the proof is not accepted: ${algorithms.join(', ')}` }
-    const key = readKey(jwk, algorithm)
+    const key = readKey(jwk, algorithm, thumbprint)
     if ('flaw' in key) return key
     const signed = proof.slice(0, proof.lastIndexOf('.'))
     return { algorithm, claims, ...key, signed, signature }

@@ -15,7 +15,7 @@ function settingsOf(algorithm: ReadProof['algorithm']): SigningOptions {
 }
 
 /** True for the signature of the key; false for any other, whatever is in it. */
-export function isSigned({ algorithm, key, signed, signature }: Omit<ReadProof, 'claims' | 'thumbprint'>): boolean {
+export function isSigned({ algorithm, key, signed, signature }: Omit<ReadProof, 'claims'>): boolean {
   const digest = algorithm.startsWith('Ed') ? null : `sha${algorithm.slice(2)}`
   try {
     return verify(digest, Buffer.from(signed), { key, ...settingsOf(algorithm) }, signature)

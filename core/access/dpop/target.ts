@@ -1,7 +1,8 @@
 // Which address a proof is for (RFC 9449 section 4.3, item 9): the claim `htu` and the request's own, both in one canonical
 // form, without query and fragment (RFC 3986 section 6.2.2 and 6.2.3).
+import { isLoopback } from '../../http/guard.ts'
 import type { ResolvedHttp } from '../../http/http-settings.ts'
-import { canonicalPath } from '../../http/request-target.ts'
+import { canonicalPath, parseHost } from '../../http/request-target.ts'
 import type { HostContext } from '../../kernel/endpoint.ts'
 
 const MAX_TARGET = 2_048
@@ -21,16 +22,42 @@ export function canonicalTarget(url: unknown): string | undefined {
 /** `''` for the root. */
 const plain = (path: string) => (path === '/' ? '' : path)
 
+const bare = (address: string) => address.replace(/^::ffff:/, '').replace(/^\[|\]$/g, '')
+
+/** Whether this name is another address of this machine than the one that the request came to, where another server may listen. */
+const isElsewhere = (name: string, local: string) =>
+  name !== 'localhost' && isLoopback(name) && bare(name) !== bare(local)
+
+/**
+ * Whether a host that a request names is this one and no other: whoever sends a request names what it likes, so that another
+ * server of this machine, or of this name, could pass on what was sent to it. `allowed` has names, with a port or without.
+ */
+function isOwn(asked: string, scheme: string, { socket }: HostContext['req'], allowed: ReadonlySet<string>): boolean {
+  const host = parseHost(asked)
+  if (!host || !URL.canParse(`${scheme}://${host.full}`)) return false
+  if (host.full !== host.name && allowed.has(host.full)) return true
+  const { port } = new URL(`${scheme}://${host.full}`)
+  // A name of its own without a port: of whoever listens on the scheme's, such as a proxy.
+  if (port === '' && allowed.has(host.name)) return true
+  const given = port === '' ? (scheme === 'https' ? 443 : 80) : Number(port)
+  return given === socket.localPort && !isElsewhere(host.name, socket.localAddress ?? '')
+}
+
 /**
  * The canonical addresses of a request. With `http.publicUrl` the one under it; without it each that its Host names, which
- * the host's guard has let through.
+ * the host's guard has let through, where it has the port that this host listens on or `http.allowedHosts` says so.
  */
-export function createTargets({ publicUrl }: Pick<ResolvedHttp, 'publicUrl'>): (ctx: HostContext) => readonly string[] {
+export function createTargets({
+  publicUrl,
+  allowedHosts,
+}: Pick<ResolvedHttp, 'publicUrl' | 'allowedHosts'>): (ctx: HostContext) => readonly string[] {
+  const allowed = new Set(allowedHosts.map(host => host.toLowerCase()))
   const base = publicUrl === undefined ? undefined : (canonicalTarget(publicUrl.split(/[?#]/, 1)[0]) ?? '')
   return ({ state, req }) => {
     const path = plain(state.path ?? '/')
     if (base !== undefined) return [`${base}${path}`]
     const scheme = 'encrypted' in req.socket && req.socket.encrypted === true ? 'https' : 'http'
-    return state.hosts.flatMap(host => canonicalTarget(`${scheme}://${host ?? ''}${path}`) ?? [])
+    const own = state.hosts.filter(host => host !== undefined && isOwn(host, scheme, req, allowed))
+    return own.flatMap(host => canonicalTarget(`${scheme}://${host}${path}`) ?? [])
   }
 }

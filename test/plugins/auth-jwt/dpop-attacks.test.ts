@@ -2,7 +2,7 @@
 // good proof of each algorithm is taken before and after.
 import { randomBytes, sign } from 'node:crypto'
 import { expect } from 'chai'
-import { boundTo, type ProofFacts, proofOf, provenBy, publicJwk } from '../../support/dpop.ts'
+import { boundTo, type ProofFacts, proofOf, provenBy, publicJwk, sha256 } from '../../support/dpop.ts'
 import { callWith, challengeIn, type ProtectedHost, userIn } from '../../support/protected-host.ts'
 import { requestBytes, sendRaw } from '../../support/raw-http.ts'
 import { modernRequest } from '../../support/rpc.ts'
@@ -79,8 +79,6 @@ const KEYS: readonly Row[] = [
   ['a key without y', jwk({ y: undefined }), /not whole/],
   ['a number for x', jwk({ x: 5 }), /not whole/],
   ['x with padding', jwk({ x: `${publicJwk(key)['x']}=` }), /not encoded/],
-  ['x of another key', jwk({ x: publicJwk(thief)['x'] }), /cannot be used/],
-  ['x with zeros before it', jwk({ x: encode(`\0\0${'x'.repeat(30)}`) }), /cannot be used/],
   ['kty RSA over an EC key', jwk({ kty: 'RSA' }), /none for ES256/],
   ['crv P-384 over P-256', jwk({ crv: 'P-384' }), /none for ES256/],
   ['crv secp256k1', jwk({ crv: 'secp256k1' }), /none for ES256/],
@@ -90,19 +88,27 @@ const KEYS: readonly Row[] = [
   ['a key for another algorithm', jwk({ alg: 'ES384' }), /none for ES256/],
   ['a key for encryption', jwk({ use: 'enc' }), /not for signatures/],
   ['a key that signs', jwk({ key_ops: ['sign'] }), /not for verifying/],
-  ['RSA of 1,024 bits', having({ key: weak }), /too short or too long/],
   [
     'RSA with a long exponent',
     header({ alg: 'RS256', jwk: { ...publicJwk(rsa), e: randomBytes(256).toString('base64url') } }),
     /exponent/,
   ],
+  ['the key of somebody else', having({ key: thief }), /another key/, 'invalid_token'],
+  ['RSA of somebody else', having({ key: rsa }), /another key/, 'invalid_token'],
+  ['x of another key', jwk({ x: publicJwk(thief)['x'] }), /another key/, 'invalid_token'],
+  ['RSA of 1,024 bits', having({ key: weak }), /another key/, 'invalid_token'],
+]
+
+/** Keys that are none, and that the token is bound to all the same, as an issuer that checks nothing has it. */
+const BOUND_KEYS: readonly Row[] = [
+  ['x of another key', jwk({ x: publicJwk(thief)['x'] }), /cannot be used/],
+  ['x with zeros before it', jwk({ x: encode(`\0\0${'x'.repeat(30)}`) }), /cannot be used/],
+  ['RSA of 1,024 bits', having({ key: weak }), /too short or too long/],
   [
     'RSA with a leading zero',
     header({ alg: 'RS256', jwk: { ...publicJwk(rsa), e: Buffer.from([0, 1, 0, 1]).toString('base64url') } }),
     /cannot be used/,
   ],
-  ['the key of somebody else', having({ key: thief }), /another key/, 'invalid_token'],
-  ['RSA of somebody else', having({ key: rsa }), /another key/, 'invalid_token'],
 ]
 
 const CLAIMS: readonly Row[] = [
@@ -137,6 +143,8 @@ const CLAIMS: readonly Row[] = [
   ['an iat that is text', claims({ iat: String(inSeconds(0)) }), /iat/],
   ['an iat of 70 s ago', claims({ iat: inSeconds(-70) }), /ago/],
   ['an iat in 70 s', claims({ iat: inSeconds(70) }), /ahead/],
+  ['an iat in 55 s', claims({ iat: inSeconds(55) }), /more than 5 s ahead/],
+  ['an iat of 30 s ago, before the host began', claims({ iat: inSeconds(-30) }), /before this server began/],
   ['an iat in milliseconds', claims({ iat: Date.now() }), /ahead/],
   ['no ath', claims({ ath: undefined }), /ath/],
   ['an empty ath', claims({ ath: '' }), /ath/],
@@ -150,9 +158,18 @@ function derSigned(facts: ProofFacts): string {
   return `${head}.${body}.${der.toString('base64url')}`
 }
 
-async function attack(rows: readonly Row[]) {
-  const token = tokenFor(host.guarded)
+/** The token for a proof that is bound to the key as the proof spells it. */
+function tokenOfProof(proof: string): string {
+  const [head = ''] = proof.split('.')
+  const { jwk: shown } = JSON.parse(Buffer.from(head, 'base64url').toString()) as { jwk: Record<string, unknown> }
+  const parts = shown['kty'] === 'RSA' ? ['e', 'kty', 'n'] : ['crv', 'kty', 'x', 'y']
+  const jkt = sha256(JSON.stringify(Object.fromEntries(parts.map(name => [name, shown[name]]))))
+  return tokenFor(host.guarded, { cnf: { jkt } })
+}
+
+async function attack(rows: readonly Row[], tokenOf: (proof: string) => string = () => tokenFor(host.guarded)) {
   for (const [name, make, words, error = 'invalid_dpop_proof'] of rows) {
+    const token = tokenOf(make({ key, token: '', url: host.guarded }))
     const proof = make({ key, token, url: host.guarded })
     const headers = { Authorization: `DPoP ${token}`, ...(proof !== '' && { DPoP: proof }) }
     const answer = await callWith(host.guarded, headers)
@@ -177,6 +194,7 @@ describe('proofs (DPoP) that are none', () => {
 
   it('are refused for what they are', () => attack(HEADERS))
   it('are refused for their key', () => attack(KEYS))
+  it('are refused for a key that is none, though it is the one of the token', () => attack(BOUND_KEYS, tokenOfProof))
   it('are refused for what they claim', () => attack(CLAIMS))
 
   it('are refused where there are two headers of them', async () => {

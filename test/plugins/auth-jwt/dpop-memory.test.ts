@@ -2,61 +2,121 @@
 // clock of the test's own.
 import { expect } from 'chai'
 import { createNonces } from '../../../core/access/dpop/nonces.ts'
-import { createUsedProofs, usedIn } from '../../../core/access/dpop/used-proofs.ts'
+import { createUsedProofs, type UsedProof, type UseOnce, usedIn } from '../../../core/access/dpop/used-proofs.ts'
 import { createMemoryGrantStore } from '../../../core/access/memory-grant-store.ts'
 import { HostError } from '../../../core/index.ts'
+
+/** As if it came with a token of ann's, by a key of its own. */
+const proof = (id: string, ttl: number, whose: Partial<UsedProof> = {}): UsedProof => ({
+  id,
+  ttl,
+  thumbprint: `key of ${id}`,
+  user: `user of ${id}`,
+  ...whose,
+})
+
+/** How often proofs were taken until one was refused, at most `most` times, and by which kind of error. */
+function takeUntilRefused(useOnce: UseOnce, most: number, make: (index: number) => UsedProof) {
+  for (let taken = 0; taken < most; taken++) {
+    try {
+      useOnce(make(taken))
+    } catch (error) {
+      return { taken, kind: HostError.is(error) ? error.kind : String(error) }
+    }
+  }
+  return { taken: most, kind: undefined }
+}
 
 describe('used proofs (DPoP)', () => {
   it('count once until their time is over, and then may come again', () => {
     let now = 1_000_000
     const useOnce = createUsedProofs(100, () => now)
-    expect(useOnce('a', 1_000)).to.equal(true)
-    expect(useOnce('b', 5_000)).to.equal(true)
+    expect(useOnce(proof('a', 1_000))).to.equal(true)
+    expect(useOnce(proof('b', 5_000))).to.equal(true)
     now += 999
-    expect([useOnce('a', 1_000), useOnce('b', 1_000)]).to.deep.equal([false, false])
+    expect([useOnce(proof('a', 1_000)), useOnce(proof('b', 1_000))]).to.deep.equal([false, false])
     now += 1
-    expect([useOnce('a', 1_000), useOnce('b', 1_000)]).to.deep.equal([true, false])
+    expect([useOnce(proof('a', 1_000)), useOnce(proof('b', 1_000))]).to.deep.equal([true, false])
     now += 10_000
-    expect(useOnce('b', 1_000)).to.equal(true)
+    expect(useOnce(proof('b', 1_000))).to.equal(true)
   })
 
   it('are never forgotten for others while they count: where all are recent, no more are taken', () => {
     let now = 1_000_000
     const [most, ttl] = [1_000, 70_000]
     const useOnce = createUsedProofs(most, () => now)
-    for (let index = 0; index < most; index++) expect(useOnce(`first ${index}`, ttl)).to.equal(true)
+    for (let index = 0; index < most; index++) expect(useOnce(proof(`first ${index}`, ttl))).to.equal(true)
     let [refused, replayed] = [0, 0]
     for (let index = 0; index < 500; index++) {
-      try {
-        useOnce(`more ${index}`, ttl)
-      } catch (error) {
-        if (HostError.is(error) && error.kind === 'unavailable') refused++
-      }
+      const { kind } = takeUntilRefused(useOnce, 1, () => proof(`more ${index}`, ttl))
+      if (kind === 'unavailable') refused++
     }
-    for (let index = 0; index < most; index++) if (useOnce(`first ${index}`, ttl) === false) replayed++
+    for (let index = 0; index < most; index++) if (useOnce(proof(`first ${index}`, ttl)) === false) replayed++
     console.log(`      ${most} kept: 500 more refused: ${refused}, ${replayed} tried again and known`)
     expect([refused, replayed]).to.deep.equal([500, most])
     now += ttl
-    expect(useOnce('later', ttl)).to.equal(true)
+    expect(useOnce(proof('later', ttl))).to.equal(true)
   })
 
   it('stay for no longer than the longest of them, whatever order their times end in', () => {
     let now = 1_000_000
     const useOnce = createUsedProofs(100, () => now)
     // Of a clock that is ahead: it keeps those that came after it, until it ends itself.
-    useOnce('long', 130_000)
-    for (let index = 0; index < 99; index++) useOnce(`short ${index}`, 10)
-    expect(() => useOnce('full', 10)).to.throw(HostError)
-    now += 130_000
-    for (let index = 0; index < 100; index++) expect(useOnce(`next ${index}`, 10)).to.equal(true)
+    useOnce(proof('long', 75_000))
+    for (let index = 0; index < 99; index++) useOnce(proof(`short ${index}`, 10))
+    expect(() => useOnce(proof('full', 10))).to.throw(HostError)
+    now += 75_000
+    for (let index = 0; index < 100; index++) expect(useOnce(proof(`next ${index}`, 10))).to.equal(true)
   })
 
-  it('have keys of their own in a store that nodes share', async () => {
+  it('have a share for each key and each user: of the largest floods of some, all others are taken', () => {
+    const useOnce = createUsedProofs()
+    const ofKey = takeUntilRefused(useOnce, 400_000, index =>
+      proof(`eve ${index}`, 70_000, { thumbprint: 'eve', user: 'eve' }),
+    )
+    const ofUser = takeUntilRefused(useOnce, 400_000, index => proof(`mallory ${index}`, 70_000, { user: 'mallory' }))
+    expect([ofKey.kind, ofUser.kind]).to.deep.equal(['tooManyRequests', 'tooManyRequests'])
+    const floods = Array.from({ length: 18 }, (_, who) =>
+      takeUntilRefused(useOnce, 400_000, index => proof(`${who} of many ${index}`, 70_000, { user: `user ${who}` })),
+    )
+    expect(floods.every(({ kind }) => kind === 'tooManyRequests')).to.equal(true)
+    const ann = takeUntilRefused(useOnce, 500, index =>
+      proof(`ann ${index}`, 70_000, { thumbprint: 'ann', user: 'ann' }),
+    )
+    expect(ann).to.deep.equal({ taken: 500, kind: undefined })
+    expect(useOnce(proof('eve 5', 70_000, { thumbprint: 'eve', user: 'eve' }))).to.equal(false)
+    const all = floods.reduce((sum, { taken }) => sum + taken, ofKey.taken + ofUser.taken)
+    console.log(
+      `      one key ${ofKey.taken}, one user of many keys ${ofUser.taken}, ${floods.length} more users: ${all} of 400000, ` +
+        `then ${ann.taken} of another user, all taken`,
+    )
+  })
+
+  it('give a share back as their time ends', () => {
+    let now = 1_000_000
+    const useOnce = createUsedProofs(1_000, () => now)
+    const flood = (name: string) =>
+      takeUntilRefused(useOnce, 1_000, index => proof(`${name} ${index}`, 10, { user: 'eve' })).taken
+    expect([flood('first'), flood('more')]).to.deep.equal([200, 0])
+    now += 10
+    expect(flood('later')).to.equal(200)
+  })
+
+  it('have keys of their own in a store that nodes share, and shares at each of these', async () => {
     const store = createMemoryGrantStore()
-    const useOnce = usedIn(store)
-    const answers = await Promise.all([1, 2, 3].map(() => useOnce('id', 1_000)))
+    const useOnce = usedIn(store, createUsedProofs(100))
+    const other = usedIn(store, createUsedProofs(100))
+    const answers = await Promise.all([useOnce, other, useOnce].map(at => at(proof('id', 1_000))))
     expect(answers.filter(Boolean)).to.have.length(1)
     expect(await store.get('granted:dpop:id')).to.equal('1')
+    const written: number[] = []
+    for (let index = 0; index < 100; index++) {
+      const one = proof(`eve ${index}`, 1_000, { thumbprint: 'eve', user: 'eve' })
+      const isTaken = await Promise.resolve(useOnce(one)).catch(() => false)
+      if (isTaken || (await store.get(`granted:dpop:eve ${index}`)) !== undefined) written.push(index)
+    }
+    expect(written).to.have.length(11)
+    expect(await useOnce(proof('ann', 1_000))).to.equal(true)
   })
 })
 

@@ -53,8 +53,8 @@ describe('good proofs (DPoP)', () => {
     await expectTaken({ key, token: tokenFor(host.guarded), url: host.guarded, header: { jwk: described } })
   })
 
-  it('have the time of a clock that is up to a minute off', async () => {
-    for (const seconds of [-50, 50]) {
+  it('have the time of a clock that is a little ahead', async () => {
+    for (const seconds of [0, 2, 4]) {
       const facts = { key, token: tokenFor(host.guarded), url: host.guarded, claims: { iat: inSeconds(seconds) } }
       await expectTaken(facts)
     }

@@ -1,0 +1,98 @@
+// What a host that knows nothing but itself makes of proofs (DPoP): for which address one is where no public URL is set, and that
+// one that was used before a restart is not taken after it.
+import { expect } from 'chai'
+import { proofOf, provenBy } from '../../support/dpop.ts'
+import { eventually } from '../../support/eventually.ts'
+import { freePort } from '../../support/free-port.ts'
+import { callWith, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
+import { requestBytes, sendRaw } from '../../support/raw-http.ts'
+import { modernRequest } from '../../support/rpc.ts'
+import { stopHosts, type TestConfig } from '../../support/start-host.ts'
+import { inSeconds, toJwk } from '../../support/test-issuer.ts'
+import { ISSUER, issuerKey, key, tokenFor } from './bound-tokens.ts'
+
+afterEach(stopHosts)
+
+const AUDIENCE = 'https://mcp.test'
+const start = (http: TestConfig['http'] = {}, maxAge: '60s' | '10m' = '60s') =>
+  startProtected(
+    { 'auth-jwt': { issuer: ISSUER, keys: [toJwk(issuerKey)], audience: AUDIENCE, dpop: { maxAge } } },
+    { http },
+  )
+
+/** A call with this Host, sent to `url`, and a proof for the same address. */
+async function relay(url: string, asked: string) {
+  const { headers, body } = modernRequest('tools/call', { name: 'whoami' })
+  const token = tokenFor(AUDIENCE)
+  const proven = provenBy({ key, token, url: `http://${asked}/guarded` })
+  const sent = { ...headers, ...proven, Host: asked, Connection: 'close' }
+  return sendRaw(url, requestBytes(url, body, { path: '/guarded', headers: sent }))
+}
+
+describe('a proof (DPoP) that another server of this machine passes on', () => {
+  it('is refused, whatever address of this machine it was made for, and its words say what to do', async () => {
+    const { url, guarded } = await start()
+    const { port } = new URL(url)
+    const elsewhere = [
+      ...['localhost:9', '127.0.0.1:9', '[::1]:9', 'localhost', '127.0.0.1', '[::1]', '127.9.9.9', 'LOCALHOST:65535'],
+      ...[`127.9.9.9:${port}`, `[::1]:${port}`, '127.0.0.1:80', 'localhost:0'],
+    ]
+    for (const asked of elsewhere) {
+      const { status, text } = await relay(url, asked)
+      expect(status, asked).to.equal(401)
+      expect(text, asked).to.match(/its own port.*http\.publicUrl.*http\.allowedHosts/)
+    }
+    const own = [`localhost:${port}`, `127.0.0.1:${port}`, `LocalHost:${port}`]
+    for (const asked of own) expect((await relay(url, asked)).status, asked).to.equal(200)
+    console.log(`      ${elsewhere.length} addresses of other servers refused, ${own.length} of its own taken`)
+    const answer = await callWith(guarded, provenBy({ key, token: tokenFor(AUDIENCE), url: guarded }))
+    expect(userIn(answer).subject).to.equal('ann')
+  })
+
+  it('is taken for what http.allowedHosts names: with that port, and without one at the usual port or the own', async () => {
+    const { url } = await start({ allowedHosts: ['localhost:3000', 'mcp.test'] })
+    const { port } = new URL(url)
+    const tried: Record<string, number> = {}
+    for (const asked of ['localhost:3000', 'mcp.test', `mcp.test:${port}`, 'localhost:3001', 'mcp.test:3000']) {
+      tried[asked.replace(port, 'own')] = (await relay(url, asked)).status
+    }
+    const refused = { 'localhost:3001': 401, 'mcp.test:3000': 401 }
+    expect(tried).to.deep.equal({ 'localhost:3000': 200, 'mcp.test': 200, 'mcp.test:own': 200, ...refused })
+  })
+})
+
+describe('a host that keeps used proofs (DPoP) to itself', () => {
+  it('takes none after a restart that it took before it', async () => {
+    const port = await freePort()
+    const first = await start({ port })
+    const used = Array.from({ length: 20 }, () => {
+      const proven = provenBy({ key, token: tokenFor(AUDIENCE), url: first.guarded })
+      return { ...proven, Connection: 'close' }
+    })
+    for (const headers of used) expect((await callWith(first.guarded, headers)).status).to.equal(200)
+    const made = inSeconds(0)
+    await stopHosts()
+    // Proofs say whole seconds.
+    await eventually('the next second', () => inSeconds(0) > made)
+    const { guarded } = await start({ port }, '10m')
+    const statuses = await Promise.all(used.map(headers => callWith(guarded, headers)))
+    for (const answer of statuses) {
+      expect(answer.status).to.equal(401)
+      expect(challengeIn(answer)).to.match(/before this server began/)
+    }
+    const fresh = provenBy({ key, token: tokenFor(AUDIENCE), url: guarded })
+    expect((await callWith(guarded, fresh)).status).to.equal(200)
+    console.log(`      ${used.length} used proofs sent again after a restart: all refused`)
+  })
+
+  it('lets a clock be ahead by 5 s, and no more', async () => {
+    const { guarded } = await start()
+    const at = (seconds: number) => {
+      const token = tokenFor(AUDIENCE)
+      const proof = proofOf({ key, token, url: guarded, claims: { iat: inSeconds(seconds) } })
+      return callWith(guarded, { Authorization: `DPoP ${token}`, DPoP: proof })
+    }
+    for (const seconds of [0, 2, 4]) expect((await at(seconds)).status, `${seconds}`).to.equal(200)
+    for (const seconds of [20, 40, 58]) expect(challengeIn(await at(seconds))).to.match(/more than 5 s ahead/)
+  })
+})
