@@ -30,6 +30,8 @@ export class Followers {
   readonly #store: TaskStore
   readonly #tasks: Tasks
   readonly #followed = new Map<string, Followed>()
+  /** Who listens: what they may hear is decided each time. */
+  readonly #calls = new WeakMap<Notify, Call>()
 
   constructor(store: TaskStore, tasks: Tasks) {
     this.#store = store
@@ -57,7 +59,11 @@ export class Followers {
     const found = await Promise.all(ids.map(id => this.#tasks.find(call, id).then(() => id, ifUnknown)))
     const own = found.filter(id => id !== undefined)
     if (own.length === 0) return undefined
-    return { acknowledged: own, begin: notify => this.#begin(own, notify) }
+    const begin: Honoured['begin'] = notify => {
+      this.#calls.set(notify, call)
+      return this.#begin(own, notify)
+    }
+    return { acknowledged: own, begin }
   }
 
   #begin(ids: readonly string[], notify: Notify): () => void {
@@ -105,7 +111,7 @@ export class Followers {
       if (late.length === 0) continue
       const params = this.#tasks.details(record)
       for (const [notify] of late) {
-        if (!followed.told.has(notify)) continue
+        if (!followed.told.has(notify) || !this.#tasks.mayHear(this.#calls.get(notify), record)) continue
         followed.told.set(notify, record.version)
         notify('notifications/tasks', params)
       }
