@@ -1,5 +1,5 @@
 // Tells those who listen for tasks how they are, whenever that changes: the same as `tasks/get` would have answered then.
-import { type Call, type Honoured, HostError } from '../../core/index.ts'
+import { type Call, type Honoured, HostError, type Logger } from '../../core/index.ts'
 import { hasEnded, type TaskNews, type TaskRecord, type TaskStore } from '../../core/transport.ts'
 import { taskLost } from './shown.ts'
 import type { Tasks } from './tasks.ts'
@@ -29,13 +29,15 @@ const LATER = 250
 export class Followers {
   readonly #store: TaskStore
   readonly #tasks: Tasks
+  readonly #log: Logger
   readonly #followed = new Map<string, Followed>()
   /** Who listens: what they may hear is decided each time. */
   readonly #calls = new WeakMap<Notify, Call>()
 
-  constructor(store: TaskStore, tasks: Tasks) {
+  constructor(store: TaskStore, tasks: Tasks, log: Logger) {
     this.#store = store
     this.#tasks = tasks
+    this.#log = log
   }
 
   /** How many tasks somebody listens for. */
@@ -92,9 +94,12 @@ export class Followers {
     followed.again = true
     if (followed.looking) return
     followed.looking = true
-    void this.#tell(id, followed).finally(() => {
-      followed.looking = false
-    })
+    void this.#tell(id, followed)
+      // What cannot be read is told to nobody: it may be another version's, or broken where it is kept.
+      .catch(err => this.#log.error({ err, task: id.slice(0, 6) }, 'those who listen for a task could not be told'))
+      .finally(() => {
+        followed.looking = false
+      })
   }
 
   async #tell(id: string, followed: Followed): Promise<void> {
