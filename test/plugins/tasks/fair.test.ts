@@ -140,7 +140,7 @@ describe('one caller', () => {
     const broken = await eve.begin('required')
     const sound = await eve.begin('slow', { key: 'sound' })
     const listening = await eve.listen([broken, sound])
-    await eventually('the log says so', () => log.some(({ msg }) => String(msg).includes('could not be told')))
+    await eventually('the log says so', () => log.some(({ message }) => message?.includes('could not be told')))
     const heard = await listening.next()
     expect(heard.params.taskId).to.equal(sound)
     expect((await taskClient(url, 'bob').call('plain', { key: 'b' })).status).to.equal(200)
