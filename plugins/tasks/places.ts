@@ -28,11 +28,6 @@ export class Places<Run extends Placed> {
     return [...this.#busy.keys()].reduce((sum, queue) => sum + this.countOf(queue), 0)
   }
 
-  /** Whether a run waits until a handler of its holder ends. */
-  isParked(run: Run): boolean {
-    return this.#parked.has(run)
-  }
-
   /** Resolves once the run has a place; never for one that leaves before. */
   enter(run: Run): Promise<void> {
     if (this.#of(run) < this.#perHolder) {

@@ -131,12 +131,12 @@ export class TaskWorker {
     return this.#places.count - waiting >= this.#host.settings.concurrent
   }
 
-  /** Tasks that are under way here and do nothing, by queue: they wait for their client, or for a place of their holder. */
+  /** Tasks that are under way here and wait for their client, by queue. */
   #idle(): ReadonlyMap<string, number> {
     const most = WAITING_PER_RUNNING * this.#host.settings.offered.running
     const idle = new Map<string, number>()
     for (const run of this.#runs.values()) {
-      if (run.waits || this.#places.isParked(run)) idle.set(run.queue, Math.min((idle.get(run.queue) ?? 0) + 1, most))
+      if (run.waits) idle.set(run.queue, Math.min((idle.get(run.queue) ?? 0) + 1, most))
     }
     return idle
   }
