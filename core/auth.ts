@@ -33,6 +33,7 @@ export {
 } from './access/user-claims.ts'
 export type { Examination, PluginFinding } from './config/examination.ts'
 export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
+export { addressKey } from './http/address-key.ts'
 export { blame } from './http/describe-thrown.ts'
 export { isLoopback } from './http/guard.ts'
 export { LruMap } from './http/lru-map.ts'

@@ -1,5 +1,5 @@
 // Tells those who listen for tasks how they are, whenever that changes: the same as `tasks/get` would have answered then.
-import { type Call, type Honoured, HostError } from '../../core/index.ts'
+import { type Call, type Honoured, HostError, type Logger } from '../../core/index.ts'
 import { hasEnded, type TaskNews, type TaskRecord, type TaskStore } from '../../core/transport.ts'
 import { taskLost } from './shown.ts'
 import type { Tasks } from './tasks.ts'
@@ -29,11 +29,15 @@ const LATER = 250
 export class Followers {
   readonly #store: TaskStore
   readonly #tasks: Tasks
+  readonly #log: Logger
   readonly #followed = new Map<string, Followed>()
+  /** Who listens: what they may hear is decided each time. */
+  readonly #calls = new WeakMap<Notify, Call>()
 
-  constructor(store: TaskStore, tasks: Tasks) {
+  constructor(store: TaskStore, tasks: Tasks, log: Logger) {
     this.#store = store
     this.#tasks = tasks
+    this.#log = log
   }
 
   /** How many tasks somebody listens for. */
@@ -57,7 +61,11 @@ export class Followers {
     const found = await Promise.all(ids.map(id => this.#tasks.find(call, id).then(() => id, ifUnknown)))
     const own = found.filter(id => id !== undefined)
     if (own.length === 0) return undefined
-    return { acknowledged: own, begin: notify => this.#begin(own, notify) }
+    const begin: Honoured['begin'] = notify => {
+      this.#calls.set(notify, call)
+      return this.#begin(own, notify)
+    }
+    return { acknowledged: own, begin }
   }
 
   #begin(ids: readonly string[], notify: Notify): () => void {
@@ -86,9 +94,12 @@ export class Followers {
     followed.again = true
     if (followed.looking) return
     followed.looking = true
-    void this.#tell(id, followed).finally(() => {
-      followed.looking = false
-    })
+    void this.#tell(id, followed)
+      // What cannot be read is told to nobody: it may be another version's, or broken where it is kept.
+      .catch(err => this.#log.error({ err, task: id.slice(0, 6) }, 'those who listen for a task could not be told'))
+      .finally(() => {
+        followed.looking = false
+      })
   }
 
   async #tell(id: string, followed: Followed): Promise<void> {
@@ -105,7 +116,7 @@ export class Followers {
       if (late.length === 0) continue
       const params = this.#tasks.details(record)
       for (const [notify] of late) {
-        if (!followed.told.has(notify)) continue
+        if (!followed.told.has(notify) || !this.#tasks.mayHear(this.#calls.get(notify), record)) continue
         followed.told.set(notify, record.version)
         notify('notifications/tasks', params)
       }

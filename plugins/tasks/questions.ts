@@ -35,11 +35,14 @@ export class RunQuestions implements AskClient {
   /** In the order in which they were asked; an answer is put in its place. */
   readonly #questions: TaskQuestion[]
   readonly #used = new Set<string>()
+  readonly #begins: () => void
   readonly #waiting = new Map<string, (answer: string) => void>()
 
-  constructor(store: TaskStore, lease: TaskLease, questions: readonly TaskQuestion[]) {
+  /** `waits`: is told when the run begins to wait for its client. */
+  constructor(store: TaskStore, lease: TaskLease, questions: readonly TaskQuestion[], waits: () => void) {
     this.#store = store
     this.#lease = lease
+    this.#begins = waits
     this.#questions = [...questions]
   }
 
@@ -112,6 +115,7 @@ export class RunQuestions implements AskClient {
         end()
         resolve(answer)
       })
+      this.#begins()
     })
   }
 }

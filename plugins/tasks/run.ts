@@ -36,6 +36,8 @@ export interface RunHost {
   readonly ours: WeakSet<Call>
   /** Is told how each ended that this node ended. */
   readonly ended: (end: TaskEnd['state'], milliseconds: number) => void
+  /** Is told when a run begins to wait for its client. */
+  readonly waits: () => void
 }
 
 /** Why a run was stopped from outside. */
@@ -44,6 +46,8 @@ type Stopped = 'over' | 'closing' | 'late'
 export class TaskRun {
   readonly lease: TaskLease
   readonly queue: string
+  /** Whom it is counted for. */
+  readonly holder: string
   readonly #host: RunHost
   readonly #record: TaskRecord
   readonly #work: Work | undefined
@@ -64,7 +68,8 @@ export class TaskRun {
     this.#version = record.version
     this.lease = { id: record.id, fence: record.fence }
     this.queue = record.queue
-    this.#questions = new RunQuestions(host.store, this.lease, record.questions)
+    this.holder = record.holder
+    this.#questions = new RunQuestions(host.store, this.lease, record.questions, host.waits)
     this.#stopped = new Promise(resolve => {
       this.#stop = resolve
     })
@@ -80,11 +85,14 @@ export class TaskRun {
     return this.#work?.again === true
   }
 
-  /** Resolves with the promise that the handler is over, once how the run ended is kept, or is another's to keep. */
-  async run(): Promise<{ readonly handlerOver: Promise<unknown> }> {
+  /**
+   * Resolves with the promise that the handler is over, once how the run ended is kept, or is another's to keep. `turn`: what the
+   * handler waits for before it begins.
+   */
+  async run(turn: Promise<void>): Promise<{ readonly handlerOver: Promise<unknown> }> {
     const begun = Date.now()
     const late = setTimeout(() => this.#end('late'), this.#timeLeft())
-    const running = this.#answer()
+    const running = this.#answer(turn)
     try {
       const ended = await Promise.race([running, this.#stopped])
       await this.#keep(ended, begun)
@@ -136,8 +144,10 @@ export class TaskRun {
     this.#controller.abort(why === 'over' ? new LeaseLost() : new Error(WORDS[why]))
   }
 
-  async #answer(): Promise<TaskEnd> {
+  async #answer(turn: Promise<void>): Promise<TaskEnd> {
     try {
+      await Promise.race([turn, this.#stopped])
+      this.#controller.signal.throwIfAborted()
       return await this.#call()
     } catch (thrown) {
       if (!HostError.is(thrown) && !this.#controller.signal.aborted) {

@@ -1,4 +1,5 @@
 // The set-up of tasks: what the extension adds, and for each store its worker. Loaded where the plugin is on.
+import type { ToolItem } from '../../core/auth.ts'
 import {
   type Call,
   type Extension,
@@ -8,11 +9,11 @@ import {
   type PluginHost,
   type Services,
   StartError,
-  type ToolDefinition,
 } from '../../core/index.ts'
 import { type TaskStore, transportOf } from '../../core/transport.ts'
 import { offerFigures } from './figures.ts'
 import { Followers } from './followers.ts'
+import { createTaskPolicy } from './policy.ts'
 import { settingsOf, TASKS_ID } from './settings.ts'
 import { concurrencyOf, Tasks, type TasksHost } from './tasks.ts'
 import { queueOf } from './work.ts'
@@ -44,19 +45,17 @@ function checkStore({ at, processes, purpose, report, log }: PluginHost, store: 
 }
 
 /** A tool whose thread bounds what it does must not do part of it outside. */
-function checkTools({ at, report }: PluginHost, tools: readonly ToolDefinition[]) {
-  for (const { name, isolate, task } of tools) {
+function checkTools({ at, report }: PluginHost, tools: readonly ToolItem[]) {
+  for (const { definition } of tools) {
+    const { name, isolate, task } = definition
     if (isolate === undefined || typeof task !== 'object' || !task.before) continue
     const what = `the tool "${name}" has both \`isolate\` and \`task.before\`, which runs in no thread; take out one`
     report(new StartError(what, { at }))
   }
 }
 
-const tasksOf = (services: Services, route: McpRoute): readonly ToolDefinition[] =>
-  services
-    .itemsOf(route)
-    .flatMap(({ kind, definition }) => (kind === 'tools' ? [definition as ToolDefinition] : []))
-    .filter(({ task }) => task !== undefined)
+const toolsOf = (services: Services, route: McpRoute): readonly ToolItem[] =>
+  services.itemsOf(route).flatMap(item => (item.kind === 'tools' && item.definition.task !== undefined ? [item] : []))
 
 /** What the extension adds; `serviceOf`: the tasks of the route of a call. */
 const extensionOf = (serviceOf: (call: Call) => Service): Extension => ({
@@ -79,10 +78,15 @@ interface Shared extends Pick<TasksHost, 'settings' | 'extension' | 'ours'>, Pic
 }
 
 function createService(store: TaskStore, routes: readonly McpRoute[], { host, given, ...shared }: Shared): Service {
+  const policy = createTaskPolicy(given)
   const queues = () =>
     new Map(
       routes.flatMap(route =>
-        tasksOf(given, route).map(tool => [queueOf(route.path, tool.name), concurrencyOf(tool)] as const),
+        toolsOf(given, route).map(item => {
+          const queue = queueOf(route.path, item.key)
+          policy.remember(queue, item)
+          return [queue, concurrencyOf(item.definition)] as const
+        }),
       ),
     )
   const worker = new TaskWorker({
@@ -94,8 +98,8 @@ function createService(store: TaskStore, routes: readonly McpRoute[], { host, gi
     log: host.log,
     inFlight: given.inFlight,
   })
-  const tasks = new Tasks({ ...shared, store, queued: (queue, most) => worker.serve(queue, most) })
-  return { tasks, followers: new Followers(store, tasks), worker }
+  const tasks = new Tasks({ ...shared, store, policy, queued: (queue, most) => worker.serve(queue, most) })
+  return { tasks, followers: new Followers(store, tasks, host.log), worker }
 }
 
 /** The stores of the plugin's routes, each with the routes that use it. */
@@ -140,7 +144,7 @@ export function setUpTasks(host: PluginHost, options: FilledOptions['tasks']): v
       })
       host.checking(() => {
         checkStore(host, store, options.role)
-        for (const route of routes) checkTools(host, tasksOf(given, route))
+        for (const route of routes) checkTools(host, toolsOf(given, route))
       })
     }
     host.draining(() => {

@@ -8,12 +8,15 @@ import {
   type ToolKey,
 } from '../../core/index.ts'
 import type { TaskRecord, TaskStore } from '../../core/transport.ts'
+import type { TaskPolicy } from './policy.ts'
 import { TASKS_ID, type TaskSettings } from './settings.ts'
 import { detailsOf, lineOf, seedOf } from './shown.ts'
-import { accountOf, isId, isOwnedBy, newId, ownerOf, packWork, queueOf, workOf } from './work.ts'
+import { accountOf, isId, isMarkedFor, isOwnedBy, newId, ownerOf, packWork, queueOf, workOf } from './work.ts'
 
 /** Tasks that one page of a list has. */
 const PAGE = 50
+/** Pages that are read for one: those of other addresses, or of tools that the caller may not call, are left out of it. */
+const MOST_READS = 20
 /** Answers of one `tasks/update`. */
 const MOST_ANSWERS = 100
 /** Milliseconds between attempts to take back a task that may have been kept, and how many there are. */
@@ -24,6 +27,7 @@ export interface TasksHost {
   readonly store: TaskStore
   readonly settings: TaskSettings
   readonly extension: AddedExtension
+  readonly policy: TaskPolicy
   /** Calls that are runs of tasks. */
   readonly ours: WeakSet<Call>
   /** Is told of each queue that a task was put into, with how many of it may run in a process. */
@@ -85,15 +89,16 @@ export class Tasks {
   }
 
   async #create(call: Call, tool: ToolDefinition, args: unknown) {
-    const { store, settings, extension, queued } = this.#host
+    const { store, settings, extension, policy, queued } = this.#host
     const work = workOf(call, tool, args)
-    const body = packWork(ownerOf(call), work)
+    const owner = ownerOf(call)
+    const body = packWork(owner, work)
     if (Buffer.byteLength(body) > settings.maxSize) {
       const detail = `a task holds at most ${settings.maxSize} bytes of arguments, and of who called`
       throw new HostError('payloadTooLarge', { detail })
     }
-    const id = newId()
-    const queue = queueOf(work.route, work.tool)
+    const id = newId(owner)
+    const queue = queueOf(work.route, work.tool, policy.chosen(call, tool))
     // Before it is there: whoever runs it hears of it at once.
     queued(queue, concurrencyOf(tool))
     const { bounds, ttl, pollInterval } = settings
@@ -126,11 +131,20 @@ export class Tasks {
     }
   }
 
-  /** Throws `invalidParams` for one that is not this caller's. One look-up, whatever comes of it. */
+  /**
+   * Throws `invalidParams` for one that is not this caller's, or of a tool that it may not call with this token. One look-up,
+   * whatever comes of it.
+   */
   async find(call: Call, id = taskIdOf(call)): Promise<TaskRecord> {
-    const record = isId(id) ? await this.#host.store.get(id) : undefined
-    if (!record || !isOwnedBy(record, ownerOf(call))) throw unknownTask()
+    const { store, policy } = this.#host
+    const record = isId(id) ? await store.get(id) : undefined
+    if (!record || !isOwnedBy(record, ownerOf(call)) || !policy.allows(call, record)) throw unknownTask()
     return record
+  }
+
+  /** Whether a caller who listens may hear of a task, as things are now. */
+  mayHear(call: Call | undefined, task: Pick<TaskRecord, 'queue'>): boolean {
+    return call !== undefined && this.#host.policy.allowsNow(call, task)
   }
 
   details(record: TaskRecord): Record<string, unknown> {
@@ -165,18 +179,30 @@ export class Tasks {
     return {}
   }
 
-  /** Those that the caller made at this address, newest first; anonymous callers have no list, for an id is what they have. */
+  /**
+   * Those that the caller made at this address, of tools that it may call with this token, newest first; anonymous callers have
+   * no list, for an id is what they have. A page may have few of them, and yet be followed by another.
+   */
   async list(call: Call): Promise<object> {
     const { cursor } = call.params
     if (cursor !== undefined && !(typeof cursor === 'string' && /^\d{1,15}$/.test(cursor))) {
       throw invalid('`cursor` must be the `nextCursor` of an earlier answer')
     }
     if (!call.user) return { tasks: [] }
-    const before = cursor === undefined ? undefined : Number(cursor)
-    const found = await this.#host.store.list(accountOf(call), PAGE + 1, before)
-    const page = found.slice(0, PAGE)
-    const last = found.length > PAGE ? page.at(-1) : undefined
-    const tasks = page.map(task => lineOf(task, this.#host.settings.pollInterval))
-    return { tasks, ...(last && { nextCursor: String(last.serial) }) }
+    const owner = ownerOf(call)
+    const tasks: object[] = []
+    let before = cursor === undefined ? undefined : Number(cursor)
+    for (let reads = 0; reads < MOST_READS; reads++) {
+      const found = await this.#host.store.list(accountOf(call), PAGE + 1, before)
+      for (const [at, task] of found.slice(0, PAGE).entries()) {
+        before = task.serial
+        if (isMarkedFor(task.id, owner) && this.#host.policy.allows(call, task)) {
+          tasks.push(lineOf(task, this.#host.settings.pollInterval))
+        }
+        if (tasks.length === PAGE) return at + 1 < found.length ? { tasks, nextCursor: String(before) } : { tasks }
+      }
+      if (found.length <= PAGE) return { tasks }
+    }
+    return { tasks, nextCursor: String(before) }
   }
 }

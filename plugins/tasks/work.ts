@@ -20,19 +20,36 @@ export interface Work {
 
 const digest = (parts: readonly unknown[]) => createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 
-/** Of 24 random bytes: for an anonymous task it is all that gives access to it. */
-export const newId = (): string => randomBytes(24).toString('base64url')
-
-/** What no store needs to be asked for. */
-export const isId = (id: string): boolean => /^[\w-]{32}$/.test(id)
+/** Characters of the random part of an id, and of the rest. */
+const RANDOM = 32
+const MARK = 11
 
 /** Who may see what a call creates, and sees it there alone: its user at this address; for anonymous calls whoever knows the id. */
 export const ownerOf = ({ user, offer }: Call): string =>
   digest([user && holderOf({ user, ip: offer.ip }), offer.route.path, offer.params])
 
-/** Whom a call's tasks are counted for: its user at this address; of anonymous callers their network address. */
+/** Tells an owner's ids from those of others, and tells nobody else who that is: each id has another one. */
+const markOf = (random: string, owner: string) => digest(['id', random, owner]).slice(0, MARK)
+
+/** Of 24 random bytes, which for an anonymous task are all that gives access to it, and a mark of its owner. */
+export function newId(owner: string): string {
+  const random = randomBytes(24).toString('base64url')
+  return `${random}${markOf(random, owner)}`
+}
+
+/** What no store needs to be asked for. */
+export const isId = (id: string): boolean => /^[\w-]{43}$/.test(id)
+
+/** For lists, which read no more of a task than its summary: whether its id was made for this owner. */
+export const isMarkedFor = (id: string, owner: string): boolean =>
+  id.slice(RANDOM) === markOf(id.slice(0, RANDOM), owner)
+
+/**
+ * Whom a call's tasks are counted for: its user on this route, whatever the parameters of the address, which callers choose; of
+ * anonymous callers their network.
+ */
 export const accountOf = ({ user, offer }: Call): string =>
-  digest(['account', holderOf({ user, ip: offer.ip }), offer.route.path, offer.params])
+  digest(['account', holderOf({ user, ip: offer.ip }), offer.route.path])
 
 const identityOf = ({ expiresAt: _, ...user }: User): Omit<User, 'expiresAt'> => user
 
@@ -53,11 +70,15 @@ export function workOf(call: Call, tool: ToolDefinition, args: unknown): Work {
   }
 }
 
-/** What a task waits in line for. */
-export const queueOf = (route: string, tool: string): string => JSON.stringify([route, tool])
+/** What a task waits in line for; `chosen`: a tool that `configureSession` alone offers. */
+export const queueOf = (route: string, tool: string, chosen = false): string =>
+  JSON.stringify(chosen ? [route, tool, 'chosen'] : [route, tool])
 
 /** The tool of a queue. */
 export const toolOf = (queue: string): string => String(JSON.parse(queue)[1])
+
+/** Whether `configureSession` alone offered the tool of a queue. */
+export const isChosen = (queue: string): boolean => JSON.parse(queue)[2] === 'chosen'
 
 /** The owner comes first, so that whose a task is needs no look at the rest. */
 export const packWork = (owner: string, work: Work): string => `${owner}\n${JSON.stringify(work)}`

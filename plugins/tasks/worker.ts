@@ -2,6 +2,7 @@
 // something, and looks around slowly beside that: leases that lapse make no news.
 import type { Logger } from '../../core/index.ts'
 import type { QueueDepth, QueueOffer, TaskNews, TaskRecord } from '../../core/transport.ts'
+import { Places } from './places.ts'
 import { type RunHost, TaskRun } from './run.ts'
 import { nodeGone } from './shown.ts'
 import { unpackWork } from './work.ts'
@@ -10,6 +11,8 @@ import { unpackWork } from './work.ts'
 const MOST_RUNS = 5
 /** Lapsed tasks that one look settles. */
 const MOST_LAPSED = 100
+/** Tasks of a tool that wait in this process and are not counted among those under way, for each that may be. */
+const WAITING_PER_RUNNING = 10
 
 /** Milliseconds that a task has waited while none of its queue runs. */
 const UNSERVED_AFTER = 60_000
@@ -19,7 +22,7 @@ const UNSERVED =
 /** The queues that this process takes tasks from, each with how many of it may run here. */
 export type ReadQueues = () => ReadonlyMap<string, number>
 
-export interface WorkerHost extends RunHost {
+export interface WorkerHost extends Omit<RunHost, 'waits'> {
   readonly log: Logger
   readonly queues: ReadQueues
   /** Counts a run among what a closing host waits for; throws once that is over. */
@@ -30,8 +33,8 @@ export class TaskWorker {
   readonly #host: WorkerHost
   readonly #runs = new Map<string, TaskRun>()
   readonly #ending = new Set<Promise<unknown>>()
-  /** Handlers that still run, by queue: those too that nobody waits for any more. */
-  readonly #busy = new Map<string, number>()
+  readonly #runHost: RunHost
+  readonly #places: Places<TaskRun>
   #offered: ReadonlyMap<string, number> = new Map()
   #turn = 0
   #taking: Promise<void> | undefined
@@ -49,6 +52,9 @@ export class TaskWorker {
 
   constructor(host: WorkerHost) {
     this.#host = host
+    // Who waits leaves its place among those of its tool.
+    this.#runHost = { ...host, waits: () => this.#wake() }
+    this.#places = new Places(host.settings.offered.runningPerHolder)
   }
 
   start() {
@@ -133,20 +139,34 @@ export class TaskWorker {
 
   #isFull(): boolean {
     const waiting = [...this.#runs.values()].filter(({ waits }) => waits).length
-    const busy = [...this.#busy.values()].reduce((sum, count) => sum + count, 0)
-    return busy - waiting >= this.#host.settings.concurrent
+    return this.#places.count - waiting >= this.#host.settings.concurrent
+  }
+
+  /** Tasks that are under way here and wait for their client, by queue. */
+  #idle(): ReadonlyMap<string, number> {
+    const most = WAITING_PER_RUNNING * this.#host.settings.offered.running
+    const idle = new Map<string, number>()
+    for (const run of this.#runs.values()) {
+      if (run.waits) idle.set(run.queue, Math.min((idle.get(run.queue) ?? 0) + 1, most))
+    }
+    return idle
   }
 
   /** Each queue is the first by turns. */
   #offers(): QueueOffer[] {
-    const { offered } = this.#host.settings
-    const open = [...this.#offered].filter(([queue, most]) => (this.#busy.get(queue) ?? 0) < most)
+    const { running, runningPerHolder } = this.#host.settings.offered
+    const open = [...this.#offered].filter(([queue, most]) => this.#places.countOf(queue) < most)
     const first = open.length === 0 ? 0 : this.#turn++ % open.length
-    return [...open.slice(first), ...open.slice(0, first)].map(([queue]) => ({ queue, ...offered }))
+    const idle = this.#idle()
+    return [...open.slice(first), ...open.slice(0, first)].map(([queue]) => ({
+      queue,
+      running: running + (idle.get(queue) ?? 0),
+      runningPerHolder,
+    }))
   }
 
   #begin(record: TaskRecord) {
-    const run = new TaskRun(this.#host, record, unpackWork(record))
+    const run = new TaskRun(this.#runHost, record, unpackWork(record))
     let leave = () => {}
     try {
       leave = this.#host.inFlight(() => run.close())
@@ -156,9 +176,8 @@ export class TaskWorker {
       return
     }
     this.#runs.set(record.id, run)
-    this.#count(run.queue, 1)
     this.#beating ??= setInterval(() => void this.#beat(), this.#host.settings.lease / 3)
-    const settled = run.run()
+    const settled = run.run(this.#places.enter(run))
     if (this.#stopped && run.again) run.close()
     void this.#end(run, settled, leave)
   }
@@ -175,14 +194,8 @@ export class TaskWorker {
     leave()
     // A handler that does not heed its signal keeps its place until it ends.
     await handlerOver
-    this.#count(run.queue, -1)
+    this.#places.leave(run)
     this.#wake()
-  }
-
-  #count(queue: string, more: number) {
-    const count = (this.#busy.get(queue) ?? 0) + more
-    if (count > 0) this.#busy.set(queue, count)
-    else this.#busy.delete(queue)
   }
 
   /** Renews the leases of what runs. */

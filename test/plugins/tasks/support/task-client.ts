@@ -10,11 +10,13 @@ const MISSING = { requiredCapabilities: { extensions: { [TASKS]: {} } } }
 
 const ENDS = ['completed', 'failed', 'cancelled']
 
-/** As this user (`identify-by-header.ts`), or as nobody; `more`: capabilities beside tasks. */
-export function taskClient(url: string, user?: string, more: object = { elicitation: {}, sampling: {}, roots: {} }) {
+const ASKED = { elicitation: {}, sampling: {}, roots: {} }
+
+/** As this user (`identify-by-header.ts`), or as nobody; `more`: capabilities beside tasks, `own`: headers of every request. */
+export function taskClient(url: string, user?: string, more: object = ASKED, own: object = {}) {
   const meta = { [META.clientCapabilities]: { ...more, extensions: { [TASKS]: {} } } }
   const auth = user === undefined ? {} : { 'X-User': user }
-  const options = (headers: object = {}): RpcOptions => ({ meta, headers: { ...auth, ...headers } })
+  const options = (headers: object = {}): RpcOptions => ({ meta, headers: { ...auth, ...own, ...headers } })
   const send = (method: string, params: Record<string, unknown>, headers: object = {}) =>
     modern(url, method, params, options(headers))
   const about = (method: string, taskId: string, params: object = {}) =>
@@ -50,6 +52,16 @@ export function taskClient(url: string, user?: string, more: object = { elicitat
     send,
     about,
     update: (taskId: string, inputResponses: object) => about('tasks/update', taskId, { inputResponses }),
+    /** The ids of all pages. */
+    async listed(): Promise<string[]> {
+      const ids: string[] = []
+      for (let cursor: string | undefined; ; ) {
+        const { result } = (await send('io.mcp-host/tasks/list', cursor === undefined ? {} : { cursor })).message
+        ids.push(...result.tasks.map(({ taskId }: RpcMessage) => taskId))
+        cursor = result.nextCursor
+        if (cursor === undefined) return ids
+      }
+    },
     cancel: (taskId: string) => about('tasks/cancel', taskId),
     /** Opens a subscription: gives the acknowledgement, and what is told next. */
     async listen(taskIds: unknown) {
