@@ -28,7 +28,7 @@ interface Service {
 /** What a store that is of one process alone cannot do. */
 function checkStore({ at, processes, purpose, report, log }: PluginHost, store: TaskStore, role: string) {
   if (store.shared) return
-  const fix = 'add cluster-redis, task-store-redis or store-sqlite'
+  const fix = 'add cluster-redis, task-store-redis or store-sqlite (Node 22.13 or later)'
   if (role !== 'both') {
     const what = `tasks are kept in this process alone, so nothing is left for another that a ${role} works with`
     report(new StartError(`${what}; ${fix}, or take out role`, { at: [...at, 'role'] }))
