@@ -6,7 +6,12 @@ import { interruptible } from './interrupt.ts'
 import { checkServerUrl } from './logins.ts'
 import { loginCommand } from './profile.ts'
 import { readReach } from './reach.ts'
+import { say } from './terminal.ts'
 import { SERVER_OPTIONS } from './with-server.ts'
+
+/** Nobody can use it who has not the key, which stays where the login is kept. */
+const BOUND =
+  'this token is bound to a key of this login (DPoP): as a bearer token it is refused; use `mcp-host call`, `list` or `proxy`'
 
 async function token(values: VerbValues<typeof SERVER_OPTIONS>, [given = '']: readonly string[]): Promise<void> {
   const { profile } = values
@@ -21,8 +26,11 @@ async function token(values: VerbValues<typeof SERVER_OPTIONS>, [given = '']: re
     await session.login({ signal })
     return session.token({ signal })
   })
-  if (current !== undefined) return void process.stdout.write(`${current}\n`)
-  const { refreshable, expiresAt } = await session.status()
+  const { refreshable, expiresAt, tokenType } = await session.status()
+  if (current !== undefined) {
+    if (tokenType?.toLowerCase() === 'dpop') say(BOUND)
+    return void process.stdout.write(`${current}\n`)
+  }
   const why = expiresAt === undefined && !refreshable ? 'nobody is logged in' : 'the login has ended'
   throw new StartError(`${why} at ${login.url}; log in with: ${loginCommand(url, profile)}`)
 }

@@ -36,7 +36,7 @@ function checkStore({ at, processes, purpose, report, log }: PluginHost, store: 
     return
   }
   if (store.shared) return
-  const fix = 'add cluster-redis, task-store-redis or store-sqlite'
+  const fix = 'add cluster-redis, task-store-redis or store-sqlite (Node 22.13 or later)'
   if (processes > 1) {
     report(new StartError(`tasks are kept in one process; ${fix}, or start without --workers`, { at }))
   } else if (purpose === 'serve') {

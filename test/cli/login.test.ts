@@ -74,6 +74,21 @@ describe('mcp-host login', function () {
     expect(again.code).to.equal(1)
   })
 
+  it('says of a token that is bound to a key that it is no bearer token, and prints it alone', async () => {
+    const desk = await startDesk()
+    desk.fake.as.settings.dpop = 'allowed'
+    desk.fake.rs.settings.dpop = true
+    expect((await desk.run(['login', desk.url])).code).to.equal(0)
+    const { code, stdout, stderr } = await desk.run(['token', desk.url])
+    expect([code, stderr]).to.deep.equal([
+      0,
+      'this token is bound to a key of this login (DPoP): as a bearer token it is refused; use `mcp-host call`, `list` or `proxy`\n',
+    ])
+    expect(stdout).to.match(/^\S+\n$/)
+    const response = await fetch(desk.url, { method: 'POST', headers: { authorization: `Bearer ${stdout.trim()}` } })
+    expect(response.status).to.equal(401)
+  })
+
   it('keeps files that are private, and nothing readable of a token in them', async () => {
     const desk = await startDesk()
     await desk.run(['login', desk.url, '--scope', 'read', '--scope', 'write'])

@@ -1,0 +1,49 @@
+// As docs/plugins/dev-auth-server.md says: where `auth-jwt` takes bound tokens alone, `login` gets one of the authorization
+// server for development, `list` and `call` prove its key, and `token` says that it is no bearer token.
+import { expect } from 'chai'
+import { createHost } from '../../core/create-host.ts'
+import config from '../../examples/protected/mcp.config.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { Browser, claimsOf } from '../support/form-browser.ts'
+import { freePort } from '../support/free-port.ts'
+import { createTestLog } from '../support/start-host.ts'
+import { startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
+import { runCli, stopAll } from './run-cli.ts'
+
+describe('the verbs of the client, with tokens that are bound to a key', () => {
+  after(async () => {
+    await stopAll()
+    await stopFakeBrowsers()
+    await removeFolders()
+  })
+
+  it('log in, call, and say of a token what it is', async () => {
+    const port = await freePort()
+    const url = `http://127.0.0.1:${port}/`
+    const authority = `${url}dev-auth`
+    const plugins = {
+      ...config.plugins,
+      'auth-jwt': { authority, dpop: { mode: 'required' as const } },
+      'resource-metadata': { authorizationServers: [authority], scopesSupported: ['mcp.tools', 'mcp.admin'] },
+    }
+    const directory = new URL('../../examples/protected', import.meta.url).pathname
+    const host = await createHost({ ...config, http: { port }, plugins }, { directory, log: createTestLog() })
+    await host.listen()
+    const browser = await startFakeBrowser(address => new Browser(address.origin).allow(address, 'ada'))
+    const home = await makeFolder({})
+    const run = (...args: string[]) =>
+      runCli(args, home, { ...browser.env, MCP_HOST_HOME: home, MCP_HOST_TOKEN_KEY: '' })
+    try {
+      const login = await run('login', url)
+      expect(login.code, login.stderr).to.equal(0)
+      const [called, token] = await Promise.all([run('call', url, 'current_time'), run('token', url)])
+      expect(called.code, called.stderr).to.equal(0)
+      expect(token.stderr).to.match(/^this token is bound to a key of this login \(DPoP\): .*\n$/)
+      expect(claimsOf(token.stdout.trim())).to.have.property('cnf').that.has.all.keys('jkt')
+      const headers = { Authorization: `Bearer ${token.stdout.trim()}` }
+      expect((await fetch(url, { method: 'POST', headers, body: '{}' })).status).to.equal(401)
+    } finally {
+      await host.close({ grace: 0 })
+    }
+  }).timeout(60_000)
+})
