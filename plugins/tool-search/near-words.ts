@@ -26,12 +26,17 @@ function sharedBy(one: string, other: string, most: number): number {
   return shared
 }
 
-/** The next row of Levenshtein's table, for one letter more; gives the least in it. */
-function fillRow(above: Uint8Array, row: Uint8Array, word: string, letter: number): number {
-  let left = (above[0] ?? 0) + 1
+/**
+ * The row of Levenshtein's table for `depth` letters, from the one above it; gives the least in it. What is further from the
+ * diagonal than `most` is more than that, and stays as it is.
+ */
+function fillRow(above: Uint8Array, row: Uint8Array, wanted: Wanted, depth: number, letter: number): number {
+  const { word, most } = wanted
+  const [first, last] = [Math.max(1, depth - most), Math.min(word.length, depth + most)]
+  let left = depth - most > 0 ? most + 1 : depth
   let least = left
-  row[0] = left
-  for (let at = 1; at <= word.length; at += 1) {
+  row[first - 1] = left
+  for (let at = first; at <= last; at += 1) {
     const changed = (above[at - 1] ?? 0) + (word.charCodeAt(at - 1) === letter ? 0 : 1)
     left = Math.min(left + 1, (above[at] ?? 0) + 1, changed)
     row[at] = left
@@ -40,7 +45,15 @@ function fillRow(above: Uint8Array, row: Uint8Array, word: string, letter: numbe
   return least
 }
 
-/** Places of words that at most `most` letters are wrong of, and how many are, in order. `words` are in order; none is longer than 250. */
+/** More than any number of wrong letters. */
+const FAR = 255
+
+interface Wanted {
+  readonly word: string
+  readonly most: number
+}
+
+/** Places of words that at most `most` letters are wrong of, and how many are. `words` are in order; none is longer than 250 letters. */
 export function nearWords(
   words: readonly string[],
   word: string,
@@ -56,9 +69,9 @@ export function nearWords(
     let depth = sharedBy(before, other, Math.min(filled, other.length))
     let least = 0
     while (depth < other.length && least <= most) {
-      const row = rows[depth + 1] ?? new Uint8Array(word.length + 1)
+      const row = rows[depth + 1] ?? new Uint8Array(word.length + 1).fill(FAR)
       rows[depth + 1] = row
-      least = fillRow(rows[depth] ?? row, row, word, other.charCodeAt(depth))
+      least = fillRow(rows[depth] ?? row, row, { word, most }, depth + 1, other.charCodeAt(depth))
       depth += 1
     }
     before = other
