@@ -1,5 +1,5 @@
-// What finding costs with ten thousand tools: to make the index, to cut it, to ask it, and to ask it what is meant to be dear. CPU time and
-// memory are shown; what is held are bounds far above what was measured.
+// What finding costs with ten thousand tools: to make the index, to cut it, to ask it, and to ask it what is meant to be dear.
+// CPU time and memory are shown; what is held are bounds far above what was measured.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
