@@ -53,7 +53,7 @@ interface Wanted {
   readonly most: number
 }
 
-/** Places of words that at most `most` letters are wrong of, and how many are. `words` are in order; none is longer than 250 letters. */
+/** Places of words that at most `most` letters are wrong of, and how many are. `words` are in order, none of 250 letters. */
 export function nearWords(
   words: readonly string[],
   word: string,

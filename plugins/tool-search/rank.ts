@@ -4,7 +4,7 @@ import { nearWords } from './near-words.ts'
 import { FIELDS, type Postings, WEIGHTS } from './postings.ts'
 import { beginning, exactly, plan } from './vocabulary.ts'
 
-/** Of BM25+: how soon more of a word is worth no more, how much the length of a field counts, and the least that a word is worth. */
+/** Of BM25+: how soon more of a word is worth no more, how much a field's length counts, the least that a word is worth. */
 const BM25 = { saturation: 1.2, length: 0.7, least: 0.5 }
 /** What a word is worth that only begins so, or is spelt nearly so. */
 const WORTH = { begun: 0.375, misspelt: 0.45 }

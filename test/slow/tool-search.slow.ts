@@ -148,7 +148,7 @@ describe(`find_tools among ${MANY} tools`, function () {
       again += (await cpuOf(() => ask(user, 'find_tools', query))) / USERS
     }
     console.log(
-      `      ${USERS} users: the first query of each ${first.toFixed(1)} ms of CPU (least ${least.toFixed(1)}), then ${again.toFixed(1)}`,
+      `      ${USERS} users: first queries ${first.toFixed(1)} ms of CPU (least ${least.toFixed(1)}), then ${again.toFixed(1)}`,
     )
     expect(least).to.be.below(2_000)
   })
