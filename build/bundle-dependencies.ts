@@ -11,7 +11,7 @@ const require = createRequire(import.meta.url)
 /** As installed they would be 100 packages and 20 MB; they are development's dependencies, in the versions of the lock file. */
 export const BUNDLED = [
   ...['koa-body', 'cosmiconfig', 'jsonwebtoken', 'jwks-rsa', 'yaml'],
-  ...['minisearch', 'oauth4webapi', 'import-meta-resolve', 'chokidar'],
+  ...['oauth4webapi', 'import-meta-resolve', 'chokidar'],
 ] as const
 
 /** What they look for and can do without: cosmiconfig for loaders that are not used, debug for its colours. */

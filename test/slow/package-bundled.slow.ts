@@ -171,7 +171,7 @@ describe('what the package has in it of others', function () {
     expect(await stop()).to.equal(0)
   })
 
-  it('minisearch finds tools', async () => {
+  it('the index of `find_tools`, which needs no package, finds tools', async () => {
     const config = `import { defineTool } from 'mcp-host'
       const tool = (name, description) => defineTool({ name, description, handler: () => name })
       const all = [tool('refund_order', 'Gives money back.'), tool('list_stock', 'Lists what there is.')]

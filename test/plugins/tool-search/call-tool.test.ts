@@ -147,7 +147,14 @@ describe('call_tool', () => {
 
   it('says what is wrong where there is nothing to call, in words for a model', async () => {
     const { watch, next } = createWatch()
-    const { url } = await serve({ bearer: bearerJson(), 'tool-policy': POLICY, watch })
+    const elsewhere = defineTool({ name: 'elsewhere', handler: () => 'elsewhere' })
+    const { url } = await serve(
+      { bearer: bearerJson(), 'tool-policy': POLICY, watch },
+      {
+        toolsets: { all: TOOLS, other: [elsewhere] },
+        routes: { ...ROUTES, '/other': { toolsets: 'other', search: {} } },
+      },
+    )
     const cases: ReadonlyArray<readonly [args: unknown, text: string]> = [
       [{ name: 'plan' }, 'There is no tool "plan". Did you mean "plain"? find_tools finds those that there are.'],
       [{ name: 'admn' }, 'There is no tool "admn". find_tools finds those that there are.'],
@@ -169,6 +176,13 @@ describe('call_tool', () => {
       [{ name: 'plain', args: {} }, 'Invalid arguments for call_tool'],
       [{ name: 'x'.repeat(300) }, 'Invalid arguments for call_tool'],
       [{ name: '__proto__' }, 'There is no tool "__proto__".'],
+      [{ name: 'constructor' }, 'There is no tool "constructor".'],
+      [{ name: 'PLAIN' }, 'There is no tool "PLAIN". Did you mean "plain"?'],
+      [{ name: 'plain ' }, 'There is no tool "plain '],
+      [{ name: ['plain'] }, 'Invalid arguments for call_tool'],
+      [{ name: null }, 'Invalid arguments for call_tool'],
+      // A tool of another route alone.
+      [{ name: 'elsewhere' }, 'There is no tool "elsewhere". find_tools finds those that there are.'],
     ]
     for (const [args, text] of cases) {
       const { status, message } = await modern(url, 'tools/call', plain('call_tool', args))
@@ -178,7 +192,13 @@ describe('call_tool', () => {
       expect(more).to.deep.equal([])
       expect(record).to.deep.include({ item: { kind: 'tools', name: 'call_tool' }, outcome: 'tool_error' })
     }
-    console.log(`      ${cases.length} calls of nothing`)
+    for (const args of [null, [], 'x', ['plain']]) {
+      const { message } = await modern(url, 'tools/call', plain('call_tool', args))
+      expect(message.error?.code, JSON.stringify(args)).to.equal(-32602)
+      await next()
+    }
+    console.log(`      ${cases.length + 4} calls of nothing`)
+    expect(textOf((await modern(`${url}/other`, 'tools/call', wrapped('elsewhere'))).message)).to.equal('elsewhere')
   })
 
   it('counts where the tool counts: its rate limit, its concurrency', async () => {
@@ -207,6 +227,16 @@ describe('call_tool', () => {
     gate.open()
     expect(await Promise.all(both)).to.deep.equal([200, 200, 200, 200])
     expect(most).to.equal(1)
+  })
+
+  it('is not what a limit of its own name counts, where it calls a tool: a limit of the tool does', async () => {
+    const { url } = await serve({ 'rate-limit': { tools: { call_tool: '2/1h' } } }, { toolsets: { all: OPEN } })
+    const statusOf = async (params: Record<string, unknown>) => (await modern(url, 'tools/call', params)).status
+    const statuses: number[] = []
+    for (const name of ['plain', 'plain', 'plain', 'nobody', 'nobody', 'nobody', 'plain']) {
+      statuses.push(await statusOf(wrapped(name)))
+    }
+    expect(statuses).to.deep.equal([200, 200, 200, 200, 200, 429, 200])
   })
 
   it('is found in a batch, each of its calls by itself', async () => {
