@@ -217,7 +217,7 @@ describe('mcp-host explain', () => {
       '--route',
       '/admin',
     )
-    expectTold(ended, 'caller    subject ann?[2J?result    allowed, issuer https://i.example')
+    expectTold(ended, 'caller    subject ann\\u001b[2J\\u000aresult    allowed, issuer https://i.example')
     expect(ended.stdout).not.to.contain('\u001b')
   })
 
