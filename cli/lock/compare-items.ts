@@ -234,6 +234,20 @@ function compareTask(was: string | undefined, now: string | undefined): Differen
   return [differs(now === 'required' || (was !== undefined && now === undefined) ? 'breaking' : 'harmless', what)]
 }
 
+/** What a tool's keys bring that lists do not show. */
+function compareDigests(was: SurfaceItem['digests'] = {}, now: SurfaceItem['digests'] = {}): Difference[] {
+  return [...new Set([...Object.keys(was), ...Object.keys(now)])].flatMap(key =>
+    was[key] === now[key] ? [] : [differs('read', `the page of its \`${key}\` changed: look at it`)],
+  )
+}
+
+function compareUnlisted(was: boolean, now: boolean): Difference[] {
+  if (was === now) return []
+  return now
+    ? [differs('may-break', 'left out of lists: clients find it by a search')]
+    : [differs('read', 'lists have it now: every model reads it')]
+}
+
 /** How an item differs from what it was. */
 export function compareItems(list: SurfaceList, before: SurfaceItem, after: SurfaceItem): Difference[] {
   if (before.hash === after.hash) return []
@@ -242,6 +256,8 @@ export function compareItems(list: SurfaceList, before: SurfaceItem, after: Surf
     ...compareNeeds(before.needs, after.needs),
     ...visible,
     ...compareTask(before.task, after.task),
+    ...compareUnlisted(before.unlisted === true, after.unlisted === true),
+    ...compareDigests(before.digests, after.digests),
     ...compareShown(list, before.shown, after.shown),
   ]
   return withNewTexts(found.length > 0 ? found : [NOT_JUDGED], before.shown, after.shown)
