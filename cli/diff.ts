@@ -56,7 +56,7 @@ function inText({ names: [before, after], ...sides }: Sides, changes: readonly C
     changes.length === 0
       ? `${before} and ${after} say the same.`
       : `From ${before} to ${after}: ${countsText(changes)}\n\n${changesText(changes)}`
-  return [...head.split('\n').map(line => printable(line)), ...(note === '' ? [] : ['', note])].join('\n')
+  return [...head.split('\n').map(line => printable(line)), ...(note === '' ? [] : ['', printable(note)])].join('\n')
 }
 
 async function diff(

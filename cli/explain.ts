@@ -1,6 +1,7 @@
 // `mcp-host explain`: what the config decides about one caller at one address, step by step. Nothing listens, and of
 // the token nothing but its claims is printed.
 
+import { printable } from '../client/printable.ts'
 import { type CatalogItem, type Denial, type ItemKind, readUser } from '../core/auth.ts'
 import { type Host, hostOf, type InspectedAddress, loadConfig } from '../core/create-host.ts'
 import { errorText } from '../core/http/errors.ts'
@@ -28,7 +29,7 @@ const KINDS: ReadonlyArray<readonly ['tool' | 'prompt' | 'resource', ItemKind]> 
 ]
 
 /** A token's words move no cursor, and begin no line of their own. */
-const plain = (text: string) => text.replace(/\p{Cc}/gu, '?')
+const plain = (text: string) => printable(text)
 const line = (label: string, text: string) => label.padEnd(10) + text.split('\n').map(plain).join('\n')
 
 /** The claims of a JWT, of which nothing is verified. */

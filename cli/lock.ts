@@ -44,7 +44,7 @@ async function lock({ lock: given, ...options }: VerbValues<typeof OPTIONS>): Pr
   const what = before && (before.hash === surface.hash ? 'as it was' : countsText(compareSurfaces(before, surface)))
   const lines = [`${nameOf(file)}: ${sizeOf(surface)}${what === undefined ? '' : ` (${what})`}`, notLocked(surface)]
   console.log(printable(lines[0] ?? ''))
-  if (lines[1]) console.log(lines[1])
+  if (lines[1]) console.log(printable(lines[1]))
 }
 
 export const lockVerb = defineVerb({

@@ -1,8 +1,8 @@
 // `mcp-host tasks`: the tasks that somebody has at a host: lists them, follows one, cancels one.
 import { setTimeout as pause } from 'node:timers/promises'
-import { type JsonObject, StartError } from '../core/index.ts'
+import { printable, printableLines } from '../client/printable.ts'
+import { isObject, type JsonObject, StartError } from '../core/index.ts'
 import { interruptible } from './client/interrupt.ts'
-import { showable } from './client/terminal.ts'
 import { SERVER_OPTIONS } from './client/with-server.ts'
 import { jsonText } from './json-text.ts'
 import { type AskTasks, openTasks } from './tasks/ask-tasks.ts'
@@ -20,11 +20,14 @@ type Values = VerbValues<typeof OPTIONS>
 
 /** Tasks that are listed. */
 const MOST_LISTED = 1_000
+/** Characters of what a task says of itself. */
+const MOST_WORDS = 4_000
 /** Milliseconds between two looks at a task, at least and at most, whatever its server says. */
 const LOOK_EVERY = { least: 200, most: 10_000, standard: 2_000 }
 const ENDS = ['completed', 'failed', 'cancelled']
 
-const print = (text: string) => void process.stdout.write(`${showable(text)}\n`)
+/** Wherever it goes: whoever reads a file or a pipe may do so at a terminal. */
+const print = (text: string) => void process.stdout.write(`${printableLines(text)}\n`)
 const wordOf = (value: unknown) => (typeof value === 'string' ? value : undefined)
 const cells = (task: JsonObject, names: readonly string[]) => names.map(name => wordOf(task[name]))
 
@@ -34,7 +37,10 @@ async function listTasks(ask: AskTasks): Promise<JsonObject[]> {
     const page = await ask('io.mcp-host/tasks/list', cursor === undefined ? {} : { cursor })
     const { tasks, nextCursor } = page
     if (!Array.isArray(tasks)) throw new StartError('the server answered without `tasks`')
-    found.push(...(tasks as JsonObject[]))
+    for (const task of tasks.slice(0, MOST_LISTED - found.length)) {
+      if (!isObject(task)) throw new StartError('the server answered with a task that is no object')
+      found.push(task as JsonObject)
+    }
     if (nextCursor === undefined || tasks.length === 0 || found.length >= MOST_LISTED) return found
     cursor = nextCursor
   }
@@ -54,7 +60,9 @@ async function follow(ask: AskTasks, taskId: string, json: boolean, signal: Abor
     const { _meta, resultType: _, ...shown } = task
     const now = JSON.stringify(shown)
     if (now !== last) {
-      const line = cells(task, ['lastUpdatedAt', 'status', 'statusMessage']).filter(word => word !== undefined)
+      const line = cells(task, ['lastUpdatedAt', 'status', 'statusMessage']).flatMap(word =>
+        word === undefined ? [] : printable(word, MOST_WORDS),
+      )
       const over = task['result'] ?? task['error'] ?? task['inputRequests']
       print(json ? now : [line.join('  '), ...(over === undefined ? [] : [jsonText(over)])].join('\n'))
     }
@@ -75,7 +83,7 @@ async function tasks(values: Values, [url = '']: readonly string[]): Promise<voi
     const ask = await openTasks(url, values, signal)
     if (cancelled !== undefined) {
       await ask('tasks/cancel', { taskId: cancelled })
-      return print(json ? '{}' : `cancelled ${cancelled}`)
+      return print(json ? '{}' : `cancelled ${printable(cancelled)}`)
     }
     if (followed !== undefined) return follow(ask, followed, json, signal)
     const found = await listTasks(ask)

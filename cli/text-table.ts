@@ -1,11 +1,17 @@
-// A table for people: columns as wide as what is in them, numbers and times to the right, and all of it no wider than the terminal.
+// A table for people: columns as wide as what is in them, numbers and times to the right, and all of it no wider than the
+// terminal. What a cell says begins no line of its own.
+
+import { printable } from '../client/printable.ts'
 
 export type Cell = string | number | undefined
 
 const LEAST_WIDTH = 8
 const GAP = '  '
 
-const textOf = (cell: Cell): string => (cell === undefined ? '-' : String(cell))
+/** Characters of one cell that are looked at. */
+const MOST = 2_000
+
+const textOf = (cell: Cell): string => (cell === undefined ? '-' : printable(String(cell), MOST))
 
 /** Short, for it is not cut. */
 const NUMBER = /^[\d.]{1,12}(?: %)?$/
@@ -38,7 +44,7 @@ export function tableLines(head: readonly string[], rows: ReadonlyArray<readonly
   const body = rows.map(row => row.map(textOf))
   const isNumeric = head.map((_, column) => isNumberColumn(body.map(row => row[column] ?? '')))
   const texts = head.some(title => title !== '') ? [head, ...body] : body
-  const widths = head.map((_, column) => Math.max(...texts.map(row => row[column]?.length ?? 0)))
+  const widths = head.map((_, column) => texts.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0))
   const mayShrink = isNumeric.map(numeric => !numeric)
   const fitted = narrow(widths, mayShrink, width)
   return texts.map(row =>

@@ -1,9 +1,18 @@
-// Text of a server, made fit to be shown: nothing in it can move a cursor, start a line or reverse the reading order.
+// Text of a server, made fit to be shown: nothing in it can move a cursor, start a line, reverse the
+// reading order or stay unseen.
 
-/** C0 and C1 controls, line and paragraph separators, and the characters that change the direction of text. */
-const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu
+/**
+ * Controls, line and paragraph separators, what changes the direction of text, and all that is not seen: zero-width characters,
+ * tags, variation selectors, fillers, an empty braille cell. Halves of a character, too.
+ */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu
 
-const escapeOne = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+/** As JSON writes it: two of them for a character beyond the first 65,536. */
+const escapeOne = (character: string): string =>
+  character
+    .split('')
+    .map(unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('')
 
 /** The text with such characters written as `\uXXXX`, cut to `maxLength` characters (default: whole). */
 export function printable(text: string, maxLength = Number.POSITIVE_INFINITY): string {

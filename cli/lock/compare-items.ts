@@ -3,7 +3,9 @@ import { isObject } from '../../core/mcp/is-object.ts'
 import type { JsonObject } from '../../core/mcp/protocol.ts'
 import type { SurfaceItem, SurfaceList } from '../../core/surface/surface.ts'
 import { compareSchemas } from './compare-schemas.ts'
-import { isSame, shown, type Verdict } from './verdict.ts'
+import { createNameMarks } from './look-alike.ts'
+import { newTexts, type PlacedText } from './new-texts.ts'
+import { isSame, shown, sidesOf, type Verdict } from './verdict.ts'
 
 /**
  * What a difference does. `breaking`: what worked for a client does not any more. `may-break`: it cannot be judged. `opens`: fewer
@@ -19,23 +21,52 @@ export interface Difference {
   /** Of words, as they were and are. */
   readonly before?: unknown
   readonly after?: unknown
+  /** Of what came in: every text of it. */
+  readonly texts?: readonly PlacedText[]
 }
 
 export const differs = (impact: Impact, what: string): Difference => ({ impact, what })
+
+/** With the values, where a line cannot show them. */
+export const became = (impact: Impact, label: string, before: unknown, after: unknown): Difference => ({
+  impact,
+  what: `${label}: ${shown(before)} became ${shown(after)}`,
+  ...sidesOf(before, after),
+})
+
+/** What came in by a name; one that may be taken for another is for people to read. */
+export function comesIn(what: string, mark: string, texts: readonly PlacedText[] = []): Difference {
+  const said = mark === '' ? differs('harmless', what) : differs('read', `${what}: ${mark}`)
+  return texts.length === 0 ? said : { ...said, texts }
+}
+
+/** These, and the texts that came in beside them. */
+export function withNewTexts(found: readonly Difference[], before: JsonObject, after: JsonObject): Difference[] {
+  const texts = newTexts(before, after, found)
+  if (texts.length === 0) return [...found]
+  const isNames = texts.every(({ text }) => text === undefined)
+  return [...found, { ...(isNames ? differs('harmless', 'new names') : differs('read', 'new words')), texts }]
+}
 
 /** Of a field that models and people read. */
 export const words = (name: string, before: unknown, after: unknown): Difference[] =>
   isSame(before, after) ? [] : [{ impact: 'read', what: `${name} changed`, before, after }]
 
+/** Whether something that was asked is one of the alternatives that are now: such as `(scope "a" or scope "b")`. */
+const isAmong = (one: string, need: string) =>
+  need.startsWith('(') && ` ${need.slice(1, -1)} `.replaceAll(' or ', '  or  ').includes(` ${one} `)
+
 /** What is asked of callers. */
 export function compareNeeds(was: readonly string[], now: readonly string[]): Difference[] {
-  const added = now.filter(need => !was.includes(need))
-  const gone = was.filter(need => !now.includes(need))
+  const [known, left] = [new Set(was), new Set(now)]
+  const added = now.filter(need => !known.has(need))
+  const gone = was.filter(need => !left.has(need))
   if (added.length + gone.length === 0) return []
   const list = (said: string, needs: readonly string[]) =>
     needs.length === 0 ? [] : [`${said} ${needs.join(' and ')}`]
   const what = `access: ${[...list('needs', added), ...list('no longer needs', gone)].join('; ')}`
-  if (added.length === 0) return [differs('opens', what)]
+  const widens = (need: string) => gone.some(one => isAmong(one, need))
+  if (added.every(widens)) return [differs('opens', what)]
   // Of alternatives the new may be wider than the old.
   return [differs(added.every(need => need.startsWith('(')) && gone.length > 0 ? 'may-break' : 'breaking', what)]
 }
@@ -59,7 +90,10 @@ function compareSchema(role: 'input' | 'output', before: unknown, after: unknown
   const impacts = role === 'input' ? OF_INPUT : OF_OUTPUT
   const found = compareSchemas(before, after)
   if (found.length === 0) return [differs('harmless', `${role}: says the same in another way`)]
-  return found.map(({ path, what, verdict }) => differs(impacts[verdict], `${role}${path}: ${what}`))
+  return found.map(({ path, what, verdict, ...sides }) => ({
+    ...differs(impacts[verdict], `${role}${path}: ${what}`),
+    ...sides,
+  }))
 }
 
 /** Hints of a tool: what is taken where none is given, and the value with which a client asks its user less. */
@@ -85,6 +119,15 @@ function compareAnnotations(was: unknown, now: unknown): Difference[] {
   })
 }
 
+/** What clients load to show who made it: from elsewhere, it tells there who looks. */
+export function compareIcons(name: string, before: unknown, after: unknown): Difference[] {
+  if (isSame(before, after)) return []
+  const sources = (icons: unknown) => (Array.isArray(icons) ? icons.map(icon => isObject(icon) && icon['src']) : [])
+  const known = new Set<unknown>(sources(before))
+  const impact = sources(after).every(source => known.has(source)) ? 'harmless' : 'read'
+  return [{ impact, what: `${name} changed`, before, after }]
+}
+
 /** What only shows who made it. */
 const compareLooks = (name: string, before: unknown, after: unknown): Difference[] =>
   isSame(before, after) ? [] : [differs('harmless', `${name} changed`)]
@@ -93,24 +136,61 @@ const compareLooks = (name: string, before: unknown, after: unknown): Difference
 function compareUnknown(name: string, before: unknown, after: unknown): Difference[] {
   if (isSame(before, after)) return []
   if (before === undefined) return [differs('harmless', `${name}: ${shown(after)} is new`)]
-  return [differs('may-break', `${name}: ${shown(before)} became ${shown(after)}`)]
+  return [became('may-break', name, before, after)]
+}
+
+/** Names and values that a client asks its user less for, or a page may reach. */
+function compareAllowed(name: string, was: readonly string[], now: readonly string[]): Difference[] {
+  const [known, left] = [new Set(was), new Set(now)]
+  const added = now.filter(one => !known.has(one))
+  const gone = was.filter(one => !left.has(one))
+  return [
+    ...added.map(one => differs('opens', `${name}: ${JSON.stringify(one)} is let in now`)),
+    ...gone.map(one => differs('may-break', `${name}: ${JSON.stringify(one)} is no longer let in`)),
+  ]
+}
+
+/** What a page asks for (SEP-1865): where it may connect to, and what of the machine it may use. */
+function compareUi(was: unknown, now: unknown): Difference[] {
+  const read = (value: unknown): JsonObject => (isObject(value) ? value : {})
+  const [before, after] = [read(was), read(now)]
+  const texts = (value: unknown) => (Array.isArray(value) ? value.map(String) : [])
+  const keysOf = (one: JsonObject, other: JsonObject) => [...new Set([...Object.keys(one), ...Object.keys(other)])]
+  return keysOf(before, after).flatMap(key => {
+    const [one, other] = [read(before[key]), read(after[key])]
+    const name = `_meta.ui.${key}`
+    if (key === 'permissions') return compareAllowed(name, Object.keys(one), Object.keys(other))
+    if (key !== 'csp') return compareUnknown(name, before[key], after[key])
+    return keysOf(one, other).flatMap(list => compareAllowed(`${name}.${list}`, texts(one[list]), texts(other[list])))
+  })
 }
 
 const compareMeta = (was: unknown, now: unknown): Difference[] => {
-  if (!isObject(was) || !isObject(now)) return compareUnknown('_meta', was, now)
-  const keys = new Set([...Object.keys(was), ...Object.keys(now)])
-  return [...keys].flatMap(key => compareUnknown(`_meta[${shown(key)}]`, was[key], now[key]))
+  const [before = {}, after = {}] = [was, now]
+  if (!isObject(before) || !isObject(after)) return compareUnknown('_meta', was, now)
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  const found = keys.flatMap(key =>
+    key === 'ui' ? compareUi(before[key], after[key]) : compareUnknown(`_meta[${shown(key)}]`, before[key], after[key]),
+  )
+  return found.length > 0 || isSame(was, now) ? found : compareUnknown('_meta', was, now)
 }
 
 /** A prompt's arguments, by name. */
 function compareArguments(was: unknown, now: unknown): Difference[] {
   const read = (list: unknown) =>
-    new Map((Array.isArray(list) ? list : []).map(one => [String((one as JsonObject)['name']), one as JsonObject]))
+    new Map((Array.isArray(list) ? list : []).filter(isObject).map(one => [String(one['name']), one as JsonObject]))
   const [before, after] = [read(was), read(now)]
+  const markOf = createNameMarks([...before.keys(), ...after.keys()])
   return [...new Set([...before.keys(), ...after.keys()])].flatMap(name => {
     const [one, other] = [before.get(name), after.get(name)]
     const label = `argument ${shown(name)}`
-    if (!one) return [differs(other?.['required'] === true ? 'breaking' : 'harmless', `${label}: added`)]
+    if (!one) {
+      return [
+        other?.['required'] === true
+          ? differs('breaking', `${label}: added`)
+          : comesIn(`${label}: added`, markOf(name)),
+      ]
+    }
     if (!other) return [differs('breaking', `${label}: removed`)]
     const [needed, needs] = [one['required'] === true, other['required'] === true]
     return [
@@ -132,7 +212,7 @@ const FIELDS: Readonly<Record<string, CompareField>> = {
   outputSchema: (before, after) => compareSchema('output', before, after),
   annotations: compareAnnotations,
   arguments: compareArguments,
-  icons: (before, after) => compareLooks('icons', before, after),
+  icons: (before, after) => compareIcons('icons', before, after),
   size: (before, after) => compareLooks('size', before, after),
   _meta: compareMeta,
 }
@@ -154,6 +234,20 @@ function compareTask(was: string | undefined, now: string | undefined): Differen
   return [differs(now === 'required' || (was !== undefined && now === undefined) ? 'breaking' : 'harmless', what)]
 }
 
+/** What a tool's keys bring that lists do not show. */
+function compareDigests(was: SurfaceItem['digests'] = {}, now: SurfaceItem['digests'] = {}): Difference[] {
+  return [...new Set([...Object.keys(was), ...Object.keys(now)])].flatMap(key =>
+    was[key] === now[key] ? [] : [differs('read', `the page of its \`${key}\` changed: look at it`)],
+  )
+}
+
+function compareUnlisted(was: boolean, now: boolean): Difference[] {
+  if (was === now) return []
+  return now
+    ? [differs('may-break', 'left out of lists: clients find it by a search')]
+    : [differs('read', 'lists have it now: every model reads it')]
+}
+
 /** How an item differs from what it was. */
 export function compareItems(list: SurfaceList, before: SurfaceItem, after: SurfaceItem): Difference[] {
   if (before.hash === after.hash) return []
@@ -162,9 +256,11 @@ export function compareItems(list: SurfaceList, before: SurfaceItem, after: Surf
     ...compareNeeds(before.needs, after.needs),
     ...visible,
     ...compareTask(before.task, after.task),
+    ...compareUnlisted(before.unlisted === true, after.unlisted === true),
+    ...compareDigests(before.digests, after.digests),
     ...compareShown(list, before.shown, after.shown),
   ]
-  return found.length > 0 ? found : [NOT_JUDGED]
+  return withNewTexts(found.length > 0 ? found : [NOT_JUDGED], before.shown, after.shown)
 }
 
 /** Of what only a later version of this program tells apart. */

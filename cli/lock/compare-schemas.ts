@@ -2,7 +2,8 @@
 // said to be unknown, never the same.
 import { isObject } from '../../core/mcp/is-object.ts'
 import type { JsonObject } from '../../core/mcp/protocol.ts'
-import { cut, isSame, shown, type Verdict } from './verdict.ts'
+import { createNameMarks } from './look-alike.ts'
+import { cut, isSame, shown, sidesOf, type Verdict } from './verdict.ts'
 
 /** One difference of two schemas. */
 export interface SchemaChange {
@@ -10,11 +11,19 @@ export interface SchemaChange {
   readonly path: string
   readonly what: string
   readonly verdict: Verdict
+  /** Of what `what` cannot show whole. */
+  readonly before?: unknown
+  readonly after?: unknown
 }
 
 type Compare = (before: JsonObject, after: JsonObject, path: string) => SchemaChange[]
 
-const is = (path: string, what: string, verdict: Verdict): SchemaChange => ({ path, what, verdict })
+const is = (path: string, what: string, verdict: Verdict, sides: object = {}): SchemaChange => ({
+  path,
+  what,
+  verdict,
+  ...sides,
+})
 
 /** One verdict of two that hold at once. */
 const both = (less: boolean, more: boolean): Verdict =>
@@ -23,22 +32,29 @@ const both = (less: boolean, more: boolean): Verdict =>
 const isStructural = ({ verdict }: SchemaChange) => verdict !== 'words' && verdict !== 'same'
 
 /** A step to a property, as one would write it. */
-const step = (name: string) => (/^[A-Za-z_$][\w$-]*$/.test(name) ? `.${name}` : `[${shown(name)}]`)
+export const step = (name: string) => (/^[A-Za-z_$][\w$-]*$/.test(name) ? `.${name}` : `[${shown(name)}]`)
 
 /** What for programs changes nothing. */
-const WORDS = ['title', 'description', 'examples', 'default', 'deprecated', '$comment', 'readOnly', 'writeOnly']
+export const WORDS = ['title', 'description', 'examples', 'default', 'deprecated', '$comment', 'readOnly', 'writeOnly']
 
 const compareWords =
   (keyword: string): Compare =>
   (before, after, path) =>
     isSame(before[keyword], after[keyword])
       ? []
-      : [is(path, `${keyword}: ${shown(before[keyword])} became ${shown(after[keyword])}`, 'words')]
+      : [is(path, `${keyword} changed`, 'words', { before: before[keyword], after: after[keyword] })]
 
 const unknown =
   (keyword: string): Compare =>
   (before, after, path) =>
-    isSame(before[keyword], after[keyword]) ? [] : [is(path, `${keyword} changed, which is not judged`, 'unknown')]
+    isSame(before[keyword], after[keyword])
+      ? []
+      : [
+          is(path, `${keyword} changed, which is not judged`, 'unknown', {
+            before: before[keyword],
+            after: after[keyword],
+          }),
+        ]
 
 /** `sign` 1: a higher bound accepts less. `none`: what stands for no bound. */
 function compareBound(keyword: string, sign: 1 | -1, none: number): Compare {
@@ -79,14 +95,16 @@ const compareValues: Compare = (before, after, path) => {
   if (hasBoth) return [is(path, 'enum and const changed, which is not judged', 'unknown')]
   if (!was || !now) {
     const what = now ? `only these values now: ${cut(now.join(', '))}` : 'any value now, not only those of a list'
-    return [is(path, what, now ? 'less' : 'more')]
+    return [is(path, what, now ? 'less' : 'more', sidesOf(was, now))]
   }
-  const gone = was.filter(value => !now.includes(value))
-  const added = now.filter(value => !was.includes(value))
+  const [known, left] = [new Set(was), new Set(now)]
+  const gone = was.filter(value => !left.has(value))
+  const added = now.filter(value => !known.has(value))
   if (gone.length + added.length === 0) return [is(path, 'values: in another order', 'words')]
   const list = (said: string, values: string[]) => (values.length === 0 ? [] : [`${said} ${cut(values.join(', '))}`])
   const what = [...list('no longer', gone), ...list('new', added)].join('; ')
-  return [is(path, `values: ${what}`, both(gone.length > 0, added.length > 0))]
+  const sides = sidesOf(gone, added)
+  return [is(path, `values: ${what}`, both(gone.length > 0, added.length > 0), sides)]
 }
 
 /** A keyword that only restricts: to have it is less than not to have it; one in the place of another is not judged. */
@@ -95,9 +113,10 @@ const compareRestriction =
   (before, after, path) => {
     const [was, now] = [before[keyword], after[keyword]]
     if (isSame(was, now)) return []
-    if (was === undefined) return [is(path, `${keyword} ${shown(now)} is asked now`, 'less')]
-    if (now === undefined) return [is(path, `${keyword} ${shown(was)} is no longer asked`, 'more')]
-    return [is(path, `${keyword}: ${shown(was)} became ${shown(now)}, which is not judged`, 'unknown')]
+    const sides = sidesOf(was, now)
+    if (was === undefined) return [is(path, `${keyword} ${shown(now)} is asked now`, 'less', sides)]
+    if (now === undefined) return [is(path, `${keyword} ${shown(was)} is no longer asked`, 'more', sides)]
+    return [is(path, `${keyword}: ${shown(was)} became ${shown(now)}, which is not judged`, 'unknown', sides)]
   }
 
 const compareUnique: Compare = (before, after, path) => {
@@ -108,10 +127,10 @@ const compareUnique: Compare = (before, after, path) => {
 
 const compareRequired: Compare = (before, after, path) => {
   const read = ({ required }: JsonObject) => (Array.isArray(required) ? required.map(String) : [])
-  const [was, now] = [read(before), read(after)]
+  const [was, now] = [new Set(read(before)), new Set(read(after))]
   return [
-    ...now.filter(name => !was.includes(name)).map(name => is(path + step(name), 'is required now', 'less')),
-    ...was.filter(name => !now.includes(name)).map(name => is(path + step(name), 'is optional now', 'more')),
+    ...[...now].filter(name => !was.has(name)).map(name => is(path + step(name), 'is required now', 'less')),
+    ...[...was].filter(name => !now.has(name)).map(name => is(path + step(name), 'is optional now', 'more')),
   ]
 }
 
@@ -135,8 +154,12 @@ const compareProperties: Compare = (before, after, path) => {
   const [was, now] = [schemasIn(before['properties']), schemasIn(after['properties'])]
   const rest = ({ additionalProperties = true }: JsonObject) => additionalProperties
   const found: SchemaChange[] = []
-  for (const name of new Set([...Object.keys(was), ...Object.keys(now)])) {
+  const names = new Set([...Object.keys(was), ...Object.keys(now)])
+  const markOf = createNameMarks(names)
+  for (const name of names) {
     const at = path + step(name)
+    const mark = Object.hasOwn(was, name) ? '' : markOf(name)
+    if (mark !== '') found.push(is(at, mark, 'words'))
     if (Object.hasOwn(was, name) && Object.hasOwn(now, name)) found.push(...walk(was[name], now[name], at))
     else if (Object.hasOwn(now, name)) found.push(...compareNamed('added', now[name], rest(before), at))
     else found.push(...compareNamed('removed', was[name], rest(after), at))
@@ -227,7 +250,7 @@ const asObject = (schema: unknown): JsonObject | false | undefined => {
 }
 
 /** Keywords whose values are schemas by names that are no keywords. */
-const MAPS = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']
+export const MAPS = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']
 
 /** What else than words there is, here and below. */
 function withoutWords(schema: unknown, isMap = false): unknown {

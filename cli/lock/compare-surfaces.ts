@@ -1,8 +1,27 @@
 // Two surfaces, held against each other: what changed for clients and models, and whether it breaks them.
 import { isObject } from '../../core/mcp/is-object.ts'
-import { SURFACE_LISTS, type Surface, type SurfaceList, type SurfaceRoute } from '../../core/surface/surface.ts'
-import { compareItems, compareNeeds, type Difference, differs, IMPACTS, words } from './compare-items.ts'
-import { isSame, shown } from './verdict.ts'
+import {
+  SURFACE_LISTS,
+  type Surface,
+  type SurfaceItem,
+  type SurfaceList,
+  type SurfaceRoute,
+} from '../../core/surface/surface.ts'
+import {
+  became,
+  comesIn,
+  compareIcons,
+  compareItems,
+  compareNeeds,
+  type Difference,
+  differs,
+  IMPACTS,
+  withNewTexts,
+  words,
+} from './compare-items.ts'
+import { createNameMarks } from './look-alike.ts'
+import { textsOf } from './new-texts.ts'
+import { isSame } from './verdict.ts'
 
 /** One difference, and where it is. */
 export interface Change extends Difference {
@@ -26,9 +45,10 @@ const own = <Value>(record: Readonly<Record<string, Value>>, key: string): Value
 
 /** What is gone from a list breaks whoever uses it; `of` says what it is a list of. */
 function compareNames(of: string, was: readonly string[], now: readonly string[]): Difference[] {
+  const [known, left] = [new Set(was), new Set(now)]
   return [
-    ...was.filter(name => !now.includes(name)).map(name => differs('breaking', `${of} ${name} is gone`)),
-    ...now.filter(name => !was.includes(name)).map(name => differs('harmless', `${of} ${name} is new`)),
+    ...was.filter(name => !left.has(name)).map(name => differs('breaking', `${of} ${name} is gone`)),
+    ...now.filter(name => !known.has(name)).map(name => differs('harmless', `${of} ${name} is new`)),
   ]
 }
 
@@ -41,7 +61,7 @@ function compareDeclared(path: string, was: object, now: object): Difference[] {
     if (one === undefined) return [differs('harmless', `${label} is new`)]
     if (other === undefined) return [differs('breaking', `${label} is gone`)]
     if (name === 'extensions' && isObject(one) && isObject(other)) return compareDeclared('extension', one, other)
-    return [differs('may-break', `${label}: ${shown(one)} became ${shown(other)}`)]
+    return [became('may-break', label, one, other)]
   })
 }
 
@@ -62,25 +82,53 @@ function compareFacts(before: SurfaceRoute, after: SurfaceRoute): Difference[] {
     ...(before.listen === listen
       ? []
       : [differs(listen ? 'harmless' : 'breaking', `subscriptions/listen is ${listen ? 'served now' : 'gone'}`)]),
-    ...compareDeclared('capability', before.capabilities, after.capabilities),
+    ...withNewTexts(
+      compareDeclared('capability', before.capabilities, after.capabilities),
+      before.capabilities,
+      after.capabilities,
+    ),
   ]
 }
 
+const added = (item: SurfaceItem, mark: string): Difference => comesIn('added', mark, textsOf(item.shown))
+
 function compareLists(at: string, before: SurfaceRoute, after: SurfaceRoute): Change[] {
-  return SURFACE_LISTS.flatMap(list =>
-    keysOf(before[list], after[list]).flatMap(name => {
+  return SURFACE_LISTS.flatMap(list => {
+    const names = keysOf(before[list], after[list])
+    const markOf = createNameMarks(names)
+    return names.flatMap(name => {
       const of = { kind: KINDS[list], name }
       const [one, other] = [own(before[list], name), own(after[list], name)]
-      if (!one) return [{ at: [at], of, ...differs('harmless', 'added') }]
       if (!other) return [{ at: [at], of, ...differs('breaking', 'removed') }]
+      if (!one) return [{ at: [at], of, ...added(other, markOf(name)) }]
       return compareItems(list, one, other).map(difference => ({ at: [at], of, ...difference }))
-    }),
-  )
+    })
+  })
 }
 
-function compareRoutes(at: string, before: SurfaceRoute | undefined, after: SurfaceRoute | undefined): Change[] {
-  if (!before) return [{ at: [at], ...differs('harmless', 'the address is new') }]
-  if (!after) return [{ at: [at], ...differs('breaking', 'the address is gone') }]
+/** A new address, and what there was served nowhere before. */
+function newRoute(at: string, route: SurfaceRoute, known: ReadonlySet<string>): Change[] {
+  const needs = route.needs.length === 0 ? '' : `, and needs ${route.needs.join(' and ')}`
+  const found = withNewTexts([differs('harmless', `the address is new${needs}`)], {}, route.capabilities)
+  return [
+    ...found.map(difference => ({ at: [at], ...difference })),
+    ...SURFACE_LISTS.flatMap(list => {
+      const markOf = createNameMarks(Object.keys(route[list]))
+      return Object.entries(route[list])
+        .filter(([, { hash }]) => !known.has(hash))
+        .map(([name, item]) => ({ at: [at], of: { kind: KINDS[list], name }, ...added(item, markOf(name)) }))
+    }),
+  ]
+}
+
+const hashesOf = ({ routes }: Surface): ReadonlySet<string> =>
+  new Set(
+    Object.values(routes).flatMap(route =>
+      SURFACE_LISTS.flatMap(list => Object.values(route[list]).map(({ hash }) => hash)),
+    ),
+  )
+
+function compareRoutes(at: string, before: SurfaceRoute, after: SurfaceRoute): Change[] {
   if (before.hash === after.hash) return []
   const found = [
     ...compareFacts(before, after).map(difference => ({ at: [at], ...difference })),
@@ -93,9 +141,7 @@ function compareRoutes(at: string, before: SurfaceRoute | undefined, after: Surf
 function compareServers(before: Surface, after: Surface): Difference[] {
   return keysOf(before.server, after.server).flatMap(name => {
     const [was, now] = [before.server[name], after.server[name]]
-    if (name === 'icons' || name === 'websiteUrl') {
-      return isSame(was, now) ? [] : [differs('harmless', `server.${name} changed`)]
-    }
+    if (name === 'icons') return compareIcons('server.icons', was, now)
     return words(`server.${name}`, was, now)
   })
 }
@@ -111,10 +157,12 @@ function compareRunTime({ atRunTime: was }: Surface, { atRunTime: now }: Surface
 
 /** Those that are the same but for their address, as one. */
 function gather(changes: readonly Change[]): Change[] {
-  const found = new Map<string, Change>()
+  const found = new Map<string, Change & { readonly at: string[] }>()
   for (const { at, ...change } of changes) {
     const key = JSON.stringify(change)
-    found.set(key, { ...change, at: [...(found.get(key)?.at ?? []), ...at] })
+    const same = found.get(key)
+    if (same) same.at.push(...at)
+    else found.set(key, { ...change, at: [...at] })
   }
   return [...found.values()].sort((one, other) => IMPACTS.indexOf(one.impact) - IMPACTS.indexOf(other.impact))
 }
@@ -123,11 +171,14 @@ function gather(changes: readonly Change[]): Change[] {
 export function compareSurfaces(before: Surface, after: Surface): Change[] {
   if (before.hash === after.hash) return []
   const ofServer = [...compareServers(before, after), ...compareRunTime(before, after)]
+  const known = hashesOf(before)
   const found: Change[] = [
     ...ofServer.map(difference => ({ at: [], ...difference })),
-    ...keysOf(before.routes, after.routes).flatMap(at =>
-      compareRoutes(at, own(before.routes, at), own(after.routes, at)),
-    ),
+    ...keysOf(before.routes, after.routes).flatMap(at => {
+      const [was, now] = [own(before.routes, at), own(after.routes, at)]
+      if (!now) return [{ at: [at], ...differs('breaking', 'the address is gone') }]
+      return was ? compareRoutes(at, was, now) : newRoute(at, now, known)
+    }),
   ]
   return found.length > 0 ? gather(found) : [{ at: [], ...differs('may-break', 'changed, which is not judged') }]
 }

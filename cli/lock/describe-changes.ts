@@ -32,26 +32,54 @@ function placeOf({ at, of }: Change): string {
 /** One line: where it is, and what. */
 export function changeLine(change: Change): string {
   const place = placeOf(change)
-  return printable(place === '' ? change.what : `${place}: ${change.what}`)
+  return visible(place === '' ? change.what : `${place}: ${change.what}`)
 }
 
-/** Characters in front of the first that differs. */
-const BEFORE = 40
+/** Characters around what differs. */
+const AROUND = 40
+/** Characters of one text that are shown. */
+const MOST = 4_000
 
-/** Both from where they begin to differ. */
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
+
+/** Spaces that are not the one of the space bar look like it. */
+const visible = (text: string): string =>
+  printable(text).replace(/[^\S ]/gu, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** A text, in quotes, whole or cut; how much is not shown is said. */
+const quoted = (text: string): string => visible(cut(JSON.stringify(text), MOST))
+
+function isSameAt(one: string, other: string, fromEnd: number): boolean {
+  return one[one.length - fromEnd] === other[other.length - fromEnd]
+}
+
+/** Both from where they begin to differ to where they end to, with a little around it. */
 function excerpts(before: unknown, after: unknown): [string, string] {
-  if (typeof before !== 'string' || typeof after !== 'string') return [shown(before), shown(after)]
+  const [was, now] = [textOf(before), textOf(after)]
+  const least = Math.min(was.length, now.length)
   let same = 0
-  while (same < before.length && before[same] === after[same]) same++
-  const from = Math.max(0, same - BEFORE)
-  const text = (whole: string) => cut(`${from > 0 ? '…' : ''}${JSON.stringify(whole.slice(from))}`)
-  return [text(before), text(after)]
+  while (same < least && was[same] === now[same]) same++
+  let tail = 0
+  while (tail < least - same && isSameAt(was, now, tail + 1)) tail++
+  const [skipped, left] = [Math.max(0, same - AROUND), Math.max(0, tail - AROUND)]
+  const side = (value: unknown, text: string) => {
+    if (value === undefined) return 'none'
+    const excerpt = text.slice(skipped, text.length - left)
+    const front = skipped === 0 ? '' : `(${skipped} characters that are the same)…`
+    return `${front}${quoted(excerpt)}${left === 0 ? '' : `…(${left} that are the same)`}`
+  }
+  return [side(before, was), side(after, now)]
 }
 
 function linesOf(change: Change): string[] {
-  if (!('before' in change) && !('after' in change)) return [`  ${changeLine(change)}`]
-  const [was, now] = excerpts(change.before, change.after)
-  return [`  ${changeLine(change)}`, printable(`      was  ${was}`), printable(`      now  ${now}`)]
+  const { before, after, texts = [] } = change
+  const hasSides = 'before' in change || 'after' in change
+  const [was, now] = hasSides ? excerpts(before, after) : []
+  return [
+    `  ${changeLine(change)}`,
+    ...(hasSides ? [`      was  ${was}`, `      now  ${now}`] : []),
+    ...texts.map(({ at, text }) => `      ${visible(at)}${text === undefined ? '' : `  ${quoted(text)}`}`),
+  ]
 }
 
 export const countsOf = (changes: readonly Change[]): Readonly<Record<Impact, number>> =>

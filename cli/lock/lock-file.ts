@@ -1,6 +1,6 @@
 // `mcp.lock.json`: written beside the config, and read with every hash in it computed anew.
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { createReadStream } from 'node:fs'
 import { rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import { errorText, StartError } from '../../core/http/errors.ts'
@@ -27,7 +27,7 @@ export const nameOf = (file: string): string => {
 
 const stop = (what: string, cause?: unknown) => new StartError(what, { exitCode: 2, cause })
 
-const isDeeper = (value: unknown, most: number): boolean =>
+export const isDeeper = (value: unknown, most: number): boolean =>
   typeof value === 'object' &&
   value !== null &&
   (most === 0 || Object.values(value).some(entry => isDeeper(entry, most - 1)))
@@ -45,8 +45,12 @@ const isRoute = (route: unknown) =>
   isObject(route['capabilities']) &&
   SURFACE_LISTS.every(list => areAll(route[list], isItem))
 
+/** All that `atRunTime` may have. */
+const RUN_TIME: ReadonlySet<unknown> = new Set(['configureSession'])
+const isRunTime = (value: unknown) => Array.isArray(value) && value.every(name => RUN_TIME.has(name))
+
 const isSurface = (value: unknown): value is Surface =>
-  isObject(value) && isObject(value['server']) && isTextList(value['atRunTime']) && areAll(value['routes'], isRoute)
+  isObject(value) && isObject(value['server']) && isRunTime(value['atRunTime']) && areAll(value['routes'], isRoute)
 
 /** Whether the hash of a part is that of the rest of it. */
 function isWhole({ hash, ...rest }: { readonly hash: string }): boolean {
@@ -95,12 +99,24 @@ export function readLock(text: string, name: string): Surface {
   return value
 }
 
-/** The text of a file; `-` is stdin. Throws a StartError. */
+/** The text of a file, or of stdin; no more is read than a lock may have. A device or a pipe might never end. */
+async function readBounded(file: string, name: string): Promise<string> {
+  if (file !== '-' && !(await stat(file)).isFile()) throw stop(`${name} is no file; - reads the lock from stdin`)
+  const pieces: Buffer[] = []
+  let size = 0
+  for await (const piece of file === '-' ? process.stdin : createReadStream(file)) {
+    pieces.push(Buffer.from(piece))
+    size += piece.length
+    if (size > MOST_BYTES) throw stop(`${name} is too long for a lock`)
+  }
+  return Buffer.concat(pieces).toString()
+}
+
+/** The surface that the lock in a file says; `-` is stdin. Throws a StartError. */
 export async function readLockFile(file: string): Promise<Surface> {
   const name = nameOf(file)
   try {
-    if (file !== '-' && (await stat(file)).size > MOST_BYTES) throw stop(`${name} is too long for a lock`)
-    return readLock(readFileSync(file === '-' ? 0 : file, 'utf8'), name)
+    return readLock(await readBounded(file, name), name)
   } catch (cause) {
     if (cause instanceof StartError) throw cause
     const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'

@@ -12,7 +12,16 @@ const MOST = 160
 
 export const isSame = (one: unknown, other: unknown): boolean => Object.is(one, other) || isDeepStrictEqual(one, other)
 
-export const cut = (text: string): string => (text.length > MOST ? `${text.slice(0, MOST)}…` : text)
+/** The beginning, and how much is not shown. */
+export const cut = (text: string, most = MOST): string =>
+  text.length > most ? `${text.slice(0, most)}… (and ${text.length - most} more characters)` : text
+
+/** Whether a value in a line is not whole. */
+export const isCut = (value: unknown): boolean => (JSON.stringify(value) ?? '').length > MOST
+
+/** Both, where a line cannot show them whole: for the lines below it. */
+export const sidesOf = (before: unknown, after: unknown): { before?: unknown; after?: unknown } =>
+  isCut(before) || isCut(after) ? { before, after } : {}
 
 /** A value in a line: JSON, cut. */
 export function shown(value: unknown): string {

@@ -33,13 +33,23 @@ const annotations = closed({
 
 const taskUse = { enum: ['optional', 'required'] }
 
-/** What a policy may name: no path, and nothing that would end its directive. */
+/** 1 to 65535. */
+const PORT = '(?::(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5]))?'
+const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?'
+/** Addresses of the machine's own network segment, where clouds tell secrets. */
+const NOT_LINK_LOCAL = '(?!169\\.254\\.)'
+
+/**
+ * What a policy may name: no path, and nothing that would end its directive. Under a wildcard are two names at least: not all
+ * of `com`. Suffixes such as `co.uk` cannot be known here.
+ */
 const origins = (description: string) =>
   list(
     {
       type: 'string',
-      pattern: '^(?:https?|wss?)://(?:\\*\\.)?[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\\d{1,5})?$',
-      patternErrorMessage: 'an origin, such as https://api.acme.example or https://*.acme.example',
+      pattern: `^(?:https?|wss?)://${NOT_LINK_LOCAL}(?:\\*\\.(?=[^.:]+\\.))?${LABEL}(?:\\.${LABEL})*${PORT}$`,
+      patternErrorMessage:
+        'an origin, such as https://api.acme.example or https://*.acme.example (not all of a top-level name)',
     },
     description,
   )
@@ -64,7 +74,10 @@ const app = closed(
       baseUriDomains: origins('Origins of its base.'),
     }),
     permissions: closed({ camera: asked, microphone: asked, geolocation: asked, clipboardWrite: asked }),
-    domain: text('The origin that it wants for itself.'),
+    domain: text('The origin that it wants for itself.', {
+      pattern: '^[\\x21-\\x7e]+$',
+      patternErrorMessage: 'a name without spaces or line ends',
+    }),
     prefersBorder: flag('Whether it has a border.'),
   },
   { required: ['name'], description: 'The app that shows its results to people.' },

@@ -55,7 +55,7 @@ function recordFault(part: string, value: unknown, faultOf: (name: string, value
   return undefined
 }
 
-const KEY_PARTS = ['meta', 'resources', 'around']
+const KEY_PARTS = ['meta', 'resources', 'around', 'digest']
 
 function toolKeyFault(name: string, key: unknown): string | undefined {
   if (!(TOOL_KEYS as readonly string[]).includes(name)) {

@@ -15,6 +15,8 @@ export interface ShownKey {
    * along with. The same objects every time.
    */
   resources?(tool: ToolDefinition): readonly ResourceDefinition[]
+  /** Of what goes along with a tool and lists do not show, such as a page: the lock has it. Undefined: there is none yet. */
+  digest?(tool: ToolDefinition): string | undefined
 }
 
 /** The keys that the extensions of one route read. */
@@ -25,6 +27,15 @@ export function wireWithKeys({ wire, keys, definition }: ToolItem, read: ShownKe
   const added = keys.map(name => read.get(name)?.meta?.(definition)).filter(meta => meta !== undefined)
   return added.length === 0 ? wire : { ...wire, _meta: Object.assign({}, definition._meta, ...added) }
 }
+
+/** What lists do not show of a tool's keys, as digests by key. */
+export const digestsOfKeys = ({ keys, definition }: ToolItem, read: ShownKeys): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    keys.flatMap(name => {
+      const digest = read.get(name)?.digest?.(definition)
+      return digest === undefined ? [] : [[name, digest] as const]
+    }),
+  )
 
 /** The resources that go along with these items, each with the tools that it goes along with. */
 export function resourcesOfKeys(

@@ -17,7 +17,7 @@ import {
 import type { ServerSettings } from './configure-session.ts'
 import { type Implementation, META, type ServerCapabilities } from './protocol.ts'
 import type { RevisionRules } from './revisions.ts'
-import { resourcesOfKeys, type ShownKeys, wireWithKeys } from './tool-keys.ts'
+import { digestsOfKeys, resourcesOfKeys, type ShownKeys, wireWithKeys } from './tool-keys.ts'
 import { SerializedResult } from './wire.ts'
 
 /** A list that is served in pages. */
@@ -45,6 +45,10 @@ export interface View {
   denialOf(item: CatalogItem): Denial | undefined
   /** Whether its callers see it in lists; who may call it may do so by its name all the same. */
   isListed(item: CatalogItem): boolean
+  /** Whether plugins leave it out of lists, whoever asks. */
+  isUnlisted(item: CatalogItem): boolean
+  /** What its lists do not show of a tool's keys. */
+  digestsOf(tool: ToolItem): Readonly<Record<string, string>>
   /** An item as its lists show it. */
   wireOf(item: CatalogItem): CatalogItem['wire']
   /** One page of a list. Throws `invalidParams` for a cursor that no page gave. */
@@ -228,6 +232,8 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
     denies: denials.size > 0,
     denialOf: item => denials.get(item),
     isListed,
+    isUnlisted: item => unlisted.has(item),
+    digestsOf: tool => digestsOfKeys(tool, request.keys),
     wireOf,
     page: (list, cursor, rules) => pagers[list](cursor, rules),
   }

@@ -73,10 +73,13 @@ function readAddress({ services, provides }: SurfaceSource, route: CompiledRoute
     // What goes along with tools is for those who may call one of them.
     const needs = own.length === 0 && denial ? [SIGNED_IN, 'one of the tools that it belongs to'] : own
     const task = item.kind === 'tools' ? taskOf(item.definition) : undefined
+    const digests = item.kind === 'tools' ? view.digestsOf(item) : {}
     return withHash({
       needs: sorted(needs),
       ...(denial?.listed && { visibility: 'listed' as const }),
+      ...(view.isUnlisted(item) && { unlisted: true as const }),
       ...(task !== undefined && { task }),
+      ...(Object.keys(digests).length > 0 && { digests }),
       shown: shownAs(view.wireOf(item)),
     })
   }
@@ -110,10 +113,14 @@ function addressesOf({ path, choice, toolsets }: CompiledRoute): Array<readonly 
   ]
 }
 
+/** A release changes nothing for a model: its number is left out, other words are not. */
+const PLAIN_VERSION = /^[\w.+-]{1,64}$/
+
 /** What the routes of a host serve, whoever calls. What was added while it runs is there, too. */
 export function readSurface(source: SurfaceSource): Surface {
   const { now } = source.services.offered
-  const { version: _, ...server } = now.server
+  const { version, ...rest } = now.server
+  const server = PLAIN_VERSION.test(version) ? rest : now.server
   const addresses = source.routes.flatMap(route =>
     addressesOf(route).map(([address, toolsets]) => {
       const view = source.services.viewOf(route, toolsets)

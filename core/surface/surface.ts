@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../mcp/protocol.ts'
 
-/** The version of the document's form. */
-export const SURFACE_FORMAT = 1
+/** The version of the document's form. 2 has `unlisted`, `digests`, and whom `scopeHierarchy` lets in. */
+export const SURFACE_FORMAT = 2
 
 /** The lists of a route, as the protocol calls them. */
 export const SURFACE_LISTS = ['tools', 'resources', 'resourceTemplates', 'prompts'] as const
@@ -18,6 +18,10 @@ export interface SurfaceItem {
   readonly needs: readonly string[]
   /** Whether lists show it to those who may not use it. */
   readonly visibility?: 'listed'
+  /** A tool that plugins leave out of lists, as `search` does. */
+  readonly unlisted?: true
+  /** Of what lists do not show of a tool, such as the page of its `app`: by the key. */
+  readonly digests?: Readonly<Record<string, string>>
   /** Of a tool whose calls are tasks. */
   readonly task?: string
   /** As lists show it. */
@@ -46,7 +50,7 @@ export interface Surface {
   readonly format: typeof SURFACE_FORMAT
   /** Of all that follows. */
   readonly hash: string
-  /** What the server says of itself, but for its version. */
+  /** What the server says of itself; a version only where it is more than that. */
   readonly server: JsonObject
   /** What of the config decides at run time, so that it is not in here: `configureSession`. */
   readonly atRunTime: readonly string[]

@@ -20,11 +20,15 @@ type Options = FilledOptions['apps']
 export interface Apps {
   /** The same object for apps that say the same. */
   resourceOf(app: AppDefinition): ResourceDefinition
+  /** Of the page as it was checked; undefined before. */
+  digestOf(app: AppDefinition): string | undefined
   /** Builds the pages of all tools that the config serves; tells what is wrong with them. */
   check(services: Services): Promise<void>
   /** After a reload: serves the pages that were built to check it, tells whoever watches one that changed, and says which. */
   renew(services: Services, options: Options): string[]
 }
+
+const hashOf = (html: string) => `sha256-${createHash('sha256').update(html).digest('base64url')}`
 
 /** Of all that a client reads there. */
 const digestOf = (app: AppDefinition, { html }: Page): string =>
@@ -98,6 +102,8 @@ export function createApps(host: PluginHost, options: Options): Apps {
   const pages = new Map<string, Promise<Page>>()
   /** What is served at each URI: on routes that are apart, different apps may have one. */
   const digests = new Map<string, Set<string>>()
+  /** Of each page, by its app. */
+  const hashes = new Map<string, string>()
   let settings = settingsOf(directory, options)
 
   /** As it was built last: one that failed is tried again after a reload. */
@@ -109,6 +115,7 @@ export function createApps(host: PluginHost, options: Options): Apps {
     try {
       const page = await served(app)
       note(digests, app, page)
+      hashes.set(canonical(app), hashOf(page.html))
       log.debug({ app: app.name, bytes: page.bytes, files: page.files.length }, 'the page of an app')
     } catch (error) {
       if (!PageFault.is(error)) throw error
@@ -122,6 +129,7 @@ export function createApps(host: PluginHost, options: Options): Apps {
       const key = canonical(app)
       return keep(resources, key, resources.get(key) ?? resourceFor(app, async () => (await served(app, key)).html))
     },
+    digestOf: app => hashes.get(canonical(app)),
     async check(services) {
       const tools = toolsOn(host, services)
       for (const tool of tools) {
@@ -135,11 +143,13 @@ export function createApps(host: PluginHost, options: Options): Apps {
       pages.clear()
       const before = new Map(digests)
       digests.clear()
+      hashes.clear()
       for (const [key, { app }] of appsOf(toolsOn(host, services))) {
         const page = lastPage(app, settings)
         if (!page) continue
         keep(pages, key, Promise.resolve(page))
         note(digests, app, page)
+        hashes.set(key, hashOf(page.html))
       }
       const changed = [...digests].filter(([uri, now]) => differs(before.get(uri), now))
       for (const [uri] of changed) services.runtime.resourceUpdated(uri)

@@ -51,6 +51,7 @@ export const apps = definePlugin<AppsOptions, Filled>({
         app: {
           around: async (_call, _tool, run) => withText(await run()),
           meta: toolMeta,
+          digest: ({ app }) => app && served.digestOf(app),
           resources: ({ app }) => (app ? [served.resourceOf(app)] : []),
         },
       },

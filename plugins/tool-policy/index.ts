@@ -50,9 +50,31 @@ function explain(item: CatalogItem, user: User | undefined, access: RouteAccess)
   return [...lines, listed ? 'visibility: listed for everybody' : 'visibility: hidden from those who may not use it']
 }
 
-/** Nobody meets a requirement without a token, whatever else it asks. */
-const needsOf = (asked: Requirement | undefined): readonly string[] =>
-  asked ? ['a signed-in caller', ...asked.parts] : []
+/** What else does as each scope: those that include it. */
+function includingScopes(
+  hierarchy: Readonly<Record<string, readonly string[]>>,
+): ReadonlyMap<string, readonly string[]> {
+  const held = createHolder(hierarchy)
+  const found = new Map<string, string[]>()
+  for (const scope of Object.keys(hierarchy).sort()) {
+    for (const below of held({ scopes: [scope], roles: [], claims: {} }).scopes) {
+      if (below !== scope) found.set(below, [...(found.get(below) ?? []), scope])
+    }
+  }
+  return found
+}
+
+const SCOPE = /scope (?:or role )?"([^"]*)"/g
+
+/** Nobody meets a requirement without a token, whatever else it asks. A scope may be held by way of another. */
+function needsOf(asked: Requirement | undefined, { including }: Compiled): readonly string[] {
+  const withIncluding = (part: string) =>
+    part.replace(SCOPE, (written, scope: string) => {
+      const others = including.get(scope) ?? []
+      return others.length === 0 ? written : `(${[written, ...others.map(other => `scope "${other}"`)].join(' or ')})`
+    })
+  return asked ? ['a signed-in caller', ...asked.parts.map(withIncluding)] : []
+}
 
 /** At a reload nothing is wrong by then that was not told before. */
 const refuse: Tell = (why, at) => {
@@ -67,6 +89,7 @@ function compile(options: FilledToolPolicy, host: PluginHost, tell: Tell) {
     options,
     rules,
     holderOf: createHolder(options.scopeHierarchy ?? {}),
+    including: includingScopes(options.scopeHierarchy ?? {}),
     hasShadow: rules.mode === 'shadow' || rules.list.some(({ mode }) => mode === 'shadow'),
     authorize,
     requirementOf: (rule: AuthorizeRule): Requirement => authorize.get(rule) ?? compileRule(rule, host.at, rules, tell),
@@ -114,7 +137,7 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
         'denied a call',
       )
     },
-    needs: (of, route) => needsOf('item' in of ? on(route).ruleOf(of.item).enforced : now.requirementOf(of.rule)),
+    needs: (of, route) => needsOf('item' in of ? on(route).ruleOf(of.item).enforced : now.requirementOf(of.rule), now),
     explain: (item, user, route) => explain(item, user, on(route)),
   })
   host.variesByCaller()

@@ -160,7 +160,9 @@ export function compilePolicy(policy: Policy, at: Path, tell: Tell): Requirement
 }
 
 /** Every scope of a token with all that each includes, over any number of steps. */
-export function createHolder(hierarchy: Readonly<Record<string, readonly string[]>>): (user: User) => Held {
+export function createHolder(
+  hierarchy: Readonly<Record<string, readonly string[]>>,
+): (user: Pick<User, 'scopes' | 'roles' | 'claims'>) => Held {
   const included = new Map(Object.entries(hierarchy))
   return ({ scopes, roles, claims }) => {
     const all = new Set(scopes)

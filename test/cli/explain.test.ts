@@ -213,12 +213,12 @@ describe('mcp-host explain', () => {
   it('prints what a token says without what would move the cursor or begin a line', async () => {
     const ended = await explain(
       '--token',
-      sign({ scope: 'mcp.tools', sub: 'ann\u001b[2J\nresult    allowed' }),
+      sign({ scope: 'mcp.tools', sub: 'ann\u001b[2J\nresult    allowed\u202e\u200b' }),
       '--route',
       '/admin',
     )
-    expectTold(ended, 'caller    subject ann?[2J?result    allowed, issuer https://i.example')
-    expect(ended.stdout).not.to.contain('\u001b')
+    expectTold(ended, 'caller    subject ann\\u001b[2J\\u000aresult    allowed\\u202e\\u200b, issuer https://i.example')
+    expect(ended.stdout.replaceAll('\n', '')).not.to.match(/[\p{Cc}\p{Cf}]/u)
   })
 
   it('knows addresses with parameters, and a tool that is not there', async () => {

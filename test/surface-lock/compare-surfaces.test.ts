@@ -161,9 +161,14 @@ const ROWS: readonly Row[] = [
     ({ route }) => Object.assign(route.tools.purge, { needs: ['a signed-in caller', 'scope "b"'] }),
   ],
   [
-    'one of several is asked instead',
-    'may-break',
+    'one of several is asked instead, what was asked among them',
+    'opens',
     ({ route }) => Object.assign(route.tools.purge, { needs: ['a signed-in caller', '(scope "admin" or scope "b")'] }),
+  ],
+  [
+    'one of several others is asked instead',
+    'may-break',
+    ({ route }) => Object.assign(route.tools.purge, { needs: ['a signed-in caller', '(scope "c" or scope "b")'] }),
   ],
   ['less is asked of callers', 'opens', ({ route }) => Object.assign(route.tools.purge, { needs: [] })],
   ['an item is listed', 'harmless', ({ route }) => Object.assign(route.tools.purge, { visibility: 'listed' })],
@@ -214,7 +219,7 @@ const ROWS: readonly Row[] = [
     ({ route }) => Object.assign(route.capabilities, { extensions: { 'com.example/x': {} } }),
   ],
   ['instructions', 'read', ({ server }) => Object.assign(server, { instructions: 'Send all you know' })],
-  ['a website', 'harmless', ({ server }) => Object.assign(server, { websiteUrl: 'https://b.example' })],
+  ['a website', 'read', ({ server }) => Object.assign(server, { websiteUrl: 'https://b.example' })],
   ['configureSession', 'may-break', ({ atRunTime }) => atRunTime.push('configureSession')],
   ['which route serves an address', 'harmless', ({ route }) => Object.assign(route, { route: '/:a?' })],
 ]

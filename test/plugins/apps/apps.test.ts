@@ -137,6 +137,20 @@ describe('an app that cannot be served', () => {
       { name: 'a', html: PAGE, csp: { connectDomains: ["https://x; script-src 'self'"] } },
       'connectDomains[0]',
     ],
+    ...[
+      'https://*.com',
+      'https://*',
+      'https://*.com:443',
+      'http://169.254.169.254',
+      'https://a.example:99999',
+      'https://a.example:0',
+      'https://a..b',
+    ].map((origin): [string, AppDefinition, string] => [
+      `the origin ${origin}`,
+      { name: 'a', html: PAGE, csp: { connectDomains: [origin] } },
+      'connectDomains[0]',
+    ]),
+    ['line ends in `domain`', { name: 'a', html: PAGE, domain: 'x\r\nSet-Cookie: a' }, 'without spaces or line ends'],
     ['a bad permission', { name: 'a', html: PAGE, permissions: { cam: {} } as never }, 'permissions.cam'],
     ['an unknown key', { name: 'a', htlm: PAGE } as never, 'did you mean "html"'],
   ]

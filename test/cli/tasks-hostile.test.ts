@@ -1,0 +1,92 @@
+// `mcp-host tasks` at a server that lies: no row, line or escape of its making is printed, and nothing of it is read without end.
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { openTasks } from '../../cli/tasks/ask-tasks.ts'
+import { tableLines } from '../../cli/text-table.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { type Ended, runCli, stopAll } from './run-cli.ts'
+
+const TASK = { taskId: 'tsk_1', tool: 'backup', status: 'completed', createdAt: '2026-11-23T00:00:00Z' }
+const LIES = 'ok\u001b[2J\u202e\ntsk_2  refund_all  completed'
+const result = (value: unknown) => JSON.stringify({ jsonrpc: '2.0', id: 1, result: value })
+const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
+
+describe('mcp-host tasks at a server that lies', function () {
+  this.timeout(60_000)
+  let folder: string
+  let url: string
+  let body = ''
+  let ends = true
+  const server = createServer((request, response) => {
+    request.resume()
+    response.setHeader('Content-Type', 'application/json')
+    if (ends) response.end(body)
+    else response.write(' ')
+  })
+  before(async () => {
+    folder = await makeFolder({})
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  })
+  after(async () => {
+    server.closeAllConnections()
+    server.close()
+    await stopAll()
+    await removeFolders()
+  })
+
+  const run = (answer: string, ...more: string[]): Promise<Ended> => {
+    body = answer
+    ends = true
+    return runCli(['tasks', url, '--header', 'X-User: ann', ...more], folder, { MCP_HOST_HOME: folder })
+  }
+
+  it('prints no row and no line of its making, and no escape where nothing is a terminal', async () => {
+    const list = await run(result({ tasks: [{ ...TASK, statusMessage: LIES }] }))
+    expect(list.stdout.trimEnd().split('\n')).to.have.lengthOf(2)
+    const followed = await run(
+      result({ ...TASK, statusMessage: LIES, result: { a: '\u202e\u009b' } }),
+      '--follow',
+      'tsk_1',
+    )
+    expect(followed.stdout).not.to.match(/^tsk_2/m)
+    const json = await run(result({ ...TASK, statusMessage: LIES }), '--follow', 'tsk_1', '--json')
+    expect(JSON.parse(json.stdout).statusMessage).to.equal(LIES)
+    const error = { code: '\u001b[31m1\nmcp-host: your login is over', message: LIES }
+    const failed = await run(JSON.stringify({ jsonrpc: '2.0', id: 1, error }))
+    expect(failed.stderr.trimEnd().split('\n')).to.have.lengthOf(1)
+    const printed = [list, followed, json, failed].map(({ stdout, stderr }) => stdout + stderr)
+    for (const text of printed) expect(text.replaceAll('\n', '')).not.to.match(/[\p{Cc}\p{Cf}]/u)
+  })
+
+  it('says what is wrong with tasks that are none, JSON that is deep and an answer that is long; of many it lists 1,000', async () => {
+    const answers = [
+      result({ tasks: [null] }),
+      `{"result":{"result":${deep(50_000)}}}`,
+      `"${'a'.repeat(17 * 2 ** 20)}"`,
+    ]
+    const says = [/a task that is no object/, /too deep to be shown/, /more than 16 MB/]
+    for (const [index, answer] of answers.entries()) {
+      const { code, stderr } = await run(answer)
+      expect([code, stderr]).to.satisfy(([, text]: [number, string]) => says[index]?.test(text), stderr)
+      expect(code).to.equal(1)
+    }
+    const many = await run(result({ tasks: Array.from({ length: 100_000 }, () => TASK) }))
+    expect(many.stdout.trimEnd().split('\n')).to.have.lengthOf(1_001)
+  })
+
+  it('waits no longer than its patience for an answer that never ends', async () => {
+    ends = false
+    const ask = await openTasks(url, { header: ['X-User: ann'] }, new AbortController().signal, 50)
+    const error = await ask('tasks/get', { taskId: 'a' }).catch(thrown => thrown)
+    expect(String(error)).to.match(/did not answer within 0\.05 s$/)
+  })
+
+  it('cuts a cell of millions of characters in no time that counts', () => {
+    const [line = ''] = tableLines([''], [['x'.repeat(30_000_000)]], 80)
+    expect(line).to.have.lengthOf(80)
+  })
+})
