@@ -220,11 +220,14 @@ export class TaskRun {
       return
     }
     const end = typeof ended === 'object' ? ended : ended === 'closing' ? nodeGone() : TOO_LATE()
-    if (await this.#insist(() => store.end(this.lease, end, settings.ttl))) tell(end.state, Date.now() - begun)
+    const keep = (one: TaskEnd) => this.#insist(() => store.end(this.lease, one, settings.ttl, settings.bounds))
+    const kept = await keep(end)
+    const last = typeof kept === 'string' ? NO_ROOM[kept]() : end
+    if (last === end ? kept : await keep(last)) tell(last.state, Date.now() - begun)
   }
 
   /** For as long as the lease may be this run's: a store that is away may come back. */
-  async #insist(write: () => Promise<boolean>): Promise<boolean> {
+  async #insist<Value>(write: () => Promise<Value>): Promise<Value | false> {
     const begun = Date.now()
     for (;;) {
       try {
@@ -242,5 +245,14 @@ export class TaskRun {
 }
 
 const WORDS = { closing: 'the server is shutting down', late: 'the time of the task is over' }
+
+const noRoom = (detail: string) => () =>
+  failedWith(new HostError('internal', { detail, data: { reason: 'no-room' } }).within200())
+
+/** A task always has room to end like this. */
+const NO_ROOM = {
+  holder: noRoom('the result of the task could not be kept: your tasks hold as many bytes as they may'),
+  full: noRoom('the result of the task could not be kept: there is no room for it'),
+}
 
 const TOO_LATE = () => failedWith(new HostError('callTimeout', { detail: 'the task was not over within its ttlMs' }))

@@ -95,10 +95,10 @@ export class Tasks {
     queued(queue, concurrencyOf(tool))
     const { bounds, ttl, pollInterval } = settings
     const created = await this.#insisting(id, () =>
-      store.create({ id, holder: accountOf(call), queue, ttl, body }, bounds),
+      store.create({ id, holder: accountOf(call), owner: ownerOf(call), queue, ttl, body }, bounds),
     )
     if (created === 'holder')
-      throw busy('you have as many tasks as you may; wait for some to end, or to pass their ttlMs')
+      throw busy('you have as many tasks, or bytes of them, as you may; wait for some to end, or to pass their ttlMs')
     if (created === 'full') throw new HostError('unavailable', { detail: 'no more tasks can be kept now' })
     const record = await this.#insisting(id, () => store.get(id))
     if (!record) throw new HostError('unavailable', { detail: 'the task was not kept' })

@@ -44,7 +44,7 @@ async function open(count = 1, mostBytes?: number) {
 
 let made = 0
 const newTask = (given: Partial<NewTask> = {}): NewTask => ({
-  ...{ id: `task-${++made}`, holder: 'ann', queue: 'jobs', ttl: MINUTE, body: '{}' },
+  ...{ id: `task-${++made}`, holder: 'ann', owner: 'ann', queue: 'jobs', ttl: MINUTE, body: '{}' },
   ...given,
 })
 
@@ -77,6 +77,7 @@ function indexOf(redis: RedisServer) {
     busyQueues: sum('busy', name => !name.includes(' ')),
     busyLanes: sum('busy', name => name.includes(' ')),
     bytes: Number(redis.cli('HGET', `${KEYS}sums`, 'bytes')[0] ?? 0),
+    held: sum('held'),
     sizes: facts.reduce((count, [, , size]) => count + Number(size), 0),
     states: { q: inState('q'), r: inState('r'), e: inState('e') },
   }
@@ -87,7 +88,7 @@ function expectWhole(redis: RedisServer) {
   expect(index.ending).to.deep.equal(index.there)
   expect(index.known).to.deep.equal(index.there)
   expect(index.ofHolders).to.equal(index.there.length)
-  expect(index.bytes).to.equal(index.sizes)
+  expect([index.bytes, index.held]).to.deep.equal([index.sizes, index.sizes])
   const { q, r } = index.states
   expect([index.queued, index.lanes], 'those that wait').to.deep.equal([q, q])
   expect(index.turns, 'holders who wait').to.equal(index.laneKeys)
@@ -108,7 +109,9 @@ describe('what tasks cost at Redis', () => {
       let outcome = 'created'
       while (outcome === 'created') {
         const outcomes = await Promise.all(
-          Array.from({ length: 20 }, () => store.create(newTask({ body: 'x'.repeat(size) }), WIDE)),
+          Array.from({ length: 20 }, (_, index) =>
+            store.create(newTask({ holder: `h${index}`, body: 'x'.repeat(size) }), WIDE),
+          ),
         )
         kept += outcomes.filter(one => one === 'created').length
         outcome = outcomes.at(-1) ?? ''
@@ -117,7 +120,7 @@ describe('what tasks cost at Redis', () => {
       console.log(`bound 4 MiB: ${kept} tasks of ${size} bytes, in ${(held / MIB).toFixed(1)} MiB of Redis`)
       expect(outcome).to.equal('full')
       expect(held / bytes).to.be.within(0.3, 1.1)
-      const [last] = await store.list('ann', 1)
+      const [last] = await store.list('h0', 1)
       const run = await store.claim([OFFER], MINUTE)
       expect(last).to.not.equal(undefined)
       expect(
@@ -284,6 +287,7 @@ describe('the least that Redis must allow for tasks', () => {
     )
     const again = { ...lease, fence: lease.fence + 1 }
     expect(await store.renew([again], MINUTE)).to.deep.equal([3])
+    expect((await store.look(lease.id))?.owner).to.equal('ann')
     expect(await store.note(again, 'half')).to.equal(true)
     expect(await store.ask(again, { key: 'k', text: 'x' })).to.equal(true)
     expect(await store.answer(lease.id, { k: 'y' })).to.equal(1)

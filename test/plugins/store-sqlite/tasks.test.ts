@@ -19,7 +19,7 @@ const OFFER = { queue: 'run', running: 1_000, runningPerHolder: 1_000 }
 const children = new Set<ChildProcess>()
 
 const newTask = (id: string, more: Partial<NewTask> = {}): NewTask => ({
-  ...{ id, holder: 'ann', queue: 'run', ttl: 10 * MINUTE, body: id },
+  ...{ id, holder: 'ann', owner: 'ann', queue: 'run', ttl: 10 * MINUTE, body: id },
   ...more,
 })
 
@@ -71,7 +71,7 @@ if (hasSqlite) {
         for (const { told } of both) {
           tally.created += told.created.length
           tally.ended += told.ended.length
-          for (const id of told.created) if ((await tasks.get(id))?.body !== id) tally.lost++
+          for (const id of told.created) if ((await tasks.get(id))?.id !== id) tally.lost++
           for (const id of told.ended) if ((await tasks.get(id))?.state !== 'completed') tally.undone++
         }
         await writer.close()
@@ -98,8 +98,8 @@ if (hasSqlite) {
     it('are refused past their share of the file; those that are there go on, and make room when they are over', async () => {
       const { tasks } = await openFile(newFile(), { bounds: { maxSize: 4 * MIB } })
       let kept = 0
-      for (let outcome = 'created'; outcome === 'created' && kept < 2_000; ) {
-        outcome = await tasks.create(newTask(`t${kept}`, { body: 'x'.repeat(10_000) }), WIDE)
+      for (let outcome: string = 'created'; outcome === 'created' && kept < 2_000; ) {
+        outcome = await tasks.create(newTask(`t${kept}`, { holder: `h${kept % 10}`, body: 'x'.repeat(10_000) }), WIDE)
         if (outcome === 'created') kept++
         else expect(outcome).to.equal('full')
       }
@@ -108,14 +108,19 @@ if (hasSqlite) {
       const run = await tasks.claim([OFFER], MINUTE)
       const lease = { id: run?.id ?? '', fence: run?.fence ?? 0 }
       expect(await tasks.note(lease, 'half')).to.equal(true)
-      expect(await tasks.end(lease, { state: 'completed', outcome: 'y'.repeat(5_000) }, 1)).to.equal(true)
+      const end = (size: number) => tasks.end(lease, { state: 'completed', outcome: 'y'.repeat(size) }, 1)
+      expect(await end(25_000), 'an outcome that is larger than what was to do').to.equal('full')
+      expect(await end(10_000)).to.equal(true)
       expect(
-        await tasks.create(newTask('more', { body: 'x'.repeat(10_000) }), WIDE),
+        await tasks.create(newTask('more', { holder: 'eve', body: 'x'.repeat(10_000) }), WIDE),
         'what is over is kept, too',
       ).to.equal('full')
       const short = await openFile(newFile(), { bounds: { maxSize: 4 * MIB } })
       for (let index = 0; index < 70; index++)
-        await short.tasks.create(newTask(`s${index}`, { body: 'x'.repeat(10_000), ttl: 300 }), WIDE)
+        await short.tasks.create(
+          newTask(`s${index}`, { holder: `h${index % 10}`, body: 'x'.repeat(10_000), ttl: 300 }),
+          WIDE,
+        )
       const outcome = await eventually(
         'room again',
         () => short.tasks.create(newTask('next', { body: 'x'.repeat(10_000) }), WIDE),
