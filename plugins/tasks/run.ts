@@ -98,10 +98,13 @@ export class TaskRun {
   /** Looks at what others did with the task; `version`: as it is known to be. */
   async look(version?: number): Promise<void> {
     if (version !== undefined && version <= this.#version) return
-    const record = await this.#host.store.get(this.lease.id)
-    if (!record || record.fence !== this.lease.fence || hasEnded(record.state)) return this.lost()
-    this.#version = Math.max(this.#version, record.version)
-    this.#questions.update(record.questions)
+    const { store } = this.#host
+    const found = await store.look(this.lease.id)
+    if (!found || found.fence !== this.lease.fence || hasEnded(found.state)) return this.lost()
+    // What else changed is of the run's own making.
+    const record = found.open < this.#questions.open ? await store.get(this.lease.id) : undefined
+    this.#questions.update(record?.questions ?? [])
+    this.#version = Math.max(this.#version, found.version)
   }
 
   /** The lease was renewed just now. */

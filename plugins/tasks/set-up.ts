@@ -91,7 +91,7 @@ function createService(store: TaskStore, routes: readonly McpRoute[], { host, gi
     inFlight: given.inFlight,
   })
   const tasks = new Tasks({ ...shared, store, queued: (queue, most) => worker.serve(queue, most) })
-  return { tasks, followers: new Followers(store, tasks), worker }
+  return { tasks, followers: new Followers(store, tasks, host.log), worker }
 }
 
 /** The stores of the plugin's routes, each with the routes that use it. */

@@ -7,7 +7,7 @@ import {
   type ToolDefinition,
   type ToolKey,
 } from '../../core/index.ts'
-import type { TaskRecord, TaskStore } from '../../core/transport.ts'
+import type { TaskRecord, TaskStore, TaskSummary } from '../../core/transport.ts'
 import { TASKS_ID, type TaskSettings } from './settings.ts'
 import { detailsOf, lineOf, seedOf } from './shown.ts'
 import { accountOf, isId, isOwnedBy, newId, ownerOf, packWork, queueOf, workOf } from './work.ts'
@@ -100,7 +100,7 @@ export class Tasks {
     if (created === 'holder')
       throw busy('you have as many tasks, or bytes of them, as you may; wait for some to end, or to pass their ttlMs')
     if (created === 'full') throw new HostError('unavailable', { detail: 'no more tasks can be kept now' })
-    const record = await this.#insisting(id, () => store.get(id))
+    const record = await this.#insisting(id, () => store.look(id))
     if (!record) throw new HostError('unavailable', { detail: 'the task was not kept' })
     return extension.result('task', seedOf(record, pollInterval))
   }
@@ -123,10 +123,18 @@ export class Tasks {
     }
   }
 
-  /** Throws `invalidParams` for one that is not this caller's. One look-up, whatever comes of it. */
-  async find(call: Call, id = taskIdOf(call)): Promise<TaskRecord> {
-    const record = isId(id) ? await this.#host.store.get(id) : undefined
-    if (!record || !isOwnedBy(record, ownerOf(call))) throw unknownTask()
+  /** Throws `invalidParams` for one that is not this caller's. One small look-up, whatever comes of it. */
+  async find(call: Call, id = taskIdOf(call)): Promise<TaskSummary> {
+    const task = isId(id) ? await this.#host.store.look(id) : undefined
+    if (!task || !isOwnedBy(task, ownerOf(call))) throw unknownTask()
+    return task
+  }
+
+  /** All of it, for its owner. */
+  async #read(call: Call): Promise<TaskRecord> {
+    const { id } = await this.find(call)
+    const record = await this.#host.store.get(id)
+    if (!record) throw unknownTask()
     return record
   }
 
@@ -135,24 +143,23 @@ export class Tasks {
   }
 
   async get(call: Call): Promise<object> {
-    return this.details(await this.find(call))
+    return this.details(await this.#read(call))
   }
 
   async update(call: Call): Promise<object> {
     const { inputResponses } = call.params
-    const id = taskIdOf(call)
     if (!isObject(inputResponses)) throw invalid('tasks/update needs `inputResponses`, an object')
-    const { questions } = await this.find(call, id)
+    const { id, questions } = await this.#read(call)
     const open = questions.filter(({ answer }) => answer === undefined).slice(0, MOST_ANSWERS)
     const wanted = open.filter(({ key }) => Object.hasOwn(inputResponses, key))
     if (wanted.length === 0) return {}
     const answers = Object.fromEntries(wanted.map(({ key }) => [key, JSON.stringify(inputResponses[key])]))
-    const kept = [...questions.map(({ answer = '' }) => answer), ...Object.values(answers)]
-    const { maxSize } = this.#host.settings
-    if (kept.reduce((sum, answer) => sum + Buffer.byteLength(answer), 0) > maxSize) {
+    const { maxSize, bounds } = this.#host.settings
+    const taken = await this.#host.store.answer(id, answers, { ...bounds, bytesPerTask: maxSize })
+    if (taken === 'task')
       throw new HostError('payloadTooLarge', { detail: `all answers to a task hold at most ${maxSize} bytes` })
-    }
-    await this.#host.store.answer(id, answers)
+    if (taken === 'holder') throw busy('your tasks hold as many bytes as they may; wait for some to pass their ttlMs')
+    if (taken === 'full') throw new HostError('unavailable', { detail: 'no more answers can be kept now' })
     return {}
   }
 

@@ -59,10 +59,10 @@ export const queueOf = (route: string, tool: string): string => JSON.stringify([
 /** The tool of a queue. */
 export const toolOf = (queue: string): string => String(JSON.parse(queue)[1])
 
-/** The owner comes first, so that whose a task is needs no look at the rest. */
+/** The owner comes first: nodes of an older version look for it there. */
 export const packWork = (owner: string, work: Work): string => `${owner}\n${JSON.stringify(work)}`
 
-export const isOwnedBy = ({ body }: Pick<TaskRecord, 'body'>, owner: string): boolean => body.startsWith(`${owner}\n`)
+export const isOwnedBy = (task: Pick<TaskRecord, 'owner'>, owner: string): boolean => task.owner === owner
 
 /** Undefined for what another version of this plugin keeps. */
 export function unpackWork({ body }: Pick<TaskRecord, 'body'>): Work | undefined {

@@ -146,7 +146,9 @@ if (hasSqlite) {
       // To the last page.
       for (const size of [50_000, 3_000, 100]) await fill(size)
       expect(HostError.is(error) && error.kind, String(error)).to.equal('unavailable')
-      const refused = await rejectionOf(tasks.create(newTask('second', { body: 'x'.repeat(50_000) }), WIDE))
+      const refused = await rejectionOf(
+        tasks.create(newTask('second', { holder: 'bob', body: 'x'.repeat(45_000) }), WIDE),
+      )
       expect(HostError.is(refused) && refused.kind, String(refused)).to.equal('unavailable')
       expect((await tasks.list('ann', 10)).map(({ id, state }) => [id, state])).to.deep.equal([['first', 'running']])
       expect(await tasks.get('second')).to.equal(undefined)
@@ -154,7 +156,7 @@ if (hasSqlite) {
       await grants.delete(...Array.from({ length: 20 }, (_, index) => `granted:50000-${index}`))
       const ended = await eventually(
         'room again',
-        () => tasks.end(lease, { state: 'completed', outcome: 'x'.repeat(50_000) }, MINUTE).catch(() => undefined),
+        () => tasks.end(lease, { state: 'completed', outcome: 'x'.repeat(45_000) }, MINUTE).catch(() => undefined),
         done => done === true,
       )
       expect(ended).to.equal(true)
@@ -218,7 +220,7 @@ if (hasSqlite) {
       const file = newFile()
       const { tasks } = await openFile(file)
       for (let index = 0; index < 50; index++)
-        await tasks.create(newTask(`t${index}`, { ttl: 400, holder: `h${index % 5}`, queue: `q${index % 3}` }), WIDE)
+        await tasks.create(newTask(`t${index}`, { ttl: 3_000, holder: `h${index % 5}`, queue: `q${index % 3}` }), WIDE)
       const run = await tasks.claim([{ ...OFFER, queue: 'q0' }], MINUTE)
       if (run) await tasks.ask(run, { key: 'k', text: 'x' })
       const beside = new DatabaseSync(file)
