@@ -266,6 +266,44 @@ describe('the index of tasks', () => {
   })
 })
 
+describe('tasks of an older version in Redis', () => {
+  /** As it was when owners stood in the body alone, and nobody counted the bytes of a holder. */
+  async function openOlder() {
+    const { redis, store } = await open(1, 400_000)
+    for (const id of ['one', 'two'])
+      await store.create(newTask({ id, body: `ann at this address\n${'x'.repeat(20_000)}` }), WIDE)
+    for (const key of redis.cli('KEYS', `${KEYS}task:*`)) redis.cli('HDEL', key, 'owner')
+    redis.cli('DEL', `${KEYS}held`)
+    return { redis, store }
+  }
+
+  it('have their owners, also once they are over, and are counted for their holders', async () => {
+    const { redis, store } = await openOlder()
+    const owners = async () => [
+      (await store.look('one'))?.owner,
+      (await store.get('one'))?.owner,
+      ...(await store.list('ann', 10)).map(({ owner }) => owner),
+    ]
+    const expected = Array.from({ length: 4 }, () => 'ann at this address')
+    expect(await owners()).to.deep.equal(expected)
+    expect(await store.create(newTask({ body: 'x'.repeat(60_000) }), WIDE)).to.equal('holder')
+    const run = await store.claim([OFFER], MINUTE)
+    expect(run && (await store.end(run, { state: 'completed', outcome: 'done' }, MINUTE))).to.equal(true)
+    await store.cancel('two')
+    expect(await owners()).to.deep.equal(expected)
+    expectWhole(redis)
+  })
+
+  it('with a count of questions that is none cost no more than a hundred', async () => {
+    const { redis, store } = await openOlder()
+    const [key = ''] = redis.cli('KEYS', `${KEYS}task:*`)
+    for (const [asked, length] of Object.entries({ 5000000: 100, '-1': 0, many: 0 })) {
+      redis.cli('HSET', key, 'asked', asked)
+      expect((await store.get(redis.cli('HGET', key, 'id')[0] ?? ''))?.questions).to.have.length(length)
+    }
+  })
+})
+
 describe('the least that Redis must allow for tasks', () => {
   it('is what the page of the plugin lists', async () => {
     const page = readFileSync(join(import.meta.dirname, '../../docs/plugins/task-store-redis.md'), 'utf8')

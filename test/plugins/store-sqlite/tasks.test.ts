@@ -190,6 +190,32 @@ if (hasSqlite) {
       expect((await tasks.claim([OFFER], MINUTE))?.id).to.equal('one')
     })
 
+    it('of a file of version 3 have their owners, and end', async () => {
+      const file = newFile()
+      const old = new DatabaseSync(file)
+      old.exec(`PRAGMA auto_vacuum = INCREMENTAL; ${MIGRATIONS.slice(0, 3).join(';')}`)
+      old.exec(`PRAGMA application_id = ${0x4d435048}; PRAGMA user_version = 3`)
+      const [now, body] = [Date.now(), `ann at this address\n${'x'.repeat(20_000)}`]
+      const add = old.prepare(`INSERT INTO tasks
+        (name, holder, queue, state, created, updated, until, leased, version, fence, runs, open, size, body)
+        VALUES (?, 'ann', 'run', 'queued', ?, ?, ?, 0, 1, 0, 0, 0, ?, ?)`)
+      for (const name of ['one', 'two']) add.run(name, now, now, now + MINUTE, 21_300, body)
+      old.close()
+      const { tasks } = await openFile(file)
+      expect([(await tasks.look('one'))?.owner, (await tasks.get('two'))?.body]).to.deep.equal([
+        'ann at this address',
+        body,
+      ])
+      const run = await tasks.claim([OFFER], MINUTE)
+      expect(run && (await tasks.end(run, { state: 'completed', outcome: 'done' }, MINUTE))).to.equal(true)
+      await tasks.cancel('two')
+      const listed = await tasks.list('ann', 10)
+      expect(listed.map(({ owner, state }) => [owner, state])).to.deep.equal([
+        ['ann at this address', 'cancelled'],
+        ['ann at this address', 'completed'],
+      ])
+    })
+
     it('tell of a gap where changes are gone that were not read yet', async () => {
       const file = newFile()
       const { tasks } = await openFile(file)
