@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { HostError, type Logger } from '../../core/index.ts'
 import { SMALL_OUTCOME, shareOf, type TaskRefusal, type TaskRoom, type TaskStore } from '../../core/transport.ts'
 import { evaluateInTime, isMomentary, type RedisConnection, type RedisScript } from '../families/redis/index.ts'
+import { CANCEL, END } from './ends.ts'
 import { TaskNewsReading } from './news.ts'
 import { fieldsOf, readSummaries, readSummary, readTask } from './record.ts'
 import * as scripts from './scripts.ts'
@@ -145,16 +146,7 @@ class Tasks {
     const more = outcome === undefined ? [] : [outcome]
     const isSmall = Buffer.byteLength(outcome ?? '') <= SMALL_OUTCOME
     const most = isSmall ? ['inf', 'inf'] : this.#room(room)
-    const [word] = await this.#askTwice(
-      scripts.END,
-      idOf(id),
-      fence,
-      state,
-      Math.ceil(ttl),
-      TASK_COST,
-      ...most,
-      ...more,
-    )
+    const [word] = await this.#askTwice(END, idOf(id), fence, state, Math.ceil(ttl), TASK_COST, ...most, ...more)
     return refusalOf(word) ?? word === 'done'
   }
 
@@ -175,7 +167,7 @@ class Tasks {
   }
 
   cancel: TaskStore['cancel'] = async id => {
-    const { 0: word, again } = await this.#askTwice(scripts.CANCEL, idOf(id), TASK_COST)
+    const { 0: word, again } = await this.#askTwice(CANCEL, idOf(id), TASK_COST)
     return word === 'done' || (word === 'again' && again === true)
   }
 
