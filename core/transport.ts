@@ -105,10 +105,13 @@ export type { ForwardedMessage, SessionStreams } from './sessions/session-stream
 export type { Resumption } from './sessions/stream-parts.ts'
 export { createWatchCharges, watchCost, watchedCost } from './sessions/watched-uris.ts'
 export {
+  type AnswerRoom,
   hasEnded,
   type NewTask,
   type QueueDepth,
   type QueueOffer,
+  SMALL_OUTCOME,
+  shareOf,
   type TaskBounds,
   type TaskCreation,
   type TaskEnd,
@@ -116,6 +119,8 @@ export {
   type TaskNews,
   type TaskQuestion,
   type TaskRecord,
+  type TaskRefusal,
+  type TaskRoom,
   type TaskState,
   type TaskStore,
   type TaskSummary,

@@ -1,17 +1,40 @@
 // The default of the slot `taskStore`: in this process, gone with it, and bounded.
-import { MemoryTask, type MemoryTaskPlaces, summaryOf } from './memory-task.ts'
+import { HostError } from '../http/errors.ts'
+import { bytesOf, MemoryTask, type MemoryTaskPlaces, questionCost, summaryOf } from './memory-task.ts'
 import { createLines } from './task-lines.ts'
-import { hasEnded, type TaskLease, type TaskNews, type TaskRecord, type TaskStore } from './task-store.ts'
+import {
+  hasEnded,
+  SMALL_OUTCOME,
+  shareOf,
+  type TaskLease,
+  type TaskNews,
+  type TaskRecord,
+  type TaskRefusal,
+  type TaskRoom,
+  type TaskStore,
+} from './task-store.ts'
 
 const MIB = 1_048_576
-/** Bytes of texts: past it no task begins. Those that have begun go on, and end. */
+/** Bytes of texts: past it no task begins, and those that have begun end with little. */
 const MOST_BYTES = 128 * MIB
+/** The tasks of one holder. */
+interface Own {
+  readonly tasks: Set<MemoryTask>
+  bytes: number
+}
+
+const noRoom = () =>
+  new HostError('unavailable', {
+    detail: 'there is no room for what the task says',
+    headers: { 'Retry-After': '10' },
+  })
+
 /** Milliseconds between two looks through all of them for those that are past their time. */
 const SWEEP_EVERY = 1_000
 
 class MemoryTaskStore {
   readonly #tasks = new Map<string, MemoryTask>()
-  readonly #holders = new Map<string, Set<MemoryTask>>()
+  readonly #holders = new Map<string, Own>()
   readonly #lines = createLines<MemoryTask>()
   readonly #listeners = new Set<(news: TaskNews | undefined) => void>()
   readonly #mostBytes: number
@@ -26,22 +49,30 @@ class MemoryTaskStore {
     this.#now = now
     this.#places = {
       now,
-      grown: bytes => {
+      grown: ({ holder }, bytes) => {
         this.#bytes += bytes
+        const own = this.#holders.get(holder)
+        if (own) own.bytes += bytes
       },
     }
   }
 
-  create: TaskStore['create'] = async (task, { openPerHolder, keptPerHolder, kept }) => {
+  create: TaskStore['create'] = async (task, bounds) => {
+    const { openPerHolder, keptPerHolder, kept } = bounds
     this.#sweep()
     if (this.#tasks.has(task.id)) return 'created'
-    const own = this.#holders.get(task.holder) ?? new Set()
-    if (own.size >= keptPerHolder || count(own, ({ state }) => !hasEnded(state)) >= openPerHolder) return 'holder'
+    const own = this.#holders.get(task.holder) ?? { tasks: new Set(), bytes: 0 }
+    if (own.tasks.size >= keptPerHolder) return 'holder'
+    if (count(own.tasks, ({ state }) => !hasEnded(state)) >= openPerHolder) return 'holder'
     const made = new MemoryTask(task, ++this.#serial, this.#places)
-    if (this.#tasks.size >= kept || this.#bytes + made.bytes > this.#mostBytes) return 'full'
+    const refusal = this.#refusalOf(task.holder, made.bytes, bounds)
+    if (refusal) return refusal
+    if (this.#tasks.size >= kept) return 'full'
     this.#bytes += made.bytes
+    own.bytes += made.bytes
+    own.tasks.add(made)
     this.#tasks.set(task.id, made)
-    this.#holders.set(task.holder, own.add(made))
+    this.#holders.set(task.holder, own)
     this.#lines.add(made)
     this.#tell(made)
     return 'created'
@@ -49,9 +80,14 @@ class MemoryTaskStore {
 
   get: TaskStore['get'] = async id => this.#find(id)?.record()
 
+  look: TaskStore['look'] = async id => {
+    const task = this.#find(id)
+    return task && summaryOf(task)
+  }
+
   list: TaskStore['list'] = async (holder, most, before = Number.POSITIVE_INFINITY) => {
     this.#sweep()
-    const own = [...(this.#holders.get(holder) ?? [])].reverse().filter(({ serial }) => serial < before)
+    const own = [...(this.#holders.get(holder)?.tasks ?? [])].reverse().filter(({ serial }) => serial < before)
     return own.slice(0, most).map(summaryOf)
   }
 
@@ -87,17 +123,26 @@ class MemoryTaskStore {
       this.#lines.putBack(task)
     })
 
-  note: TaskStore['note'] = async (held, note) => this.#write(held, task => task.say(note))
+  note: TaskStore['note'] = async (held, note) => {
+    const task = this.#held(held)
+    if (task) this.#demandRoom(task, task.growthBySaying(note))
+    return this.#write(held, ours => ours.say(note))
+  }
 
   ask: TaskStore['ask'] = async (held, { key, text }) => {
     const task = this.#held(held)
     if (task?.questionOf(key)) return true
+    if (task) this.#demandRoom(task, questionCost(key, text))
     return this.#write(held, ours => ours.ask(key, text))
   }
 
-  end: TaskStore['end'] = async (held, { state, outcome }, ttl) => {
+  end: TaskStore['end'] = async (held, { state, outcome }, ttl, room) => {
     const known = this.#find(held.id)
     if (known && known.fence === held.fence && hasEnded(known.state)) return true
+    const task = this.#held(held)
+    const isSmall = Buffer.byteLength(outcome ?? '') <= SMALL_OUTCOME
+    const refusal = task && !isSmall && this.#refusalOf(task.holder, task.growthByEnding(outcome), room)
+    if (refusal) return refusal
     return this.#write(held, task => {
       this.#lines.remove(task)
       task.end(state, outcome)
@@ -105,12 +150,21 @@ class MemoryTaskStore {
     })
   }
 
-  answer: TaskStore['answer'] = async (id, answers) => {
+  answer: TaskStore['answer'] = async (id, answers, room) => {
     const task = this.#find(id)
     if (!task || hasEnded(task.state)) return 0
-    const taken = Object.entries(answers).filter(([key, answer]) => task.answer(key, answer)).length
-    if (taken > 0) this.#changed(task)
-    return taken
+    const taken = Object.entries(answers).filter(([key]) => {
+      const question = task.questionOf(key)
+      return question !== undefined && question.answer === undefined
+    })
+    if (taken.length === 0) return 0
+    const sum = (of: (text: string) => number) => taken.reduce((bytes, [, answer]) => bytes + of(answer), 0)
+    if (task.answered + sum(Buffer.byteLength) > (room?.bytesPerTask ?? Number.POSITIVE_INFINITY)) return 'task'
+    const refusal = this.#refusalOf(task.holder, sum(bytesOf), room)
+    if (refusal) return refusal
+    for (const [key, answer] of taken) task.answer(key, answer)
+    this.#changed(task)
+    return taken.length
   }
 
   cancel: TaskStore['cancel'] = async id => {
@@ -136,6 +190,17 @@ class MemoryTaskStore {
     const listener = (news: TaskNews | undefined) => tell(news)
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
+  }
+
+  /** Why there is no room for so many bytes more of this holder; undefined where there is. */
+  #refusalOf(holder: string, bytes: number, room?: TaskRoom): TaskRefusal | undefined {
+    if (bytes <= 0) return undefined
+    if ((this.#holders.get(holder)?.bytes ?? 0) + bytes > shareOf(this.#mostBytes, room)) return 'holder'
+    return this.#bytes + bytes > this.#mostBytes ? 'full' : undefined
+  }
+
+  #demandRoom({ holder }: MemoryTask, bytes: number) {
+    if (this.#refusalOf(holder, bytes)) throw noRoom()
   }
 
   #begin(task: MemoryTask, lease: number, runs: number): TaskRecord {
@@ -179,8 +244,10 @@ class MemoryTaskStore {
     this.#lines.remove(task)
     this.#bytes -= task.bytes
     const own = this.#holders.get(task.holder)
-    own?.delete(task)
-    if (own?.size === 0) this.#holders.delete(task.holder)
+    if (!own) return
+    own.bytes -= task.bytes
+    own.tasks.delete(task)
+    if (own.tasks.size === 0) this.#holders.delete(task.holder)
   }
 
   #sweep() {
@@ -199,9 +266,9 @@ function count<Value>(values: Iterable<Value>, fits: (value: Value) => boolean):
 
 /** `mostBytes` of texts, and `now`: milliseconds since the epoch; for tests. */
 export function createMemoryTaskStore(mostBytes = MOST_BYTES, now: () => number = Date.now): TaskStore {
-  const { create, get, list, claim, claimLapsed, renew, ...rest } = new MemoryTaskStore(mostBytes, now)
+  const { create, get, look, list, claim, claimLapsed, renew, ...rest } = new MemoryTaskStore(mostBytes, now)
   const { release, note, ask, end, answer, cancel, depths, watch } = rest
-  const reads = { get, list, depths, watch }
+  const reads = { get, look, list, depths, watch }
   const runs = { claim, claimLapsed, renew, release, note, ask, end }
   return { shared: false, create, answer, cancel, ...reads, ...runs }
 }

@@ -5,20 +5,25 @@ import type { NewTask, TaskEnd, TaskQuestion, TaskRecord, TaskState, TaskSummary
 const TASK_COST = 600
 
 /** Two a character as soon as one of them is not ASCII. */
-const bytesOf = (text = '') => (Buffer.byteLength(text) === text.length ? 1 : 2) * text.length
+export const bytesOf = (text = ''): number => (Buffer.byteLength(text) === text.length ? 1 : 2) * text.length
+
+const addBytes = (sum: number, text: string | undefined): number => sum + bytesOf(text)
+
+/** What a question costs, bytes. */
+export const questionCost = (key: string, text: string): number => bytesOf(key) + bytesOf(text)
 
 /** What a task is told by its store, and tells it. */
 export interface MemoryTaskPlaces {
   readonly now: () => number
-  /** By so many bytes. */
-  readonly grown: (bytes: number) => void
+  /** This one, by so many bytes. */
+  readonly grown: (task: MemoryTask, bytes: number) => void
 }
 
 export class MemoryTask {
   readonly id: string
   readonly holder: string
+  readonly owner: string
   readonly queue: string
-  readonly body: string
   readonly serial: number
   readonly createdAt: number
   readonly #places: MemoryTaskPlaces
@@ -31,20 +36,27 @@ export class MemoryTask {
   fence = 0
   runs = 0
   bytes: number
+  #body: string
   #note: string | undefined
   #outcome: string | undefined
 
-  constructor({ id, holder, queue, ttl, body }: NewTask, serial: number, places: MemoryTaskPlaces) {
+  constructor({ id, holder, owner, queue, ttl, body }: NewTask, serial: number, places: MemoryTaskPlaces) {
     this.id = id
     this.holder = holder
+    this.owner = owner
     this.queue = queue
-    this.body = body
+    this.#body = body
     this.serial = serial
     this.#places = places
     this.createdAt = places.now()
     this.updatedAt = this.createdAt
     this.until = this.createdAt + ttl
-    this.bytes = TASK_COST + bytesOf(id) + bytesOf(holder) + bytesOf(queue) + bytesOf(body)
+    this.bytes = this.#small + bytesOf(body)
+  }
+
+  /** Bytes of what is kept to the last. */
+  get #small(): number {
+    return TASK_COST + [this.id, this.holder, this.owner, this.queue, this.#note].reduce(addBytes, 0)
   }
 
   get note(): string | undefined {
@@ -58,8 +70,13 @@ export class MemoryTask {
     this.runs += runs
   }
 
+  /** By how many bytes it grows where it says this. */
+  growthBySaying(note: string): number {
+    return bytesOf(note) - bytesOf(this.#note)
+  }
+
   say(note: string) {
-    this.#grow(bytesOf(note) - bytesOf(this.#note))
+    this.#grow(this.growthBySaying(note))
     this.#note = note
   }
 
@@ -73,22 +90,33 @@ export class MemoryTask {
 
   ask(key: string, text: string) {
     this.#questions.set(key, { key, text })
-    this.#grow(bytesOf(key) + bytesOf(text))
+    this.#grow(questionCost(key, text))
   }
 
-  /** Whether it was a question without an answer. */
-  answer(key: string, answer: string): boolean {
+  /** Bytes of the answers to it. */
+  get answered(): number {
+    return [...this.#questions.values()].reduce((sum, { answer = '' }) => sum + Buffer.byteLength(answer), 0)
+  }
+
+  /** Of a question without one. */
+  answer(key: string, answer: string) {
     const question = this.#questions.get(key)
-    if (!question || question.answer !== undefined) return false
+    if (!question) return
     this.#questions.set(key, { ...question, answer })
     this.#grow(bytesOf(answer))
-    return true
+  }
+
+  /** By how many bytes it grows where it ends like this. */
+  growthByEnding(outcome?: string): number {
+    return this.#small + bytesOf(outcome) - this.bytes
   }
 
   end(state: TaskEnd['state'], outcome?: string) {
+    this.#grow(this.growthByEnding(outcome))
     this.state = state
     this.#outcome = outcome
-    this.#grow(bytesOf(outcome))
+    this.#body = ''
+    this.#questions.clear()
   }
 
   changed() {
@@ -98,18 +126,19 @@ export class MemoryTask {
 
   record(): TaskRecord {
     const outcome = this.#outcome
-    const whole = { ...summaryOf(this), body: this.body, questions: [...this.#questions.values()] }
+    const whole = { ...summaryOf(this), body: this.#body, questions: [...this.#questions.values()] }
     return outcome === undefined ? whole : { ...whole, outcome }
   }
 
   #grow(bytes: number) {
     this.bytes += bytes
-    this.#places.grown(bytes)
+    this.#places.grown(this, bytes)
   }
 }
 
 export function summaryOf(task: MemoryTask): TaskSummary {
-  const { id, holder, queue, serial, state, createdAt, updatedAt, until, version, fence, runs, open, note } = task
-  const summary = { id, holder, queue, serial, state, createdAt, updatedAt, until, version, fence, runs, open }
+  const { id, holder, owner, queue, serial, state, createdAt, updatedAt, until, version, fence, runs, open, note } =
+    task
+  const summary = { id, holder, owner, queue, serial, state, createdAt, updatedAt, until, version, fence, runs, open }
   return note === undefined ? summary : { ...summary, note }
 }

@@ -7,11 +7,13 @@ export interface NewTask {
   readonly id: string
   /** Whom it is counted for: at most 128 characters. */
   readonly holder: string
+  /** Who may see it, in words of the plugin: at most 128 characters, and at hand without the rest. */
+  readonly owner: string
   /** What it waits in line for, such as a tool of a route. The same text on every node; of the config, never of a client. */
   readonly queue: string
   /** How long it is kept, milliseconds from its creation. */
   readonly ttl: number
-  /** What is to be run, for whom. Never changes. */
+  /** What is to be run, for whom. Never changes, and is forgotten once the task is over. */
   readonly body: string
 }
 
@@ -34,7 +36,7 @@ export interface TaskEnd {
 }
 
 /** A task without its large parts. Times are milliseconds since the epoch, by the clock of the store. */
-export interface TaskSummary extends Pick<NewTask, 'id' | 'holder' | 'queue'> {
+export interface TaskSummary extends Pick<NewTask, 'id' | 'holder' | 'owner' | 'queue'> {
   /** Grows from task to task of the store. */
   readonly serial: number
   readonly state: TaskState
@@ -54,15 +56,21 @@ export interface TaskSummary extends Pick<NewTask, 'id' | 'holder' | 'queue'> {
   readonly note?: string
 }
 
-/** A task as it is kept. */
+/** A task as it is kept. Once it is over its body is '', and its questions are forgotten: nobody runs it any more. */
 export interface TaskRecord extends TaskSummary, Pick<NewTask, 'body'> {
-  /** In the order in which they were asked. */
+  /** In the order in which they were asked: the first 100. */
   readonly questions: readonly TaskQuestion[]
   readonly outcome?: string
 }
 
+/** How many bytes are kept: of texts as a store counts them, with what it adds for each task. */
+export interface TaskRoom {
+  /** Of all tasks of one holder. Default, and the most: a quarter of what the store has for all. */
+  readonly bytesPerHolder?: number
+}
+
 /** How much is kept. */
-export interface TaskBounds {
+export interface TaskBounds extends TaskRoom {
   /** Tasks of one holder that are not over. */
   readonly openPerHolder: number
   /** Tasks of one holder, those that are over as well, until their time is. */
@@ -71,8 +79,23 @@ export interface TaskBounds {
   readonly kept: number
 }
 
-/** `holder`: this one has as many as it may, open or kept. `full`: there are as many as may be, or as the store has room for. */
-export type TaskCreation = 'created' | 'holder' | 'full'
+/**
+ * Why nothing more is kept. `holder`: this one has as much as it may, tasks or bytes. `full`: there are as many tasks as may be,
+ * or as many bytes as the store has room for.
+ */
+export type TaskRefusal = 'holder' | 'full'
+
+/** What came of a task that was to be kept. */
+export type TaskCreation = 'created' | TaskRefusal
+
+/** Bytes of an outcome that always has room, so that every task can end. */
+export const SMALL_OUTCOME = 2_048
+
+/** Of the answers to one task. */
+export interface AnswerRoom extends TaskRoom {
+  /** Bytes of all answers to the task, those before as well; as many as there is room for unless said. */
+  readonly bytesPerTask?: number
+}
 
 /** A queue that a worker takes tasks from. */
 export interface QueueOffer {
@@ -124,6 +147,8 @@ export interface TaskStore {
    */
   create(task: NewTask, bounds: TaskBounds): Promise<TaskCreation>
   get(id: string): Promise<TaskRecord | undefined>
+  /** The task without its large parts, which are not read: whose it is and how far costs the same whatever it holds. */
+  look(id: string): Promise<TaskSummary | undefined>
   /** Those of a holder, newest first, at most so many; with `before`, those whose serial is less. */
   list(holder: string, most: number, before?: number): Promise<readonly TaskSummary[]>
   /**
@@ -137,14 +162,25 @@ export interface TaskStore {
   renew(leases: readonly TaskLease[], lease: number): Promise<ReadonlyArray<number | undefined>>
   /** Gives a task back: it is `queued` again, as the first of its holder. */
   release(lease: TaskLease): Promise<boolean>
-  /** Says what the run says of itself. */
+  /** Says what the run says of itself. Rejects, as `ask` does, with a HostError `unavailable` where there is no room for it. */
   note(lease: TaskLease, note: string): Promise<boolean>
   /** Adds a question. True, and nothing is changed, where one of its key is there. */
   ask(lease: TaskLease, question: Pick<TaskQuestion, 'key' | 'text'>): Promise<boolean>
-  /** Ends a task, which is kept for at least `ttl` milliseconds more. True again where this fence ended it. */
-  end(lease: TaskLease, end: TaskEnd, ttl: number): Promise<boolean>
-  /** Answers questions of a task that has not ended, by their keys; those without a question or with an answer change nothing. How many did. */
-  answer(id: string, answers: Readonly<Record<string, string>>): Promise<number>
+  /**
+   * Ends a task, which is kept for at least `ttl` milliseconds more, and forgets what it was to do. True again where this fence
+   * ended it. `holder` or `full` where there is no room for the outcome: nothing is changed then, and it may end with another.
+   * One of at most `SMALL_OUTCOME` bytes is kept whatever else there is.
+   */
+  end(lease: TaskLease, end: TaskEnd, ttl: number, room?: TaskRoom): Promise<boolean | TaskRefusal>
+  /**
+   * Answers questions of a task that has not ended, by their keys; those without a question or with an answer change nothing. How
+   * many did; all or, where there is no room for all, none: `task` where the task has as many bytes of answers as it may.
+   */
+  answer(
+    id: string,
+    answers: Readonly<Record<string, string>>,
+    room?: AnswerRoom,
+  ): Promise<number | TaskRefusal | 'task'>
   /** Ends a task as `cancelled`, whoever runs it. False where it has ended or is not there. */
   cancel(id: string): Promise<boolean>
   /** Queues where tasks wait or run. */
@@ -155,6 +191,10 @@ export interface TaskStore {
    */
   watch(tell: (news: TaskNews | undefined) => void): () => void
 }
+
+/** The bytes that one holder may have, of a store that has room for so many. */
+export const shareOf = (all: number, { bytesPerHolder = Number.POSITIVE_INFINITY }: TaskRoom = {}): number =>
+  Math.min(bytesPerHolder, Math.floor(all / 4))
 
 /** Whether a task is over. */
 export const hasEnded = (state: TaskState): state is TaskEnd['state'] => state !== 'queued' && state !== 'running'

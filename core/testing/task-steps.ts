@@ -14,6 +14,7 @@ export const WIDE: TaskBounds = { openPerHolder: 1_000, keptPerHolder: 1_000, ke
 export const newTask = (more: Partial<NewTask> = {}): NewTask => ({
   id: randomUUID(),
   holder: 'ann',
+  owner: 'owner of it',
   queue: 'jobs',
   ttl: MINUTE,
   body: '{}',

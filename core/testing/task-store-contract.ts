@@ -1,6 +1,7 @@
 // What every task store promises, and what a shared one promises to nodes that do the same at the same time.
 import { hasEnded, type TaskStore } from '../tasks/task-store.ts'
 import { type Check, type ContractSettings, checksOf, eventually, holds, type Promises, same } from './contract.ts'
+import { rooms } from './task-room-contract.ts'
 import { runs } from './task-runs-contract.ts'
 import { begin, create, hear, MANY, MINUTE, newTask, offer, read, SHORT, takenFrom, WIDE } from './task-steps.ts'
 
@@ -36,6 +37,7 @@ const tasks: Promises<TaskStore>['alone'] = {
         runs: claims,
         questions,
         open,
+        owner: _,
         createdAt,
         updatedAt,
         until,
@@ -252,6 +254,7 @@ export const taskStoreContract = (settings: ContractSettings<TaskStore>): readon
     alone: {
       ...tasks,
       ...runs,
+      ...rooms,
       'does one of many that create, claim, answer, end or cancel at once first': store => racing(store),
     },
     together,

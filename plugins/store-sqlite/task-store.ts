@@ -1,22 +1,31 @@
 // The task store of all processes of this host, in the file. thread/tasks.ts has what happens there.
-import type { Logger } from '../../core/index.ts'
-import type { TaskNews, TaskStore } from '../../core/transport.ts'
+import { HostError, type Logger } from '../../core/index.ts'
+import { SMALL_OUTCOME, type TaskNews, type TaskRefusal, type TaskStore } from '../../core/transport.ts'
 import type { Writer } from './writer.ts'
+
+/** Rejects where there was no room for it. */
+function wrote(done: boolean | TaskRefusal): boolean {
+  if (typeof done === 'boolean') return done
+  const headers = { 'Retry-After': '10' }
+  throw new HostError('unavailable', { detail: 'there is no room for what the task says', headers })
+}
 
 /** `log`: of listeners that fail. */
 export const createSqliteTaskStore = (file: Writer, log: Logger): TaskStore => ({
   shared: 'host',
   create: async (task, bounds) => file.ask('createTask', task, bounds),
   get: async id => file.ask('getTask', id),
+  look: async id => file.ask('lookAtTask', id),
   list: async (holder, most, before = Number.MAX_SAFE_INTEGER) => file.ask('listTasks', holder, most, before),
   claim: async (offers, lease) => file.ask('claimTask', offers, lease),
   claimLapsed: async lease => file.ask('claimLapsedTask', lease),
   renew: async (leases, lease) => (leases.length === 0 ? [] : file.ask('renewTasks', leases, lease)),
   release: async lease => file.ask('releaseTask', lease),
-  note: async (lease, note) => file.ask('noteTask', lease, note),
-  ask: async (lease, question) => file.ask('askTask', lease, question),
-  end: async (lease, end, ttl) => file.ask('endTask', lease, end, ttl),
-  answer: async (id, answers) => file.ask('answerTask', id, answers),
+  note: async (lease, note) => wrote(await file.ask('noteTask', lease, note)),
+  ask: async (lease, question) => wrote(await file.ask('askTask', lease, question)),
+  end: async (lease, end, ttl, room) =>
+    file.ask('endTask', lease, end, ttl, room, Buffer.byteLength(end.outcome ?? '') <= SMALL_OUTCOME),
+  answer: async (id, answers, room) => file.ask('answerTask', id, answers, room),
   cancel: async id => file.ask('cancelTask', id),
   depths: async () => file.ask('taskDepths'),
   watch(tell) {

@@ -5,6 +5,7 @@
 //   holder:<h>       sorted set: tasks by their serial        open      hash: how many of each holder are not over
 //   queued:<q>       sorted set: those that wait, the same    lane:<q>:<h>  the same, of one holder
 //   turns:<q>        sorted set: holders who wait, by turn    busy      hash: how many run of each `<q>` and `<q> <h>`
+//   held             hash: bytes of each holder
 //   names            hash: queues where something waits or runs
 //   sums             hash: bytes, the last serial, turn and number of a change
 //   news             stream: changes                          claim:<token>  string: the task that this claim gave
@@ -49,6 +50,18 @@ local function leaveLine(d, f)
   if redis.call('EXISTS', P .. 'queued:' .. f.q) == 0 and busy(f.q) == 0 then redis.call('HDEL', P .. 'names', f.q) end
 end
 
+-- Of a holder whose tasks an older version kept, the sum of what is known of them.
+local function heldBy(h)
+  local held = tonumber(redis.call('HGET', P .. 'held', h) or nil)
+  if held then return held end
+  held = 0
+  for _, d in ipairs(redis.call('ZRANGE', P .. 'holder:' .. h, 0, -1)) do
+    local f = factsOf(d)
+    if f then held = held + f.size end
+  end
+  return held
+end
+
 local function drop(d)
   local f = factsOf(d)
   redis.call('ZREM', P .. 'ends', d)
@@ -56,8 +69,11 @@ local function drop(d)
   if not f then return end
   leaveLine(d, f)
   if f.state ~= 'e' then less('open', f.h) end
+  local held = heldBy(f.h) - f.size
   redis.call('ZREM', P .. 'holder:' .. f.h, d)
   redis.call('HDEL', P .. 'facts', d)
+  if redis.call('EXISTS', P .. 'holder:' .. f.h) == 0 then redis.call('HDEL', P .. 'held', f.h)
+  else redis.call('HSET', P .. 'held', f.h, whole(held)) end
   redis.call('HINCRBY', P .. 'sums', 'bytes', whole(-f.size))
 end
 
@@ -83,7 +99,7 @@ end
 
 local function expire(f)
   local left = whole(last() - now + 3600000)
-  for _, name in ipairs({'ends', 'facts', 'sums', 'open', 'busy', 'leases', 'names', 'news', 'holder:' .. f.h,
+  for _, name in ipairs({'ends', 'facts', 'sums', 'open', 'held', 'busy', 'leases', 'names', 'news', 'holder:' .. f.h,
     'queued:' .. f.q, 'lane:' .. f.q .. ':' .. f.h, 'turns:' .. f.q}) do
     redis.call('PEXPIRE', P .. name, left)
   end
@@ -122,13 +138,45 @@ local function changed(d)
 end
 
 local function grow(d, f, bytes)
+  redis.call('HSET', P .. 'held', f.h, whole(heldBy(f.h) + bytes))
   f.size = f.size + bytes
   keepFacts(d, f)
   redis.call('HINCRBY', P .. 'sums', 'bytes', whole(bytes))
 end
 
+-- Why there is no room for so many bytes more of this holder; nil where there is.
+local function refusalOf(h, bytes, all, each)
+  if bytes <= 0 then return nil end
+  if heldBy(h) + bytes > tonumber(each) then return 'holder' end
+  if tonumber(redis.call('HGET', P .. 'sums', 'bytes') or 0) + bytes > tonumber(all) then return 'full' end
+  return nil
+end
+
+-- An older version had the owner as the first line of the body alone.
+local function ownerOf(d)
+  return redis.call('HGET', P .. 'task:' .. d, 'owner')
+    or string.match(redis.call('HGET', P .. 'task:' .. d, 'body') or '', '^[^\\n]*')
+end
+
+-- What is small of a task: names and values by turns.
+local function summary(d)
+  local names = {'id', 'holder', 'queue', 'serial', 'state', 'created', 'updated', 'until', 'version', 'fence', 'runs', 'open',
+    'note'}
+  local values = redis.call('HMGET', P .. 'task:' .. d, unpack(names))
+  local flat = {'owner', ownerOf(d)}
+  for index, name in ipairs(names) do
+    if values[index] then
+      flat[#flat + 1] = name
+      flat[#flat + 1] = values[index]
+    end
+  end
+  return flat
+end
+
 local function record(word, d)
   local reply = redis.call('HGETALL', P .. 'task:' .. d)
+  reply[#reply + 1] = 'owner'
+  reply[#reply + 1] = ownerOf(d)
   table.insert(reply, 1, word)
   return reply
 end

@@ -3,6 +3,9 @@ import type { TaskQuestion, TaskRecord, TaskState, TaskSummary } from '../../cor
 
 type Fields = ReadonlyMap<string, string>
 
+/** Questions of a task: what says more in Redis is not believed. */
+const MOST_QUESTIONS = 100
+
 /** Fields and values by turns. */
 export function fieldsOf(flat: readonly string[]): Fields {
   const fields = new Map<string, string>()
@@ -15,7 +18,7 @@ export function readSummary(fields: Fields): TaskSummary {
   const number = (name: string) => Number(fields.get(name))
   const note = fields.get('note')
   return {
-    ...{ id: text('id'), holder: text('holder'), queue: text('queue'), serial: number('serial') },
+    ...{ id: text('id'), holder: text('holder'), owner: text('owner'), queue: text('queue'), serial: number('serial') },
     ...{ state: text('state') as TaskState, createdAt: number('created'), updatedAt: number('updated') },
     ...{
       until: number('until'),
@@ -35,7 +38,7 @@ function readQuestion(fields: Fields, number: number): TaskQuestion {
 }
 
 export function readTask(fields: Fields): TaskRecord {
-  const asked = Number(fields.get('asked') ?? 0)
+  const asked = Math.min(Number(fields.get('asked') ?? 0), MOST_QUESTIONS)
   const outcome = fields.get('outcome')
   return {
     ...readSummary(fields),

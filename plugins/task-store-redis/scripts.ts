@@ -4,22 +4,23 @@ import { redisScript } from '../families/redis/index.ts'
 import { LINES } from './lines.ts'
 
 /**
- * ARGV: d, h, q, ttl, open of one holder, kept of one, kept of all, bytes of all, size, id, holder, queue, body.
+ * ARGV: d, h, q, ttl, open of one holder, kept of one, kept of all, bytes of all, of one, size, id, holder, owner, queue, body.
  * Gives also `holder` and `full`; `done` where it is there already.
  */
 export const CREATE = redisScript(`${LINES}
-local d, h, q, ttl, size = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[10])
+local d, h, q, ttl, size = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[11])
 if find(d) then return {'done'} end
 if factsOf(d) then drop(d) end
 sweep()
 if redis.call('ZCARD', P .. 'holder:' .. h) >= tonumber(ARGV[7]) then return {'holder'} end
 if tonumber(redis.call('HGET', P .. 'open', h) or 0) >= tonumber(ARGV[6]) then return {'holder'} end
 if redis.call('ZCARD', P .. 'ends') >= tonumber(ARGV[8]) then return {'full'} end
-if tonumber(redis.call('HGET', P .. 'sums', 'bytes') or 0) + size > tonumber(ARGV[9]) then return {'full'} end
+local refusal = refusalOf(h, size, ARGV[9], ARGV[10])
+if refusal then return {refusal} end
 local serial = whole(math.max(now, tonumber(redis.call('HGET', P .. 'sums', 'serial') or 0) + 1))
 local at = whole(now)
-redis.call('HSET', P .. 'task:' .. d, 'id', ARGV[11], 'holder', ARGV[12], 'queue', ARGV[13], 'body', ARGV[14],
-  'serial', serial, 'state', 'queued', 'created', at, 'updated', at, 'until', whole(now + ttl), 'version', 1,
+redis.call('HSET', P .. 'task:' .. d, 'id', ARGV[12], 'holder', ARGV[13], 'owner', ARGV[14], 'queue', ARGV[15],
+  'body', ARGV[16], 'serial', serial, 'state', 'queued', 'created', at, 'updated', at, 'until', whole(now + ttl), 'version', 1,
   'fence', 0, 'runs', 0, 'open', 0)
 redis.call('PEXPIRE', P .. 'task:' .. d, whole(ttl + 3600000))
 redis.call('HSET', P .. 'sums', 'serial', serial)
@@ -27,7 +28,7 @@ redis.call('ZADD', P .. 'ends', now + ttl, d)
 redis.call('ZADD', P .. 'holder:' .. h, serial, d)
 redis.call('HINCRBY', P .. 'open', h, 1)
 local f = {q = q, h = h, size = 0}
-joinLine(d, f, serial, ARGV[13])
+joinLine(d, f, serial, ARGV[15])
 grow(d, f, size)
 tell(d)
 expire(f)
@@ -40,6 +41,14 @@ if not find(ARGV[2]) then return {'no'} end
 return record('done', ARGV[2])
 `)
 
+/** ARGV: d. Gives what is small of it. */
+export const LOOK = redisScript(`${LINES}
+if not find(ARGV[2]) then return {'no'} end
+local reply = summary(ARGV[2])
+table.insert(reply, 1, 'done')
+return reply
+`)
+
 /** ARGV: h, how many, the serial before which. Gives for each how many fields there are, then these. */
 export const LIST = redisScript(`${LINES}
 sweep()
@@ -47,15 +56,9 @@ local reply = {'done'}
 local of = redis.call('ZRANGE', P .. 'holder:' .. ARGV[2], ARGV[4], '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, ARGV[3])
 for _, d in ipairs(of) do
   if find(d) then
-    local names = {'id', 'holder', 'queue', 'serial', 'state', 'created', 'updated', 'until', 'version', 'fence', 'runs', 'open',
-      'note'}
-    local values = redis.call('HMGET', P .. 'task:' .. d, unpack(names))
-    local many = values[#names] and #names or #names - 1
-    reply[#reply + 1] = tostring(2 * many)
-    for index = 1, many do
-      reply[#reply + 1] = names[index]
-      reply[#reply + 1] = values[index]
-    end
+    local flat = summary(d)
+    reply[#reply + 1] = tostring(#flat)
+    for _, text in ipairs(flat) do reply[#reply + 1] = text end
   end
 end
 return reply
@@ -176,89 +179,67 @@ expire(f)
 return {'done'}
 `)
 
-/** ARGV: d, fence, note. */
+/** ARGV: d, fence, bytes of all, of one, note. Gives also `holder` and `full`. */
 export const NOTE = redisScript(`${LINES}
 local d = ARGV[2]
 if not held(d, ARGV[3]) then return {'no'} end
-local bytes = #ARGV[4] - #(redis.call('HGET', P .. 'task:' .. d, 'note') or '')
-redis.call('HSET', P .. 'task:' .. d, 'note', ARGV[4])
-grow(d, factsOf(d), bytes)
+local f = factsOf(d)
+local bytes = #ARGV[6] - #(redis.call('HGET', P .. 'task:' .. d, 'note') or '')
+local refusal = refusalOf(f.h, bytes, ARGV[4], ARGV[5])
+if refusal then return {refusal} end
+redis.call('HSET', P .. 'task:' .. d, 'note', ARGV[6])
+grow(d, f, bytes)
 changed(d)
 return {'done'}
 `)
 
-/** ARGV: d, fence, key, text. */
+/** ARGV: d, fence, bytes of all, of one, key, text. Gives also `holder` and `full`. */
 export const ASK = redisScript(`${LINES}
-local d, key = ARGV[2], ARGV[4]
+local d, key, text = ARGV[2], ARGV[6], ARGV[7]
 if not held(d, ARGV[3]) then return {'no'} end
 local task = P .. 'task:' .. d
 if redis.call('HEXISTS', task, 'k:' .. key) == 1 then return {'done'} end
+local f, bytes = factsOf(d), #text + 2 * #key + 100
+local refusal = refusalOf(f.h, bytes, ARGV[4], ARGV[5])
+if refusal then return {refusal} end
 local number = redis.call('HINCRBY', task, 'asked', 1)
 redis.call('HINCRBY', task, 'open', 1)
-redis.call('HSET', task, 'k:' .. key, number, 'q:' .. number, key, 't:' .. number, ARGV[5])
-grow(d, factsOf(d), #ARGV[5] + 2 * #key + 100)
+redis.call('HSET', task, 'k:' .. key, number, 'q:' .. number, key, 't:' .. number, text)
+grow(d, f, bytes)
 changed(d)
 return {'done'}
 `)
 
-const OVER = `${LINES}
-local function finish(d, till, state, outcome, isCancelled)
-  local f = factsOf(d)
-  leaveLine(d, f)
-  f.state = 'e'
-  if isCancelled then redis.call('HINCRBY', P .. 'task:' .. d, 'fence', 1) end
-  less('open', f.h)
-  redis.call('HSET', P .. 'task:' .. d, 'state', state)
-  if outcome then redis.call('HSET', P .. 'task:' .. d, 'outcome', outcome) end
-  redis.call('HSET', P .. 'task:' .. d, 'until', whole(till))
-  redis.call('PEXPIRE', P .. 'task:' .. d, whole(till - now + 3600000))
-  redis.call('ZADD', P .. 'ends', till, d)
-  grow(d, f, outcome and #outcome or 0)
-  changed(d)
-  expire(f)
-  return {'done'}
-end
-`
-
-/** ARGV: d, fence, state, ttl, then the outcome where there is one. */
-export const END = redisScript(`${OVER}
-local d = ARGV[2]
-local found = find(d)
-if not found or found.fence ~= ARGV[3] then return {'no'} end
-if hasEnded(found.state) then return {'done'} end
-if found.state ~= 'running' then return {'no'} end
-return finish(d, math.max(found.till, now + tonumber(ARGV[5])), ARGV[4], ARGV[6], false)
-`)
-
-/** ARGV: d. `ended`: it is cancelled already. */
-export const CANCEL = redisScript(`${OVER}
-local d = ARGV[2]
-local found = find(d)
-if not found then return {'no'} end
-if hasEnded(found.state) then return {found.state == 'cancelled' and 'again' or 'no'} end
-return finish(d, found.till, 'cancelled', nil, true)
-`)
-
-/** ARGV: d, then keys and answers by turns. Gives how many were questions without one. */
+/**
+ * ARGV: d, bytes of all, of one holder, of all answers to the task, then keys and answers by turns. Gives how many were questions
+ * without one; `holder`, `full` and `task` where there is no room for these.
+ */
 export const ANSWER = redisScript(`${LINES}
 local d = ARGV[2]
 local found = find(d)
 if not found or hasEnded(found.state) then return {'done', '0'} end
-local task, taken, bytes = P .. 'task:' .. d, 0, 0
-for index = 3, #ARGV, 2 do
+local task, taken, bytes = P .. 'task:' .. d, {}, 0
+for index = 6, #ARGV, 2 do
   local number = redis.call('HGET', task, 'k:' .. ARGV[index])
   if number and redis.call('HEXISTS', task, 'a:' .. number) == 0 then
-    redis.call('HSET', task, 'a:' .. number, ARGV[index + 1])
-    taken = taken + 1
+    taken[#taken + 1] = {'a:' .. number, ARGV[index + 1]}
     bytes = bytes + #ARGV[index + 1]
   end
 end
-if taken > 0 then
-  redis.call('HINCRBY', task, 'open', -taken)
-  grow(d, factsOf(d), bytes)
-  changed(d)
+if #taken == 0 then return {'done', '0'} end
+local before = 0
+for number = 1, math.min(tonumber(redis.call('HGET', task, 'asked') or 0), 100) do
+  before = before + #(redis.call('HGET', task, 'a:' .. number) or '')
 end
-return {'done', tostring(taken)}
+if before + bytes > tonumber(ARGV[5]) then return {'task'} end
+local f = factsOf(d)
+local refusal = refusalOf(f.h, bytes, ARGV[3], ARGV[4])
+if refusal then return {refusal} end
+for _, pair in ipairs(taken) do redis.call('HSET', task, pair[1], pair[2]) end
+redis.call('HINCRBY', task, 'open', -#taken)
+grow(d, f, bytes)
+changed(d)
+return {'done', tostring(#taken)}
 `)
 
 /** Gives by turns a queue, how many wait, how many run, and for how long the one has waited that waits longest. */

@@ -1,13 +1,14 @@
 // The task store that every node shares: one script for each operation. scripts.ts has what happens at Redis.
 import { createHash, randomBytes } from 'node:crypto'
-import type { Logger } from '../../core/index.ts'
-import type { TaskStore } from '../../core/transport.ts'
+import { HostError, type Logger } from '../../core/index.ts'
+import { SMALL_OUTCOME, shareOf, type TaskRefusal, type TaskRoom, type TaskStore } from '../../core/transport.ts'
 import { evaluateInTime, isMomentary, type RedisConnection, type RedisScript } from '../families/redis/index.ts'
+import { CANCEL, END } from './ends.ts'
 import { TaskNewsReading } from './news.ts'
-import { fieldsOf, readSummaries, readTask } from './record.ts'
+import { fieldsOf, readSummaries, readSummary, readTask } from './record.ts'
 import * as scripts from './scripts.ts'
 
-/** Bytes of all tasks: past it none begins. Those that have begun go on, and end. */
+/** Bytes of all tasks: past it none begins, and those that have begun end with little. */
 const MOST_BYTES = 256 * 1_048_576
 /** What a task costs beside its texts, bytes: test/plugins/task-store-redis.test.ts holds it. */
 const TASK_COST = 2_000
@@ -26,6 +27,16 @@ const idOf = (id: string) => digest(id, 22)
 const nameOf = (text: string) => digest(text, 16)
 
 type Reply = readonly string[]
+
+const refusalOf = (word: string | undefined): TaskRefusal | undefined =>
+  word === 'holder' || word === 'full' ? word : undefined
+
+/** Whether it was written; rejects where there is no room for it. */
+function wrote(word: string | undefined): boolean {
+  const headers = { 'Retry-After': '10' }
+  if (!refusalOf(word)) return word === 'done'
+  throw new HostError('unavailable', { detail: 'there is no room for what the task says', headers })
+}
 
 class Tasks {
   readonly shared = true
@@ -60,17 +71,29 @@ class Tasks {
     }
   }
 
-  create: TaskStore['create'] = async ({ id, holder, queue, ttl, body }, { openPerHolder, keptPerHolder, kept }) => {
-    const size = TASK_COST + [id, holder, queue, body].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
-    const bounds = [Math.ceil(ttl), openPerHolder, keptPerHolder, kept, this.#mostBytes, size]
-    const [h, q] = [nameOf(holder), nameOf(queue)]
-    const [word] = await this.#askTwice(scripts.CREATE, idOf(id), h, q, ...bounds, id, holder, queue, body)
+  /** Bytes of all, and of one holder. */
+  #room(room?: TaskRoom): readonly [number, number] {
+    return [this.#mostBytes, shareOf(this.#mostBytes, room)]
+  }
+
+  create: TaskStore['create'] = async ({ id, holder, owner, queue, ttl, body }, bounds) => {
+    const texts = [id, holder, owner, queue, body]
+    const size = TASK_COST + texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+    const { openPerHolder, keptPerHolder, kept } = bounds
+    const most = [Math.ceil(ttl), openPerHolder, keptPerHolder, kept, ...this.#room(bounds), size]
+    const names = [idOf(id), nameOf(holder), nameOf(queue)]
+    const [word] = await this.#askTwice(scripts.CREATE, ...names, ...most, ...texts)
     return word === 'done' ? 'created' : word === 'holder' ? 'holder' : 'full'
   }
 
   get: TaskStore['get'] = async id => {
     const [word, ...flat] = await this.#askTwice(scripts.GET, idOf(id))
     return word === 'done' ? readTask(fieldsOf(flat)) : undefined
+  }
+
+  look: TaskStore['look'] = async id => {
+    const [word, ...flat] = await this.#askTwice(scripts.LOOK, idOf(id))
+    return word === 'done' ? readSummary(fieldsOf(flat)) : undefined
   }
 
   list: TaskStore['list'] = async (holder, most, before) => {
@@ -114,18 +137,26 @@ class Tasks {
   }
 
   note: TaskStore['note'] = async ({ id, fence }, note) =>
-    (await this.#askTwice(scripts.NOTE, idOf(id), fence, note))[0] === 'done'
+    wrote((await this.#askTwice(scripts.NOTE, idOf(id), fence, ...this.#room(), note))[0])
 
   ask: TaskStore['ask'] = async ({ id, fence }, { key, text }) =>
-    (await this.#askTwice(scripts.ASK, idOf(id), fence, key, text))[0] === 'done'
+    wrote((await this.#askTwice(scripts.ASK, idOf(id), fence, ...this.#room(), key, text))[0])
 
-  end: TaskStore['end'] = async ({ id, fence }, { state, outcome }, ttl) => {
+  end: TaskStore['end'] = async ({ id, fence }, { state, outcome }, ttl, room) => {
     const more = outcome === undefined ? [] : [outcome]
-    return (await this.#askTwice(scripts.END, idOf(id), fence, state, Math.ceil(ttl), ...more))[0] === 'done'
+    const isSmall = Buffer.byteLength(outcome ?? '') <= SMALL_OUTCOME
+    const most = isSmall ? ['inf', 'inf'] : this.#room(room)
+    const [word] = await this.#askTwice(END, idOf(id), fence, state, Math.ceil(ttl), TASK_COST, ...most, ...more)
+    return refusalOf(word) ?? word === 'done'
   }
 
-  answer: TaskStore['answer'] = async (id, answers) => {
-    const { 1: taken, again } = await this.#askTwice(scripts.ANSWER, idOf(id), ...Object.entries(answers).flat())
+  answer: TaskStore['answer'] = async (id, answers, room) => {
+    const most = [...this.#room(room), room?.bytesPerTask ?? 'inf']
+    const pairs = Object.entries(answers).flat()
+    const { 0: word, 1: taken, again } = await this.#askTwice(scripts.ANSWER, idOf(id), ...most, ...pairs)
+    if (word === 'task') return word
+    const refusal = refusalOf(word)
+    if (refusal) return refusal
     // Done by the first, which was not heard.
     return again && taken === '0' ? await this.#answered(id, answers) : Number(taken)
   }
@@ -136,7 +167,7 @@ class Tasks {
   }
 
   cancel: TaskStore['cancel'] = async id => {
-    const { 0: word, again } = await this.#askTwice(scripts.CANCEL, idOf(id))
+    const { 0: word, again } = await this.#askTwice(CANCEL, idOf(id), TASK_COST)
     return word === 'done' || (word === 'again' && again === true)
   }
 

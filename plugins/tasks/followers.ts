@@ -1,6 +1,13 @@
 // Tells those who listen for tasks how they are, whenever that changes: the same as `tasks/get` would have answered then.
 import { type Call, type Honoured, HostError, type Logger } from '../../core/index.ts'
-import { hasEnded, type TaskNews, type TaskRecord, type TaskStore } from '../../core/transport.ts'
+import {
+  hasEnded,
+  isUnavailable,
+  type TaskNews,
+  type TaskRecord,
+  type TaskStore,
+  type TaskSummary,
+} from '../../core/transport.ts'
 import { taskLost } from './shown.ts'
 import type { Tasks } from './tasks.ts'
 import { isId } from './work.ts'
@@ -13,10 +20,10 @@ type Notify = Parameters<Honoured['begin']>[0]
 interface Followed {
   /** The last version that each was told. */
   readonly told: Map<Notify, number>
-  looking: boolean
-  again: boolean
+  /** Whom it is counted for: of those of one holder one is looked at at a time. */
+  readonly holder: string
   /** As it was when it was looked at last. */
-  last?: TaskRecord
+  last?: TaskSummary
   /** Looks again once its time is over: that is no news of the store's. */
   timer?: NodeJS.Timeout
 }
@@ -27,17 +34,19 @@ const LONGEST_WAIT = 2 ** 31 - 1
 const LATER = 250
 
 export class Followers {
+  readonly #log: Logger
   readonly #store: TaskStore
   readonly #tasks: Tasks
-  readonly #log: Logger
   readonly #followed = new Map<string, Followed>()
   /** Who listens: what they may hear is decided each time. */
   readonly #calls = new WeakMap<Notify, Call>()
+  /** Of each holder the tasks that are to be looked at, while there are any. */
+  readonly #waiting = new Map<string, Set<string>>()
 
   constructor(store: TaskStore, tasks: Tasks, log: Logger) {
+    this.#log = log
     this.#store = store
     this.#tasks = tasks
-    this.#log = log
   }
 
   /** How many tasks somebody listens for. */
@@ -58,26 +67,31 @@ export class Followers {
       })
     }
     const ids = [...new Set(wanted as string[])].filter(isId)
-    const found = await Promise.all(ids.map(id => this.#tasks.find(call, id).then(() => id, ifUnknown)))
-    const own = found.filter(id => id !== undefined)
+    const own: TaskSummary[] = []
+    for (const id of ids) {
+      // Nobody is there to be told any more.
+      if (call.cancelled) return undefined
+      const found = await this.#tasks.find(call, id).catch(ifUnknown)
+      if (found) own.push(found)
+    }
     if (own.length === 0) return undefined
     const begin: Honoured['begin'] = notify => {
       this.#calls.set(notify, call)
       return this.#begin(own, notify)
     }
-    return { acknowledged: own, begin }
+    return { acknowledged: own.map(({ id }) => id), begin }
   }
 
-  #begin(ids: readonly string[], notify: Notify): () => void {
-    for (const id of ids) {
-      const followed = this.#followed.get(id) ?? { told: new Map(), looking: false, again: false }
+  #begin(tasks: readonly TaskSummary[], notify: Notify): () => void {
+    for (const { id, holder } of tasks) {
+      const followed = this.#followed.get(id) ?? { told: new Map(), holder }
       this.#followed.set(id, followed)
       followed.told.set(notify, 0)
       // What happened before is told as well: a task may be over by now.
       this.#look(id)
     }
     return () => {
-      for (const id of ids) {
+      for (const { id } of tasks) {
         const followed = this.#followed.get(id)
         followed?.told.delete(notify)
         if (followed?.told.size !== 0) continue
@@ -87,43 +101,63 @@ export class Followers {
     }
   }
 
-  /** One look at a time; what happens meanwhile is looked at after it. */
+  /** One of a holder's at a time; what happens to a task meanwhile is looked at after it. */
   #look(id: string) {
-    const followed = this.#followed.get(id)
-    if (!followed) return
-    followed.again = true
-    if (followed.looking) return
-    followed.looking = true
-    void this.#tell(id, followed)
-      // What cannot be read is told to nobody: it may be another version's, or broken where it is kept.
-      .catch(err => this.#log.error({ err, task: id.slice(0, 6) }, 'those who listen for a task could not be told'))
-      .finally(() => {
-        followed.looking = false
-      })
+    const holder = this.#followed.get(id)?.holder
+    if (holder === undefined) return
+    const waiting = this.#waiting.get(holder)
+    if (waiting) {
+      waiting.add(id)
+      return
+    }
+    const ids = new Set([id])
+    this.#waiting.set(holder, ids)
+    void this.#lookAll(holder, ids)
+  }
+
+  async #lookAll(holder: string, ids: Set<string>): Promise<void> {
+    for (const id of ids) {
+      ids.delete(id)
+      const followed = this.#followed.get(id)
+      if (followed) await this.#tell(id, followed).catch(err => this.#couldNotTell(id, err))
+    }
+    this.#waiting.delete(holder)
+  }
+
+  /** A store that is away says so when it is back; what cannot be read may be another version's, or broken where it is kept. */
+  #couldNotTell(id: string, err: unknown) {
+    if (isUnavailable(err)) return
+    this.#log.error({ err, task: id.slice(0, 6) }, 'those who listen for a task could not be told')
   }
 
   async #tell(id: string, followed: Followed): Promise<void> {
-    while (followed.again) {
-      followed.again = false
-      const found = await this.#store.get(id).catch(() => 'away' as const)
-      // A store that is away says so when it is back.
-      if (found === 'away') return
-      const record = found ?? lost(followed.last)
-      if (!record) return
-      followed.last = remember(record)
-      this.#lookLater(id, followed, record)
-      const late = [...followed.told].filter(([, version]) => version < record.version)
-      if (late.length === 0) continue
-      const params = this.#tasks.details(record)
-      for (const [notify] of late) {
-        if (!followed.told.has(notify) || !this.#tasks.mayHear(this.#calls.get(notify), record)) continue
-        followed.told.set(notify, record.version)
-        notify('notifications/tasks', params)
-      }
+    const found = (await this.#store.look(id)) ?? lost(followed.last)
+    if (!found) return
+    const isLate = ({ version }: TaskSummary) => [...followed.told.values()].some(told => told < version)
+    const record = isLate(found) ? await this.#whole(found) : undefined
+    if (record === 'gone') return this.#look(id)
+    followed.last = record ? { ...found, state: record.state, version: record.version } : found
+    this.#lookLater(id, followed, found)
+    if (!record) return
+    const params = this.#tasks.details(record)
+    for (const [notify, version] of [...followed.told]) {
+      if (version >= record.version || !followed.told.has(notify)) continue
+      if (!this.#tasks.mayHear(this.#calls.get(notify), record)) continue
+      followed.told.set(notify, record.version)
+      notify('notifications/tasks', params)
     }
   }
 
-  #lookLater(id: string, followed: Followed, { state, until }: TaskRecord) {
+  /** What a task holds is read where it is to be told: a result, an error, questions. */
+  async #whole(found: TaskSummary): Promise<TaskRecord | 'gone'> {
+    if ('body' in found) return found as TaskRecord
+    const { state, open } = found
+    const isPlain = state === 'cancelled' || (!hasEnded(state) && open === 0)
+    if (isPlain) return { ...found, body: '', questions: [] }
+    return (await this.#store.get(found.id)) ?? 'gone'
+  }
+
+  #lookLater(id: string, followed: Followed, { state, until }: TaskSummary) {
     clearTimeout(followed.timer)
     if (hasEnded(state) || followed.told.size === 0) return
     const wait = Math.min(Math.max(until - Date.now(), 0) + LATER, LONGEST_WAIT)
@@ -131,15 +165,10 @@ export class Followers {
   }
 }
 
-/** Without its large parts. */
-function remember({ outcome: _, ...record }: TaskRecord): TaskRecord {
-  return { ...record, body: '', questions: [] }
-}
-
 /** What is told of a task that is not there any more; undefined where nothing is left to tell. */
-function lost(last: TaskRecord | undefined): TaskRecord | undefined {
+function lost(last: TaskSummary | undefined): TaskRecord | undefined {
   if (!last || hasEnded(last.state)) return undefined
-  return { ...last, ...taskLost(), updatedAt: Date.now(), version: last.version + 1 }
+  return { ...last, body: '', questions: [], ...taskLost(), updatedAt: Date.now(), version: last.version + 1 }
 }
 
 function ifUnknown(error: unknown): undefined {

@@ -51,6 +51,11 @@ export class RunQuestions implements AskClient {
     return this.#waiting.size > 0
   }
 
+  /** Questions whose answers this run does not have. */
+  get open(): number {
+    return this.#questions.filter(({ answer }) => answer === undefined).length
+  }
+
   /** The task's questions as they are now. */
   update(questions: readonly TaskQuestion[]) {
     for (const { key, answer } of questions) {

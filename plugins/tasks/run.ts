@@ -106,10 +106,13 @@ export class TaskRun {
   /** Looks at what others did with the task; `version`: as it is known to be. */
   async look(version?: number): Promise<void> {
     if (version !== undefined && version <= this.#version) return
-    const record = await this.#host.store.get(this.lease.id)
-    if (!record || record.fence !== this.lease.fence || hasEnded(record.state)) return this.lost()
-    this.#version = Math.max(this.#version, record.version)
-    this.#questions.update(record.questions)
+    const { store } = this.#host
+    const found = await store.look(this.lease.id)
+    if (!found || found.fence !== this.lease.fence || hasEnded(found.state)) return this.lost()
+    // What else changed is of the run's own making.
+    const record = found.open < this.#questions.open ? await store.get(this.lease.id) : undefined
+    this.#questions.update(record?.questions ?? [])
+    this.#version = Math.max(this.#version, found.version)
   }
 
   /** The lease was renewed just now. */
@@ -230,11 +233,14 @@ export class TaskRun {
       return
     }
     const end = typeof ended === 'object' ? ended : ended === 'closing' ? nodeGone() : TOO_LATE()
-    if (await this.#insist(() => store.end(this.lease, end, settings.ttl))) tell(end.state, Date.now() - begun)
+    const keep = (one: TaskEnd) => this.#insist(() => store.end(this.lease, one, settings.ttl, settings.bounds))
+    const kept = await keep(end)
+    const last = typeof kept === 'string' ? NO_ROOM[kept]() : end
+    if (last === end ? kept : await keep(last)) tell(last.state, Date.now() - begun)
   }
 
   /** For as long as the task may be there and this run's: a store that is away may come back. */
-  async #insist(write: () => Promise<boolean>): Promise<boolean> {
+  async #insist<Value>(write: () => Promise<Value>): Promise<Value | false> {
     const begun = Date.now()
     const { log } = this.#host.transport
     const task = this.lease.id.slice(0, 6)
@@ -261,5 +267,14 @@ export class TaskRun {
 const STORE_AWAY = 'see that what keeps the tasks is there; what waits is kept as soon as it is'
 
 const WORDS = { closing: 'the server is shutting down', late: 'the time of the task is over' }
+
+const noRoom = (detail: string) => () =>
+  failedWith(new HostError('internal', { detail, data: { reason: 'no-room' } }).within200())
+
+/** A task always has room to end like this. */
+const NO_ROOM = {
+  holder: noRoom('the result of the task could not be kept: your tasks hold as many bytes as they may'),
+  full: noRoom('the result of the task could not be kept: there is no room for it'),
+}
 
 const TOO_LATE = () => failedWith(new HostError('callTimeout', { detail: 'the task was not over within its ttlMs' }))

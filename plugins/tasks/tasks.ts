@@ -7,11 +7,11 @@ import {
   type ToolDefinition,
   type ToolKey,
 } from '../../core/index.ts'
-import type { TaskRecord, TaskStore } from '../../core/transport.ts'
+import type { TaskRecord, TaskStore, TaskSummary } from '../../core/transport.ts'
 import type { TaskPolicy } from './policy.ts'
 import { TASKS_ID, type TaskSettings } from './settings.ts'
 import { detailsOf, lineOf, seedOf } from './shown.ts'
-import { accountOf, isId, isMarkedFor, isOwnedBy, newId, ownerOf, packWork, queueOf, workOf } from './work.ts'
+import { accountOf, isId, isOwnedBy, newId, ownerOf, packWork, queueOf, workOf } from './work.ts'
 
 /** Tasks that one page of a list has. */
 const PAGE = 50
@@ -97,18 +97,18 @@ export class Tasks {
       const detail = `a task holds at most ${settings.maxSize} bytes of arguments, and of who called`
       throw new HostError('payloadTooLarge', { detail })
     }
-    const id = newId(owner)
+    const id = newId()
     const queue = queueOf(work.route, work.tool, policy.chosen(call, tool))
     // Before it is there: whoever runs it hears of it at once.
     queued(queue, concurrencyOf(tool))
     const { bounds, ttl, pollInterval } = settings
     const created = await this.#insisting(id, () =>
-      store.create({ id, holder: accountOf(call), queue, ttl, body }, bounds),
+      store.create({ id, holder: accountOf(call), owner: ownerOf(call), queue, ttl, body }, bounds),
     )
     if (created === 'holder')
-      throw busy('you have as many tasks as you may; wait for some to end, or to pass their ttlMs')
+      throw busy('you have as many tasks, or bytes of them, as you may; wait for some to end, or to pass their ttlMs')
     if (created === 'full') throw full()
-    const record = await this.#insisting(id, () => store.get(id))
+    const record = await this.#insisting(id, () => store.look(id))
     if (!record) throw new HostError('unavailable', { detail: 'the task was not kept' })
     return extension.result('task', seedOf(record, pollInterval))
   }
@@ -132,13 +132,21 @@ export class Tasks {
   }
 
   /**
-   * Throws `invalidParams` for one that is not this caller's, or of a tool that it may not call with this token. One look-up,
-   * whatever comes of it.
+   * Throws `invalidParams` for one that is not this caller's, or of a tool that it may not call with this token. One small
+   * look-up, whatever comes of it.
    */
-  async find(call: Call, id = taskIdOf(call)): Promise<TaskRecord> {
+  async find(call: Call, id = taskIdOf(call)): Promise<TaskSummary> {
     const { store, policy } = this.#host
-    const record = isId(id) ? await store.get(id) : undefined
-    if (!record || !isOwnedBy(record, ownerOf(call)) || !policy.allows(call, record)) throw unknownTask()
+    const task = isId(id) ? await store.look(id) : undefined
+    if (!task || !isOwnedBy(task, ownerOf(call)) || !policy.allows(call, task)) throw unknownTask()
+    return task
+  }
+
+  /** All of it, for its owner. */
+  async #read(call: Call): Promise<TaskRecord> {
+    const { id } = await this.find(call)
+    const record = await this.#host.store.get(id)
+    if (!record) throw unknownTask()
     return record
   }
 
@@ -152,24 +160,23 @@ export class Tasks {
   }
 
   async get(call: Call): Promise<object> {
-    return this.details(await this.find(call))
+    return this.details(await this.#read(call))
   }
 
   async update(call: Call): Promise<object> {
     const { inputResponses } = call.params
-    const id = taskIdOf(call)
     if (!isObject(inputResponses)) throw invalid('tasks/update needs `inputResponses`, an object')
-    const { questions } = await this.find(call, id)
+    const { id, questions } = await this.#read(call)
     const open = questions.filter(({ answer }) => answer === undefined).slice(0, MOST_ANSWERS)
     const wanted = open.filter(({ key }) => Object.hasOwn(inputResponses, key))
     if (wanted.length === 0) return {}
     const answers = Object.fromEntries(wanted.map(({ key }) => [key, JSON.stringify(inputResponses[key])]))
-    const kept = [...questions.map(({ answer = '' }) => answer), ...Object.values(answers)]
-    const { maxSize } = this.#host.settings
-    if (kept.reduce((sum, answer) => sum + Buffer.byteLength(answer), 0) > maxSize) {
+    const { maxSize, bounds } = this.#host.settings
+    const taken = await this.#host.store.answer(id, answers, { ...bounds, bytesPerTask: maxSize })
+    if (taken === 'task')
       throw new HostError('payloadTooLarge', { detail: `all answers to a task hold at most ${maxSize} bytes` })
-    }
-    await this.#host.store.answer(id, answers)
+    if (taken === 'holder') throw busy('your tasks hold as many bytes as they may; wait for some to pass their ttlMs')
+    if (taken === 'full') throw new HostError('unavailable', { detail: 'no more answers can be kept now' })
     return {}
   }
 
@@ -196,7 +203,7 @@ export class Tasks {
       const found = await this.#host.store.list(accountOf(call), PAGE + 1, before)
       for (const [at, task] of found.slice(0, PAGE).entries()) {
         before = task.serial
-        if (isMarkedFor(task.id, owner) && this.#host.policy.allows(call, task)) {
+        if (isOwnedBy(task, owner) && this.#host.policy.allows(call, task)) {
           tasks.push(lineOf(task, this.#host.settings.pollInterval))
         }
         if (tasks.length === PAGE) return at + 1 < found.length ? { tasks, nextCursor: String(before) } : { tasks }

@@ -20,29 +20,15 @@ export interface Work {
 
 const digest = (parts: readonly unknown[]) => createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 
-/** Characters of the random part of an id, and of the rest. */
-const RANDOM = 32
-const MARK = 11
-
 /** Who may see what a call creates, and sees it there alone: its user at this address; for anonymous calls whoever knows the id. */
 export const ownerOf = ({ user, offer }: Call): string =>
   digest([user && holderOf({ user, ip: offer.ip }), offer.route.path, offer.params])
 
-/** Tells an owner's ids from those of others, and tells nobody else who that is: each id has another one. */
-const markOf = (random: string, owner: string) => digest(['id', random, owner]).slice(0, MARK)
-
-/** Of 24 random bytes, which for an anonymous task are all that gives access to it, and a mark of its owner. */
-export function newId(owner: string): string {
-  const random = randomBytes(24).toString('base64url')
-  return `${random}${markOf(random, owner)}`
-}
+/** 24 random bytes, which for an anonymous task are all that gives access to it. */
+export const newId = (): string => randomBytes(24).toString('base64url')
 
 /** What no store needs to be asked for. */
-export const isId = (id: string): boolean => /^[\w-]{43}$/.test(id)
-
-/** For lists, which read no more of a task than its summary: whether its id was made for this owner. */
-export const isMarkedFor = (id: string, owner: string): boolean =>
-  id.slice(RANDOM) === markOf(id.slice(0, RANDOM), owner)
+export const isId = (id: string): boolean => /^[\w-]{32}$/.test(id)
 
 /**
  * Whom a call's tasks are counted for: its user on this route, whatever the parameters of the address, which callers choose; of
@@ -80,10 +66,10 @@ export const toolOf = (queue: string): string => String(JSON.parse(queue)[1])
 /** Whether `configureSession` alone offered the tool of a queue. */
 export const isChosen = (queue: string): boolean => JSON.parse(queue)[2] === 'chosen'
 
-/** The owner comes first, so that whose a task is needs no look at the rest. */
+/** The owner comes first: nodes of an older version look for it there. */
 export const packWork = (owner: string, work: Work): string => `${owner}\n${JSON.stringify(work)}`
 
-export const isOwnedBy = ({ body }: Pick<TaskRecord, 'body'>, owner: string): boolean => body.startsWith(`${owner}\n`)
+export const isOwnedBy = (task: Pick<TaskRecord, 'owner'>, owner: string): boolean => task.owner === owner
 
 /** Undefined for what another version of this plugin keeps. */
 export function unpackWork({ body }: Pick<TaskRecord, 'body'>): Work | undefined {

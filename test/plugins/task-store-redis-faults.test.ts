@@ -37,7 +37,7 @@ async function open(settings: RedisServerSettings = {}, commandTimeout?: number)
 }
 
 const newTask = (id: string, more: Partial<NewTask> = {}): NewTask => ({
-  ...{ id, holder: 'ann', queue: 'jobs', ttl: 10 * MINUTE, body: `body of ${id}` },
+  ...{ id, holder: 'ann', owner: 'ann', queue: 'jobs', ttl: 10 * MINUTE, body: `body of ${id}` },
   ...more,
 })
 
@@ -65,6 +65,7 @@ const everything = (store: TaskStore): ReadonlyArray<() => Promise<unknown>> => 
   return [
     () => store.create(newTask('one'), WIDE),
     () => store.get('one'),
+    () => store.look('one'),
     () => store.list('ann', 10),
     () => store.claim([OFFER], MINUTE),
     () => store.claimLapsed(MINUTE),

@@ -44,7 +44,7 @@ async function open(count = 1, mostBytes?: number) {
 
 let made = 0
 const newTask = (given: Partial<NewTask> = {}): NewTask => ({
-  ...{ id: `task-${++made}`, holder: 'ann', queue: 'jobs', ttl: MINUTE, body: '{}' },
+  ...{ id: `task-${++made}`, holder: 'ann', owner: 'ann', queue: 'jobs', ttl: MINUTE, body: '{}' },
   ...given,
 })
 
@@ -77,6 +77,7 @@ function indexOf(redis: RedisServer) {
     busyQueues: sum('busy', name => !name.includes(' ')),
     busyLanes: sum('busy', name => name.includes(' ')),
     bytes: Number(redis.cli('HGET', `${KEYS}sums`, 'bytes')[0] ?? 0),
+    held: sum('held'),
     sizes: facts.reduce((count, [, , size]) => count + Number(size), 0),
     states: { q: inState('q'), r: inState('r'), e: inState('e') },
   }
@@ -87,7 +88,7 @@ function expectWhole(redis: RedisServer) {
   expect(index.ending).to.deep.equal(index.there)
   expect(index.known).to.deep.equal(index.there)
   expect(index.ofHolders).to.equal(index.there.length)
-  expect(index.bytes).to.equal(index.sizes)
+  expect([index.bytes, index.held]).to.deep.equal([index.sizes, index.sizes])
   const { q, r } = index.states
   expect([index.queued, index.lanes], 'those that wait').to.deep.equal([q, q])
   expect(index.turns, 'holders who wait').to.equal(index.laneKeys)
@@ -108,7 +109,9 @@ describe('what tasks cost at Redis', () => {
       let outcome = 'created'
       while (outcome === 'created') {
         const outcomes = await Promise.all(
-          Array.from({ length: 20 }, () => store.create(newTask({ body: 'x'.repeat(size) }), WIDE)),
+          Array.from({ length: 20 }, (_, index) =>
+            store.create(newTask({ holder: `h${index}`, body: 'x'.repeat(size) }), WIDE),
+          ),
         )
         kept += outcomes.filter(one => one === 'created').length
         outcome = outcomes.at(-1) ?? ''
@@ -117,7 +120,7 @@ describe('what tasks cost at Redis', () => {
       console.log(`bound 4 MiB: ${kept} tasks of ${size} bytes, in ${(held / MIB).toFixed(1)} MiB of Redis`)
       expect(outcome).to.equal('full')
       expect(held / bytes).to.be.within(0.3, 1.1)
-      const [last] = await store.list('ann', 1)
+      const [last] = await store.list('h0', 1)
       const run = await store.claim([OFFER], MINUTE)
       expect(last).to.not.equal(undefined)
       expect(
@@ -263,6 +266,44 @@ describe('the index of tasks', () => {
   })
 })
 
+describe('tasks of an older version in Redis', () => {
+  /** As it was when owners stood in the body alone, and nobody counted the bytes of a holder. */
+  async function openOlder() {
+    const { redis, store } = await open(1, 400_000)
+    for (const id of ['one', 'two'])
+      await store.create(newTask({ id, body: `ann at this address\n${'x'.repeat(20_000)}` }), WIDE)
+    for (const key of redis.cli('KEYS', `${KEYS}task:*`)) redis.cli('HDEL', key, 'owner')
+    redis.cli('DEL', `${KEYS}held`)
+    return { redis, store }
+  }
+
+  it('have their owners, also once they are over, and are counted for their holders', async () => {
+    const { redis, store } = await openOlder()
+    const owners = async () => [
+      (await store.look('one'))?.owner,
+      (await store.get('one'))?.owner,
+      ...(await store.list('ann', 10)).map(({ owner }) => owner),
+    ]
+    const expected = Array.from({ length: 4 }, () => 'ann at this address')
+    expect(await owners()).to.deep.equal(expected)
+    expect(await store.create(newTask({ body: 'x'.repeat(60_000) }), WIDE)).to.equal('holder')
+    const run = await store.claim([OFFER], MINUTE)
+    expect(run && (await store.end(run, { state: 'completed', outcome: 'done' }, MINUTE))).to.equal(true)
+    await store.cancel('two')
+    expect(await owners()).to.deep.equal(expected)
+    expectWhole(redis)
+  })
+
+  it('with a count of questions that is none cost no more than a hundred', async () => {
+    const { redis, store } = await openOlder()
+    const [key = ''] = redis.cli('KEYS', `${KEYS}task:*`)
+    for (const [asked, length] of Object.entries({ 5000000: 100, '-1': 0, many: 0 })) {
+      redis.cli('HSET', key, 'asked', asked)
+      expect((await store.get(redis.cli('HGET', key, 'id')[0] ?? ''))?.questions).to.have.length(length)
+    }
+  })
+})
+
 describe('the least that Redis must allow for tasks', () => {
   it('is what the page of the plugin lists', async () => {
     const page = readFileSync(join(import.meta.dirname, '../../docs/plugins/task-store-redis.md'), 'utf8')
@@ -284,6 +325,7 @@ describe('the least that Redis must allow for tasks', () => {
     )
     const again = { ...lease, fence: lease.fence + 1 }
     expect(await store.renew([again], MINUTE)).to.deep.equal([3])
+    expect((await store.look(lease.id))?.owner).to.equal('ann')
     expect(await store.note(again, 'half')).to.equal(true)
     expect(await store.ask(again, { key: 'k', text: 'x' })).to.equal(true)
     expect(await store.answer(lease.id, { k: 'y' })).to.equal(1)

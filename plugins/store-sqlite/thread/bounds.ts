@@ -8,8 +8,8 @@ export interface StoreBounds extends StreamBounds {
   readonly pending: { readonly entries: number; readonly bytes: number }
 }
 
-/** Of `maxSize`: what all sessions may take together, what those of one owner may, and with how much no task begins any more. */
-export const SHARE = { all: 0.4, owner: 0.2, tasks: 0.2 }
+/** Of `maxSize`: what all sessions may take together, what those of one owner may, what all tasks may, and those of one holder. */
+export const SHARE = { all: 0.4, owner: 0.2, tasks: 0.2, tasksOfHolder: 0.05 }
 /** Of how many at most, and what each of them costs: of more the first to expire go. */
 const MOST_ENDED = { least: 500, most: 20_000, share: 0.01, bytes: 100 }
 

@@ -20,7 +20,7 @@ export type Weight = 'read' | 'moment' | 'durable'
 
 const READS: ReadonlySet<keyof Operations> = new Set([
   ...(['nodeOfRequest', 'sessionTimeLeft', 'streamState', 'eventsAfter', 'getGrant', 'grantMembers'] as const),
-  ...(['getTask', 'listTasks', 'taskDepths'] as const),
+  ...(['getTask', 'lookAtTask', 'listTasks', 'taskDepths'] as const),
 ])
 
 /** What describes the moment: a power cut ends what runs, how lately a session was used may be forgotten, and who

@@ -183,5 +183,15 @@ CREATE TRIGGER task_that_waits_goes AFTER DELETE ON tasks WHEN old.state = 'queu
 END;
 `
 
+/** Whose tasks are, at hand without what they hold, which stands before it in their rows until now; and how large those of one are. */
+const FOURTH = `
+CREATE TABLE task_owners (task INTEGER PRIMARY KEY, owner TEXT NOT NULL);
+INSERT INTO task_owners SELECT id, substr(body, 1, instr(body || char(10), char(10)) - 1) FROM tasks;
+CREATE INDEX tasks_of_holder_by_size ON tasks (holder, size);
+CREATE TRIGGER task_goes_from_owner AFTER DELETE ON tasks BEGIN
+  DELETE FROM task_owners WHERE task = old.id;
+END;
+`
+
 /** The step at index 0 makes version 1, and so on. */
-export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD]
+export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH]

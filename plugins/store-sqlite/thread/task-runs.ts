@@ -1,7 +1,15 @@
 // What whoever runs a task does in the file: claims it for a while, says how it goes, and ends it. Only for the fence of the last
 // claim. For tasks.ts.
 import type { DatabaseSync } from 'node:sqlite'
-import type { QueueOffer, TaskEnd, TaskLease, TaskQuestion, TaskRecord } from '../../../core/transport.ts'
+import type {
+  QueueOffer,
+  TaskEnd,
+  TaskLease,
+  TaskQuestion,
+  TaskRecord,
+  TaskRefusal,
+  TaskRoom,
+} from '../../../core/transport.ts'
 import { bytesOf, type FoundTask, hasEnded, type TaskParts } from './task-row.ts'
 import { bound, textOf } from './texts.ts'
 
@@ -33,9 +41,7 @@ function prepareRuns(db: DatabaseSync) {
     asked: db.prepare('SELECT 1 FROM task_questions WHERE task = ? AND name = ?'),
     ask: db.prepare('INSERT INTO task_questions (task, name, question) VALUES (?, ?, ?)'),
     opened: db.prepare(`UPDATE tasks SET open = open + 1, size = size + ?, ${CHANGED} WHERE id = ?`),
-    end: db.prepare(
-      `UPDATE tasks SET state = ?, outcome = ?, until = max(until, ?), size = size + ?, ${CHANGED} WHERE id = ?`,
-    ),
+    end: db.prepare(`UPDATE tasks SET state = ?, outcome = ?, until = max(until, ?), ${CHANGED} WHERE id = ?`),
   }
 }
 
@@ -82,17 +88,19 @@ function claims(sql: Statements, { read }: TaskParts) {
   }
 }
 
-function writes(sql: Statements, { find }: TaskParts) {
+function writes(sql: Statements, { find, refusalOf, growthByEnding, forget }: TaskParts) {
   function held({ id, fence }: TaskLease): FoundTask | undefined {
     const found = find(id)
     return found?.fence === fence && found.state === 'running' ? found : undefined
   }
 
-  /** False where the lease is lost. */
-  function write(lease: TaskLease, act: (found: FoundTask, now: number) => void): boolean {
+  /** False where the lease is lost; else true, or why it was not done. */
+  function write(
+    lease: TaskLease,
+    act: (found: FoundTask, now: number) => TaskRefusal | undefined,
+  ): boolean | TaskRefusal {
     const found = held(lease)
-    if (found) act(found, Date.now())
-    return found !== undefined
+    return found ? (act(found, Date.now()) ?? true) : false
   }
 
   return {
@@ -102,24 +110,38 @@ function writes(sql: Statements, { find }: TaskParts) {
         if (found) sql.renew.run(Date.now() + Math.ceil(lease), found.id)
         return found?.version
       }),
-    releaseTask: (lease: TaskLease) => write(lease, ({ id }, now) => void sql.release.run(now, id)),
+    releaseTask: (lease: TaskLease): boolean =>
+      write(lease, ({ id }, now) => {
+        sql.release.run(now, id)
+        return undefined
+      }) === true,
     noteTask: (lease: TaskLease, note: string) =>
-      write(lease, (found, now) => {
+      write(lease, (found, now): TaskRefusal | undefined => {
         const grown = bytesOf(note) - (found.note === null ? 0 : bytesOf(textOf(found.note)))
+        const refusal = refusalOf(found.holder, grown)
+        if (refusal) return refusal
         sql.note.run(bound(note), grown, now, found.id)
+        return undefined
       }),
     askTask: (lease: TaskLease, { key, text }: Pick<TaskQuestion, 'key' | 'text'>) =>
-      write(lease, ({ id }, now) => {
-        if (sql.asked.get(id, bound(key))) return
+      write(lease, ({ id, holder }, now): TaskRefusal | undefined => {
+        if (sql.asked.get(id, bound(key))) return undefined
+        const refusal = refusalOf(holder, QUESTION_COST + bytesOf(key, text))
+        if (refusal) return refusal
         sql.ask.run(id, bound(key), bound(text))
         sql.opened.run(QUESTION_COST + bytesOf(key, text), now, id)
+        return undefined
       }),
-    endTask(lease: TaskLease, { state, outcome }: TaskEnd, ttl: number): boolean {
+    endTask(lease: TaskLease, { state, outcome }: TaskEnd, ttl: number, room: TaskRoom | undefined, isSmall: boolean) {
       const known = find(lease.id)
       if (known && known.fence === lease.fence && hasEnded(known.state)) return true
-      return write(lease, ({ id }, now) => {
+      return write(lease, (found, now): TaskRefusal | undefined => {
+        const refusal = isSmall ? undefined : refusalOf(found.holder, growthByEnding(found, outcome), room)
+        if (refusal) return refusal
+        forget(found, outcome)
         const text = outcome === undefined ? null : bound(outcome)
-        sql.end.run(state, text, now + Math.ceil(ttl), bytesOf(outcome ?? ''), now, id)
+        sql.end.run(state, text, now + Math.ceil(ttl), now, found.id)
+        return undefined
       })
     },
   }

@@ -1,14 +1,21 @@
 // What happens to tasks in the file; each runs within a transaction. Triggers keep the lines, the counts and the list of changes
 // in step (schema.ts). task-runs.ts has what whoever runs one does.
 import type { DatabaseSync } from 'node:sqlite'
-import type { NewTask, TaskBounds, TaskRecord, TaskSummary } from '../../../core/transport.ts'
-import { SHARE, type StoreBounds } from './bounds.ts'
-import { bytesOf, type FoundTask, hasEnded, SMALL, summaryOf, type TaskParts, taskParts } from './task-row.ts'
+import type { AnswerRoom, NewTask, TaskBounds, TaskRecord, TaskRefusal, TaskSummary } from '../../../core/transport.ts'
+import type { StoreBounds } from './bounds.ts'
+import {
+  bytesOf,
+  type FoundTask,
+  hasEnded,
+  SMALL,
+  summaryOf,
+  TASK_COST,
+  type TaskParts,
+  taskParts,
+} from './task-row.ts'
 import { runOperations } from './task-runs.ts'
 import { bound, textOf } from './texts.ts'
 
-/** What a task costs beside its texts, bytes. */
-const TASK_COST = 1_200
 /** How many that are past their time are looked for before a new one is refused. */
 const SWEPT = 100
 
@@ -18,11 +25,14 @@ function prepareTasks(db: DatabaseSync) {
     sweep: db.prepare('DELETE FROM tasks WHERE id IN (SELECT id FROM tasks WHERE until <= ? ORDER BY until LIMIT ?)'),
     kept: db.prepare('SELECT count(*) AS n FROM tasks WHERE holder = ?'),
     open: db.prepare("SELECT count(*) AS n FROM tasks WHERE holder = ? AND state IN ('queued', 'running')"),
-    tally: db.prepare("SELECT entries, bytes FROM tallies WHERE name = 'tasks'"),
+    tally: db.prepare("SELECT entries FROM tallies WHERE name = 'tasks'"),
     add: db.prepare(`INSERT INTO tasks
       (name, holder, queue, state, created, updated, until, leased, version, fence, runs, open, size, body)
       VALUES (?, ?, ?, 'queued', ?, ?, ?, 0, 1, 0, 0, 0, ?, ?)`),
-    list: db.prepare(`SELECT ${SMALL} FROM tasks WHERE holder = ? AND id < ? AND until > ? ORDER BY id DESC LIMIT ?`),
+    list: db.prepare(`${SMALL} WHERE holder = ? AND id < ? AND until > ? ORDER BY id DESC LIMIT ?`),
+    own: db.prepare('INSERT INTO task_owners VALUES (?, ?)'),
+    unanswered: db.prepare('SELECT 1 FROM task_questions WHERE task = ? AND name = ? AND answer IS NULL'),
+    said: db.prepare('SELECT sum(length(CAST(answer AS BLOB))) AS n FROM task_questions WHERE task = ?'),
     answer: db.prepare('UPDATE task_questions SET answer = ? WHERE task = ? AND name = ? AND answer IS NULL'),
     answered: db.prepare(
       'UPDATE tasks SET version = version + 1, updated = max(updated, ?), open = open - ?, size = size + ? WHERE id = ?',
@@ -42,9 +52,10 @@ const count = (row: Record<string, unknown> | undefined, column = 'n') => Number
 
 type Statements = ReturnType<typeof prepareTasks>
 
-function lives(sql: Statements, { find }: TaskParts, most: number) {
+function lives(sql: Statements, { find, refusalOf, forget }: TaskParts) {
   return {
-    createTask({ id, holder, queue, ttl, body }: NewTask, { openPerHolder, keptPerHolder, kept }: TaskBounds) {
+    createTask({ id, holder, owner, queue, ttl, body }: NewTask, bounds: TaskBounds) {
+      const { openPerHolder, keptPerHolder, kept } = bounds
       const now = Date.now()
       if (find(id)) return 'created' as const
       sql.dropDead.run(bound(id), now)
@@ -52,25 +63,45 @@ function lives(sql: Statements, { find }: TaskParts, most: number) {
       const own = bound(holder)
       if (count(sql.kept.get(own)) >= keptPerHolder || count(sql.open.get(own)) >= openPerHolder)
         return 'holder' as const
-      const size = TASK_COST + bytesOf(id, holder, queue, body)
-      const tally = sql.tally.get()
-      if (count(tally, 'entries') >= kept || count(tally, 'bytes') + size > most) return 'full' as const
-      sql.add.run(bound(id), own, bound(queue), now, now, now + Math.ceil(ttl), size, bound(body))
+      const size = TASK_COST + bytesOf(id, holder, owner, queue, body)
+      const refusal = refusalOf(own, size, bounds)
+      if (refusal) return refusal
+      if (count(sql.tally.get(), 'entries') >= kept) return 'full' as const
+      const { lastInsertRowid } = sql.add.run(
+        bound(id),
+        own,
+        bound(queue),
+        now,
+        now,
+        now + Math.ceil(ttl),
+        size,
+        bound(body),
+      )
+      sql.own.run(lastInsertRowid, bound(owner))
       return 'created' as const
     },
-    answerTask(id: string, answers: Readonly<Record<string, string>>): number {
+    answerTask(
+      id: string,
+      answers: Readonly<Record<string, string>>,
+      room?: AnswerRoom,
+    ): number | TaskRefusal | 'task' {
       const found = find(id)
       if (!found || hasEnded(found.state)) return 0
-      const taken = Object.entries(answers).filter(
-        ([key, answer]) => Number(sql.answer.run(bound(answer), found.id, bound(key)).changes) > 0,
-      )
+      const taken = Object.entries(answers).filter(([key]) => sql.unanswered.get(found.id, bound(key)))
+      if (taken.length === 0) return 0
       const bytes = bytesOf(...taken.map(([, answer]) => answer))
-      if (taken.length > 0) sql.answered.run(Date.now(), taken.length, bytes, found.id)
+      const most = room?.bytesPerTask ?? Number.POSITIVE_INFINITY
+      if (count(sql.said.get(found.id)) + bytes > most) return 'task'
+      const refusal = refusalOf(found.holder, bytes, room)
+      if (refusal) return refusal
+      for (const [key, answer] of taken) sql.answer.run(bound(answer), found.id, bound(key))
+      sql.answered.run(Date.now(), taken.length, bytes, found.id)
       return taken.length
     },
     cancelTask(id: string): boolean {
       const found = find(id)
       if (!found || hasEnded(found.state)) return false
+      forget(found)
       sql.cancel.run(Date.now(), found.id)
       return true
     },
@@ -82,6 +113,10 @@ function views(sql: Statements, { find, read }: TaskParts) {
     getTask(id: string): TaskRecord | undefined {
       const found = find(id)
       return found && read(found.id)
+    },
+    lookAtTask(id: string): TaskSummary | undefined {
+      const found = find(id)
+      return found && summaryOf(found)
     },
     listTasks(holder: string, most: number, before: number): TaskSummary[] {
       const rows = sql.list.all(bound(holder), before, Date.now(), most) as unknown as FoundTask[]
@@ -106,8 +141,8 @@ function views(sql: Statements, { find, read }: TaskParts) {
   }
 }
 
-export function taskOperations(db: DatabaseSync, { maxSize }: Pick<StoreBounds, 'maxSize'>) {
+export function taskOperations(db: DatabaseSync, bounds: Pick<StoreBounds, 'maxSize'>) {
   const sql = prepareTasks(db)
-  const parts = taskParts(db)
-  return { ...lives(sql, parts, Math.floor(maxSize * SHARE.tasks)), ...views(sql, parts), ...runOperations(db, parts) }
+  const parts = taskParts(db, bounds)
+  return { ...lives(sql, parts), ...views(sql, parts), ...runOperations(db, parts) }
 }

@@ -19,7 +19,7 @@ const OFFER = { queue: 'run', running: 1_000, runningPerHolder: 1_000 }
 const children = new Set<ChildProcess>()
 
 const newTask = (id: string, more: Partial<NewTask> = {}): NewTask => ({
-  ...{ id, holder: 'ann', queue: 'run', ttl: 10 * MINUTE, body: id },
+  ...{ id, holder: 'ann', owner: 'ann', queue: 'run', ttl: 10 * MINUTE, body: id },
   ...more,
 })
 
@@ -71,7 +71,7 @@ if (hasSqlite) {
         for (const { told } of both) {
           tally.created += told.created.length
           tally.ended += told.ended.length
-          for (const id of told.created) if ((await tasks.get(id))?.body !== id) tally.lost++
+          for (const id of told.created) if ((await tasks.get(id))?.id !== id) tally.lost++
           for (const id of told.ended) if ((await tasks.get(id))?.state !== 'completed') tally.undone++
         }
         await writer.close()
@@ -98,8 +98,8 @@ if (hasSqlite) {
     it('are refused past their share of the file; those that are there go on, and make room when they are over', async () => {
       const { tasks } = await openFile(newFile(), { bounds: { maxSize: 4 * MIB } })
       let kept = 0
-      for (let outcome = 'created'; outcome === 'created' && kept < 2_000; ) {
-        outcome = await tasks.create(newTask(`t${kept}`, { body: 'x'.repeat(10_000) }), WIDE)
+      for (let outcome: string = 'created'; outcome === 'created' && kept < 2_000; ) {
+        outcome = await tasks.create(newTask(`t${kept}`, { holder: `h${kept % 10}`, body: 'x'.repeat(10_000) }), WIDE)
         if (outcome === 'created') kept++
         else expect(outcome).to.equal('full')
       }
@@ -108,14 +108,19 @@ if (hasSqlite) {
       const run = await tasks.claim([OFFER], MINUTE)
       const lease = { id: run?.id ?? '', fence: run?.fence ?? 0 }
       expect(await tasks.note(lease, 'half')).to.equal(true)
-      expect(await tasks.end(lease, { state: 'completed', outcome: 'y'.repeat(5_000) }, 1)).to.equal(true)
+      const end = (size: number) => tasks.end(lease, { state: 'completed', outcome: 'y'.repeat(size) }, 1)
+      expect(await end(25_000), 'an outcome that is larger than what was to do').to.equal('full')
+      expect(await end(10_000)).to.equal(true)
       expect(
-        await tasks.create(newTask('more', { body: 'x'.repeat(10_000) }), WIDE),
+        await tasks.create(newTask('more', { holder: 'eve', body: 'x'.repeat(10_000) }), WIDE),
         'what is over is kept, too',
       ).to.equal('full')
       const short = await openFile(newFile(), { bounds: { maxSize: 4 * MIB } })
       for (let index = 0; index < 70; index++)
-        await short.tasks.create(newTask(`s${index}`, { body: 'x'.repeat(10_000), ttl: 300 }), WIDE)
+        await short.tasks.create(
+          newTask(`s${index}`, { holder: `h${index % 10}`, body: 'x'.repeat(10_000), ttl: 300 }),
+          WIDE,
+        )
       const outcome = await eventually(
         'room again',
         () => short.tasks.create(newTask('next', { body: 'x'.repeat(10_000) }), WIDE),
@@ -141,7 +146,9 @@ if (hasSqlite) {
       // To the last page.
       for (const size of [50_000, 3_000, 100]) await fill(size)
       expect(HostError.is(error) && error.kind, String(error)).to.equal('unavailable')
-      const refused = await rejectionOf(tasks.create(newTask('second', { body: 'x'.repeat(50_000) }), WIDE))
+      const refused = await rejectionOf(
+        tasks.create(newTask('second', { holder: 'bob', body: 'x'.repeat(45_000) }), WIDE),
+      )
       expect(HostError.is(refused) && refused.kind, String(refused)).to.equal('unavailable')
       expect((await tasks.list('ann', 10)).map(({ id, state }) => [id, state])).to.deep.equal([['first', 'running']])
       expect(await tasks.get('second')).to.equal(undefined)
@@ -149,7 +156,7 @@ if (hasSqlite) {
       await grants.delete(...Array.from({ length: 20 }, (_, index) => `granted:50000-${index}`))
       const ended = await eventually(
         'room again',
-        () => tasks.end(lease, { state: 'completed', outcome: 'x'.repeat(50_000) }, MINUTE).catch(() => undefined),
+        () => tasks.end(lease, { state: 'completed', outcome: 'x'.repeat(45_000) }, MINUTE).catch(() => undefined),
         done => done === true,
       )
       expect(ended).to.equal(true)
@@ -183,6 +190,32 @@ if (hasSqlite) {
       expect((await tasks.claim([OFFER], MINUTE))?.id).to.equal('one')
     })
 
+    it('of a file of version 3 have their owners, and end', async () => {
+      const file = newFile()
+      const old = new DatabaseSync(file)
+      old.exec(`PRAGMA auto_vacuum = INCREMENTAL; ${MIGRATIONS.slice(0, 3).join(';')}`)
+      old.exec(`PRAGMA application_id = ${0x4d435048}; PRAGMA user_version = 3`)
+      const [now, body] = [Date.now(), `ann at this address\n${'x'.repeat(20_000)}`]
+      const add = old.prepare(`INSERT INTO tasks
+        (name, holder, queue, state, created, updated, until, leased, version, fence, runs, open, size, body)
+        VALUES (?, 'ann', 'run', 'queued', ?, ?, ?, 0, 1, 0, 0, 0, ?, ?)`)
+      for (const name of ['one', 'two']) add.run(name, now, now, now + MINUTE, 21_300, body)
+      old.close()
+      const { tasks } = await openFile(file)
+      expect([(await tasks.look('one'))?.owner, (await tasks.get('two'))?.body]).to.deep.equal([
+        'ann at this address',
+        body,
+      ])
+      const run = await tasks.claim([OFFER], MINUTE)
+      expect(run && (await tasks.end(run, { state: 'completed', outcome: 'done' }, MINUTE))).to.equal(true)
+      await tasks.cancel('two')
+      const listed = await tasks.list('ann', 10)
+      expect(listed.map(({ owner, state }) => [owner, state])).to.deep.equal([
+        ['ann at this address', 'cancelled'],
+        ['ann at this address', 'completed'],
+      ])
+    })
+
     it('tell of a gap where changes are gone that were not read yet', async () => {
       const file = newFile()
       const { tasks } = await openFile(file)
@@ -213,7 +246,7 @@ if (hasSqlite) {
       const file = newFile()
       const { tasks } = await openFile(file)
       for (let index = 0; index < 50; index++)
-        await tasks.create(newTask(`t${index}`, { ttl: 400, holder: `h${index % 5}`, queue: `q${index % 3}` }), WIDE)
+        await tasks.create(newTask(`t${index}`, { ttl: 3_000, holder: `h${index % 5}`, queue: `q${index % 3}` }), WIDE)
       const run = await tasks.claim([{ ...OFFER, queue: 'q0' }], MINUTE)
       if (run) await tasks.ask(run, { key: 'k', text: 'x' })
       const beside = new DatabaseSync(file)

@@ -31,6 +31,7 @@ function sharedMemory() {
       return store.create(task, bounds)
     }) as typeof store.create,
     get: (async id => (lost.has(id) ? undefined : store.get(id))) as typeof store.get,
+    look: (async id => (lost.has(id) ? undefined : store.look(id))) as typeof store.look,
     watch: (tell => {
       listeners.add(tell)
       return store.watch(tell)

@@ -12,7 +12,7 @@ try {
     for (let number = 0; process.connected; number++) {
       const id = `${name}-${lane}-${number}`
       const queue = number % 2 === 0 ? 'run' : 'rest'
-      await tasks.create({ id, holder: name, queue, ttl: 10 * MINUTE, body: id }, BOUNDS)
+      await tasks.create({ id, holder: name, owner: name, queue, ttl: 10 * MINUTE, body: id }, BOUNDS)
       process.send?.({ created: id })
     }
   }

@@ -1,0 +1,111 @@
+// Tasks that hold much, over real HTTP: what one user's take leaves to others, results and answers that find no room, and what
+// listening for many of them reads.
+import { expect } from 'chai'
+import { defineTool } from '../../../core/index.ts'
+import { createMemoryTaskStore } from '../../../core/tasks/memory-task-store.ts'
+import type { TaskStore } from '../../../core/transport.ts'
+import { eventually } from '../../support/eventually.ts'
+import { createGate } from '../../support/gate.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { refusal, taskClient } from './support/task-client.ts'
+import { createBench, form, startTasks } from './support/task-tools.ts'
+
+const BYTES = 400_000
+const TEXT = 'x'.repeat(30_000)
+
+describe('tasks that hold much', () => {
+  after(stopHosts)
+
+  it('of one user are refused past its share, and leave room to others; what is cancelled holds little', async () => {
+    const { url } = await startTasks(createBench(), {}, createMemoryTaskStore(BYTES))
+    const [eve, bob] = [taskClient(url, 'eve'), taskClient(url, 'bob')]
+    for (let index = 0; index < 30; index++) {
+      await eve.cancel(await eve.begin('slow', { key: `cancelled ${index}`, text: TEXT }))
+    }
+    let begun = 0
+    let answer = await eve.call('slow', { key: 'open', text: TEXT })
+    for (; answer.status === 200 && begun < 50; answer = await eve.call('slow', { key: 'open', text: TEXT })) begun++
+    console.log(`      30 cancelled, ${begun} open, then ${answer.status}`)
+    expect(refusal(answer)).to.deep.equal([429, -32600])
+    expect(begun).to.be.within(1, 3)
+    expect((await bob.until(await bob.begin('required', { key: 'hi' }))).status).to.equal('completed')
+  })
+
+  it('fail where there is no room for their results, and say so', async () => {
+    const { url } = await startTasks(createBench(), {}, createMemoryTaskStore(BYTES))
+    const eve = taskClient(url, 'eve')
+    const ids: string[] = []
+    for (let index = 0; index < 12; index++) ids.push(await eve.begin('large', { size: 20_000 }))
+    const ended = await Promise.all(ids.map(id => eve.until(id)))
+    const failed = ended.filter(({ status }) => status === 'failed')
+    console.log(`      12 results of 20 kB, a share of 100 kB: ${12 - failed.length} kept, ${failed.length} failed`)
+    expect(failed.length).to.be.within(8, 9)
+    for (const { error } of failed) {
+      expect(error.message).to.include('could not be kept')
+      expect(error.data).to.deep.equal({ reason: 'no-room' })
+    }
+  })
+
+  it('take answers up to maxSize, however many come at once', async () => {
+    const seen = createGate()
+    const survey = defineTool({
+      name: 'survey',
+      task: 'optional',
+      async handler(_, ctx) {
+        const ask = (message: string) => ctx.elicit({ message, requestedSchema: form })
+        await Promise.all(Array.from({ length: 10 }, (_, index) => ask(`Who is ${index}?`)))
+        seen.open()
+        return 'ok'
+      },
+    })
+    const bench = createBench()
+    const { url } = await startTasks({ ...bench, tools: [survey] }, { maxSize: '64kb' })
+    const eve = taskClient(url, 'eve')
+    const id = await eve.begin('survey')
+    const asked = await eventually(
+      'ten questions',
+      async () => Object.keys((await eve.get(id))['inputRequests'] ?? {}),
+      keys => keys.length === 10,
+    )
+    const answer = { action: 'accept', content: { name: 'x'.repeat(30_000) } }
+    const answers = await Promise.all(asked.map(key => eve.update(id, { [key]: answer })))
+    const statuses = answers.map(({ status }) => status).sort()
+    expect(statuses).to.deep.equal([200, 200, ...Array.from({ length: 8 }, () => 413)])
+    expect(Object.keys((await eve.get(id))['inputRequests'])).to.have.length(8)
+  })
+
+  it('are read one at a time for who listens, once for all its streams, and not to find whose they are', async () => {
+    const store = createMemoryTaskStore()
+    const counts = { look: 0, get: 0, inFlight: 0, most: 0 }
+    const counted: TaskStore = {
+      ...store,
+      look(id) {
+        counts.look++
+        return store.look(id)
+      },
+      async get(id) {
+        counts.get++
+        counts.most = Math.max(counts.most, ++counts.inFlight)
+        await new Promise(resolve => setImmediate(resolve))
+        counts.inFlight--
+        return store.get(id)
+      },
+    }
+    const { url } = await startTasks(createBench(), {}, counted)
+    const eve = taskClient(url, 'eve')
+    const ids: string[] = []
+    for (let index = 0; index < 20; index++) ids.push(await eve.begin('large', { size: 10_000, text: TEXT }))
+    for (const id of ids) await eve.until(id)
+    const waits = await eve.begin('slow', { key: 'open', text: TEXT })
+    Object.assign(counts, { look: 0, get: 0, most: 0 })
+    const streams = await Promise.all(Array.from({ length: 5 }, () => eve.listen([...ids, waits])))
+    for (const stream of streams) {
+      const heard = new Set<string>()
+      while (heard.size < 21) heard.add((await stream.next()).params.taskId)
+    }
+    console.log(`      5 streams of 21 tasks: ${JSON.stringify(counts)}`)
+    expect(counts.most).to.equal(1)
+    expect(counts.get).to.be.within(20, 100)
+    for (const stream of streams) stream.drop()
+  })
+})
