@@ -1,6 +1,7 @@
 // The files of skills as resources: each is served as it was listed, byte for byte. What is too large to be kept is read for
 // each answer, and answered where it is still what its digest says.
 import { defineResource, type PluginHost, type ResourceDefinition, ToolError } from '../../core/index.ts'
+import { setOtherNames } from '../families/other-names/index.ts'
 import { readFile } from './read-file.ts'
 import type { Skill, SkillFile } from './read-skills.ts'
 
@@ -50,6 +51,7 @@ function define(file: SkillFile, skill: Skill | undefined, log: PluginHost['log'
     },
   })
   places.set(definition, { file, skill })
+  setOtherNames(definition, file.also)
   return definition
 }
 
@@ -70,9 +72,11 @@ const fileAt = ({ definitions }: Snapshot, uri: string) => {
   return definition && places.get(definition)?.file
 }
 
-/** The files that are not the same in both, by their URIs; `moved`: nor are where they lie. */
+const placeText = (file: SkillFile | undefined) => JSON.stringify([file?.path, file?.also])
+
+/** The files that are not the same in both, by their URIs; `moved`: nor are where they lie and what else they are called. */
 export const changedBetween = (one: Snapshot, other: Snapshot, moved = false): string[] =>
   [...new Set([...one.definitions.keys(), ...other.definitions.keys()])].filter(uri => {
     const [before, after] = [fileAt(one, uri), fileAt(other, uri)]
-    return before?.digest !== after?.digest || (moved && before?.path !== after?.path)
+    return before?.digest !== after?.digest || (moved && placeText(before) !== placeText(after))
   })

@@ -5,6 +5,7 @@ import {
   isCollection,
   isMap,
   isScalar,
+  Lexer,
   LineCounter,
   type Pair,
   parseDocument,
@@ -12,7 +13,7 @@ import {
   type YAMLParseError,
   type YAMLWarning,
 } from 'yaml'
-import { MAX_FRONT_MATTER } from './limits.ts'
+import { MAX_FRONT_MATTER, MAX_TOKENS } from './limits.ts'
 
 /** What an author says of a skill; `name` and `description` are always there. */
 export interface FrontMatter {
@@ -39,8 +40,8 @@ const MAX_NESTED = 32
 const NAME = /^[a-z\d]+(?:-[a-z\d]+)*$/
 const FENCED = /^\uFEFF?---\r?\n(?:([\s\S]*?)\r?\n)??---[ \t]*(?:\r?\n|$)/
 
-/** The YAML of a SKILL.md. */
-function cutOut(text: string): string {
+/** The YAML of a SKILL.md. Throws a FrontMatterFault. */
+export function cutOut(text: string): string {
   if (!/^\uFEFF?---\r?(?:\n|$)/.test(text)) {
     throw new FrontMatterFault('a SKILL.md begins with a line of `---`, its name and description, and another', 1)
   }
@@ -65,17 +66,45 @@ const MAX_SHOWN = 160
 const cut = (text: string) => text.slice(0, MAX_SHOWN)
 
 /** What the library says of it, but for what it says of itself. */
-function wordsOf({ code, message }: YAMLParseError | YAMLWarning): string {
-  if (code === 'DUPLICATE_KEY') return 'the same key stands twice'
+function wordsOf({ message }: YAMLParseError | YAMLWarning): string {
   if (/call stack/i.test(message)) return 'values are nested too deep'
   return `not valid YAML: ${cut(message)}`
 }
 
+/** What a lexer gives beside the text itself: where a document begins, a scalar follows, or a list was left open. */
+const MARKS = new Set(['\u0002', '\u0018', '\u001F'])
+const SCALAR_FOLLOWS = '\u001F'
+
+/**
+ * Throws for what takes long to parse, before anything is parsed: more tokens than a few, and anchors and aliases, each of
+ * which the library looks for in the whole document.
+ */
+function checkTokens(yaml: string) {
+  let count = 0
+  let line = 2
+  let isScalarText = false
+  for (const token of new Lexer().lex(yaml)) {
+    if (++count > MAX_TOKENS) {
+      throw new FrontMatterFault(
+        `the front matter has more than ${MAX_TOKENS} tokens of YAML; move text below it`,
+        line,
+      )
+    }
+    if (!isScalarText && /^[&*]/.test(token)) {
+      throw new FrontMatterFault(`${cut(token)}: anchors and aliases are not taken; write it out`, line)
+    }
+    isScalarText = token === SCALAR_FOLLOWS
+    if (!MARKS.has(token)) line += token.split('\n').length - 1
+  }
+}
+
 function parse(yaml: string): Parsed {
+  checkTokens(yaml)
   const lineCounter = new LineCounter()
   // The line of `---` is the first of the file.
   const lineOf: Parsed['lineOf'] = offset => (offset === undefined ? 2 : lineCounter.linePos(offset).line + 1)
-  const document = parseDocument(yaml, { lineCounter, prettyErrors: false })
+  // The library compares each key with all others of its map; checkNodes does so by a set.
+  const document = parseDocument(yaml, { lineCounter, prettyErrors: false, uniqueKeys: false })
   const [fault] = [...document.errors, ...document.warnings]
   if (fault) throw new FrontMatterFault(wordsOf(fault), lineOf(fault.pos[0]))
   return { document, lineOf }
@@ -94,33 +123,20 @@ function checkNodes({ document, lineOf }: Parsed) {
         throw fail('a number that JSON does not hold exactly: put it in quotes', node)
       }
     },
-    Alias(_key, alias, path) {
-      const named = alias.resolve(document)
-      if (named === undefined) throw fail(`*${cut(alias.source)} names nothing that stands before it`, alias)
-      if (path.includes(named)) throw fail(`*${cut(alias.source)} stands in what it names`, alias)
-    },
-    Pair(_key, { key }) {
-      if (!isScalar(key) || typeof key.value !== 'string') throw fail('a key that is no text: put it in quotes', key)
-      if (key.value === '__proto__') throw fail('a key may not be called __proto__', key)
+    Map(_key, { items }) {
+      const keys = new Set<string>()
+      for (const { key } of items) {
+        if (!isScalar(key) || typeof key.value !== 'string') throw fail('a key that is no text: put it in quotes', key)
+        if (key.value === '__proto__') throw fail('a key may not be called __proto__', key)
+        if (keys.has(key.value)) throw fail('the same key stands twice', key)
+        keys.add(key.value)
+      }
     },
   })
 }
 
 const isExact = (value: number) =>
   Number.isFinite(value) && !Object.is(value, -0) && (!Number.isInteger(value) || Number.isSafeInteger(value))
-
-/** What the document is as JSON. */
-function jsonOf({ document }: Parsed): Readonly<Record<string, unknown>> {
-  const tooMuch = () => new FrontMatterFault('its aliases (`*name`) say too much: write it out', 2)
-  let value: unknown
-  try {
-    value = document.toJS({ maxAliasCount: 50 })
-  } catch {
-    throw tooMuch()
-  }
-  if (JSON.stringify(value).length > 2 * MAX_FRONT_MATTER) throw tooMuch()
-  return value as Readonly<Record<string, unknown>>
-}
 
 function checkName(name: unknown, folder: string): string | undefined {
   if (name === undefined) return `it has no \`name\`: add \`name: ${folder}\``
@@ -142,16 +158,16 @@ function checkDescription(description: unknown): string | undefined {
   return undefined
 }
 
-/** The front matter of a SKILL.md in a folder of this name. Throws a FrontMatterFault. */
-export function readFrontMatter(text: string, folder: string): FrontMatter {
-  const parsed = parse(cutOut(text))
+/** The front matter of a SKILL.md in a folder of this name, of its YAML. Throws a FrontMatterFault. */
+export function readFrontMatter(yaml: string, folder: string): FrontMatter {
+  const parsed = parse(yaml)
   const { document, lineOf } = parsed
   const { contents } = document
   if (contents !== null && !isMap(contents)) {
     throw new FrontMatterFault('the front matter must be keys and values, such as `name: x`', lineOf(startOf(contents)))
   }
   checkNodes(parsed)
-  const value = contents === null ? {} : jsonOf(parsed)
+  const value: Readonly<Record<string, unknown>> = contents === null ? {} : document.toJS()
   const pairs: Pair[] = contents === null ? [] : contents.items
   const lineOfKey = (name: string) => lineOf(startOf(pairs.find(({ key }) => isScalar(key) && key.value === name)?.key))
   for (const [key, fault] of [

@@ -6,6 +6,10 @@ export const MAX_FILES = 512
 export const MAX_BYTES = 16 * 1024 * 1024
 /** Bytes of the front matter of a SKILL.md. */
 export const MAX_FRONT_MATTER = 64 * 1024
+/** Tokens of YAML in it: what takes long is many of them, and every 64 KiB of text are one. */
+export const MAX_TOKENS = 5_000
+/** Bytes of the front matter of all that are below the folder. */
+export const MAX_FRONT_MATTER_IN_ALL = 4 * 1024 * 1024
 
 /** Files and folders below the folder of skills: past it, it is rather the wrong folder. */
 export const MAX_ENTRIES = 50_000

@@ -1,12 +1,16 @@
-// Reads the files of skills: never more than a skill may have, never what is no plain file, and with the digest of the very
-// bytes that were read.
+// Reads the files of skills: never more than a skill may have, never what is no plain file or lies elsewhere by now, and with
+// the digest of the very bytes that were read.
 import { createHash } from 'node:crypto'
-import { constants, type FileHandle, open } from 'node:fs/promises'
+import { constants, type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
 import { MAX_BYTES } from './limits.ts'
 
 const CHUNK = 64 * 1024
 /** To open a FIFO that somebody put there must not wait for its writer. */
-const READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
+const READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0)
+/** How often a path is compared where the system does not tell what is open: to get through, it has to change with each. */
+const ROUNDS = 4
+/** Where Linux says which file each open one is. */
+const OPEN_FILES = '/proc/self/fd'
 
 /** A file, as it was read. */
 export interface ReadFile {
@@ -17,6 +21,35 @@ export interface ReadFile {
   readonly isText: boolean
   /** Undefined: they are more than were to be kept. */
   readonly bytes: Buffer | undefined
+  /** The device and number of the file: the same for all of its hard links. */
+  readonly id: string
+}
+
+type FileId = { readonly dev: bigint; readonly ino: bigint }
+
+/** Some file systems have no numbers: there each path is a file of its own. */
+const idOf = ({ dev, ino }: FileId, path: string) => (ino === 0n ? path : `${dev}:${ino}`)
+
+/** Whether the path, links and all, leads to the open file each time that it is asked for. */
+async function isStillAt(path: string, opened: FileId): Promise<boolean> {
+  for (let round = 0; round < ROUNDS; round++) {
+    // Some disks compose names in another way than they are asked for.
+    if ((await realpath(path)).normalize('NFC') !== path.normalize('NFC')) return false
+    const found = await lstat(path, { bigint: true })
+    if (found.dev !== opened.dev || found.ino !== opened.ino) return false
+  }
+  return true
+}
+
+/**
+ * Throws where what was opened is not the file at this path, which has no link in it: between its walk and its opening somebody
+ * may have put a link in the place of the file, or of a folder above it.
+ */
+async function checkPlace(handle: FileHandle, path: string, opened: FileId, openFiles: string) {
+  // The system's own word, which nothing can be swapped behind.
+  const told = await readlink(`${openFiles}/${handle.fd}`).catch(() => undefined)
+  if (told === undefined ? await isStillAt(path, opened) : told === path) return
+  throw new Error('it was moved, or became a link, while it was read')
 }
 
 /** Whether bytes that come in pieces are UTF-8. */
@@ -50,13 +83,14 @@ function joined(parts: readonly Buffer[], size: number): Buffer {
   return bytes
 }
 
-async function readAll(handle: FileHandle, keep: number): Promise<ReadFile> {
-  const found = await handle.stat()
+async function readAll(handle: FileHandle, path: string, keep: number, openFiles: string): Promise<ReadFile> {
+  const found = await handle.stat({ bigint: true })
   if (!found.isFile()) throw new Error('it is no plain file any more')
+  await checkPlace(handle, path, found, openFiles)
   const hash = createHash('sha256')
   const text = createTextCheck()
   const kept: Buffer[] = []
-  const chunk = Buffer.allocUnsafe(Math.min(CHUNK, found.size + 1))
+  const chunk = Buffer.allocUnsafe(Math.min(CHUNK, Number(found.size) + 1))
   let size = 0
   for (;;) {
     const { bytesRead } = await handle.read(chunk, 0, chunk.length, null)
@@ -70,14 +104,18 @@ async function readAll(handle: FileHandle, keep: number): Promise<ReadFile> {
     else kept.length = 0
   }
   const digest = `sha256:${hash.digest('hex')}`
-  return { digest, size, isText: text.end(), bytes: size <= keep ? joined(kept, size) : undefined }
+  const bytes = size <= keep ? joined(kept, size) : undefined
+  return { digest, size, isText: text.end(), bytes, id: idOf(found, path) }
 }
 
-/** Reads a file, and gives its bytes where they are at most `keep`. */
-export async function readFile(path: string, keep: number): Promise<ReadFile> {
+/**
+ * Reads a file at a path without links, and gives its bytes where they are at most `keep`. `openFiles`: where the system says
+ * what is open, if it does.
+ */
+export async function readFile(path: string, keep: number, openFiles = OPEN_FILES): Promise<ReadFile> {
   const handle = await open(path, READ)
   try {
-    return await readAll(handle, keep)
+    return await readAll(handle, path, keep, openFiles)
   } finally {
     await handle.close()
   }

@@ -2,10 +2,11 @@
 // whole and has a manifest of its files before anything of it is served.
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate as othersFirst } from 'node:timers/promises'
 import { isObject } from '../../core/index.ts'
 import { fileTrouble, SkillFault, shownCount } from './fault.ts'
-import { type FrontMatter, FrontMatterFault, readFrontMatter } from './front-matter.ts'
-import { KEPT_FILE, KEPT_IN_ALL, MAX_BYTES, MAX_FILES } from './limits.ts'
+import { cutOut, type FrontMatter, FrontMatterFault, readFrontMatter } from './front-matter.ts'
+import { KEPT_FILE, KEPT_IN_ALL, MAX_BYTES, MAX_FILES, MAX_FRONT_MATTER_IN_ALL } from './limits.ts'
 import { mediaTypeOf } from './media-types.ts'
 import { forEachOf, type ReadFile, readFile } from './read-file.ts'
 import { SKILL_FILE, uriOf } from './uris.ts'
@@ -24,6 +25,8 @@ export interface SkillFile {
   readonly bytes: Buffer | undefined
   /** Where it really is. */
   readonly path: string
+  /** Its other names as URIs: what a link leads over and to, and hard links of it. Rules over any of them are its own. */
+  readonly also: readonly string[]
 }
 
 export interface Skill {
@@ -108,11 +111,35 @@ function checkTwins(files: Iterable<FoundFile>, shown: Shown, tell: Tell) {
 function fileOf(found: FoundFile, read: ReadFile, bytes: Buffer | undefined): SkillFile {
   const name = nameIn(found)
   const { digest, size, isText } = read
-  return { uri: uriOf(found.names), name, ...mediaTypeOf(name, isText), digest, size, bytes, path: found.path }
+  return {
+    uri: uriOf(found.names),
+    name,
+    ...mediaTypeOf(name, isText),
+    digest,
+    size,
+    bytes,
+    path: found.path,
+    also: [],
+  }
+}
+
+/** The same files with all names that each has; those of hard links are known once every file was opened. */
+function withOtherNames(read: ReadonlyMap<FoundFile, Read>): Map<FoundFile, Read> {
+  const byId = new Map<string, Set<string>>()
+  for (const [found, { id }] of read) byId.set(id, (byId.get(id) ?? new Set<string>()).add(uriOf(found.realNames)))
+  return new Map(
+    [...read].map(([found, one]) => {
+      const also = new Set([...found.over.map(uriOf), ...(byId.get(one.id) ?? [])])
+      also.delete(one.file.uri)
+      return [found, { ...one, file: { ...one.file, also: [...also].sort() } }]
+    }),
+  )
 }
 
 interface Read {
   readonly file: SkillFile
+  /** The same for names of the same file. */
+  readonly id: string
   /** Of a SKILL.md. */
   readonly frontMatter?: FrontMatter
 }
@@ -120,14 +147,16 @@ interface Read {
 /** Reads each file once, whatever number of skills it is in. */
 async function readFiles(files: Iterable<FoundFile>, shown: Shown, tell: Tell): Promise<Map<FoundFile, Read>> {
   const found = new Map<FoundFile, Read>()
+  const frontMatterOf = createFrontMatterReader()
   let kept = 0
   await forEachOf(files, async file => {
     try {
       const read = await readFile(file.path, isSkillFile(file) ? MAX_BYTES : KEPT_FILE)
       const fits = read.size <= KEPT_FILE && kept + read.size <= KEPT_IN_ALL
       if (fits) kept += read.size
-      const frontMatter = isSkillFile(file) ? frontMatterOf(file, read) : undefined
-      found.set(file, { file: fileOf(file, read, fits ? read.bytes : undefined), ...(frontMatter && { frontMatter }) })
+      const frontMatter = isSkillFile(file) ? await frontMatterOf(file, read) : undefined
+      const own = fileOf(file, read, fits ? read.bytes : undefined)
+      found.set(file, { file: own, id: read.id, ...(frontMatter && { frontMatter }) })
     } catch (error) {
       const isOurs = error instanceof FrontMatterFault
       tell(
@@ -135,12 +164,23 @@ async function readFiles(files: Iterable<FoundFile>, shown: Shown, tell: Tell): 
       )
     }
   })
-  return found
+  return withOtherNames(found)
 }
 
-function frontMatterOf({ names }: FoundFile, { bytes, isText }: ReadFile): FrontMatter {
-  if (!bytes || !isText) throw new FrontMatterFault('it is not UTF-8: save it as such', 1)
-  return readFrontMatter(bytes.toString('utf8'), names.at(-2) ?? '')
+/** Reads one front matter after another, what else the host has to do between them, and no more of them than there may be. */
+function createFrontMatterReader() {
+  let bytesInAll = 0
+  return async ({ names }: FoundFile, { bytes, isText }: ReadFile): Promise<FrontMatter> => {
+    if (!bytes || !isText) throw new FrontMatterFault('it is not UTF-8: save it as such', 1)
+    const yaml = cutOut(bytes.toString('utf8'))
+    bytesInAll += Buffer.byteLength(yaml)
+    if (bytesInAll > MAX_FRONT_MATTER_IN_ALL) {
+      const most = `at most ${shownCount(MAX_FRONT_MATTER_IN_ALL)} below one folder`
+      throw new FrontMatterFault(`the front matter of all skills has more bytes than are read, ${most}: shorten it`, 1)
+    }
+    await othersFirst()
+    return readFrontMatter(yaml, names.at(-2) ?? '')
+  }
 }
 
 /** Keys of `metadata` that are for extensions of MCP. */

@@ -1,10 +1,11 @@
 // Walks a folder of skills: every file and folder of it by its names, symbolic links followed as far as they stay in it. What
-// has a hidden name (`.git`, `.DS_Store`) is passed over.
+// has a hidden name (`.git`, `.DS_Store`) is passed over, and no link leads to it.
 import type { Dirent, Stats } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
-import { join, sep } from 'node:path'
+import { join, relative, sep } from 'node:path'
 import { fileTrouble, SkillFault, shownCount } from './fault.ts'
 import { MAX_DEPTH, MAX_ENTRIES } from './limits.ts'
+import { isInside, placesOver } from './links.ts'
 import { SKILL_FILE } from './uris.ts'
 
 /** A file on the disk. */
@@ -13,6 +14,10 @@ export interface FoundFile {
   readonly names: readonly string[]
   /** Where it really is. */
   readonly path: string
+  /** The names that it really has. */
+  readonly realNames: readonly string[]
+  /** Those that links lead over on the way from the one to the other. */
+  readonly over: ReadonlyArray<readonly string[]>
 }
 
 export interface FoundFolder {
@@ -29,8 +34,14 @@ interface Walk {
   entries: number
 }
 
-const isInside = (root: string, path: string) =>
-  path === root || path.startsWith(root.endsWith(sep) ? root : root + sep)
+/** What Kubernetes calls the folder that the files of a volume are in, behind links. */
+const VOLUME = /^\.\.(?:data|\d{4}(?:_\d\d){5}\.\d+)$/
+
+/** The names of a path below the root, without those of a volume, which are its own affair. */
+const namesOf = (root: string, path: string) =>
+  relative(root, path)
+    .split(sep)
+    .filter(name => name && !VOLUME.test(name))
 
 const UNUSABLE = /\p{Cc}|\uFFFD/u
 
@@ -52,11 +63,22 @@ async function follow(walk: Walk, folder: string, entry: Dirent, names: readonly
   if (!isInside(walk.root, path)) {
     throw fail('it is a symbolic link that leads out of the folder of skills: put a copy there instead')
   }
+  const isHidden = namesOf(walk.root, path).some(name => name.startsWith('.'))
+  if (isHidden) throw fail('it is a symbolic link to what has a hidden name: put a copy there, or remove it')
   if (!found.isFile() && !found.isDirectory()) throw fail('it is neither a file nor a folder: remove it')
-  return { path, isFolder: found.isDirectory() }
+  if (!entry.isSymbolicLink()) return { path, isFolder: found.isDirectory(), over: [] }
+  const over = await placesOver(walk.root, join(folder, entry.name))
+  return { path, isFolder: found.isDirectory(), over: over.map(place => namesOf(walk.root, place)) }
 }
 
-async function walkFolder(walk: Walk, path: string, names: readonly string[], trail: readonly string[]) {
+interface Way {
+  /** The folders that it is in, as they are really called. */
+  readonly trail: readonly string[]
+  /** What links on the way here led over. */
+  readonly over: ReadonlyArray<readonly string[]>
+}
+
+async function walkFolder(walk: Walk, path: string, names: readonly string[], { trail, over }: Way) {
   const place = walk.shown(names)
   if (names.length > MAX_DEPTH) throw new SkillFault(place, `more than ${MAX_DEPTH} folders are in one another`)
   const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
@@ -69,11 +91,12 @@ async function walkFolder(walk: Walk, path: string, names: readonly string[], tr
     if (++walk.entries > MAX_ENTRIES) throw new TooMany(walk)
     const own = [...names, entry.name]
     try {
-      const { path: real, isFolder } = await follow(walk, path, entry, own)
-      if (!isFolder) files.push({ names: own, path: real })
+      const { path: real, isFolder, over: further } = await follow(walk, path, entry, own)
+      const passed = [...over.map(place => [...place, entry.name]), ...further]
+      if (!isFolder) files.push({ names: own, path: real, realNames: namesOf(walk.root, real), over: passed })
       else if ([...trail, path].includes(real)) {
         throw new SkillFault(walk.shown(own), 'it is a symbolic link to a folder that it is in: remove it')
-      } else folders.push(await walkFolder(walk, real, own, [...trail, path]))
+      } else folders.push(await walkFolder(walk, real, own, { trail: [...trail, path], over: passed }))
     } catch (error) {
       if (!(error instanceof SkillFault) || error instanceof TooMany) throw error
       walk.tell(error)
@@ -103,5 +126,5 @@ export async function walkSkills(
     throw new SkillFault(place, `${fileTrouble(error)}; make the folder, with a folder with a ${SKILL_FILE} in it`)
   })
   if (!(await stat(root)).isDirectory()) throw new SkillFault(place, 'it is no folder')
-  return walkFolder({ root, shown, tell, entries: 0 }, root, [], [])
+  return walkFolder({ root, shown, tell, entries: 0 }, root, [], { trail: [], over: [] })
 }

@@ -2,6 +2,7 @@
 // `access` and every rule that fits it. So rules only restrict, and their order means nothing.
 import { type CatalogItem, globsOverlap, type ItemKind, matchesGlob } from '../../core/auth.ts'
 import { didYouMean } from '../../core/index.ts'
+import { otherNamesOf } from '../families/other-names/index.ts'
 import type { DetailedRule, FilledToolPolicy, Mode, Policy } from './options.ts'
 import { allOf, compilePolicy, needScopeOrRole, type Path, type Requirement, type Tell } from './requirement.ts'
 
@@ -84,7 +85,8 @@ export function compileRules(
       name: `rule "${key}"${called}`,
       key,
       kind,
-      glob: key.slice(prefix.length),
+      // URIs of skills are composed; a name as some disks have it is not.
+      glob: prefix === SKILL ? key.slice(prefix.length).normalize('NFC') : key.slice(prefix.length),
       ofSkills: prefix === SKILL,
       requirement,
       mode: own,
@@ -97,12 +99,12 @@ export function compileRules(
 /** A template as a glob of the URIs that it may match. */
 const globOf = (template: string) => template.replace(/\{[^}]*\}/g, '*')
 
-/** What is no encoding is the name itself. */
+/** Composed; what is no encoding is the name itself. */
 function decode(name: string): string {
   try {
-    return decodeURIComponent(name)
+    return decodeURIComponent(name).normalize('NFC')
   } catch {
-    return name
+    return name.normalize('NFC')
   }
 }
 
@@ -116,15 +118,17 @@ export function skillFoldersOf(uri: string): string[] {
   return decoded.map((_, at) => decoded.slice(0, at + 1).join('/'))
 }
 
-/** Whether a rule speaks of an item; of a template, where it speaks of any URI that the template may match. */
+/**
+ * Whether a rule speaks of an item; of a template, where it speaks of any URI that the template may match, and of a file with
+ * several names, where it speaks of any of them.
+ */
 export function fits({ kind, glob, ofSkills }: Pick<Rule, 'kind' | 'glob' | 'ofSkills'>, item: CatalogItem): boolean {
   if (kind !== item.kind) return false
-  if (ofSkills) {
-    if (item.kind === 'resources' && item.template) return globsOverlap(`skill://${glob}/*`, globOf(item.key))
-    return skillFoldersOf(item.key).some(folder => matchesGlob(glob, folder))
+  if (item.kind === 'resources' && item.template !== undefined) {
+    return ofSkills ? globsOverlap(`skill://${glob}/*`, decode(globOf(item.key))) : globsOverlap(glob, globOf(item.key))
   }
-  if (item.kind !== 'resources' || item.template === undefined) return matchesGlob(glob, item.key)
-  return globsOverlap(glob, globOf(item.key))
+  const keys = [item.key, ...otherNamesOf(item.definition)]
+  return keys.some(key => (ofSkills ? skillFoldersOf(key).some(one => matchesGlob(glob, one)) : matchesGlob(glob, key)))
 }
 
 /** What a definition's own `access` asks: a policy's name, else a scope, else a role. */

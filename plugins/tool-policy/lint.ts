@@ -20,7 +20,9 @@ export interface LintSubject {
 const prefixHint = ({ kind, glob }: Rule) =>
   kind === 'tools' && glob.includes('://') ? `; a rule over URIs begins with "resource:"` : ''
 
+/** A rule over skills that misses leaves open what it was to keep: it stops the start, unless there is no skill to be kept. */
 function lintRules({ host, rules }: LintSubject, items: readonly CatalogItem[]) {
+  const hasSkills = items.some(({ key, kind }) => kind === 'resources' && skillFoldersOf(key).length > 0)
   for (const rule of rules.list) {
     if (items.some(item => fits(rule, item))) continue
     const alike = items.filter(({ kind }) => kind === rule.kind).map(({ key }) => key)
@@ -28,7 +30,9 @@ function lintRules({ host, rules }: LintSubject, items: readonly CatalogItem[]) 
     const near = nearest(rule.glob.replaceAll('*', ''), keys)
     const hint = prefixHint(rule) || (near === undefined ? '' : `; did you mean "${near}"?`)
     const what = `the rule matches nothing that is defined at start${hint}`
-    host.report(new StartError(what, { at: [...host.at, 'rules', rule.key] }), 'warning')
+    const found = new StartError(what, { at: [...host.at, 'rules', rule.key] })
+    if (rule.ofSkills && hasSkills) host.report(found)
+    else host.report(found, 'warning')
   }
 }
 

@@ -84,6 +84,7 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/address': ['auth-bridge', 'audit', 'metrics', 'rate-limit'],
   'families/issuer-keys': ['auth-jwt', 'auth-bridge'],
   'families/oidc-provider': ['dev-auth-server', 'auth-bridge'],
+  'families/other-names': ['skills', 'tool-policy'],
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],
   'families/secrets': ['session-store-redis', 'grant-store-redis', 'task-store-redis', 'store-sqlite'],

@@ -73,9 +73,10 @@ describe('a folder of skills', () => {
 
   it('may have symbolic links within it, be one itself, and have its files behind others, as volumes of Kubernetes', async () => {
     const folder = await folderOf(
-      { ...DEMO, 'shared/x.md': 'shared', '..data/y.md': 'volume' },
+      { ...DEMO, 'shared/x.md': 'shared', '..2026_11_23_10_00_00.123456789/y.md': 'volume' },
       async (skills, above) => {
         await symlink('../shared', join(skills, 'demo/more'))
+        await symlink('..2026_11_23_10_00_00.123456789', join(skills, '..data'))
         await symlink('../..data/y.md', join(skills, 'demo/y.md'))
         await rename(skills, join(above, 'really'))
         await symlink('really', skills)
@@ -100,11 +101,17 @@ describe('a folder of skills', () => {
       ['link', /leads back to itself/],
       ['.', /to a folder that it is in/],
       ['..', /to a folder that it is in/],
+      ['.env', /skills\/demo\/link: it is a symbolic link to what has a hidden name/],
+      ['../.git', /hidden name/],
+      ['../.git/config', /hidden name/],
+      ['../..2026/x.md', /hidden name/],
     ]
     for (const [target, words] of cases) {
       const folder = await folderOf(DEMO, async (skills, above) => {
         await mkdir(join(above, 'skills-other'))
         await writeFile(join(above, 'skills-other/x.md'), 'secret')
+        for (const hidden of ['.git', '..2026']) await mkdir(join(skills, hidden))
+        for (const file of ['demo/.env', '.git/config', '..2026/x.md']) await writeFile(join(skills, file), 'secret')
         await symlink(target, join(skills, 'demo/link'))
       })
       await refused(folder, words)

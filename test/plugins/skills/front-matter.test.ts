@@ -52,16 +52,17 @@ const WRONG: ReadonlyArray<readonly [text: string, line: number, words: string]>
   ['---\nname: demo\ndescription: x\nn: .inf\n---\n', 4, 'put it in quotes'],
   ['---\nname: demo\ndescription: x\nn: .nan\n---\n', 4, 'put it in quotes'],
   ['---\nname: demo\ndescription: x\nn: -0\n---\n', 4, 'put it in quotes'],
-  ['---\nname: demo\ndescription: *nobody\n---\n', 3, '*nobody names nothing'],
-  ['---\nname: demo\ndescription: x\na: &a [*a]\n---\n', 4, '*a stands in what it names'],
+  ['---\nname: demo\ndescription: *nobody\n---\n', 3, '*nobody: anchors and aliases are not taken'],
+  ['---\nname: demo\ndescription: x\na: &a [*a]\n---\n', 4, '&a: anchors and aliases are not taken'],
   [`---\nname: demo\ndescription: x\nn: ${'[ '.repeat(40)}${']'.repeat(40)}\n---\n`, 4, 'nested more than 32 deep'],
-  [`---\nname: demo\ndescription: x\nn: ${'['.repeat(30_000)}${']'.repeat(30_000)}\n---\n`, 4, 'nested too deep'],
+  [`---\nname: demo\ndescription: x\nn: ${'['.repeat(30_000)}${']'.repeat(30_000)}\n---\n`, 4, 'more than 5000 tokens'],
+  [`---\nname: demo\ndescription: x\nn: ${'['.repeat(2_400)}${']'.repeat(2_400)}\n---\n`, 4, 'nested'],
   [`---\nname: demo\ndescription: x\nn: ${'y'.repeat(65_536)}\n---\n`, 1, 'more than 65536 bytes'],
-  [bomb(9), 2, 'aliases'],
+  [bomb(9), 4, '&l0: anchors and aliases are not taken'],
   [
     `---\nname: demo\ndescription: x\na: &a ${'y'.repeat(9_000)}\nb: [${'*a, '.repeat(49)}*a]\n---\n`,
-    2,
-    'say too much',
+    4,
+    'anchors and aliases are not taken',
   ],
 ]
 
@@ -80,7 +81,7 @@ const FINE: ReadonlyArray<readonly [text: string, description: unknown]> = [
   ['---\nname: demo\ndescription: |\n  one\n  ---\n  two\n---\n', 'one\n---\ntwo\n'],
   [`---\nname: demo\ndescription: ${'é'.repeat(1024)}\n---\n`, 'é'.repeat(1024)],
   [
-    '---\nname: demo\ndescription: &d x\nmetadata: { same: *d, when: 2026-11-23, yes: no, octal: 0o7, f: 1.5, e: }\n---\n',
+    '---\nname: demo\ndescription: x\nmetadata: { same: "*d", r: R&D, g: a*b, when: 2026-11-23, yes: no, octal: 0o7, f: 1.5, e: }\n---\n',
     'x',
   ],
   ['---\nname: demo\ndescription: x\nallowed-tools: Bash(git:*) Read\nconstructor: a\ntoString: b\n---\n', 'x'],
