@@ -98,7 +98,7 @@ describe('what the package has in it of others', function () {
     // The licences of all but a few name who holds the copyright.
     expect(text.match(/copyright/gi)?.length).to.be.greaterThan(packages.length / 2)
     expect(readFileSync(join(ROOT, 'docs/dependencies.md'), 'utf8')).to.include(
-      `Nine packages, and the ${packages.length - BUNDLED.length} that they need`,
+      `Eight packages, and the ${packages.length - BUNDLED.length} that they need`,
     )
   })
 
