@@ -11,6 +11,12 @@ const beside = (name: string, plugins: object): Contestant => ({
 
 export const row: Row = {
   name: 'tools/call of a tool without extensions',
-  contestants: [ours(1, callEcho), beside('tasks', { tasks: {} }), beside('tasks and apps', { tasks: {}, apps: {} })],
-  targets: [ratio('ours, tasks and apps', 'ours, 1 tool', '<=', 1.1)],
+  // The first of a row is found up to a tenth cheaper than the same again: what is compared comes after it.
+  contestants: [
+    ours(1, callEcho),
+    beside('nothing beside', {}),
+    beside('tasks', { tasks: {} }),
+    beside('tasks and apps', { tasks: {}, apps: {} }),
+  ],
+  targets: [ratio('ours, tasks and apps', 'ours, nothing beside', '<=', 1.1)],
 }
