@@ -19,11 +19,12 @@ export class Places<Run extends Placed> {
     this.#perHolder = perHolder
   }
 
-  /** Handlers that run; of one queue, or of all. */
+  /** Handlers of one queue that run. */
   countOf(queue: string): number {
     return [...(this.#busy.get(queue)?.values() ?? [])].reduce((sum, count) => sum + count, 0)
   }
 
+  /** Of all queues. */
   get count(): number {
     return [...this.#busy.keys()].reduce((sum, queue) => sum + this.countOf(queue), 0)
   }

@@ -31,7 +31,7 @@ export interface BindingServices {
   /** Whether other nodes serve the same sessions. */
   slot(name: 'sessionStore', route: Route): { readonly shared: boolean | 'host' }
   /** Whether other nodes run the same tasks. */
-  slot(name: 'taskStore', route: Route): { readonly shared: boolean }
+  slot(name: 'taskStore', route: Route): { readonly shared: boolean | 'host' }
   /** Whether other nodes write the same streams, where it is there. */
   slot(name: 'eventStore', route: Route): { readonly shared?: object }
   /** Whether other nodes hear of the same changes. */
@@ -89,7 +89,7 @@ function gapOf({ http, processes, routes }: BindingHost, services: BindingServic
 function sharedWithOthers(services: BindingServices, routes: readonly Route[]): string | undefined {
   const shared: Readonly<Record<string, (route: Route) => boolean>> = {
     sessions: route => services.slot('sessionStore', route).shared === true,
-    tasks: route => services.slot('taskStore', route).shared,
+    tasks: route => services.slot('taskStore', route).shared === true,
     changes: route => services.slot('changeBus', route).shared === true,
     'events of streams': route => services.slot('eventStore', route).shared !== undefined,
   }
