@@ -1,6 +1,7 @@
 // Mocha's spec reporter, followed by one plain line of totals that any tool can read, and by the tests that passed only when
 // they were tried again (`--retries`), each with why: they are to be mended. FAILURES names a folder: the names of
-// the files with a failure are added to `files` in it, one a line, and what failed in them to `texts`.
+// the files with a failure are added to `files` in it, one a line, and what failed in them to `texts`; where one file runs after
+// the other, all of them to `planned` at the begin, and each to `done` when it is over.
 const { join, relative } = require('node:path')
 const { appendFileSync } = require('node:fs')
 const { reporters, Runner } = require('mocha')
@@ -15,6 +16,18 @@ function keep(folder, test, error) {
   )
 }
 
+/** What is left of a run that is ended from outside. Workers do not tell which files there are. */
+function keepProgress(folder, runner) {
+  const { EVENT_RUN_BEGIN, EVENT_SUITE_END } = Runner.constants
+  const add = (name, suite) => appendFileSync(join(folder, name), `${suite.title}\n`)
+  runner.once(EVENT_RUN_BEGIN, () => {
+    for (const suite of runner.suite?.suites ?? []) add('planned', suite)
+  })
+  runner.on(EVENT_SUITE_END, suite => {
+    if (suite.parent?.root) add('done', suite)
+  })
+}
+
 module.exports = class TotalsReporter extends reporters.Spec {
   constructor(runner, options) {
     super(runner, options)
@@ -22,7 +35,10 @@ module.exports = class TotalsReporter extends reporters.Spec {
     const again = []
     runner.on(Runner.constants.EVENT_TEST_RETRY, (test, error) => again.push(`${test.fullTitle()}: ${error?.message}`))
     const folder = process.env.FAILURES
-    if (folder) runner.on(Runner.constants.EVENT_TEST_FAIL, (test, error) => keep(folder, test, error))
+    if (folder) {
+      runner.on(Runner.constants.EVENT_TEST_FAIL, (test, error) => keep(folder, test, error))
+      keepProgress(folder, runner)
+    }
     runner.once(Runner.constants.EVENT_RUN_END, () => {
       const { passes, failures, pending } = this.stats
       process.on('exit', () => {

@@ -128,6 +128,9 @@ async function whenReady(child: ChildProcess): Promise<void> {
   })
 }
 
+/** Milliseconds for one command of `redis-cli`. */
+const CLI_LIMIT = 20_000
+
 const started = new Set<RedisServer>()
 
 export async function startRedis(settings: RedisServerSettings = {}): Promise<RedisServer> {
@@ -161,6 +164,8 @@ export async function startRedis(settings: RedisServerSettings = {}): Promise<Re
       const text = execFileSync('redis-cli', ['-h', '127.0.0.1', '-p', String(port), ...secure, ...command], {
         encoding: 'utf8',
         stdio: ['ignore', 'pipe', 'pipe'],
+        // It would wait for ever, and this process with it: for a server that is paused, or for who has taken the port.
+        timeout: CLI_LIMIT,
       })
       return text.split('\n').filter(line => line !== '')
     },
