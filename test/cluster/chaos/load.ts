@@ -9,6 +9,9 @@ export const EVENTS = 40
 /** Addresses of the changes: number `n` is of the one that is left over when `n` is divided by this. */
 export const ADDRESSES = 128
 
+/** A change that comes this much later than a newer one is still told from one that skips almost all addresses. */
+const OLDER = 32
+
 export const addressOf = (number: number): string => `load://changes/${number % ADDRESSES}`
 
 /** How far the changes have come. */
@@ -58,10 +61,13 @@ export async function listenUntil(enough: () => boolean, client: GoodClient, ann
   await client.open()
   await watchAll(client)
 
-  /** The number that the address stands for: the newest that there can be. */
+  /** The number that the listener had come to: of what it reads late, much more may be announced by now. */
+  let known = announced.count
+
+  /** The number that the address stands for: of those with this address, the one next to what is known. */
   const numberOf = (address: number) => {
-    const behind = (((announced.count - address) % ADDRESSES) + ADDRESSES) % ADDRESSES
-    return announced.count - behind
+    const first = Math.max(1, known - OLDER)
+    return first + ((((address - first) % ADDRESSES) + ADDRESSES) % ADDRESSES)
   }
 
   /** After "anything may have changed" come all the addresses, and they say no more than that. */
@@ -82,6 +88,7 @@ export async function listenUntil(enough: () => boolean, client: GoodClient, ann
     if (number === sequence?.last && announced.again.has(number)) return false
     sequence ??= new Sequence(tally, number - 1)
     sequence.came(number)
+    known = sequence.last
     if (enough()) target ??= announced.count
     return target !== undefined && number >= target
   }
@@ -94,6 +101,7 @@ export async function listenUntil(enough: () => boolean, client: GoodClient, ann
     // Without an id to come back with, a client cannot know what it missed, and the rest of what it ignores does not come.
     if (fate.kind !== 'answered') [sequence, ignored] = [undefined, 0]
     if (fate.kind === 'gap') await watchAll(client)
+    if (fate.kind !== 'answered') known = announced.count
   }
   tally.finished++
 }
