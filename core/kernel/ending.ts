@@ -6,7 +6,7 @@ import { RETRY } from '../http/sse.ts'
 import type { CloseReport, InFlight } from './in-flight.ts'
 import type { KernelNotes } from './set-up.ts'
 
-/** How long the last that clients are told may take to reach them, milliseconds: streams of other nodes are looked at each second. */
+/** How long the last that clients are told may take to reach them, milliseconds: nodes look at streams each second, stores are slow. */
 const FLUSH_TIME = 1_500
 
 /** What outlasts requests and ends with the host. */
@@ -25,7 +25,7 @@ export interface Ending {
   handOver(): Promise<void>
   /**
    * Ends: it is not ready any more, leaves its port, gives what runs `grace` milliseconds (default 10,000) to end, cancels
-   * the rest and says so to its clients. `handOver`: connections that idle are left for as long as in `handOver`, so that
+   * the rest and says so to its clients, which may take 1.5 s more; with a grace of 0 all ends at once. `handOver`: connections that idle are left for as long as in `handOver`, so that
    * no request on one of them is lost, rather than closed at once; default: true unless sessions live in this process
    * alone. Then, too, the port stays open until what runs has ended: only here can clients answer what their calls ask.
    */
@@ -67,9 +67,10 @@ export function createEnding(parts: EndingParts): Ending {
       const end = performance.now() + grace
       const left = () => Math.max(0, end - performance.now())
       const report = await drain(left, handOver)
-      await sessions.close(new Error('the server is shutting down'), grace)
+      const telling = grace && FLUSH_TIME
+      await sessions.close(new Error('the server is shutting down'), Math.max(grace, telling))
       const stopSweeping = port.sweep()
-      await port.whenEmpty(Math.min(grace, FLUSH_TIME), left())
+      await port.whenEmpty(telling, left())
       stopSweeping()
       const closed = new Promise(resolve => server.close(resolve))
       server.closeAllConnections()

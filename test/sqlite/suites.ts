@@ -27,6 +27,7 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'test/flow/resume-places.test.ts', title: 'a Last-Event-ID that names nothing to resume', why: OWN_STORE },
   { file: 'test/flow/resume-places.test.ts', title: 'a call that closes its connection', why: OWN_STORE },
   { file: 'test/flow/resume.test.ts', title: 'a stream that broke, with a store that answers late', why: OWN_STORE },
+  { file: 'test/flow/shutdown-slow-store.test.ts', why: OWN_STORE },
   { file: 'test/sessions/routes-apart.test.ts', why: OWN_STORE },
   { file: 'test/plugins/transport-streamable/session-ids.test.ts', why: OWN_STORE },
   {

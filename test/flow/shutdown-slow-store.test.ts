@@ -1,0 +1,52 @@
+// A host that closes while its store is slow, as a disk is under load: what clients are told has time of its own to get
+// into the store and to them, however short the grace period of what ran.
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect } from 'chai'
+import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
+import type { EventStore } from '../../core/transport.ts'
+import { createPuppet } from '../support/puppet-tool.ts'
+import { openSession, restOf } from '../support/session-client.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+import { storeWith } from '../support/store-plugin.ts'
+
+afterEach(stopHosts)
+
+const { tool: puppet, call } = createPuppet()
+/** How long a message takes to get into the store, milliseconds. */
+const SLOW = 200
+
+/** What came on the stream of a call that was cancelled after the grace period, and whether the stream was whole. */
+async function toldAfter(grace: number) {
+  const store = createMemoryEventStore()
+  const slow: EventStore = {
+    ...store,
+    append: async (...given) => {
+      await pause(SLOW)
+      return store.append(...given)
+    },
+  }
+  const { url, host } = await startHost({
+    toolsets: { all: [puppet] },
+    routes: { '/': { toolsets: 'all' } },
+    plugins: { 'transport-streamable': {}, slow: storeWith(slow) },
+  })
+  const client = await openSession(url)
+  const name = `after ${grace}`
+  const running = client.call('puppet', { name })
+  const { ctx } = await call(name)
+  ctx.progress(1)
+  const stream = await running
+  expect(await host.close({ grace })).to.deep.equal({ finished: 0, cancelled: 1 })
+  const messages = await restOf(stream)
+  return { answers: messages.flatMap(({ error }) => error?.data.reason ?? []), whole: await stream.whole }
+}
+
+describe('a host that closes, with a slow store', () => {
+  it('tells the client all the same', async () => {
+    expect(await toldAfter(20)).to.deep.equal({ answers: ['node-lost'], whole: true })
+  })
+
+  it('ends at once with a grace period of 0', async () => {
+    expect(await toldAfter(0)).to.deep.equal({ answers: [], whole: false })
+  })
+})
