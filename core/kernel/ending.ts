@@ -25,9 +25,10 @@ export interface Ending {
   handOver(): Promise<void>
   /**
    * Ends: it is not ready any more, leaves its port, gives what runs `grace` milliseconds (default 10,000) to end, cancels
-   * the rest and says so to its clients, which may take 1.5 s more; with a grace of 0 all ends at once. `handOver`: connections that idle are left for as long as in `handOver`, so that
-   * no request on one of them is lost, rather than closed at once; default: true unless sessions live in this process
-   * alone. Then, too, the port stays open until what runs has ended: only here can clients answer what their calls ask.
+   * the rest and says so to its clients, which may take 1.5 s more; with 0 all ends at once. `handOver`: connections that
+   * idle are left for as long as in `handOver`, so that no request on one of them is lost, rather than closed at once;
+   * default: true unless sessions live in this process alone. Then, too, the port stays open until what runs has ended:
+   * only here can clients answer what their calls ask.
    */
   close(options?: { grace?: number; handOver?: boolean }): Promise<CloseReport>
 }
@@ -67,7 +68,7 @@ export function createEnding(parts: EndingParts): Ending {
       const end = performance.now() + grace
       const left = () => Math.max(0, end - performance.now())
       const report = await drain(left, handOver)
-      const telling = grace && FLUSH_TIME
+      const telling = grace > 0 ? FLUSH_TIME : 0
       await sessions.close(new Error('the server is shutting down'), Math.max(grace, telling))
       const stopSweeping = port.sweep()
       await port.whenEmpty(telling, left())

@@ -2,33 +2,24 @@
 // into the store and to them, however short the grace period of what ran.
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
-import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
-import type { EventStore } from '../../core/transport.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { openSession, restOf } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { storeWith } from '../support/store-plugin.ts'
+import { createUnevenStore } from '../support/uneven-store.ts'
 
 afterEach(stopHosts)
 
 const { tool: puppet, call } = createPuppet()
-/** How long a message takes to get into the store, milliseconds. */
+/** How long the store takes for whatever it is asked, milliseconds. */
 const SLOW = 200
 
 /** What came on the stream of a call that was cancelled after the grace period, and whether the stream was whole. */
 async function toldAfter(grace: number) {
-  const store = createMemoryEventStore()
-  const slow: EventStore = {
-    ...store,
-    append: async (...given) => {
-      await pause(SLOW)
-      return store.append(...given)
-    },
-  }
   const { url, host } = await startHost({
     toolsets: { all: [puppet] },
     routes: { '/': { toolsets: 'all' } },
-    plugins: { 'transport-streamable': {}, slow: storeWith(slow) },
+    plugins: { 'transport-streamable': {}, slow: storeWith(createUnevenStore(() => pause(SLOW))) },
   })
   const client = await openSession(url)
   const name = `after ${grace}`

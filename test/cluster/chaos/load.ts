@@ -67,7 +67,7 @@ export async function listenUntil(enough: () => boolean, client: GoodClient, ann
   /** The number that the address stands for: of those with this address, the one next to what is known. */
   const numberOf = (address: number) => {
     const first = Math.max(1, known - OLDER)
-    return first + ((((address - first) % ADDRESSES) + ADDRESSES) % ADDRESSES)
+    return first + ((address + ADDRESSES - (first % ADDRESSES)) % ADDRESSES)
   }
 
   /** After "anything may have changed" come all the addresses, and they say no more than that. */
@@ -93,15 +93,16 @@ export async function listenUntil(enough: () => boolean, client: GoodClient, ann
     return target !== undefined && number >= target
   }
 
-  for (let done = false; !done; ) {
+  for (;;) {
     const listening = client.listen(heard)
     ready()
     const fate = await listening
-    done = fate.kind === 'answered'
+    if (fate.kind === 'answered') break
     // Without an id to come back with, a client cannot know what it missed, and the rest of what it ignores does not come.
-    if (fate.kind !== 'answered') [sequence, ignored] = [undefined, 0]
+    sequence = undefined
+    ignored = 0
     if (fate.kind === 'gap') await watchAll(client)
-    if (fate.kind !== 'answered') known = announced.count
+    known = announced.count
   }
   tally.finished++
 }
