@@ -10,7 +10,7 @@ import * as scripts from './scripts.ts'
 
 /** Bytes of all tasks: past it none begins, and those that have begun end with little. */
 const MOST_BYTES = 256 * 1_048_576
-/** What a task costs beside its texts, bytes: test/plugins/task-store-redis.test.ts holds it. */
+/** What a task costs beside its texts, bytes: test/plugins/task-store-redis.system.ts holds it. */
 const TASK_COST = 2_000
 /** Claims whose answers were lost that are remembered. */
 const MOST_LOST = 100

@@ -36,6 +36,6 @@ describe('the table of docs/redis.md', () => {
     const row = (shown: string) => `| a | b | c | d | ${shown} |`
     expect(faultOf(row('nothing'))).to.equal('| a: it names no test')
     expect(faultOf(row('`test/redis/none.test.ts`: a'))).to.equal('| a: there is no test/redis/none.test.ts')
-    expect(faultOf(row('`test/redis/tls.test.ts`: no such'))).to.include('has no test "no such"')
+    expect(faultOf(row('`test/redis/tls.system.ts`: no such'))).to.include('has no test "no such"')
   })
 })

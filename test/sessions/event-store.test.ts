@@ -9,7 +9,6 @@ import {
   type MemoryBounds,
   STREAM_COST,
 } from '../../core/sessions/memory-event-store.ts'
-import { compiledUrl } from '../support/compiled.ts'
 
 /** A store whose time is the test's. */
 function createStore(bounds: Partial<MemoryBounds> = {}) {
@@ -222,7 +221,9 @@ describe('the event store in memory, against a model', () => {
 
 describe('a writer that is refused', () => {
   it('is known as such, whichever copy of the module refused it: a config may load its own', async () => {
-    const copy = (await import(compiledUrl('core/sessions/event-store.ts'))) as { StreamFenced: typeof StreamFenced }
+    const copy = (await import(new URL('../../core/sessions/event-store.ts?copy', import.meta.url).href)) as {
+      StreamFenced: typeof StreamFenced
+    }
     const refusal = new copy.StreamFenced()
     expect(refusal instanceof StreamFenced).to.equal(false)
     expect([refusal, new StreamFenced(), new Error('no'), undefined].map(StreamFenced.is)).to.deep.equal([

@@ -1,11 +1,11 @@
 // The suites of sessions and streams that are run with their store in a file as well (run.ts), and which of their tests cannot be.
 
 export const SUITES = [
-  'test/flow/*.test.ts',
+  'test/flow/*.{test,system}.ts',
   'test/sessions/*.test.ts',
   'test/plugins/transport-streamable/*.test.ts',
   'test/plugins/transport-sse/*.test.ts',
-  'test/cluster/{adoption,forged-answers,open-gets,sessions,streams,watched-at-once}.test.ts',
+  'test/cluster/{adoption,forged-answers,open-gets,sessions,streams,watched-at-once}.system.ts',
 ] as const
 
 export interface LeftOut {
@@ -17,7 +17,7 @@ export interface LeftOut {
 
 const OWN_STORE = 'it fills the slot of a store itself'
 const TOLD_LATER =
-  'a store that several processes share is told of use four times a second: test/cluster/sessions.test.ts has it'
+  'a store that several processes share is told of use four times a second: test/cluster/sessions.system.ts has it'
 const CONDITIONS = 'it names every condition of readiness, and the file is one more'
 const REDIS = 'it looks into Redis, or stops it'
 
@@ -52,9 +52,9 @@ export const LEFT_OUT: readonly LeftOut[] = [
     title: 'counts users, not addresses',
     why: TOLD_LATER,
   },
-  { file: 'test/cluster/open-gets.test.ts', title: 'that Redis refused do not count', why: REDIS },
+  { file: 'test/cluster/open-gets.system.ts', title: 'that Redis refused do not count', why: REDIS },
   {
-    file: 'test/cluster/adoption.test.ts',
+    file: 'test/cluster/adoption.system.ts',
     title: 'is answered with node-lost when it was killed',
     why: 'its nodes are no processes of one host: test/slow/sqlite-chaos.slow.ts kills workers',
   },

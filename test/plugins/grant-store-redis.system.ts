@@ -1,4 +1,4 @@
-// Grants in Redis, beyond the contract of a grant store (test/cluster/contracts.test.ts): what is pending is bounded, and its
+// Grants in Redis, beyond the contract of a grant store (test/cluster/contracts.system.ts): what is pending is bounded, and its
 // index says what is there; one Redis or a cluster of them; with the rights of the page, and no more.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

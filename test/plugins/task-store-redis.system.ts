@@ -1,4 +1,4 @@
-// Tasks in Redis, beyond the contract of a task store (test/cluster/contracts.test.ts): what they cost, how names of keys look,
+// Tasks in Redis, beyond the contract of a task store (test/cluster/contracts.system.ts): what they cost, how names of keys look,
 // that the index says what is there and goes with it; one Redis or a cluster of them; with the rights of the page, and no more.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Sessions in Redis, beyond the contract of a session store (test/cluster/contracts.test.ts): what Redis is told once it is back.
+// Sessions in Redis, beyond the contract of a session store (test/cluster/contracts.system.ts): what Redis is told once it is back.
 import { enter, open } from '../../core/testing/session-steps.ts'
 import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'
 import { eventually } from '../support/eventually.ts'

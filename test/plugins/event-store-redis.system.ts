@@ -1,4 +1,4 @@
-// Streams in Redis, beyond the contract of an event store (test/cluster/contracts.test.ts): bounded, stored once through any
+// Streams in Redis, beyond the contract of an event store (test/cluster/contracts.system.ts): bounded, stored once through any
 // trouble, and honest about what is gone.
 import { expect } from 'chai'
 import { HostError } from '../../core/index.ts'

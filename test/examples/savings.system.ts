@@ -1,4 +1,4 @@
-// The savings example: its numbers, its bounds, and that its page compiles. test/plugins/apps/browser.test.ts shows the page.
+// The savings example: its numbers, its bounds, and that its page compiles. test/plugins/apps/browser.system.ts shows the page.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect } from 'chai'
