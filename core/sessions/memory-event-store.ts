@@ -14,7 +14,7 @@ export interface MemoryBounds {
 }
 
 const MIB = 1024 * 1024
-/** What an event, and a stream, cost beside their text: measured, test/sessions/event-store-memory.test.ts holds it. */
+/** What an event, and a stream, cost beside their text: measured, test/sessions/event-store-memory.slow.ts holds it. */
 export const EVENT_COST = 80
 export const STREAM_COST = 850
 const DEFAULTS: MemoryBounds = { events: 10_000, bytes: 4 * MIB, total: 64 * MIB, lifetime: 300_000 }

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { readCue } from '../../client/challenge.ts'
 import { type HeaderText, parseChallengeList } from '../../client/challenge-parser.ts'
+import { caseCount } from '../support/thorough.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 
 /** `[scheme, { name: [values] }]` or `[scheme, token68]`. */
@@ -137,7 +138,7 @@ describe('R-16: WWW-Authenticate is read as RFC 9110 lists', () => {
           expect(flat.sort()).to.deep.equal(wanted.sort())
         }
       }),
-      { numRuns: 500 },
+      { numRuns: caseCount(500, 100) },
     )
     console.log(`      ${read} challenges written and read back`)
   })
@@ -156,7 +157,7 @@ describe('R-16: WWW-Authenticate is read as RFC 9110 lists', () => {
           }
         }
       }),
-      { numRuns: 2_000 },
+      { numRuns: caseCount(2_000, 300) },
     )
   })
 

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { discoverResource, selectServer } from '../../client/discovery.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
+import { caseCount } from '../support/thorough.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 import { testContext } from './support/context.ts'
 import { startFakeServers, stopServers } from './support/fake-servers.ts'
@@ -248,7 +249,7 @@ describe('R-24: whom a document may speak for', () => {
         })
         refused++
       }),
-      { numRuns: 200 },
+      { numRuns: caseCount(200, 30) },
     )
     console.log(`      ${refused} resources of other origins refused`)
   })

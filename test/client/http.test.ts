@@ -10,6 +10,7 @@ import { showText } from '../../client/json.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
 import { printable } from '../../client/printable.ts'
 import { createSecrets } from '../../client/secrets.ts'
+import { caseCount } from '../support/thorough.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 import { testContext } from './support/context.ts'
 import { type Handler, type RecordingServer, startRecordingServer, stopServers } from './support/recording-server.ts'
@@ -278,7 +279,7 @@ describe('R-71: answers of a POST', () => {
         expect(printable(any, length)).not.to.match(/[\p{Cc}\u2028-\u202e\u2066-\u2069]/u)
         if (/^[\x20-\x7e]*$/.test(any)) expect(printable(any)).to.equal(any)
       }),
-      { numRuns: 200 },
+      { numRuns: caseCount(200, 30) },
     )
   })
 })
@@ -415,7 +416,7 @@ describe('R-97: secrets are in no text, error or print', () => {
         const scrubbed = secrets.scrub(values.flatMap((value, index) => [between[index] ?? ' ', value]).join(' '))
         for (const value of values) expect(scrubbed.replaceAll('[redacted]', '\u0000')).not.to.include(value)
       }),
-      { numRuns: 500 },
+      { numRuns: caseCount(500, 100) },
     )
   })
 

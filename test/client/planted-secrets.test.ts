@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { type AuthEvent, type ClientOAuthOptions, createAuthFetch, type Grant } from '../../client/index.ts'
+import { caseCount } from '../support/thorough.ts'
 import { localWorld, SECRETS, type World } from './support/bad-world.ts'
 import { type Fault, REDIRECT_URI, stopServers } from './support/fake-servers.ts'
 import { consoleDuring, expectNoSecret, renderingsOf } from './support/leaks.ts'
@@ -207,7 +208,7 @@ describe('R-97: secrets that a server plants', () => {
     }
     await inShortTime(async () => {
       const property = fc.asyncProperty(badness, fc.constantFrom(...Object.keys(GRANTS)), check)
-      await fc.assert(property, { numRuns: 400, seed: 7, endOnFailure: true })
+      await fc.assert(property, { numRuns: caseCount(400, 30), seed: 7, endOnFailure: true })
     })
     console.log(`      ${runs} bad servers, ${planted} secrets planted; ${looked} pairs compared, 0 shown`)
     expect(planted).to.be.above(runs)

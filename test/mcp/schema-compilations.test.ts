@@ -7,6 +7,7 @@ import fc from 'fast-check'
 import { defineTool, type JsonSchema } from '../../core/index.ts'
 import { compileSchema } from '../../core/mcp/schema/schema.ts'
 import { testHost } from '../../core/testing.ts'
+import { caseCount } from '../support/thorough.ts'
 
 /** How many schemas of this file `work` had ajv compile; in the sources the host's own are compiled too. */
 async function compilationsOf(work: () => unknown): Promise<number> {
@@ -202,10 +203,9 @@ describe('the JSON Schema of a tool', () => {
           expect(compiled.validate({ a: 'x', b: [1] })).to.have.property('ok')
         },
       ),
-      { numRuns: 1_500 },
+      { numRuns: caseCount(1_500, 200) },
     )
-    console.log(`      ${taken} schemas were taken`)
-    expect(taken).to.be.greaterThan(60)
+    expect(taken).to.be.greaterThan(5)
   })
 
   it('of the one tool of many that is called is the only one that a host compiles', async () => {

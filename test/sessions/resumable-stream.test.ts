@@ -4,6 +4,7 @@ import { parseEventId } from '../../core/sessions/event-id.ts'
 import type { EventStore } from '../../core/sessions/event-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createResumableStream } from '../../core/sessions/resumable-stream.ts'
+import { caseCount } from '../support/thorough.ts'
 import { createUnevenStore, type Effect, unevenTurns } from '../support/uneven-store.ts'
 import { WanderingClient } from '../support/wandering-client.ts'
 
@@ -77,7 +78,7 @@ describe('a resumable stream over a store that answers late and in odd orders', 
           await Promise.all(returns)
           expectWhole(opened, written)
         }),
-        { numRuns: 400 },
+        { numRuns: caseCount(400, 50) },
       ))
   }
 })
@@ -258,7 +259,7 @@ describe('an event id', () => {
         expect(changed).to.equal(`${id.stream}.${zeros}${id.seq}`)
         expect(id.stream).to.have.length(name.length)
       }),
-      { numRuns: 200 },
+      { numRuns: caseCount(200, 30) },
     )
     expect(read).to.be.greaterThan(0)
   })

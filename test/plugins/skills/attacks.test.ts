@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { removeFolders } from '../../config/folder.ts'
 import { stopHosts } from '../../support/start-host.ts'
+import { casesOf } from '../../support/thorough.ts'
 import { type SkillsHost, serveFolder, skill, writeSkills } from './serve-skills.ts'
 
 const SECRET = 'the secret beside the skills'
@@ -95,9 +96,8 @@ describe('clients that name what is not theirs', () => {
       SLASH.flatMap(slash => TARGETS.map(target => `skill://one${slash}${up}${slash}${target}`)),
     )
     const deep = UP.map(up => `skill://one/${`${up}/`.repeat(12)}etc/passwd`)
-    const tried = await expectUnknown([...paths, ...deep])
-    console.log(`      ${tried} requests were refused`)
-    expect(tried).to.equal((UP.length * SLASH.length * TARGETS.length + UP.length) * METHODS.length)
+    const uris = casesOf([...paths, ...deep], 60)
+    expect(await expectUnknown(uris)).to.equal(uris.length * METHODS.length)
   }).timeout(60_000)
 
   it('find nothing by another spelling of a file that there is, nor what is hidden', async () => {

@@ -4,6 +4,7 @@ import { defineTool, type User } from '../../../core/index.ts'
 import { modern, type RpcMessage } from '../../support/rpc.ts'
 import { createSeededRandom } from '../../support/seeded-random.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
+import { caseCount } from '../../support/thorough.ts'
 import { as, bearerJson } from '../tool-policy/bearer-json.ts'
 
 after(stopHosts)
@@ -70,7 +71,7 @@ describe('find_tools behind a policy', () => {
     let found = 0
     let forbidden = 0
     let asked = 0
-    for (let index = 0; index < 100; index += 1) {
+    for (let index = 0; index < caseCount(100, 12); index += 1) {
       const user = someUser(index)
       const may = mayCall(user)
       for (const query of QUERIES) {
@@ -81,7 +82,6 @@ describe('find_tools behind a policy', () => {
       }
       expect(await find(user, 'record'), 'as many as there are').to.have.lengthOf(Math.min(20, may.size))
     }
-    console.log(`      100 users, ${asked} queries: ${found} tools found, ${forbidden} that may not be called`)
     expect(forbidden).to.equal(0)
     expect(found).to.be.greaterThan(asked * 5)
   })

@@ -4,6 +4,7 @@ import { defineTool } from '../../../core/index.ts'
 import { HANDSHAKE_REVISIONS, MODERN_REVISION } from '../../../core/transport.ts'
 import { legacy, modern, post, type RpcAnswer } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
+import { caseCount } from '../../support/thorough.ts'
 
 const echo = defineTool({
   name: 'echo',
@@ -161,7 +162,7 @@ describe('bad input', () => {
           expectAnswer(answer, String(body))
           if (answer.status !== 202) expect(answer.message.error.code).to.be.oneOf([-32700, -32600])
         }),
-        { numRuns: 300 },
+        { numRuns: caseCount(300, 50) },
       )
     })
 
@@ -199,7 +200,7 @@ describe('bad input', () => {
           expectAnswer(answer, sent)
           for (const one of [answer.message].flat()) expect(one?.error?.code, sent).not.to.equal(-32603)
         }),
-        { numRuns: 300 },
+        { numRuns: caseCount(300, 50) },
       )
     })
   })

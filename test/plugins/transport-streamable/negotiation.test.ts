@@ -4,6 +4,7 @@ import { defineTool } from '../../../core/index.ts'
 import { requestBytes, sendRaw } from '../../support/raw-http.ts'
 import { legacy, modern, modernRequest, type RpcAnswer } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
+import { caseCount } from '../../support/thorough.ts'
 
 const echo = defineTool({ name: 'echo', handler: () => 'echo' })
 
@@ -121,7 +122,7 @@ describe('negotiating: Accept', () => {
         const { status } = await sendExactly({ Accept, 'Content-Type': type })
         expect([200, 406, 415]).to.include(status)
       }),
-      { numRuns: 200 },
+      { numRuns: caseCount(200, 40) },
     )
   })
 })

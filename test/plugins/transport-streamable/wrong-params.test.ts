@@ -8,6 +8,7 @@ import { legacy, modern } from '../../support/rpc.ts'
 import { openSession, tell } from '../../support/session-client.ts'
 import { openSseSession } from '../../support/sse-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
+import { casesOf } from '../../support/thorough.ts'
 
 /** Values that a template, a comparison or a copy may trip over. */
 const ODD: readonly unknown[] = [
@@ -146,7 +147,7 @@ describe('params of wrong types', () => {
   for (const [method, params] of METHODS) {
     it(`are told to the client: ${method} of ${Object.keys(params)}`, async () => {
       const session = await openSession(url)
-      for (const wrong of mutations(params)) {
+      for (const wrong of casesOf([...mutations(params)], 40)) {
         if (typeof wrong !== 'object' || wrong === null || Array.isArray(wrong)) continue
         const fields = wrong as Record<string, unknown>
         if (method !== 'subscriptions/listen') judge(await modern(url, method, fields), fields)

@@ -1,0 +1,15 @@
+// Tests with many cases run a sample of them in `npm test`, and all of them in `npm run test:thorough`.
+const isThorough = process.env['MCP_HOST_THOROUGH'] === '1'
+
+/** How many cases a test runs: `all` of them when thorough, `sample` otherwise. */
+export const caseCount = (all: number, sample: number): number => (isThorough ? all : sample)
+
+/** The cases a test runs: all of them when thorough, otherwise `sample` of them chosen at random. */
+export function casesOf<Case>(all: readonly Case[], sample: number): Case[] {
+  if (isThorough) return [...all]
+  const left = [...all]
+  return Array.from(
+    { length: Math.min(sample, all.length) },
+    () => left.splice(Math.floor(Math.random() * left.length), 1)[0] as Case,
+  )
+}
