@@ -1,0 +1,35 @@
+// Memory that the in-memory grant store holds, measured on the heap.
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect } from 'chai'
+import { createMemoryGrantStore } from '../../core/access/memory-grant-store.ts'
+import type { GrantStore } from '../../core/auth.ts'
+
+const MIB = 1_048_576
+const MINUTE = 60_000
+
+setFlagsFromString('--expose_gc')
+const collect = runInNewContext('gc') as () => void
+function heap(): number {
+  for (let round = 0; round < 4; round++) collect()
+  return process.memoryUsage().heapUsed
+}
+
+describe('the memory of the in-memory grant store', () => {
+  for (const [what, write] of [
+    ['texts', (store, index) => store.set(`granted:${index}`, `${index}`.padEnd(1_000, 'x'), MINUTE)],
+    ['short texts', (store, index) => store.set(`granted:${index}`, `${index}`, MINUTE)],
+    ['texts that are not ASCII', (store, index) => store.set(`granted:${index}`, `${index}`.padEnd(500, '鴨'), MINUTE)],
+    ['sets', (store, index) => store.join(`granted:${index >> 4}`, `member ${index}`.padEnd(43, 'x'), MINUTE, 16)],
+  ] as ReadonlyArray<readonly [string, (store: GrantStore, index: number) => Promise<unknown>]>) {
+    it(`stays within its limit: ${what}`, async () => {
+      const most = 8 * MIB
+      const before = heap()
+      const store = createMemoryGrantStore({ pending: MIB, granted: most }, () => 0)
+      for (let index = 0; index < 60_000; index++) await write(store, index)
+      const held = heap() - before
+      expect(await store.get('granted:unknown')).to.equal(undefined)
+      expect(held / most).to.be.within(0.3, 1.25)
+    })
+  }
+})
