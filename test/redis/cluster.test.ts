@@ -8,6 +8,7 @@ import { eventually } from '../support/eventually.ts'
 import { startRedisCluster, startReplicatedCluster } from '../support/redis-cluster.ts'
 import { connectionsAt, startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
 import { needsRedis, startRedis } from '../support/redis-server.ts'
+import { repeatDuring } from '../support/repeat-during.ts'
 import { countAll, KEYS } from './support/count-keys.ts'
 
 describe('a Redis Cluster of three masters with a replica each', function () {
@@ -46,22 +47,16 @@ describe('a Redis Cluster of three masters with a replica each', function () {
     const [one] = cluster.masters
     const { connection, log } = await startRedisHost({ cluster: [one?.url ?? ''], commandTimeout: '2s' })
     await whenHealthy(connection)
-    let over = false
     const rounds: number[][] = []
-    const counting = (async () => {
-      while (!over) rounds.push(await countAll(connection))
-    })()
-    let before = 0
-    try {
+    const count = async () => rounds.push(await countAll(connection))
+    const before = await repeatDuring(count, async () => {
       await eventually('some rounds', () => rounds.length > 3)
-      before = rounds.length
-      // In a process of its own: this one goes on counting.
+      const { length } = rounds
+      // redis-cli runs in a process of its own, so this process keeps counting.
       await cluster.reshard(0, 1, 500)
       await cluster.reshard(1, 2, 500)
-    } finally {
-      over = true
-      await counting
-    }
+      return length
+    })
     const answered = rounds.flat().length
     const last = rounds.at(-1) ?? []
     console.log(
