@@ -1,7 +1,7 @@
 // What grant stores promise of sets. For grant-store-contract.ts.
 import type { GrantStore } from '../access/grant-store.ts'
-import { eventually, type Promises, same } from './contract.ts'
-import { forBoth, LONG, MINUTE, SHORT } from './grant-steps.ts'
+import { type Promises, same } from './contract.ts'
+import { forBoth, LONG, MINUTE } from './grant-steps.ts'
 
 export const sets: Promises<GrantStore>['alone'] = {
   'gives the members of a set, oldest first, and how many there are': forBoth(async (store, set) => {
@@ -28,20 +28,23 @@ export const sets: Promises<GrantStore>['alone'] = {
     same(await store.join(set, 'f', MINUTE, 0), 0, 'a `most` of 0 keeps nobody')
     same(await store.members(set), [], 'a `most` of 0 keeps nobody')
   }),
-  'lets members go one by one, and keeps one for the longest time that was said of it': forBoth(async (store, set) => {
-    await store.join(set, 'short', SHORT, 10)
-    await store.join(set, 'long', MINUTE, 10)
-    await store.join(set, 'again', MINUTE, 10)
-    same(await store.join(set, 'again', SHORT, 10), 3, 'all of them are there')
-    await eventually(async () => (await store.members(set)).length < 3)
-    same(await store.members(set), ['long', 'again'], 'who is past its time is gone, and nobody else')
-    same(await store.join(set, 'new', MINUTE, 3), 3, 'who is past its time does not count')
-    same(await store.members(set), ['long', 'again', 'new'], 'who is past its time does not count for `most`')
-  }),
-  'forgets a set whose members are all past their time': forBoth(async (store, set) => {
-    await store.join(set, 'a', SHORT, 10)
-    await store.join(set, 'b', SHORT, 10)
-    await eventually(async () => (await store.members(set)).length === 0)
+  'lets members go one by one, and keeps one for the longest time that was said of it': forBoth(
+    async (store, set, expiry) => {
+      const inTime = expiry.start()
+      await store.join(set, 'short', expiry.ms, 10)
+      await store.join(set, 'long', MINUTE, 10)
+      await store.join(set, 'again', MINUTE, 10)
+      same(await inTime(store.join(set, 'again', expiry.ms, 10)), 3, 'all of them are there')
+      await expiry.wait(async () => (await store.members(set)).length < 3)
+      same(await store.members(set), ['long', 'again'], 'who is past its time is gone, and nobody else')
+      same(await store.join(set, 'new', MINUTE, 3), 3, 'who is past its time does not count')
+      same(await store.members(set), ['long', 'again', 'new'], 'who is past its time does not count for `most`')
+    },
+  ),
+  'forgets a set whose members are all past their time': forBoth(async (store, set, expiry) => {
+    await store.join(set, 'a', expiry.ms, 10)
+    await store.join(set, 'b', expiry.ms, 10)
+    await expiry.wait(async () => (await store.members(set)).length === 0)
     same(await store.members(set), [], 'who is past its time is gone')
     same(await store.join(set, 'c', MINUTE, 10), 1, 'a set can be joined again')
   }),

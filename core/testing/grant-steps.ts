@@ -1,9 +1,8 @@
 // What the checks of grant stores do again and again. For grant-store-contract.ts and grant-sets-contract.ts.
 import { GRANT_KINDS, type GrantStore } from '../access/grant-store.ts'
+import type { Expiry } from './contract.ts'
 
 export const MINUTE = 60_000
-/** Milliseconds after which some things are gone: much more than a store takes to answer. */
-export const SHORT = 800
 /** More than 2^31 milliseconds, which timers cannot wait for. */
 export const LONG = 90 * 86_400_000
 /** Operations at the same time. */
@@ -14,9 +13,11 @@ export const KEYS = Object.values(GRANT_KINDS).map(kind => `${kind}one`)
 export const [PENDING = '', GRANTED = ''] = KEYS
 
 /** A check for a key of each kind, at the same time. */
-export const forBoth = (act: (store: GrantStore, key: string) => Promise<void>) => async (store: GrantStore) => {
-  await Promise.all(KEYS.map(key => act(store, key)))
-}
+export const forBoth =
+  (act: (store: GrantStore, key: string, expiry: Expiry) => Promise<void>) =>
+  async (store: GrantStore, expiry: Expiry) => {
+    await Promise.all(KEYS.map(key => act(store, key, expiry)))
+  }
 
 /** So many at the same time, by turns at each of the stores. */
 export const race = <Value>(stores: readonly GrantStore[], act: (store: GrantStore, index: number) => Promise<Value>) =>

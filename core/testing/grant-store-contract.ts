@@ -1,18 +1,9 @@
 // What every grant store promises, and what a shared one promises to nodes that do the same at the same time.
 import { rejects } from 'node:assert/strict'
 import type { GrantStore } from '../access/grant-store.ts'
-import {
-  type Check,
-  type ContractSettings,
-  checksOf,
-  eventually,
-  holds,
-  type Promises,
-  pause,
-  same,
-} from './contract.ts'
+import { type Check, type ContractSettings, checksOf, holds, type Promises, pause, same } from './contract.ts'
 import { sets } from './grant-sets-contract.ts'
-import { forBoth, GRANTED, KEYS, LONG, MANY, MINUTE, PENDING, race, SHORT } from './grant-steps.ts'
+import { forBoth, GRANTED, KEYS, LONG, MANY, MINUTE, PENDING, race } from './grant-steps.ts'
 
 const texts: Promises<GrantStore>['alone'] = {
   'knows nothing of a key that nobody wrote': forBoth(async (store, key) => {
@@ -85,7 +76,7 @@ const texts: Promises<GrantStore>['alone'] = {
 }
 
 const times: Promises<GrantStore>['alone'] = {
-  'lets go of what is past its time': forBoth(async (store, key) => {
+  'lets go of what is past its time': forBoth(async (store, key, expiry) => {
     const ways: ReadonlyArray<(name: string, ttl: number) => Promise<unknown>> = [
       (name, ttl) => store.set(name, 'x', ttl),
       (name, ttl) => store.add(name, 'x', ttl),
@@ -95,22 +86,24 @@ const times: Promises<GrantStore>['alone'] = {
       },
     ]
     const names = ways.map((_, index) => `${key}-${index}`)
-    for (const [index, write] of ways.entries()) await write(names[index] ?? '', SHORT)
+    const inTime = expiry.start()
+    for (const [index, write] of ways.entries()) await write(names[index] ?? '', expiry.ms)
     const read = () => Promise.all(names.map(name => store.get(name)))
-    same(await read(), ['x', 'x', 'x'], 'what is not past its time is there')
-    await eventually(async () => (await read()).every(text => text === undefined))
-    same(await read(), [undefined, undefined, undefined], `what was kept for ${SHORT} ms is gone after it`)
+    same(await inTime(read()), ['x', 'x', 'x'], 'what is not past its time is there')
+    await expiry.wait(async () => (await read()).every(text => text === undefined))
+    same(await read(), [undefined, undefined, undefined], `what was kept for ${expiry.ms} ms is gone after it`)
     const [first = ''] = names
     same(await store.take(first), undefined, 'what is past its time is given to nobody')
     same(await store.replace(first, 'x', 'y', MINUTE), false, 'what is past its time is not replaced')
     same(await store.add(first, 'y', MINUTE), true, 'where something is past its time nothing is')
   }),
-  'keeps what is written again for the time that is said then': forBoth(async (store, key) => {
-    await store.set(key, 'a', SHORT)
+  'keeps what is written again for the time that is said then': forBoth(async (store, key, expiry) => {
+    const inTime = expiry.start()
+    await store.set(key, 'a', expiry.ms)
     await store.set(key, 'b', MINUTE)
-    await store.set(`${key}-replaced`, 'a', SHORT)
-    await store.replace(`${key}-replaced`, 'a', 'b', MINUTE)
-    await pause(SHORT * 1.5)
+    await store.set(`${key}-replaced`, 'a', expiry.ms)
+    await inTime(store.replace(`${key}-replaced`, 'a', 'b', MINUTE))
+    await pause(expiry.ms * 1.5)
     same(
       [await store.get(key), await store.get(`${key}-replaced`)],
       ['b', 'b'],

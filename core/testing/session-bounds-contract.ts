@@ -1,10 +1,7 @@
 // How many sessions a store lets be, and what it takes back after a loss. For session-store-contract.ts.
 import type { SessionStore } from '../sessions/session-store.ts'
-import { eventually, holds, type Promises, pause, same } from './contract.ts'
+import { holds, type Promises, pause, same } from './contract.ts'
 import { BOUNDS, enter, kindOf, mark, open, recordIn, recordOf } from './session-steps.ts'
-
-/** Milliseconds after which a session has idled for too long. */
-const SHORT = 800
 
 export const bounds: Promises<SessionStore>['alone'] = {
   async 'lets a holder have so many sessions, and another one his; one that ends makes room'(store) {
@@ -23,18 +20,20 @@ export const bounds: Promises<SessionStore>['alone'] = {
     await store.end('a1', 'ada')
     same(await open(store, 'a3', 'ada', most), true, 'a session that ended makes room')
   },
-  async 'does not count those that have idled for too long'(store) {
-    const most = { maxPerOwner: 2, idleTimeout: SHORT }
+  async 'does not count those that have idled for too long'(store, expiry) {
+    const most = { maxPerOwner: 2, idleTimeout: expiry.ms }
+    const inTime = expiry.start()
     for (const digest of ['a1', 'a2']) {
       await open(store, digest, 'ada', most)
       await mark(store, [[digest, 'ada', false]], most)
     }
-    same(await open(store, 'a3', 'ada', most), false, 'create gives false past maxPerOwner')
-    await pause(SHORT * 1.5)
+    same(await inTime(open(store, 'a3', 'ada', most)), false, 'create gives false past maxPerOwner')
+    await pause(expiry.ms * 1.5)
+    const again = expiry.start()
     const opened = [
       await open(store, 'a3', 'ada', most),
       await open(store, 'a4', 'ada', most),
-      await open(store, 'a5', 'ada', most),
+      await again(open(store, 'a5', 'ada', most)),
     ]
     same(opened, [true, true, false], 'sessions that have idled for too long make room, for as many')
   },
@@ -93,11 +92,12 @@ export const restores: Promises<SessionStore>['alone'] = {
     same(claim?.before, { node: store.node, stream: 'a' }, 'the claim that was held is kept')
     holds(claim && claim.epoch > 5, 'a claim after a restored one has a higher epoch')
   },
-  async 'lets a session that was restored go, where it is not said to be in use'(store) {
+  async 'lets a session that was restored go, where it is not said to be in use'(store, expiry) {
     const held = { requests: [], claim: undefined }
-    await store.restore('one', recordOf(store.node), held, { ...BOUNDS, idleTimeout: SHORT })
-    holds((await store.timeLeft('one')) !== undefined, 'a session that was restored has time left')
-    await eventually(async () => (await store.timeLeft('one')) === undefined)
+    const inTime = expiry.start()
+    await store.restore('one', recordOf(store.node), held, { ...BOUNDS, idleTimeout: expiry.ms })
+    holds((await inTime(store.timeLeft('one'))) !== undefined, 'a session that was restored has time left')
+    await expiry.wait(async () => (await store.timeLeft('one')) === undefined)
     same(await store.timeLeft('one'), undefined, 'a session that was restored, and is not marked as in use, idles')
   },
   async 'keeps the record that it has'(store) {

@@ -17,9 +17,6 @@ import { bounds, restores } from './session-bounds-contract.ts'
 import { BOUNDS, enter, kindOf, mark, open, recordIn, recordOf } from './session-steps.ts'
 import { sharedBounds, sharedRecords } from './shared-sessions.ts'
 
-/** Milliseconds after which sessions of some checks have idled for too long: much more than a store takes to answer. */
-const SHORT = 800
-
 const records: Promises<SessionStore>['alone'] = {
   async 'keeps what a session was opened with, and gives it to a node without a copy'(store) {
     same(await open(store, 'one'), true, 'create keeps a session')
@@ -198,32 +195,36 @@ const ends: Promises<SessionStore>['alone'] = {
     await eventually(async () => (await store.nodeOf('one', 1)) === undefined)
     same(await store.end('one', 'ada', true), [], 'end with onlyIdle ends a session that idles')
   },
-  async 'lets a session go that idles for too long, and tells how long it has'(store) {
-    const bounds = { idleTimeout: SHORT }
+  async 'lets a session go that idles for too long, and tells how long it has'(store, expiry) {
+    const bounds = { idleTimeout: expiry.ms }
+    const inTime = expiry.start()
     await open(store, 'one', 'ada', bounds)
     await mark(store, [['one', 'ada', false]], bounds)
-    const left = await store.timeLeft('one')
-    holds(left !== undefined && left > 0 && left <= SHORT, `${left} ms are left of ${SHORT}`)
-    await eventually(async () => (await store.timeLeft('one')) === undefined)
+    const left = await inTime(store.timeLeft('one'))
+    holds(left !== undefined && left > 0 && left <= expiry.ms, `${left} ms are left of ${expiry.ms}`)
+    await expiry.wait(async () => (await store.timeLeft('one')) === undefined)
     same(
       await enter(store, 'one', {}, bounds),
       { kind: 'missing', ended: false },
       'a session that idled for idleTimeout is missing, and was not ended',
     )
   },
-  async 'keeps a session that requests come to, and one that is said to be in use'(store) {
-    const bounds = { idleTimeout: SHORT }
+  async 'keeps a session that requests come to, and one that is said to be in use'(store, expiry) {
+    const bounds = { idleTimeout: expiry.ms }
+    let inTime = expiry.start()
     for (const digest of ['asked', 'used', 'idle']) {
       await open(store, digest, 'ada', bounds)
       await mark(store, [[digest, 'ada', false]], bounds)
     }
     for (let round = 0; round < 6; round++) {
-      await enter(store, 'asked', { version: 1 }, bounds)
-      await mark(store, [['used', 'ada', true]], bounds)
-      await pause(SHORT / 4)
+      const again = expiry.start()
+      await inTime(enter(store, 'asked', { version: 1 }, bounds))
+      await inTime(mark(store, [['used', 'ada', true]], bounds))
+      inTime = again
+      await pause(expiry.ms / 4)
     }
     same(
-      [await kindOf(store, 'asked'), await kindOf(store, 'used'), await kindOf(store, 'idle')],
+      [await inTime(kindOf(store, 'asked')), await inTime(kindOf(store, 'used')), await kindOf(store, 'idle')],
       ['entered', 'entered', 'missing'],
       'enter and a mark as in use keep a session, and nothing else does',
     )

@@ -1,8 +1,8 @@
 // What every task store promises to those who run tasks: who gets which, leases and fences, questions, ends. For
 // task-store-contract.ts.
 import type { TaskStore } from '../tasks/task-store.ts'
-import { eventually, holds, type Promises, pause, same } from './contract.ts'
-import { begin, create, MINUTE, offer, read, SHORT, takenFrom } from './task-steps.ts'
+import { holds, type Promises, pause, same } from './contract.ts'
+import { begin, create, MINUTE, offer, read, takenFrom } from './task-steps.ts'
 
 const turns: Promises<TaskStore>['alone'] = {
   async 'gives a task to one claim, and says so'(store) {
@@ -80,12 +80,13 @@ const turns: Promises<TaskStore>['alone'] = {
 }
 
 const leases: Promises<TaskStore>['alone'] = {
-  async 'gives a lease that lapsed to another, once'(store) {
-    const lost = await begin(store, {}, SHORT)
+  async 'gives a lease that lapsed to another, once'(store, expiry) {
+    const inTime = expiry.start()
+    const lost = await begin(store, {}, expiry.ms)
     const kept = await begin(store, { queue: 'other' })
-    same(await store.claimLapsed(MINUTE), undefined, 'a lease that lasts is given to nobody')
+    same(await inTime(store.claimLapsed(MINUTE)), undefined, 'a lease that lasts is given to nobody')
     let found: Awaited<ReturnType<TaskStore['claimLapsed']>>
-    await eventually(async () => {
+    await expiry.wait(async () => {
       found ??= await store.claimLapsed(MINUTE)
       return found !== undefined
     })
@@ -108,12 +109,14 @@ const leases: Promises<TaskStore>['alone'] = {
     same([record.state, record.note, record.questions], ['running', undefined, []], 'nothing of it was written')
     same((await store.renew([kept], MINUTE)).length, 1, 'the other lease lasts')
   },
-  async 'keeps a lease that is renewed, and tells the version'(store) {
-    const { id, fence, version } = await begin(store, {}, SHORT)
+  async 'keeps a lease that is renewed, and tells the version'(store, expiry) {
+    const { id, fence, version } = await begin(store, {}, expiry.ms)
     for (let index = 0; index < 4; index++) {
-      await pause(SHORT / 2)
-      same(await store.renew([{ id, fence }], SHORT), [version], 'renew gives the version, which it does not change')
-      same(await store.claimLapsed(MINUTE), undefined, 'a lease that is renewed does not lapse')
+      const inTime = expiry.start()
+      const renewed = await store.renew([{ id, fence }], expiry.ms)
+      same(renewed, [version], 'renew gives the version, which it does not change')
+      await pause(expiry.ms / 2)
+      same(await inTime(store.claimLapsed(MINUTE)), undefined, 'a lease that is renewed does not lapse')
     }
     await store.ask({ id, fence }, { key: 'k', text: 'x' })
     await store.answer(id, { k: 'y' })
@@ -121,9 +124,9 @@ const leases: Promises<TaskStore>['alone'] = {
     holds((now ?? 0) > version, 'the version of a task that changed is larger')
     same(now, (await read(store, id)).version, 'it is the one that get gives')
   },
-  async 'lets a lease that lapsed go on while nobody took it'(store) {
-    const { id, fence } = await begin(store, {}, SHORT)
-    await pause(SHORT * 1.5)
+  async 'lets a lease that lapsed go on while nobody took it'(store, { ms }) {
+    const { id, fence } = await begin(store, {}, ms)
+    await pause(ms * 1.5)
     same(typeof (await store.renew([{ id, fence }], MINUTE))[0], 'number', 'a lease that nobody took is renewed')
     same(await store.claimLapsed(MINUTE), undefined, 'and lasts again')
     same(await store.end({ id, fence }, { state: 'completed' }, MINUTE), true, 'its run ends as it would have')
@@ -199,12 +202,13 @@ const words: Promises<TaskStore>['alone'] = {
     }
     same(await store.depths(), [], 'what ended neither waits nor runs')
   },
-  async 'keeps what ended for as long as is said then, and no less than before'(store) {
-    const short = await begin(store, { ttl: SHORT })
-    await store.end(short, { state: 'completed' }, MINUTE)
+  async 'keeps what ended for as long as is said then, and no less than before'(store, expiry) {
+    const inTime = expiry.start()
+    const short = await inTime(begin(store, { ttl: expiry.ms }))
+    same(await inTime(store.end(short, { state: 'completed' }, MINUTE)), true, 'end is done for who runs the task')
     const long = await begin(store)
-    await store.end(long, { state: 'completed' }, SHORT)
-    await pause(SHORT * 1.5)
+    await store.end(long, { state: 'completed' }, expiry.ms)
+    await pause(expiry.ms * 1.5)
     for (const { id } of [short, long]) same((await read(store, id)).state, 'completed', 'it is there')
     same((await read(store, long.id)).until, long.until, 'end does not take time away')
     holds((await read(store, short.id)).until > short.until, 'end gives more time')

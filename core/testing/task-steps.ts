@@ -4,8 +4,6 @@ import type { NewTask, QueueOffer, TaskBounds, TaskNews, TaskRecord, TaskStore }
 import { holds, same } from './contract.ts'
 
 export const MINUTE = 60_000
-/** Milliseconds after which some things are over: much more than a store takes to answer. */
-export const SHORT = 800
 /** Operations at the same time. */
 export const MANY = 50
 

@@ -3,7 +3,7 @@ import { hasEnded, type TaskStore } from '../tasks/task-store.ts'
 import { type Check, type ContractSettings, checksOf, eventually, holds, type Promises, same } from './contract.ts'
 import { rooms } from './task-room-contract.ts'
 import { runs } from './task-runs-contract.ts'
-import { begin, create, hear, MANY, MINUTE, newTask, offer, read, SHORT, takenFrom, WIDE } from './task-steps.ts'
+import { begin, create, hear, MANY, MINUTE, newTask, offer, read, takenFrom, WIDE } from './task-steps.ts'
 
 const tasks: Promises<TaskStore>['alone'] = {
   async 'knows nothing of a task that nobody created'(store) {
@@ -79,12 +79,14 @@ const tasks: Promises<TaskStore>['alone'] = {
     await store.cancel(ids[0] ?? '')
     same((await store.list('ann', 10)).at(-1)?.state, 'cancelled', 'list gives those that have ended too')
   },
-  async 'forgets a task whose time is over'(store) {
-    const id = await create(store, { ttl: SHORT })
-    const running = await begin(store, { ttl: SHORT, queue: 'other' })
-    await read(store, id)
-    await eventually(async () => !(await store.get(id)) && !(await store.get(running.id)))
-    same(await store.get(id), undefined, `a task of ${SHORT} ms is gone after it`)
+  async 'forgets a task whose time is over'(store, expiry) {
+    const ttl = expiry.ms
+    const inTime = expiry.start()
+    const id = await create(store, { ttl })
+    const running = await inTime(begin(store, { ttl, queue: 'other' }))
+    await inTime(read(store, id))
+    await expiry.wait(async () => !(await store.get(id)) && !(await store.get(running.id)))
+    same(await store.get(id), undefined, `a task of ${ttl} ms is gone after it`)
     same(await store.get(running.id), undefined, 'one that runs is gone as well')
     same(await store.claim([offer()], MINUTE), undefined, 'what is past its time is claimed by nobody')
     same(await store.renew([running], MINUTE), [undefined], 'the lease of what is past its time is lost')
@@ -106,12 +108,12 @@ const tasks: Promises<TaskStore>['alone'] = {
     same(await tryIt('eve'), 'full', 'all have no more than `kept`')
     same((await store.list('ann', 10)).length, 3, 'what was refused is not kept')
   },
-  async 'has room again once tasks are past their time'(store) {
+  async 'has room again once tasks are past their time'(store, expiry) {
     const bounds = { openPerHolder: 1, keptPerHolder: 1, kept: 1 }
-    same(await store.create(newTask({ ttl: SHORT }), bounds), 'created', 'the first is kept')
+    same(await store.create(newTask({ ttl: expiry.ms }), bounds), 'created', 'the first is kept')
     const last = newTask()
     let outcome: string = 'holder'
-    await eventually(async () => {
+    await expiry.wait(async () => {
       outcome = await store.create(last, bounds)
       return outcome === 'created'
     })

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { type Config, defineTool } from '../../core/index.ts'
+import { eventually } from '../support/eventually.ts'
 import { startRedis, stopRedis } from '../support/redis-server.ts'
 import { nextMessage, openSession, restOf, tell } from '../support/session-client.ts'
 import { connectSse, openSseSession } from '../support/sse-client.ts'
@@ -54,7 +55,10 @@ describe('what a node leaves behind', () => {
     expect(trace.slice(1)).to.deep.equal(['ends at 0'])
     // It is known of a node for a second that it was there.
     const begins = 'begins at 1, restored: true, ann, blue, undefined'
-    while (!trace.includes(begins)) expect((await other.request('ping')).status).to.equal(200)
+    await eventually(begins, async () => {
+      expect((await other.request('ping')).status).to.equal(200)
+      return trace.includes(begins)
+    })
     expect((await other.end()).status).to.equal(204)
     expect(trace.slice(2)).to.deep.equal([begins, 'ends at 1'])
     expect(configured).to.deep.equal(['0 76', '1 76'])
@@ -116,8 +120,11 @@ describe('HTTP with SSE in a cluster', () => {
     }
     expect((await post(two, { nonsense: true })).status).to.equal(400)
     client.stream.drop()
-    let status = 202
-    while (status === 202) ({ status } = await post(two, { method: 'notifications/initialized' }))
+    const { status } = await eventually(
+      'the end of the session',
+      () => post(two, { method: 'notifications/initialized' }),
+      answer => answer.status !== 202,
+    )
     expect(status).to.equal(404)
   })
 

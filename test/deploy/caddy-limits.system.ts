@@ -28,8 +28,8 @@ import {
 
 type Change = readonly [string | RegExp, string]
 const SHORT: readonly Change[] = [
-  ['read_header 10s', 'read_header 500ms'],
-  ['read_body 60s', 'read_body 1s'],
+  ['read_header 10s', 'read_header 2s'],
+  ['read_body 60s', 'read_body 2s'],
 ]
 /** Milliseconds between two bytes of a client that sends without end. */
 const DRIP = 100
@@ -55,13 +55,18 @@ after(async () => {
   removeFolders()
 })
 
-/** Returns its port. */
-async function startCaddy(scheme: 'http' | 'https', changes: readonly Change[], folder = ownFolder()): Promise<number> {
+/** Returns its port. It opens one port after the other, so the test waits for each of `others` as well. */
+async function startCaddy(
+  scheme: 'http' | 'https',
+  changes: readonly Change[],
+  folder = ownFolder(),
+  others: readonly number[] = [],
+): Promise<number> {
   const port = await freePort()
   const file = join(folder, 'Caddyfile')
   writeFileSync(file, replaced(readExample('deploy/caddy/Caddyfile'), changes))
   const env = caddyEnv(folder, { site: `${scheme}://localhost:${port}`, nodes: [new URL(host.url).host] })
-  running.push(await startListening(['caddy', 'run', '--config', writeCaddy(file, env, folder)], port, env))
+  running.push(await startListening(['caddy', 'run', '--config', writeCaddy(file, env, folder)], port, env, others))
   return port
 }
 
@@ -155,7 +160,8 @@ describe('examples/deploy/caddy/Caddyfile, to those who send without end', () =>
     const [folder, plain] = [ownFolder(), await freePort()]
     const { cert, key } = makeCertificate(folder, 'localhost')
     const named: Change = [/^\treverse_proxy /, `\ttls ${cert} ${key}\n$&`]
-    const https = await startCaddy('https', [...SHORT, named, [/^\tservers \{/, `\thttp_port ${plain}\n$&`]], folder)
+    const changes: readonly Change[] = [...SHORT, named, [/^\tservers \{/, `\thttp_port ${plain}\n$&`]]
+    const https = await startCaddy('https', changes, folder, [plain])
     const first = `GET /mcp?a=b HTTP/1.1\r\nHost: localhost:${https}\r\nConnection: close\r\n`
     expect(await sendWithoutEnd(plain, `${first}X-Long: `, 'x')).to.not.include('301')
     const { status, headers } = await sendRaw(`http://127.0.0.1:${plain}`, `${first}\r\n`)

@@ -4,6 +4,7 @@ import { definePlugin, definePrompt, defineResource, defineTool, type RuntimeHos
 import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import { type Change, type ChangeBus, META } from '../../core/transport.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
+import { eventually } from '../support/eventually.ts'
 import { modern } from '../support/rpc.ts'
 import { listen, nextMessage, openSession, readWhole, restOf, subscriptionOf } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -157,8 +158,8 @@ describe('subscriptions/listen', () => {
     await opened({}, { headers: { 'X-User': 'bob' } })
     await opened({})
     streams[0]?.drop()
-    let again = await listen(url, {}, { headers })
-    while (again.status === 429) again = await listen(url, {}, { headers })
+    const listenAgain = () => listen(url, {}, { headers })
+    const again = await eventually('room for another one', listenAgain, ({ status }) => status !== 429)
     open.push(again)
     expect((await nextMessage(again)).method).to.equal('notifications/subscriptions/acknowledged')
   })

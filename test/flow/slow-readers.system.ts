@@ -138,7 +138,7 @@ describe('a reader who is slow', () => {
       got += chunk.length
       if (!isOver) slow.pause()
     })
-    while (givenUp(started).connections === 0) {
+    for (let rounds = 0; givenUp(started).connections === 0 && rounds < 1_000; rounds++) {
       slow.resume()
       await pause(30)
     }
@@ -183,7 +183,7 @@ describe('a reader over TLS who is slow', () => {
       if (!isOver) slow.pause()
     })
     const until = performance.now() + 1.5 * PATIENCE
-    while (ended.length === 0 || performance.now() < until) {
+    for (let rounds = 0; (ended.length === 0 && rounds < 1_000) || performance.now() < until; rounds++) {
       slow.resume()
       await pause(30)
     }

@@ -100,9 +100,14 @@ class Run {
   async attack(attacks: readonly Attack[], target: Target, milliseconds: number): Promise<void> {
     this.over = false
     const lanes = attacks.flatMap(attack => Array.from({ length: attack.lanes ?? 1 }, () => this.#lane(attack, target)))
-    for (const until = Date.now() + milliseconds; Date.now() < until && !this.over; ) await wait(50)
-    this.over = true
-    await Promise.all(lanes)
+    const all = Promise.all(lanes)
+    try {
+      for (const until = Date.now() + milliseconds; Date.now() < until && !this.over; )
+        await Promise.race([wait(50), all])
+    } finally {
+      this.over = true
+    }
+    await all
   }
 
   /** One round of each kind, one after the other: a host that was just started compiles what it runs. */
@@ -178,9 +183,12 @@ export async function runHostile(settings: HostileSettings): Promise<HostileRepo
     const latencies: number[] = []
     const attacked = async (milliseconds: number) => {
       const steady = startSteadyClient(target, tally, run.rounds, limits.answer)
-      if (replay) await run.replay(replay, target)
-      else await run.attack(attacks, target, milliseconds)
-      await steady.stop()
+      try {
+        if (replay) await run.replay(replay, target)
+        else await run.attack(attacks, target, milliseconds)
+      } finally {
+        await steady.stop()
+      }
       latencies.push(...steady.latencies)
     }
     if (!replay) {

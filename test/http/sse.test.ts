@@ -115,7 +115,7 @@ for (const [kind, create] of KINDS) {
       socket.write(requestHead(url, { method: 'GET' }))
       const [res, stream] = await opened
       const message = 'x'.repeat(256 * 1024)
-      while (stream.send(message)) await new Promise(resolve => setImmediate(resolve))
+      for (let sent = 0; sent < 1_000 && stream.send(message); sent++) await new Promise(setImmediate)
       expect(res.destroyed).to.equal(true)
       expect(stream.send(message)).to.equal(false)
       expect(stalled).to.have.length(1)

@@ -83,12 +83,15 @@ describe('handshakes that are never finished', () => {
       at++
     }, 50)
     let served = 0
-    while (ended < stalled.length) {
-      served += (await ask(`${url}/health`, { ca: authority.cert })).status === 200 ? 1 : 0
-      expect(at, 'a quarter of the bytes that would do').to.be.below(flight.length / 2)
-      await pause(10)
+    try {
+      while (ended < stalled.length) {
+        served += (await ask(`${url}/health`, { ca: authority.cert })).status === 200 ? 1 : 0
+        expect(at, 'a quarter of the bytes that would do').to.be.below(flight.length / 2)
+        await pause(10)
+      }
+    } finally {
+      clearInterval(dripping)
     }
-    clearInterval(dripping)
     console.log(
       `      200 stalled, ${ended} ended, ${served} requests served meanwhile, ${handshakeFailures(log).length} lines`,
     )

@@ -5,6 +5,7 @@ import { definePlugin, defineTool, type Extension, HostError, isObject, type Plu
 import { MAX_LISTENS_PER_CALLER, META } from '../../core/transport.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
+import { eventually } from '../support/eventually.ts'
 import { modern, modernRequest, type RpcOptions } from '../support/rpc.ts'
 import { initialize, nextMessage, openSession, postOpen, restOf } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -162,8 +163,8 @@ describe('an extension that a plugin adds', () => {
     const _meta = { by: 'jobs', [META.subscriptionId]: 'sub' }
     expect(await nextMessage(stream)).to.deep.include({ method: 'notifications/jobs', params: { jobId, _meta } })
     stream.drop()
-    let left = 1
-    while (left > 0) left = (await modern(url, 'jobs/finish', { jobId }, DECLARED)).message.result.listeners
+    const listeners = async () => (await modern(url, 'jobs/finish', { jobId }, DECLARED)).message.result.listeners
+    await eventually('no listener left', listeners, count => count === 0)
   })
 
   it('refuses its filter to those who do not declare it, and one that is malformed', async () => {

@@ -9,6 +9,7 @@ import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { eventually } from '../support/eventually.ts'
 import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
 import { needsRedis, type RedisServerSettings, startRedis } from '../support/redis-server.ts'
+import { repeatDuring } from '../support/repeat-during.ts'
 
 const MINUTE = 60_000
 const WIDE: TaskBounds = { openPerHolder: 10_000, keptPerHolder: 10_000, kept: 100_000 }
@@ -51,13 +52,12 @@ async function attempt<Value>(promise: Promise<Value>): Promise<Value | 'refused
   })
 }
 
-/** Until it is answered. */
+/** Repeats a call until Redis answers it. */
 async function insist<Value>(act: () => Promise<Value>): Promise<{ value: Value; refused: number }> {
-  for (let refused = 0; ; refused++) {
-    const value = await attempt(act())
-    if (value !== 'refused') return { value: value as Value, refused }
-    await new Promise(resolve => setTimeout(resolve, 20))
-  }
+  let refused = -1
+  const look = () => attempt(act()).finally(() => refused++)
+  const value = await eventually('an answer of Redis', look, answer => answer !== 'refused')
+  return { value: value as Value, refused }
 }
 
 const everything = (store: TaskStore): ReadonlyArray<() => Promise<unknown>> => {
@@ -96,7 +96,7 @@ describe('tasks over a line to Redis that is cut all the time', () => {
     const given = new Map<string, number>()
     const tally = { refused: 0, ended: 0, twice: 0 }
     const work = async (one: TaskStore) => {
-      for (;;) {
+      for (let claims = 0; claims <= count; claims++) {
         const { value: task, refused } = await insist(() => one.claim([OFFER], MINUTE))
         tally.refused += refused
         if (!task) return
@@ -158,37 +158,32 @@ describe('a Redis that is killed under tasks', () => {
     let refused = 0
     let index = 0
     const ended = new Map<string, number>()
-    let over = false
-    const creating = (async () => {
-      while (!over) {
-        const id = `t${index++}`
-        if ((await attempt(store.create(newTask(id), WIDE))) === 'created') acknowledged.push(id)
-        else refused++
-      }
-    })()
-    const running = (async () => {
-      for (;;) {
-        const { value: task } = await insist(() => other.claim([OFFER], MINUTE))
-        if (!task && over) return
-        if (!task) await new Promise(resolve => setTimeout(resolve, 5))
-        else if ((await insist(() => other.end(task, { state: 'completed' }, 10 * MINUTE))).value)
-          ended.set(task.id, (ended.get(task.id) ?? 0) + 1)
-      }
-    })()
-    for (const most of [100, 200, 300]) {
-      await eventually(
-        'some acknowledged',
-        () => acknowledged.length,
-        count => count >= most,
-      )
-      await redis.kill()
-      await whenHealthy(connection, false)
-      await redis.start()
-      await whenHealthy(connection)
+    const create = async () => {
+      const id = `t${index++}`
+      if ((await attempt(store.create(newTask(id), WIDE))) === 'created') acknowledged.push(id)
+      else refused++
     }
-    over = true
-    await creating
-    await running
+    const runOne = async () => {
+      const { value: task } = await insist(() => other.claim([OFFER], MINUTE))
+      if (task && (await insist(() => other.end(task, { state: 'completed' }, 10 * MINUTE))).value)
+        ended.set(task.id, (ended.get(task.id) ?? 0) + 1)
+      return task !== undefined
+    }
+    const killThrice = async () => {
+      for (const most of [100, 200, 300]) {
+        await eventually(
+          'some acknowledged',
+          () => acknowledged.length,
+          count => count >= most,
+        )
+        await redis.kill()
+        await whenHealthy(connection, false)
+        await redis.start()
+        await whenHealthy(connection)
+      }
+    }
+    await repeatDuring(create, () => repeatDuring(runOne, killThrice))
+    for (let left = index; left > 0 && (await runOne()); left--);
     const lost: string[] = []
     for (const id of acknowledged) if ((await store.get(id))?.state !== 'completed') lost.push(id)
     const twice = [...ended.values()].filter(times => times > 1).length

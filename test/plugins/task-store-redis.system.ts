@@ -2,6 +2,7 @@
 // that the index says what is there and goes with it; one Redis or a cluster of them; with the rights of the page, and no more.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createClient } from '@redis/client'
 import { expect } from 'chai'
 import { taskStoreContract } from '../../core/testing.ts'
 import type { NewTask, TaskBounds, TaskStore } from '../../core/transport.ts'
@@ -48,43 +49,50 @@ const newTask = (given: Partial<NewTask> = {}): NewTask => ({
   ...given,
 })
 
-/** What the index says, and what is there. */
-function indexOf(redis: RedisServer) {
-  const all = (part: string) => redis.cli('ZRANGE', `${KEYS}${part}`, '0', '-1').sort()
-  const named = (pattern: string) => redis.cli('KEYS', `${KEYS}${pattern}`)
-  const sum = (part: string, filter = (_: string) => true) => {
-    const flat = redis.cli('HGETALL', `${KEYS}${part}`)
-    return flat.reduce((all, name, index) => (index % 2 === 0 && filter(name) ? all + Number(flat[index + 1]) : all), 0)
+async function connectTo({ url }: RedisServer) {
+  const client = createClient({ url })
+  client.on('error', () => undefined)
+  await client.connect()
+  opened.push(() => client.destroy())
+  return client
+}
+
+/** The index, and the keys that it describes. */
+async function indexOf(client: Awaited<ReturnType<typeof connectTo>>) {
+  const all = async (part: string) => (await client.zRange(`${KEYS}${part}`, 0, -1)).sort()
+  const named = (pattern: string) => client.keys(`${KEYS}${pattern}`)
+  const sum = async (part: string, filter = (_: string) => true) => {
+    const counts = Object.entries(await client.hGetAll(`${KEYS}${part}`))
+    return counts.reduce((all, [name, count]) => (filter(name) ? all + Number(count) : all), 0)
   }
-  const facts = redis.cli('HVALS', `${KEYS}facts`).map(text => text.split(' '))
-  const members = (kind: string) =>
-    named(`${kind}:*`).reduce((count, key) => count + Number(redis.cli('ZCARD', key)[0]), 0)
+  const facts = (await client.hVals(`${KEYS}facts`)).map(text => text.split(' '))
+  const members = async (kind: string) => {
+    const counts = await Promise.all((await named(`${kind}:*`)).map(key => client.zCard(key)))
+    return counts.reduce((sum, count) => sum + count, 0)
+  }
   const inState = (state: string) => facts.filter(([, , , is]) => is === state).length
   return {
-    there: redis
-      .cli('KEYS', `${KEYS}task:*`)
-      .map(key => key.slice(`${KEYS}task:`.length))
-      .sort(),
-    ending: all('ends'),
-    known: redis.cli('HKEYS', `${KEYS}facts`).sort(),
-    leased: all('leases').length,
-    [`open`]: sum('open'),
-    ofHolders: members('holder'),
-    queued: members('queued'),
-    lanes: members('lane'),
-    turns: members('turns'),
-    laneKeys: named('lane:*').length,
-    busyQueues: sum('busy', name => !name.includes(' ')),
-    busyLanes: sum('busy', name => name.includes(' ')),
-    bytes: Number(redis.cli('HGET', `${KEYS}sums`, 'bytes')[0] ?? 0),
-    held: sum('held'),
+    there: (await named('task:*')).map(key => key.slice(`${KEYS}task:`.length)).sort(),
+    ending: await all('ends'),
+    known: (await client.hKeys(`${KEYS}facts`)).sort(),
+    leased: (await all('leases')).length,
+    open: await sum('open'),
+    ofHolders: await members('holder'),
+    queued: await members('queued'),
+    lanes: await members('lane'),
+    turns: await members('turns'),
+    laneKeys: (await named('lane:*')).length,
+    busyQueues: await sum('busy', name => !name.includes(' ')),
+    busyLanes: await sum('busy', name => name.includes(' ')),
+    bytes: Number((await client.hGet(`${KEYS}sums`, 'bytes')) ?? 0),
+    held: await sum('held'),
     sizes: facts.reduce((count, [, , size]) => count + Number(size), 0),
     states: { q: inState('q'), r: inState('r'), e: inState('e') },
   }
 }
 
-function expectWhole(redis: RedisServer) {
-  const index = indexOf(redis)
+async function expectWhole(client: Awaited<ReturnType<typeof connectTo>>) {
+  const index = await indexOf(client)
   expect(index.ending).to.deep.equal(index.there)
   expect(index.known).to.deep.equal(index.there)
   expect(index.ofHolders).to.equal(index.there.length)
@@ -107,7 +115,7 @@ describe('what tasks cost at Redis', () => {
       const before = used()
       let kept = 0
       let outcome = 'created'
-      while (outcome === 'created') {
+      while (outcome === 'created' && kept * size <= bytes) {
         const outcomes = await Promise.all(
           Array.from({ length: 20 }, (_, index) =>
             store.create(newTask({ holder: `h${index}`, body: 'x'.repeat(size) }), WIDE),
@@ -129,20 +137,17 @@ describe('what tasks cost at Redis', () => {
     })
   }
 
-  it('is a round trip for each operation, of some 100 µs', async () => {
+  it('is a round trip for each operation', async () => {
     const redis = await startRedis()
     const host = await startRedisHost({ url: redis.url })
     const store = storeOn(host)
     for (let index = 0; index < 2_000; index++) await store.create(newTask({ holder: `holder ${index % 200}` }), WIDE)
     const before = host.connection.roundTrips
-    const begun = performance.now()
     for (let index = 0; index < 300; index++) {
       const run = await store.claim([OFFER], MINUTE)
       await store.end({ id: run?.id ?? '', fence: 1 }, { state: 'completed', outcome: 'done' }, MINUTE)
     }
-    const each = (performance.now() - begun) / 600
     const trips = host.connection.roundTrips - before
-    console.log(`claim and end, 2,000 tasks of 200 holders: ${each.toFixed(2)} ms each, ${trips} round trips for 600`)
     expect(trips).to.be.within(600, 620)
   })
 })
@@ -175,9 +180,10 @@ describe('the keys of tasks', () => {
     await store.claim([OFFER], MINUTE)
     await store.claim([OFFER], MINUTE)
     await store.cancel('left-3')
-    const keys = redis.cli('KEYS', `${KEYS}*`)
-    const lasting = keys.filter(key => Number(redis.cli('PTTL', key)[0]) < 0)
-    console.log(`${keys.length} keys, ${lasting.length} without an end`)
+    const client = await connectTo(redis)
+    const keys = await client.keys(`${KEYS}*`)
+    const lives = await Promise.all(keys.map(key => client.pTTL(key)))
+    const lasting = keys.filter((_, index) => (lives[index] ?? 0) < 0)
     expect(keys.length).to.be.above(20)
     expect(lasting).to.deep.equal([])
   })
@@ -187,6 +193,7 @@ describe('the index of tasks', () => {
   it('says what is there, whatever was done at two nodes at once', async function () {
     this.timeout(60_000)
     const { redis, stores, store } = await open(2)
+    const client = await connectTo(redis)
     const random = createSeededRandom(11)
     const bounds = { openPerHolder: 20, keptPerHolder: 30, kept: 60 }
     const id = () => `t${random.below(80)}`
@@ -225,26 +232,26 @@ describe('the index of tasks', () => {
           return (acts[random.below(acts.length)] as (typeof acts)[number])(stores[random.below(2)] as TaskStore)
         }),
       )
-      const { states } = expectWhole(redis)
+      const { states } = await expectWhole(client)
       for (const state of ['q', 'r', 'e'] as const) seen[state] = Math.max(seen[state], states[state])
     }
     console.log(`${done} operations, 40 looks: at most ${JSON.stringify(seen)} at a time`)
     expect(Math.min(seen.q, seen.r, seen.e)).to.be.above(3)
     for (let index = 0; index < 80; index++) await store.cancel(`t${index}`)
-    const after = expectWhole(redis)
+    const after = await expectWhole(client)
     expect([after.queued, after.leased, after.open, after.turns]).to.deep.equal([0, 0, 0, 0])
   })
 
   it('goes with the last task: but for the counters, which end as well, nothing is left', async () => {
     const { redis, store } = await open()
+    const client = await connectTo(redis)
     for (let index = 0; index < 150; index++) await store.create(newTask({ ttl: 300, holder: `h${index % 7}` }), WIDE)
     await store.claim([OFFER], 50)
     const left = await eventually(
       'all of it gone',
       async () => {
         await store.depths()
-        return redis
-          .cli('KEYS', `${KEYS}*`)
+        return (await client.keys(`${KEYS}*`))
           .map(key => key.slice(KEYS.length))
           .filter(key => !/^(?:claim:|news$)/.test(key))
       },
@@ -291,7 +298,7 @@ describe('tasks of an older version in Redis', () => {
     expect(run && (await store.end(run, { state: 'completed', outcome: 'done' }, MINUTE))).to.equal(true)
     await store.cancel('two')
     expect(await owners()).to.deep.equal(expected)
-    expectWhole(redis)
+    await expectWhole(await connectTo(redis))
   })
 
   it('with a count of questions that is none cost no more than a hundred', async () => {
@@ -314,7 +321,7 @@ describe('the least that Redis must allow for tasks', () => {
     const told: unknown[] = []
     store.watch(news => told.push(news))
     await store.begin()
-    await store.create(newTask({ id: 'one', ttl: 300 }), WIDE)
+    await store.create(newTask({ id: 'one' }), WIDE)
     await store.create(newTask({ id: 'two' }), WIDE)
     const run = await store.claim([OFFER], 1)
     const lease = { id: run?.id ?? '', fence: run?.fence ?? 0 }
@@ -331,8 +338,9 @@ describe('the least that Redis must allow for tasks', () => {
     expect(await store.answer(lease.id, { k: 'y' })).to.equal(1)
     expect(await store.release(again)).to.equal(true)
     expect(await store.end(again, { state: 'failed' }, 1)).to.equal(false)
-    expect(await store.cancel('two')).to.equal(true)
-    expect(await store.list('ann', 10)).to.not.deep.equal([])
+    for (const id of ['one', 'two']) expect(await store.cancel(id)).to.equal(true)
+    expect(await store.list('ann', 10)).to.have.length(2)
+    await store.create(newTask({ id: 'short', ttl: 100 }), WIDE)
     await eventually(
       'what is past its time gone',
       () => store.depths(),

@@ -1,10 +1,9 @@
 // A Redis Cluster of three masters and three replicas: a master that dies is replaced.
 import { expect } from 'chai'
-import { eventually } from '../support/eventually.ts'
 import { startReplicatedCluster } from '../support/redis-cluster.ts'
 import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
 import { needsRedis } from '../support/redis-server.ts'
-import { countAll, KEYS } from './support/count-keys.ts'
+import { countEvery } from './support/count-keys.ts'
 
 describe('a Redis Cluster of three masters with a replica each, of which one dies', function () {
   // Several servers each, which elect and load at their own pace.
@@ -19,25 +18,17 @@ describe('a Redis Cluster of three masters with a replica each, of which one die
     const [one] = cluster.masters
     const { connection } = await startRedisHost({ cluster: [one?.url ?? ''], commandTimeout: '2s' })
     await whenHealthy(connection)
-    expect(await countAll(connection)).to.have.lengthOf(KEYS)
+    await countEvery(connection)
     // The one that the config names.
     await one?.kill()
     await whenHealthy(connection, false)
     await cluster.promoted(0)
     await whenHealthy(connection)
-    const after = await eventually(
-      'every key counted',
-      () => countAll(connection),
-      counts => counts.length === KEYS,
-    )
+    const after = await countEvery(connection)
     expect(Math.min(...after)).to.be.at.least(2)
     await one?.start()
     await cluster.settled()
-    await eventually(
-      'every key counted',
-      () => countAll(connection),
-      counts => counts.length === KEYS,
-    )
+    await countEvery(connection)
     await whenHealthy(connection)
   })
 
@@ -50,12 +41,6 @@ describe('a Redis Cluster of three masters with a replica each, of which one die
     expect((await plugin.readiness()).checks).to.include({ redis: false })
     await cluster.promoted(0)
     await whenHealthy(connection)
-    expect(
-      await eventually(
-        'every key counted',
-        () => countAll(connection),
-        counts => counts.length === KEYS,
-      ),
-    ).to.have.lengthOf(KEYS)
+    await countEvery(connection)
   })
 })

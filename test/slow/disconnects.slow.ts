@@ -3,6 +3,7 @@
 import { expect } from 'chai'
 import { defineResource, defineTool } from '../../core/index.ts'
 import { type Cutter, type CuttingProxy, startCuttingProxy } from '../support/cutting-proxy.ts'
+import { eventually } from '../support/eventually.ts'
 import { createSeededRandom } from '../support/seeded-random.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import type { ReadEvent, StreamExchange } from '../support/stream-exchange.ts'
@@ -58,13 +59,13 @@ function cutter(request: string): Cutter {
 
 /** Comes back until a stream is there. A connection that broke is still open on the host until it hears of that. */
 async function comeBack(session: StreamingSession, lastEventId: string | undefined): Promise<StreamExchange> {
-  for (;;) {
-    const stream = await session.get(lastEventId).catch(() => undefined)
-    if (stream?.status === 200) return stream
-    if (stream && stream.status !== 409) throw new Error(`coming back: ${stream.status} ${await stream.text()}`)
-    if (stream) counts.refused++
-    await pause(0)
-  }
+  const stream = await eventually('a stream to come back to', async () => {
+    const got = await session.get(lastEventId).catch(() => undefined)
+    if (got?.status === 409) counts.refused++
+    return got?.status === 409 ? undefined : got
+  })
+  if (stream?.status !== 200) throw new Error(`coming back: ${stream?.status} ${await stream?.text()}`)
+  return stream
 }
 
 /** Reads a stream to its end, however often it breaks. The first time it is given, then resumed. */

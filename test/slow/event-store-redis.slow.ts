@@ -8,6 +8,7 @@ import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
 import { numbered, startCrashHost, stopCrashHosts, storedAfter, type WatchedCall, watchCall } from '../support/crash.ts'
 import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
+import { repeatDuring } from '../support/repeat-during.ts'
 import { startHost } from '../support/start-host.ts'
 import { openStreamingSession } from '../support/streaming-session.ts'
 
@@ -94,20 +95,17 @@ async function startTalking(redis: RedisServer, step: () => Promise<unknown>) {
 async function callThrough(redis: RedisServer, disturb: () => Promise<unknown>, { clients = 10, count = 150 } = {}) {
   const { connection, store } = await openStore(redis)
   let disturbances = 0
-  let talking = true
   const { url, log } = await startTalking(redis, () => new Promise(resolve => setTimeout(resolve, 20)))
-  const disturbing = (async () => {
-    while (talking) {
-      await disturb()
-      disturbances++
-      await whenHealthy(connection)
-      await new Promise(resolve => setTimeout(resolve, 200))
-    }
-  })()
-  const sessions = await openSessions(url, clients)
-  const calls = await Promise.all(sessions.map(session => watchCall(session, count)))
-  talking = false
-  await disturbing
+  const disturbOnce = async () => {
+    await disturb()
+    disturbances++
+    await whenHealthy(connection)
+    await pause(200)
+  }
+  const calls = await repeatDuring(disturbOnce, async () => {
+    const sessions = await openSessions(url, clients)
+    return Promise.all(sessions.map(session => watchCall(session, count)))
+  })
   await whenHealthy(connection)
   const refused = log.flatMap(({ message, err }) => (message?.includes('could not be stored') ? [String(err)] : []))
   expect(refused).to.deep.equal([])

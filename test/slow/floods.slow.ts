@@ -1,8 +1,9 @@
 // The floods that once ended a host, in their size: requests sent ahead and left, answers that nobody reads.
 import { once } from 'node:events'
-import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { definePlugin, defineTool, type Services } from '../../core/index.ts'
+import { eventually } from '../support/eventually.ts'
 import { openSocket, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -62,7 +63,7 @@ describe('floods', () => {
       await once(socket, 'data')
       socket.destroy()
     }
-    while (host.sessions.count > 0) await turn()
+    await eventually('no session left', () => host.sessions.count === 0)
     console.log(
       `      sessions left: ${host.sessions.count}; memory grew by ${inMib(process.memoryUsage().rss - before)}`,
     )
@@ -106,7 +107,7 @@ describe('floods', () => {
       log
         .filter(({ message }) => message === 'closed connections whose readers do not read')
         .reduce((sum, line) => sum + Number(line['connections']), 0)
-    while (given() < 100) await pause(50)
+    await eventually('all 100 given up', given, count => count >= 100)
     console.log(`      ${given()} of 100 given up; memory ${inMib(process.memoryUsage().rss)}`)
     expect((await modern(url, 'tools/list')).status).to.equal(200)
     for (const socket of sockets) socket.destroy()

@@ -7,9 +7,9 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { eventually } from '../support/eventually.ts'
 import { examplesOf } from '../support/page-examples.ts'
 import { modern } from '../support/rpc.ts'
 
@@ -132,7 +132,7 @@ describe('the published package', function () {
           () => true,
           () => false,
         )
-      while (await answers()) await nextTurn()
+      await eventually('the host has ended', async () => !(await answers()))
     })
   }
 

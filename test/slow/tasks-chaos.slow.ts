@@ -114,8 +114,7 @@ describe('a thousand tasks', function () {
         }
       }
     })()
-    const driven = await drive(crew, TASKS, () => 100 + random.below(4_000))
-    await chaos
+    const [driven] = await Promise.all([drive(crew, TASKS, () => 100 + random.below(4_000)), chaos])
     const told = await driven.settled()
     const tally = tallyOf(told, readJournal(crew.journal))
     console.log(
@@ -182,7 +181,7 @@ if (HAS_SQLITE) {
       const { url } = crew
       const kills = { workers: 0, all: 0 }
       const chaos = (async () => {
-        while (kills.workers < NODE_KILLS) {
+        for (let rounds = 0; kills.workers < NODE_KILLS && rounds < 10 * NODE_KILLS; rounds++) {
           await pause(500 + random.below(1_000))
           const pids = [...(crew?.serving ?? [])]
           const pid = pids[random.below(Math.max(1, pids.length))]
@@ -195,8 +194,8 @@ if (HAS_SQLITE) {
           kills.all++
         }
       })()
-      const driven = await drive({ urls: () => [url] }, TASKS, () => 100 + random.below(4_000))
-      await chaos
+      const urls = () => [url]
+      const [driven] = await Promise.all([drive({ urls }, TASKS, () => 100 + random.below(4_000)), chaos])
       const told = await driven.settled()
       const tally = tallyOf(told, readJournal(journal))
       console.log(`      ${driven.acknowledged} acknowledged, ${driven.refused} refused, ${JSON.stringify(kills)}`)

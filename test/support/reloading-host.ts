@@ -19,7 +19,7 @@ export interface ReloadingHost {
   readonly folder: string
   readonly log: readonly LogLine[]
   write(name: string, text: string): Promise<void>
-  /** Replaces a text of a file, which must have it. */
+  /** Replaces the first occurrence of a text, which the file must contain. The path that `HERE` stands for is left out. */
   edit(name: string, before: string, after: string): Promise<void>
   reload(): Promise<ReloadReport>
 }
@@ -45,7 +45,7 @@ export async function startReloading(files: Readonly<Record<string, string>>): P
     log: log.lines,
     write,
     async edit(name, before, after) {
-      const text = await readFile(join(folder, name), 'utf8')
+      const text = (await readFile(join(folder, name), 'utf8')).replaceAll(`'${HERE}'`, 'HERE')
       if (!text.includes(before)) throw new Error(`${name} has no ${before}`)
       await write(name, text.replace(before, after))
     },

@@ -201,6 +201,22 @@ describe('a contract', () => {
     expect(await failing(peersContract(inMemory(trusting)))).to.deep.equal(['keeps nothing for a node that never was'])
   })
 
+  it('gives a store that is too slow for a short time to live another try with a longer one', async () => {
+    let opened = 0
+    const open = () => {
+      const store = createMemoryTaskStore()
+      const claim: TaskStore['claim'] = async (...given) => {
+        await new Promise(resolve => setTimeout(resolve, 1_000))
+        return store.claim(...given)
+      }
+      opened++
+      return { nodes: [{ ...store, claim }] }
+    }
+    const checks = taskStoreContract({ shared: false, open })
+    await checks.find(({ name }) => name === 'forgets a task whose time is over')?.run()
+    expect(opened).to.equal(2)
+  })
+
   it('closes what it opened, whatever comes of the check, and names a setting that opens too few nodes', async () => {
     let open = 0
     const settings = {

@@ -9,6 +9,8 @@ const meta = { [META.clientCapabilities]: { extensions: { 'io.modelcontextprotoc
 
 /** Milliseconds: of a lease that lapses, of those who look for it, and of whoever runs it then. */
 const PATIENCE = 60_000
+/** Tries to make one task, 50 ms apart. */
+const MAX_TRIES = 2_000
 
 type Tool = 'once' | 'again'
 
@@ -67,6 +69,7 @@ export async function drive(crew: { urls(): readonly string[] }, count: number, 
       const number = next++
       const tool: Tool = number % 2 ? 'again' : 'once'
       for (let attempt = 0; ; attempt++) {
+        if (attempt === MAX_TRIES) throw new Error(`no node made task ${number} in ${MAX_TRIES} tries`)
         const urls = crew.urls()
         const url = urls[(number + attempt) % Math.max(1, urls.length)]
         const task = url && (await make(url, tool, `${tool}-${prefix}${number}-${attempt}`, time()))

@@ -26,11 +26,12 @@ const connects = (port: number) =>
     socket.once('connect', () => socket.destroy())
   })
 
-/** Resolves when something listens on the port; throws what it said where it ended before. */
+/** Resolves when something listens on the port, and on each of `others`; throws the output of a program that ended before. */
 export async function startListening(
   command: readonly string[],
   port: number,
   env = process.env,
+  others: readonly number[] = [],
 ): Promise<RunningProxy> {
   const [program = '', ...args] = command
   const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -49,7 +50,8 @@ export async function startListening(
     }
     running.delete(child)
   }
-  await eventually(`${program} listens`, async () => hasEnded() || connects(port))
+  for (const one of [port, ...others])
+    await eventually(`${program} listens on port ${one}`, async () => hasEnded() || connects(one))
   if (hasEnded()) throw new Error(`${program} ended: ${said}`)
   return { port, stop }
 }

@@ -26,7 +26,7 @@ describe('the pages of the bridge by keyboard alone', function () {
   it('are walked in the order in which they are read, each stop with a focus that is seen', async () => {
     await tabs.withPage(pages.consent(UNVERIFIED), async tab => {
       const seen: string[] = []
-      for (;;) {
+      for (let stops = 0; stops < 20; stops++) {
         await tab.keyboard.press('Tab')
         const name = await focused(tab)
         if (name === '' || seen.includes(name)) break

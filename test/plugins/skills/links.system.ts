@@ -68,13 +68,13 @@ describe('links inside a folder of skills', () => {
 })
 
 /** Swaps a file, or a folder, for a link to a secret and back, until it is ended. */
-const SWAP = `const fs = require('fs'), [kind, dir, secret] = process.argv.slice(1)
+const SWAP = `const fs = require('fs'), [kind, dir, secret] = process.argv.slice(1), parent = process.ppid
 const file = () => { fs.writeFileSync(dir + '/.p', 'harmless'); fs.renameSync(dir + '/.p', dir + '/zz.md')
   fs.symlinkSync(secret + '/id.md', dir + '/.q'); fs.renameSync(dir + '/.q', dir + '/zz.md') }
 const above = () => { fs.renameSync(dir + '/sub', dir + '/.sub'); fs.symlinkSync(secret, dir + '/sub')
   fs.unlinkSync(dir + '/sub'); fs.renameSync(dir + '/.sub', dir + '/sub') }
 fs.writeFileSync(dir + '/.swapping', ''); for (;;) { for (let i = 0; i < 50; i++) (kind === 'file' ? file : above)()
-  if (process.ppid === 1) process.exit() }`
+  if (process.ppid !== parent) process.exit() }`
 
 const SECRET = 'the secret outside of the folder'
 const MANY = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`skills/one/f${at}.md`, `${at}`]))

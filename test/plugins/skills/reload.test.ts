@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { removeFolders } from '../../config/folder.ts'
 import { heard, type ReloadingHost, startReloading, stopReloading } from '../../support/reloading-host.ts'
+import { repeatDuring } from '../../support/repeat-during.ts'
 import { modern, type RpcMessage } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
 import { bytesIn, digestOf, skill, urisOf } from './serve-skills.ts'
@@ -126,33 +127,30 @@ describe('skills that change', () => {
   })
 
   it('agree with their digests in every answer, however calls and reloads fall together', async () => {
-    let isOver = false
     let checked = 0
     const mixed: string[] = []
     async function client() {
-      while (!isOver) {
-        const [{ skill: one }, bytes] = await Promise.all([
-          result('skills/get', { uri: 'skill://one/SKILL.md' }),
-          read('skill://one/a.md'),
-        ])
-        const again = (await result('skills/get', { uri: 'skill://one/SKILL.md' })).skill
-        const digests = [one, again].map(
-          ({ resources }: RpcMessage) => resources.find(({ uri }: RpcMessage) => uri === 'skill://one/a.md').digest,
-        )
-        // Between the same manifest before and after, nothing else can have been served.
-        if (digests[0] === digests[1] && digestOf(bytes) !== digests[0]) mixed.push(String(bytes))
-        checked++
+      const [{ skill: one }, bytes] = await Promise.all([
+        result('skills/get', { uri: 'skill://one/SKILL.md' }),
+        read('skill://one/a.md'),
+      ])
+      const again = (await result('skills/get', { uri: 'skill://one/SKILL.md' })).skill
+      const digests = [one, again].map(
+        ({ resources }: RpcMessage) => resources.find(({ uri }: RpcMessage) => uri === 'skill://one/a.md').digest,
+      )
+      // Between the same manifest before and after, nothing else can have been served.
+      if (digests[0] === digests[1] && digestOf(bytes) !== digests[0]) mixed.push(String(bytes))
+      checked++
+    }
+    const reloadOften = async () => {
+      for (let version = 0; version < 12; version++) {
+        await write('skills/one/a.md', `version ${version}`)
+        await write('skills/one/SKILL.md', skill('one', `metadata:\n  version: "${version}"\n`))
+        await host.reload()
+        await expectSound()
       }
     }
-    const clients = [client(), client()]
-    for (let version = 0; version < 12; version++) {
-      await write('skills/one/a.md', `version ${version}`)
-      await write('skills/one/SKILL.md', skill('one', `metadata:\n  version: "${version}"\n`))
-      await host.reload()
-      await expectSound()
-    }
-    isOver = true
-    await Promise.all(clients)
+    await repeatDuring(client, () => repeatDuring(client, reloadOften))
     console.log(`      ${checked} pairs of answers over 12 reloads`)
     expect(mixed).to.deep.equal([])
     expect(checked).to.be.above(12)

@@ -2,6 +2,7 @@ import { mock } from 'node:test'
 import { expect } from 'chai'
 import { KEEP_ALIVE_INTERVAL } from '../../../core/http/sse.ts'
 import { defineResource, defineTool } from '../../../core/index.ts'
+import { eventually } from '../../support/eventually.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
 import { ask, nextMessage, openSession, type SessionClient } from '../../support/session-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
@@ -26,11 +27,12 @@ async function openWatching(revision?: string): Promise<SessionClient> {
 }
 
 /** A GET, once the host has seen that another one's connection is gone. */
-async function getOnceFree(client: SessionClient) {
-  let stream = await client.get()
-  while (stream.status === 409) stream = await client.get()
-  return stream
-}
+const getOnceFree = (client: SessionClient) =>
+  eventually(
+    'a GET that is not refused',
+    () => client.get(),
+    ({ status }) => status !== 409,
+  )
 
 const update = () => started.host.runtime.resourceUpdated('test://page')
 const UPDATED = 'notifications/resources/updated'

@@ -3,6 +3,7 @@ import { type Config, defineTool } from '../../../core/index.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { createGate } from '../../support/gate.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
+import { repeatDuring } from '../../support/repeat-during.ts'
 import { initialize, openSession, readWhole, type SessionClient } from '../../support/session-client.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 
@@ -84,12 +85,9 @@ describe('sessions.idleTimeout', () => {
   it('begins anew with every request', async () => {
     const { as, ended } = await start({ idleTimeout: GAP })
     const client = await as('busy')
-    let over = false
     await as('lazy')
-    void ended('lazy').then(() => {
-      over = true
-    })
-    while (!over) expect(await isAlive(client)).to.equal(true)
+    const use = async () => expect(await isAlive(client)).to.equal(true)
+    await repeatDuring(use, () => ended('lazy'))
     expect(gone).to.deep.equal(['lazy'])
   })
 })

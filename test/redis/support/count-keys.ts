@@ -1,5 +1,6 @@
 // Keys in many slots of a Redis Cluster, which are counted up together.
 import type { RedisConnection } from '../../../plugins/families/redis/index.ts'
+import { eventually } from '../../support/eventually.ts'
 
 /** How many there are. */
 export const KEYS = 200
@@ -11,3 +12,11 @@ export async function countAll(connection: RedisConnection) {
   )
   return counted.flatMap(outcome => (outcome.status === 'fulfilled' ? [Number(outcome.value)] : []))
 }
+
+/** The same, once every key is counted. */
+export const countEvery = (connection: RedisConnection) =>
+  eventually(
+    'every key counted',
+    () => countAll(connection),
+    ({ length }) => length === KEYS,
+  )

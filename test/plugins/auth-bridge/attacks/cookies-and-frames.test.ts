@@ -38,7 +38,7 @@ class Walker {
   /** To the first page; by way of the provider. */
   async open(address: string | URL): Promise<Got> {
     let url = new URL(address)
-    for (;;) {
+    for (let redirects = 0; redirects < 20; redirects++) {
       if (url.origin === this.#bridge.idp.origin) {
         url = await this.#bridge.idp.signIn(url.href)
         continue
@@ -51,6 +51,7 @@ class Walker {
       if (!next || ![this.#home, this.#bridge.url, this.#bridge.idp.origin].includes(next.origin)) return got
       url = next
     }
+    throw new Error(`too many redirects, the last one to ${url.pathname}`)
   }
 
   async submit(path: string, got: Got, button: Record<string, string>): Promise<Got> {
