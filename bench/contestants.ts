@@ -43,7 +43,7 @@ export default {
 export function startOurs(scratch: string, file: string, text: string, args: readonly string[] = []): string[] {
   const config = join(scratch, `${file}.config.mjs`)
   writeFileSync(config, text)
-  return [fileAt('../dist/cli/main.js'), 'start', '--config', config, ...args]
+  return [fileAt('../dist/cli/bin.js'), 'start', '--config', config, ...args]
 }
 
 /** Our compiled package with a config of its own. */
@@ -78,7 +78,7 @@ export const cluster = (nodes: number, request: BenchRequest): Contestant => {
 export const nodeOnRedis = (request: BenchRequest): Contestant => ({
   ...cluster(1, request),
   name: 'ours on Redis, the node alone',
-  counts: commandLine => commandLine.includes('dist/cli/main.js') && !commandLine.includes('cluster.ts'),
+  counts: commandLine => commandLine.includes('dist/cli/bin.js') && !commandLine.includes('cluster.ts'),
 })
 
 export const sdkServer = (tools: number, request: BenchRequest): Contestant =>

@@ -33,7 +33,7 @@ export const IN_MEMORY = 'in memory'
 export const ON_SQLITE = 'on SQLite'
 export const ON_REDIS = 'on Redis, the node alone'
 
-const isNode = (commandLine: string) => commandLine.includes('dist/cli/main.js') && !commandLine.includes('cluster.ts')
+const isNode = (commandLine: string) => commandLine.includes('dist/cli/bin.js') && !commandLine.includes('cluster.ts')
 
 /** One contestant for each store, asked in a session. */
 export function onEachStore({ file, request, configText }: Stored): Contestant[] {

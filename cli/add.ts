@@ -6,6 +6,7 @@ import { installLine } from '../core/http/optional-packages.ts'
 import { nearest } from '../core/mcp/nearest.ts'
 import { addedFiles, isKind, KINDS, type Kind } from './add/added-files.ts'
 import { findProject, isServed } from './add/project.ts'
+import type { CommandContext } from './context.ts'
 import { assertFree, writeNew } from './init/write-new.ts'
 import { CONFIG_OPTION, defineVerb } from './verb.ts'
 
@@ -37,21 +38,24 @@ async function checkPluginName(name: string): Promise<void> {
 /** What of mcp-host's optional packages the test of such a file needs: that of a plugin calls a host. */
 const neededBy = (kind: Kind): string[] => (kind === 'plugin' ? ['@modelcontextprotocol/client'] : [])
 
-async function add({ config }: { config?: string }, [kindText = '', name = '']: readonly string[]): Promise<void> {
+async function add(
+  { config }: { config?: string },
+  [kindText = '', name = '']: readonly string[],
+  { cwd, print }: CommandContext,
+): Promise<void> {
   const kind = readKind(kindText)
   checkName(kind, name)
   if (kind === 'plugin') await checkPluginName(name)
-  const project = await findProject(process.cwd(), config)
+  const project = await findProject(cwd, config)
   const { files, main, use } = addedFiles(kind, name, project)
   assertFree(project.folder, files.keys(), `Choose another name: mcp-host add ${kind} NAME`)
   writeNew(project.folder, files)
-  const shown = (path: string) => printable(relative(process.cwd(), join(project.folder, path)))
-  console.log([...files.keys()].map(path => `made ${shown(path)}`).join('\n'))
+  const shown = (path: string) => printable(relative(cwd, join(project.folder, path)))
+  print([...files.keys()].map(path => `made ${shown(path)}`).join('\n'))
   const served = kind !== 'plugin' && (await isServed(project, main))
-  console.log(served ? `${project.configName} serves it already.` : use)
+  print(served ? `${project.configName} serves it already.` : use)
   const missing = neededBy(kind).filter(name => !project.packages.has(name))
-  if (missing.length > 0)
-    console.log(`Its test needs what is not in package.json yet. Run:\n  ${installLine(missing, '-D')}`)
+  if (missing.length > 0) print(`Its test needs what is not in package.json yet. Run:\n  ${installLine(missing, '-D')}`)
 }
 
 export const addVerb = defineVerb({

@@ -11,6 +11,7 @@ import { createSecrets, type Secrets } from '../core/kernel/secrets.ts'
 import { createDisguise } from '../core/mcp/disguise.ts'
 import { keySigner } from '../plugins/audit/chain.ts'
 import { type Broken, type ChainReport, verifyTrail } from '../plugins/audit/verify-trail.ts'
+import type { CommandContext } from './context.ts'
 import { createEnvFiles } from './env-file.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
@@ -40,46 +41,51 @@ async function secretsInFile(path: string): Promise<string[] | undefined> {
 }
 
 /** The secrets of the config that was named, else those of the environment. */
-async function secretsOf({ config, 'env-file': files = [] }: AuditValues): Promise<Secrets> {
-  createEnvFiles(() => files).load()
-  const loaded = config === undefined ? undefined : await loadConfig({ cwd: process.cwd(), file: config })
+async function secretsOf(
+  { config, 'env-file': files = [] }: AuditValues,
+  { env, cwd }: CommandContext,
+): Promise<Secrets> {
+  createEnvFiles(() => files, { env, cwd }).load()
+  const loaded = config === undefined ? undefined : await loadConfig({ cwd, file: config })
   const written = isObject(loaded?.config) ? loaded.config['secrets'] : undefined
-  if (loaded && isObject(written) && typeof written['file'] === 'string' && !inEnvironment()) {
+  if (loaded && isObject(written) && typeof written['file'] === 'string' && !inEnvironment(env)) {
     return createSecrets(await secretsInFile(resolve(dirname(loaded.file), written['file'])))
   }
   // As the host takes them: without the line break that a file ends with.
   const given = Array.isArray(written)
     ? written.map(secret => (typeof secret === 'string' ? secret.replace(/[\r\n]+$/, '') : undefined))
     : []
-  return createSecrets(given, process.env['MCP_HOST_SECRETS'])
+  return createSecrets(given, env['MCP_HOST_SECRETS'])
 }
 
 /** The lock beside an audit, and what a killed process left of one: a glob such as `audit*` names them, too. */
 const LOCK = /\.lock(?:\.[\da-f-]+)*$/
 
 /** What is no file, such as a pipe that nobody writes to, would be read without end. */
-async function fileIn(place: string): Promise<string[]> {
-  if ((await stat(place)).isFile()) return [await realpath(place)]
-  console.error(printable(`${place}: skipped, it is no file`))
+async function fileIn(place: string, { cwd, say }: CommandContext): Promise<string[]> {
+  const path = resolve(cwd, place)
+  if ((await stat(path)).isFile()) return [await realpath(path)]
+  say(`${place}: skipped, it is no file`)
   return []
 }
 
 /** The files, and those of folders whose names end with `.jsonl`, each once. */
-async function filesOf(places: readonly string[]): Promise<string[]> {
+async function filesOf(places: readonly string[], context: CommandContext): Promise<string[]> {
+  const { cwd, say } = context
   const found = new Set<string>()
   for (const place of places) {
     if (LOCK.test(place)) {
-      console.error(printable(`${place}: skipped, it is the lock of an audit, and no audit`))
+      say(`${place}: skipped, it is the lock of an audit, and no audit`)
       continue
     }
     try {
-      const info = await stat(place)
+      const info = await stat(resolve(cwd, place))
       const isFolder = info.isDirectory()
       if (!isFolder && !info.isFile()) throw new Error('it is no file, and no folder')
-      const names = isFolder ? (await readdir(place)).filter(name => name.endsWith('.jsonl')).sort() : []
+      const names = isFolder ? (await readdir(resolve(cwd, place))).filter(name => name.endsWith('.jsonl')).sort() : []
       if (isFolder && names.length === 0) throw new Error('the folder has no *.jsonl file')
       for (const name of isFolder ? names.map(name => join(place, name)) : [place])
-        for (const file of await fileIn(name)) found.add(file)
+        for (const file of await fileIn(name, context)) found.add(file)
     } catch (cause) {
       const isGone = (cause as NodeJS.ErrnoException).code === 'ENOENT'
       throw stop(`${place}: ${isGone ? 'there is no such file' : errorText(cause)}`, cause)
@@ -122,18 +128,22 @@ function chainText(report: ChainReport, isCut: boolean): string {
   return rows.map(([label = '', text = '']) => `${label.padEnd(8)}${printable(text)}`).join('\n')
 }
 
-async function verify(places: readonly string[], values: AuditValues): Promise<void> {
+async function verify(places: readonly string[], values: AuditValues, context: CommandContext): Promise<void> {
   const [first] = places
   if (first === undefined) throw stop('FILE is missing: mcp-host audit verify FILE..., or the folder that they are in')
   const { head: heads = [], 'allow-plain': allowPlain = false } = values
   const strangeHead = heads.find(head => !/^[\da-f]{64}$/.test(head))
   if (strangeHead !== undefined)
     throw stop(`--head: it is no hash; one has 64 hexadecimal digits, as in "head" of the host's log`)
-  const secrets = await secretsOf(values)
+  const secrets = await secretsOf(values, context)
   const signers = secrets.generated ? [] : secrets.keys('audit').map(keySigner)
-  const { chains, strange, missingHeads } = await verifyTrail(await filesOf(places), { signers, allowPlain, heads })
+  const { chains, strange, missingHeads } = await verifyTrail(await filesOf(places, context), {
+    signers,
+    allowPlain,
+    heads,
+  })
   const isCut = missingHeads.length > 0
-  if (chains.length > 0) console.log(chains.map(chain => chainText(chain, isCut)).join('\n\n'))
+  if (chains.length > 0) context.print(chains.map(chain => chainText(chain, isCut)).join('\n\n'))
   const broken = [...strange, ...chains.flatMap(({ broken }) => broken ?? [])]
   const missing = broken.length > 0 ? [] : missingHeads.map(head => `--head ${head}: no line has it: ${CUT}`)
   const problems = [...broken.map(brokenText), ...missing]
@@ -154,9 +164,9 @@ const NO_SECRETS =
 const OTHER_SECRETS =
   'The secrets that are known are others: give those that the host had when it wrote the file, old ones too.'
 
-async function who(subject: string | undefined, values: AuditValues): Promise<void> {
+async function who(subject: string | undefined, values: AuditValues, context: CommandContext): Promise<void> {
   if (subject === undefined) throw stop('SUBJECT is missing: mcp-host audit who SUBJECT --issuer URL')
-  const secrets = await secretsOf(values)
+  const secrets = await secretsOf(values, context)
   if (secrets.generated) throw stop(NO_SECRETS)
   const { issuer, claim } = values
   const user = {
@@ -164,12 +174,12 @@ async function who(subject: string | undefined, values: AuditValues): Promise<vo
     ...(issuer !== undefined && { issuer }),
     ...(claim !== undefined && claim !== 'sub' && { subjectClaim: claim }),
   }
-  console.log(createDisguise(secrets.keys('records')).user(user))
+  context.print(createDisguise(secrets.keys('records')).user(user))
 }
 
-async function audit(values: AuditValues, [what, ...words]: readonly string[]): Promise<void> {
-  if (what === 'verify') return verify(words, values)
-  if (what === 'who') return who(words[0], values)
+async function audit(values: AuditValues, [what, ...words]: readonly string[], context: CommandContext): Promise<void> {
+  if (what === 'verify') return verify(words, values, context)
+  if (what === 'who') return who(words[0], values, context)
   throw stop(`"${what}": it is one of: mcp-host audit verify FILE..., mcp-host audit who SUBJECT`)
 }
 

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { hostOf, loadConfig } from '../core/create-host.ts'
 import { StartError } from '../core/http/errors.ts'
 import { type CheckReport, collectWarnings, describeProblems, warningsText } from './check-report.ts'
+import type { CommandContext } from './context.ts'
 import { jsonText } from './json-text.ts'
 import { openLog } from './log.ts'
 import { configLine, routeTable } from './start-page.ts'
@@ -20,6 +21,7 @@ const OPTIONS = {
   format: { type: 'string', value: '<format>', help: 'text, or json for editors and CI; default: text' },
 } as const
 
+type EnvContext = Pick<CommandContext, 'env' | 'cwd'>
 type CheckOptions = Omit<VerbValues<typeof OPTIONS>, 'format'>
 
 /** The other workers, of which none is there: what they carry is said to be there. */
@@ -29,36 +31,41 @@ async function unreachable() {
 }
 
 /** What the checked config is, and what it is with: as `start` would have it. */
-async function loadAsStart({ config, 'env-file': files, workers }: CheckOptions, cwd: string) {
-  if (files !== undefined) (await import('./env-file.ts')).createEnvFiles(() => files).load()
+async function loadAsStart({ config, 'env-file': files, workers }: CheckOptions, context: EnvContext) {
+  if (files !== undefined) (await import('./env-file.ts')).createEnvFiles(() => files, context).load()
   const processes = workers === undefined ? 1 : (await import('./workers/count.ts')).parseCount(workers)
   const others = workers === undefined ? {} : { neighbours: await unreachable() }
-  const loaded = await loadConfig({ cwd, ...(config !== undefined && { file: config }) })
+  const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
   return { loaded, settings: { purpose: 'inspect', processes, ...others } as const }
 }
 
-async function checkInText(options: CheckOptions, cwd: string): Promise<void> {
-  const cliLog = openLog(options)
-  const { log, warnings } = collectWarnings(cwd, cliLog)
+async function checkInText(options: CheckOptions, context: CommandContext): Promise<void> {
+  const cliLog = openLog(options, context)
+  const { log, warnings } = collectWarnings(context.cwd, cliLog)
   try {
-    const { loaded, settings } = await loadAsStart(options, cwd)
+    const { loaded, settings } = await loadAsStart(options, context)
     cliLog.directory = dirname(loaded.file)
     const host = await hostOf(loaded, log, settings)
     const { routes } = host
     await host.close()
-    console.log(`${configLine(loaded.file)}\n\n${routeTable(routes)}\n\n${warningsText(warnings)}The config is fine.`)
+    context.print(
+      `${configLine(loaded.file, context.cwd)}\n\n${routeTable(routes)}\n\n${warningsText(warnings)}The config is fine.`,
+    )
   } catch (error) {
-    if (warnings.length > 0) console.error(warningsText(warnings).trimEnd())
+    if (warnings.length > 0) context.stderr.write(`${warningsText(warnings).trimEnd()}\n`)
     throw error
   }
 }
 
 /** What is wrong with a config, and what may be: `check --format json` prints it. */
-export async function reportOn(options: CheckOptions, cwd: string): Promise<CheckReport & { exitCode: 0 | 1 | 2 | 3 }> {
-  const { log, warnings } = collectWarnings(cwd)
+export async function reportOn(
+  options: CheckOptions,
+  context: EnvContext,
+): Promise<CheckReport & { exitCode: 0 | 1 | 2 | 3 }> {
+  const { log, warnings } = collectWarnings(context.cwd)
   let file: string | null = null
   try {
-    const { loaded, settings } = await loadAsStart(options, cwd)
+    const { loaded, settings } = await loadAsStart(options, context)
     file = loaded.file
     const host = await hostOf(loaded, log, settings)
     await host.close()
@@ -69,12 +76,19 @@ export async function reportOn(options: CheckOptions, cwd: string): Promise<Chec
   }
 }
 
-async function check({ format = 'text', ...options }: VerbValues<typeof OPTIONS>): Promise<void> {
-  if (format === 'text') return checkInText(options, process.cwd())
+async function check(
+  { format = 'text', ...options }: VerbValues<typeof OPTIONS>,
+  _positionals: readonly string[],
+  context: CommandContext,
+): Promise<number> {
+  if (format === 'text') {
+    await checkInText(options, context)
+    return 0
+  }
   if (format !== 'json') throw new StartError(`--format ${format}: it is one of text, json`, { exitCode: 2 })
-  const { exitCode, ...report } = await reportOn(options, process.cwd())
-  // What a plugin opened before it failed must not keep the process.
-  process.stdout.write(`${jsonText(report)}\n`, () => process.exit(exitCode))
+  const { exitCode, ...report } = await reportOn(options, context)
+  context.print(jsonText(report))
+  return exitCode
 }
 
 export const checkVerb = defineVerb({

@@ -1,13 +1,14 @@
 // `mcp-host connect`: the configuration with which a client connects to a server; printed, or written into its file.
-import { homedir } from 'node:os'
 import { printable } from '../client/printable.ts'
 import { errorText, nearest, StartError } from '../core/index.ts'
-import { ask, hasPerson, say } from './client/terminal.ts'
+import { homeOf } from './client/home.ts'
+import { ask, hasPerson } from './client/terminal.ts'
 import { CLIENTS, type ClientName, type ClientRow, type Machine, type Reached } from './connect/clients.ts'
 import { type Edit, setEntry } from './connect/edit-json.ts'
 import { checkName, endpointAt, endpointHere, throughProxy, throughStdio } from './connect/endpoint.ts'
 import { secretParameters } from './connect/entry-secrets.ts'
 import { readConfig, realFile, writeConfig } from './connect/write-config.ts'
+import type { CommandContext } from './context.ts'
 import { shellWord } from './shell-word.ts'
 import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
 
@@ -36,7 +37,7 @@ function findClient(given: string): ClientRow {
 
 type Setting = Required<Pick<ClientRow, 'config'>>['config']
 
-function print(client: ClientRow, name: string, reached: Reached, machine: Machine): void {
+function describe(client: ClientRow, name: string, reached: Reached, machine: Machine): string {
   const command = client.command?.(name, reached)
   const { config } = client
   const parts = [
@@ -49,7 +50,7 @@ function print(client: ClientRow, name: string, reached: Reached, machine: Machi
       : []),
     client.next,
   ]
-  console.log(parts.join('\n\n'))
+  return parts.join('\n\n')
 }
 
 /** What goes and what comes: nothing else of a file that may hold others' keys, and that may be somebody else's words. */
@@ -70,10 +71,10 @@ function planEdit(file: string, before: string, { key, entry }: Setting, name: s
   }
 }
 
-async function isWanted(yes: boolean): Promise<boolean> {
+async function isWanted(yes: boolean, context: CommandContext): Promise<boolean> {
   if (yes) return true
-  if (!hasPerson()) throw usage('nobody is there to be asked; give --yes to write it')
-  return /^y(?:es)?$/i.test((await ask('Write this? [y/N] '))?.trim() ?? '')
+  if (!hasPerson(context)) throw usage('nobody is there to be asked; give --yes to write it')
+  return /^y(?:es)?$/i.test((await ask(context, 'Write this? [y/N] '))?.trim() ?? '')
 }
 
 /** A link there may lead out of the project. */
@@ -84,7 +85,7 @@ async function shownPlace(file: string, isNew: boolean): Promise<string> {
 }
 
 /** What is kept in a file, and shown again, should let nobody in. */
-function warnOfSecrets(reached: Reached): void {
+function warnOfSecrets(reached: Reached, { say }: CommandContext): void {
   const texts = 'url' in reached ? [reached.url] : reached.args
   const names = texts.flatMap(secretParameters)
   if (names.length === 0) return
@@ -93,30 +94,53 @@ function warnOfSecrets(reached: Reached): void {
   )
 }
 
-async function write(client: ClientRow, name: string, reached: Reached, machine: Machine, yes: boolean): Promise<void> {
+interface Writing {
+  readonly name: string
+  readonly reached: Reached
+  readonly machine: Machine
+  readonly yes: boolean
+}
+
+/** Returns the exit code. */
+async function write(
+  client: ClientRow,
+  { name, reached, machine, yes }: Writing,
+  context: CommandContext,
+): Promise<number> {
+  const { print, say } = context
   const { config } = client
   if (!config) throw usage(`${client.title} has no file of servers: leave --write out, and run what is printed`)
   const file = config.file(machine)
   const before = await readConfig(file)
   const edit = planEdit(file, before ?? '', config, name, reached)
-  if (!edit) return console.log(`${file} has it already.`)
-  console.log(`${await shownPlace(file, before === undefined)}\n${diffOf(edit)}\n`)
-  if (!(await isWanted(yes))) {
+  if (!edit) {
+    print(`${file} has it already.`)
+    return 0
+  }
+  print(`${await shownPlace(file, before === undefined)}\n${diffOf(edit)}\n`)
+  if (!(await isWanted(yes, context))) {
     say('nothing was written')
-    process.exitCode = 1
-    return
+    return 1
   }
   const old = await writeConfig(file, before, edit.text)
-  console.log(`written${old === undefined ? '' : `; the old file is ${old}`}\n${client.next}`)
+  print(`written${old === undefined ? '' : `; the old file is ${old}`}\n${client.next}`)
+  return 0
 }
 
 /** An entry that cannot start is told here, and not by the client's log. */
-async function checkLocal({ file, route }: { readonly file: string; readonly route: string }): Promise<void> {
+async function checkLocal(
+  { file, route }: { readonly file: string; readonly route: string },
+  context: CommandContext,
+): Promise<void> {
   const [{ checkStdio }, { openLog }] = await Promise.all([import('./stdio.ts'), import('./log.ts')])
-  await checkStdio({ config: file, route, cwd: process.cwd() }, openLog({ 'log-level': 'fatal' }))
+  await checkStdio({ config: file, route, cwd: context.cwd }, openLog({ 'log-level': 'fatal' }, context))
 }
 
-async function connect(values: VerbValues<typeof OPTIONS>, [given = '', url]: readonly string[]): Promise<void> {
+async function connect(
+  values: VerbValues<typeof OPTIONS>,
+  [given = '', url]: readonly string[],
+  context: CommandContext,
+): Promise<number> {
   const client: ClientRow = findClient(given)
   const { route, config, stdio = false } = values
   if (url !== undefined && (route !== undefined || config !== undefined)) {
@@ -125,20 +149,23 @@ async function connect(values: VerbValues<typeof OPTIONS>, [given = '', url]: re
   const named = values.name === undefined ? undefined : checkName(values.name)
   const endpoint =
     url === undefined
-      ? await endpointHere({ ...(config !== undefined && { config }), ...(route !== undefined && { route }) })
+      ? await endpointHere(context, { ...(config !== undefined && { config }), ...(route !== undefined && { route }) })
       : endpointAt(url)
-  if (stdio && endpoint.local) await checkLocal(endpoint.local)
-  const { platform, env } = process
+  if (stdio && endpoint.local) await checkLocal(endpoint.local, context)
+  const { env, cwd, script } = context
+  const { platform, execPath } = process
+  const starter = { platform, execPath, script }
   const reached = stdio
-    ? throughStdio(endpoint, process)
+    ? throughStdio(endpoint, starter)
     : client.remote
       ? { url: endpoint.url }
-      : throughProxy(endpoint, process)
-  const machine: Machine = { platform, env, home: homedir(), cwd: process.cwd() }
+      : throughProxy(endpoint, starter)
+  const machine: Machine = { platform, env, home: homeOf(env), cwd }
   const name = named ?? endpoint.name
-  warnOfSecrets(reached)
-  if (values.write) await write(client, name, reached, machine, values.yes ?? false)
-  else print(client, name, reached, machine)
+  warnOfSecrets(reached, context)
+  if (values.write) return write(client, { name, reached, machine, yes: values.yes ?? false }, context)
+  context.print(describe(client, name, reached, machine))
+  return 0
 }
 
 export const connectVerb = defineVerb({

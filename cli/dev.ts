@@ -1,4 +1,5 @@
 // `mcp-host dev`: serves the config while it is written: each edit is taken without a restart, where that can be.
+import type { CommandContext } from './context.ts'
 import { DEV_SERVER } from './dev/message.ts'
 import type { DevOptions } from './dev/options.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS } from './verb.ts'
@@ -11,16 +12,17 @@ const NOTES = `Keys, at a terminal:
 .env beside the config is read where no --env-file is given. NODE_ENV is "development" unless it is set. A broken edit
 changes nothing: it is shown with its place, and what was served goes on.`
 
-async function dev(options: DevOptions): Promise<void> {
+async function dev(options: DevOptions, _positionals: readonly string[], context: CommandContext): Promise<void> {
   const { envFilesOf, watchAndServe } = await import('./dev/terminal.ts')
   const role = process.env[DEV_SERVER]
-  if (role === undefined || !process.send) return watchAndServe(options)
+  if (role === undefined || !process.send) return watchAndServe(options, context)
   delete process.env[DEV_SERVER]
   const [{ serveForDevelopment }, { createEnvFiles }] = await Promise.all([
     import('./dev/server.ts'),
     import('./env-file.ts'),
   ])
-  await serveForDevelopment(options, createEnvFiles(envFilesOf(options)), role === 'keys')
+  const env = createEnvFiles(envFilesOf(options, context), context)
+  await serveForDevelopment(options, context, env, role === 'keys')
 }
 
 export const devVerb = defineVerb({

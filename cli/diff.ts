@@ -2,6 +2,7 @@
 import { printable } from '../client/printable.ts'
 import type { Surface } from '../core/create-host.ts'
 import { StartError } from '../core/http/errors.ts'
+import type { CommandContext } from './context.ts'
 import { jsonText } from './json-text.ts'
 import { type Change, compareSurfaces } from './lock/compare-surfaces.ts'
 import { changesText, countsOf, countsText } from './lock/describe-changes.ts'
@@ -27,21 +28,26 @@ interface Sides {
   readonly after: Surface
 }
 
-async function readSides(options: Omit<DiffOptions, 'json' | 'fail-on'>, given: readonly string[]): Promise<Sides> {
+async function readSides(
+  options: Omit<DiffOptions, 'json' | 'fail-on'>,
+  given: readonly string[],
+  context: CommandContext,
+): Promise<Sides> {
+  const { cwd } = context
   const [old, newer] = given
   if (newer !== undefined) {
     const files = [old ?? '', newer] as const
     if (options.config !== undefined) throw new StartError('two locks need no --config', { exitCode: 2 })
     return {
-      names: [nameOf(files[0]), nameOf(newer)],
-      before: await readLockFile(files[0]),
-      after: await readLockFile(newer),
+      names: [nameOf(files[0], cwd), nameOf(newer, cwd)],
+      before: await readLockFile(files[0], context),
+      after: await readLockFile(newer, context),
     }
   }
-  const { file, surface } = await surfaceOfConfig(options)
-  const lock = old === '-' ? old : lockFileOf(file, old)
-  const names = [nameOf(lock), nameOf(file)] as const
-  return { names, before: await readLockFile(lock), after: surface }
+  const { file, surface } = await surfaceOfConfig(context, options)
+  const lock = old === '-' ? old : lockFileOf(file, old, cwd)
+  const names = [nameOf(lock, cwd), nameOf(file, cwd)] as const
+  return { names, before: await readLockFile(lock, context), after: surface }
 }
 
 /** 0: the same. 3: nothing of it breaks a client. 4: it does, or may. */
@@ -62,11 +68,12 @@ function inText({ names: [before, after], ...sides }: Sides, changes: readonly C
 async function diff(
   { 'fail-on': failOn = 'any', json = false, ...options }: DiffOptions,
   given: readonly string[],
-): Promise<void> {
+  context: CommandContext,
+): Promise<number> {
   if (failOn !== 'any' && failOn !== 'breaking') {
     throw new StartError(`--fail-on ${failOn}: it is one of any, breaking`, { exitCode: 2 })
   }
-  const sides = await readSides(options, given)
+  const sides = await readSides(options, given, context)
   const { before, after } = sides
   const changes = compareSurfaces(before, after)
   const exitCode = exitCodeOf(changes, failOn)
@@ -78,9 +85,8 @@ async function diff(
     atRunTime: after.atRunTime,
     changes,
   }
-  const text = json ? jsonText(report) : inText(sides, changes)
-  // What a plugin opened must not keep the process.
-  process.stdout.write(`${text}\n`, () => process.exit(exitCode))
+  context.print(json ? jsonText(report) : inText(sides, changes))
+  return exitCode
 }
 
 export const diffVerb = defineVerb({

@@ -2,9 +2,9 @@
 // says how to mend what is wrong.
 import { printable } from '../client/printable.ts'
 import { StartError } from '../core/http/errors.ts'
+import type { CommandContext } from './context.ts'
 import type { Finding } from './doctor/finding.ts'
 import { jsonText } from './json-text.ts'
-import { knownSecrets } from './known-secrets.ts'
 import { readToken } from './read-token.ts'
 import { defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
@@ -31,10 +31,10 @@ function describe({ check, level, text, fix }: Finding, width: number): string {
 }
 
 /** What a server wrote back of the token that it was tried with is not shown. */
-const scrubFinding = (finding: Finding): Finding => ({
+const scrubFinding = (finding: Finding, secrets: CommandContext['secrets']): Finding => ({
   ...finding,
-  text: knownSecrets.scrub(finding.text),
-  ...(finding.fix !== undefined && { fix: knownSecrets.scrub(finding.fix) }),
+  text: secrets.scrub(finding.text),
+  ...(finding.fix !== undefined && { fix: secrets.scrub(finding.fix) }),
 })
 
 /** The server as its operator sees it, then as a client does. */
@@ -47,14 +47,18 @@ async function examineAll(url: string, options: { token?: string; origin?: strin
 }
 
 /** What the plugins of a config find out. */
-async function examineFile(file: string, envFiles: readonly string[] | undefined): Promise<Finding[]> {
+async function examineFile(
+  file: string,
+  envFiles: readonly string[] | undefined,
+  context: CommandContext,
+): Promise<Finding[]> {
   const [{ examineConfig, loadConfig }, { collectWarnings }, { note }] = await Promise.all([
     import('../core/create-host.ts'),
     import('./check-report.ts'),
     import('./doctor/finding.ts'),
   ])
-  if (envFiles !== undefined) (await import('./env-file.ts')).createEnvFiles(() => envFiles).load()
-  const cwd = process.cwd()
+  if (envFiles !== undefined) (await import('./env-file.ts')).createEnvFiles(() => envFiles, context).load()
+  const { cwd } = context
   // What `check` would say of the config is not asked here.
   const { log } = collectWarnings(cwd)
   const findings = await examineConfig(await loadConfig({ cwd, file }), log)
@@ -76,26 +80,30 @@ function urlOf(option: string | undefined, positional: string | undefined, neede
 }
 
 /** Exits 1 when something is wrong. */
-async function doctor(values: VerbValues<typeof OPTIONS>, [positional]: readonly string[]): Promise<void> {
+async function doctor(
+  values: VerbValues<typeof OPTIONS>,
+  [positional]: readonly string[],
+  context: CommandContext,
+): Promise<number> {
   const { url: option, origin, json, config } = values
   const url = urlOf(option, positional, config === undefined)
-  const token = readToken(values.token)
+  const token = await readToken(context, values.token)
   const given = { ...(token !== undefined && { token }), ...(origin !== undefined && { origin }) }
   const found = [
-    ...(config === undefined ? [] : await examineFile(config, values['env-file'])),
+    ...(config === undefined ? [] : await examineFile(config, values['env-file'], context)),
     ...(url === undefined ? [] : await examineAll(url, given)),
   ]
-  const findings = found.map(scrubFinding)
+  const findings = found.map(finding => scrubFinding(finding, context.secrets))
   const healthy = findings.every(({ level }) => level !== 'wrong')
   if (json)
-    console.log(
+    context.print(
       jsonText({ ...(config !== undefined && { config }), ...(url !== undefined && { url }), healthy, findings }),
     )
   else {
     const width = Math.max(...findings.map(({ check }) => check.length))
-    console.log(findings.map(finding => describe(finding, width)).join('\n'))
+    context.print(findings.map(finding => describe(finding, width)).join('\n'))
   }
-  if (!healthy) process.exitCode = 1
+  return healthy ? 0 : 1
 }
 
 export const doctorVerb = defineVerb({

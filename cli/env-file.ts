@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { errorText, StartError } from '../core/http/errors.ts'
+import type { CommandContext } from './context.ts'
 
 const NAMED = /^\s*(?:export\s+)?[A-Za-z_][\w.-]*\s*=\s*(.*)$/
 
@@ -48,7 +49,10 @@ export interface EnvFiles {
 }
 
 /** `files`: asked for at each reading. */
-export function createEnvFiles(files: () => readonly string[], env: NodeJS.ProcessEnv = process.env): EnvFiles {
+export function createEnvFiles(
+  files: () => readonly string[],
+  { env, cwd }: Pick<CommandContext, 'env' | 'cwd'>,
+): EnvFiles {
   const own = new Set(Object.keys(env))
   let loaded: Record<string, string> = {}
   let before = loaded
@@ -70,7 +74,7 @@ export function createEnvFiles(files: () => readonly string[], env: NodeJS.Proce
 
   return {
     load() {
-      const read: Record<string, string> = Object.assign({}, ...files().map(file => readEnvFile(resolve(file))))
+      const read: Record<string, string> = Object.assign({}, ...files().map(file => readEnvFile(resolve(cwd, file))))
       const wanted = Object.fromEntries(Object.entries(read).filter(([name]) => !own.has(name)))
       before = loaded
       // Modules may have been read with what was taken back: they are to be read again, though the files are as before.

@@ -6,6 +6,7 @@ import { type CatalogItem, type Denial, type ItemKind, readUser } from '../core/
 import { type Host, hostOf, type InspectedAddress, loadConfig } from '../core/create-host.ts'
 import { errorText } from '../core/http/errors.ts'
 import { HostError, isObject, nearest, StartError, type User } from '../core/index.ts'
+import type { CommandContext } from './context.ts'
 import { openLog } from './log.ts'
 import { readToken } from './read-token.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
@@ -184,14 +185,18 @@ async function explanation(host: Host, options: ExplainOptions, token: string | 
   return [...told, ...(asked.length > 0 ? asked : listItems(address, user))]
 }
 
-async function explain(options: ExplainOptions): Promise<void> {
+async function explain(
+  options: ExplainOptions,
+  _positionals: readonly string[],
+  context: CommandContext,
+): Promise<void> {
   const { config, 'env-file': files, verbose = false } = options
-  if (files !== undefined) (await import('./env-file.ts')).createEnvFiles(() => files).load()
-  const token = readToken(options.token)
-  const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
-  const host = await hostOf(loaded, openLog({ verbose }), { purpose: 'inspect' })
+  if (files !== undefined) (await import('./env-file.ts')).createEnvFiles(() => files, context).load()
+  const token = await readToken(context, options.token)
+  const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
+  const host = await hostOf(loaded, openLog({ verbose }, context), { purpose: 'inspect' })
   try {
-    console.log((await explanation(host, options, token)).join('\n'))
+    context.print((await explanation(host, options, token)).join('\n'))
   } finally {
     await host.close({ grace: 0 })
   }

@@ -6,6 +6,7 @@ import { printable } from '../client/printable.ts'
 import { SEARCHED } from '../core/config/load-config.ts'
 import { StartError } from '../core/http/errors.ts'
 import { assertInstalled } from '../core/http/optional-packages.ts'
+import type { CommandContext } from './context.ts'
 import {
   type Choices,
   type ConfigFormat,
@@ -71,9 +72,9 @@ function readGiven(options: InitOptions, folder: string | undefined): Given {
 }
 
 /** The same for whoever is not asked. */
-function fillChoices(given: Given): Choices {
+function fillChoices(given: Given, cwd: string): Choices {
   const { isPlugin = false, folder = '.', format = 'ts', isProtected = false, store = defaultStore() } = given
-  return { isPlugin, folder, name: given.name ?? basename(resolve(folder)), format, isProtected, store }
+  return { isPlugin, folder, name: given.name ?? basename(resolve(cwd, folder)), format, isProtected, store }
 }
 
 interface Chosen extends Choices {
@@ -81,9 +82,9 @@ interface Chosen extends Choices {
   readonly note?: string
 }
 
-async function choose(given: Given, asks: boolean): Promise<Chosen> {
+async function choose(given: Given, asks: boolean, { cwd }: CommandContext): Promise<Chosen> {
   if (asks) assertInstalled(['@clack/prompts'], { what: 'asking (npm create mcp-host can, and --yes asks nothing)' })
-  const choices = asks ? await (await import('./init/ask-choices.ts')).askChoices(given) : fillChoices(given)
+  const choices = asks ? await (await import('./init/ask-choices.ts')).askChoices(given) : fillChoices(given, cwd)
   const name = toPackageName(choices.name, choices.isPlugin ? DEFAULT_PLUGIN_NAME : DEFAULT_NAME)
   if (name === choices.name) return choices
   const note = `npm takes no package called "${printable(choices.name, MAX_SHOWN)}"; it is called ${name}.\n`
@@ -93,8 +94,8 @@ async function choose(given: Given, asks: boolean): Promise<Chosen> {
 const MAX_SHOWN = 100
 
 /** Runs the package manager's install where the person sees it. */
-async function install(folder: string, command: string): Promise<void> {
-  console.log(`\n${command} ...`)
+async function install(folder: string, command: string, { print }: CommandContext): Promise<void> {
+  print(`\n${command} ...`)
   const [program = '', ...args] = command.split(' ')
   // On Windows it is a script of the shell.
   const child = spawn(program, args, { cwd: folder, stdio: 'inherit', shell: process.platform === 'win32' })
@@ -102,24 +103,25 @@ async function install(folder: string, command: string): Promise<void> {
   if (code !== 0) throw new StartError(`the files are there, but ${command} failed; run it in ${printable(folder)}`)
 }
 
-async function init(options: InitOptions, [folder]: readonly string[]): Promise<void> {
-  const hasPerson = process.stdin.isTTY === true && process.stdout.isTTY === true
+async function init(options: InitOptions, [folder]: readonly string[], context: CommandContext): Promise<void> {
+  const { stdin, stdout, env, cwd, print } = context
+  const hasPerson = stdin.isTTY === true && stdout.isTTY === true
   const given = readGiven(options, folder)
   const asks = hasPerson && options.yes !== true
-  const choices = await choose(given, asks)
-  const at = resolve(choices.folder)
+  const choices = await choose(given, asks, context)
+  const at = resolve(cwd, choices.folder)
   const files = choices.isPlugin ? pluginFiles(choices) : projectFiles(choices)
   // Of two configs in a folder one would not be read.
   const taken = choices.isPlugin ? files.keys() : [...files.keys(), ...SEARCHED]
   assertFree(at, taken, 'Name a folder that is new or empty: mcp-host init FOLDER')
   writeNew(at, files)
-  if (choices.note !== undefined) console.log(choices.note)
+  if (choices.note !== undefined) print(choices.note)
   const onNode = choices.isPlugin ? undefined : noteOnNode(choices.store, asks || given.store !== undefined)
-  if (onNode !== undefined) console.log(onNode)
-  const manager = packageCommandsOf(process.env['npm_config_user_agent'])
+  if (onNode !== undefined) print(onNode)
+  const manager = packageCommandsOf(env['npm_config_user_agent'])
   const installed = options.install === true
-  if (installed) await install(at, manager.install)
-  console.log(nextSteps({ folder: at, choices, paths: files.keys(), manager, installed }))
+  if (installed) await install(at, manager.install, context)
+  print(nextSteps({ cwd, folder: at, choices, paths: files.keys(), manager, installed }))
 }
 
 export const initVerb = defineVerb({

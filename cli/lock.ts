@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises'
 import { printable } from '../client/printable.ts'
 import type { Surface } from '../core/create-host.ts'
 import { SURFACE_LISTS } from '../core/surface/surface.ts'
+import type { CommandContext } from './context.ts'
 import { compareSurfaces } from './lock/compare-surfaces.ts'
 import { countsText } from './lock/describe-changes.ts'
 import { LOCK_NAME, lockFileOf, nameOf, readLockFile, writeLockFile } from './lock/lock-file.ts'
@@ -27,24 +28,32 @@ function sizeOf({ routes }: Surface): string {
 }
 
 /** The lock as it was; undefined where there was none that can be read. */
-async function lockBefore(file: string): Promise<Surface | undefined> {
+async function lockBefore(file: string, context: CommandContext): Promise<Surface | undefined> {
   const isThere = await stat(file).then(
     () => true,
     () => false,
   )
   // What is broken is written anew: that is what it was called for.
-  return isThere ? readLockFile(file).catch(() => undefined) : undefined
+  return isThere ? readLockFile(file, context).catch(() => undefined) : undefined
 }
 
-async function lock({ lock: given, ...options }: VerbValues<typeof OPTIONS>): Promise<void> {
-  const { file: config, surface } = await surfaceOfConfig(options)
-  const file = lockFileOf(config, given)
-  const before = await lockBefore(file)
-  await writeLockFile(file, surface)
+async function lock(
+  { lock: given, ...options }: VerbValues<typeof OPTIONS>,
+  _positionals: readonly string[],
+  context: CommandContext,
+): Promise<void> {
+  const { cwd } = context
+  const { file: config, surface } = await surfaceOfConfig(context, options)
+  const file = lockFileOf(config, given, cwd)
+  const before = await lockBefore(file, context)
+  await writeLockFile(file, surface, cwd)
   const what = before && (before.hash === surface.hash ? 'as it was' : countsText(compareSurfaces(before, surface)))
-  const lines = [`${nameOf(file)}: ${sizeOf(surface)}${what === undefined ? '' : ` (${what})`}`, notLocked(surface)]
-  console.log(printable(lines[0] ?? ''))
-  if (lines[1]) console.log(printable(lines[1]))
+  const lines = [
+    `${nameOf(file, cwd)}: ${sizeOf(surface)}${what === undefined ? '' : ` (${what})`}`,
+    notLocked(surface),
+  ]
+  context.print(printable(lines[0] ?? ''))
+  if (lines[1]) context.print(printable(lines[1]))
 }
 
 export const lockVerb = defineVerb({

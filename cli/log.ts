@@ -5,6 +5,7 @@ import { createLogger, type ProcessLog } from '../core/create-host.ts'
 import { StartError } from '../core/http/errors.ts'
 import { assertInstalled, installLine, isInstalled } from '../core/http/optional-packages.ts'
 import { nearest } from '../core/mcp/nearest.ts'
+import type { CommandContext } from './context.ts'
 import type { LogValues } from './verb.ts'
 
 const PRETTY = 'pino-pretty'
@@ -50,8 +51,10 @@ function describeFailure({ type = 'Error', message = '', cause, stack, hidden }:
     .replaceAll('\n', '\n    ')
 }
 
-const hasColors = ({ NO_COLOR = '', TERM }: NodeJS.ProcessEnv): boolean =>
-  process.stderr.isTTY === true && NO_COLOR === '' && TERM !== 'dumb'
+type LogContext = Pick<CommandContext, 'stderr' | 'env' | 'cwd'>
+
+const hasColors = ({ stderr, env: { NO_COLOR = '', TERM } }: LogContext): boolean =>
+  stderr.isTTY === true && NO_COLOR === '' && TERM !== 'dumb'
 
 /** A word as it is, anything else as JSON, in which no line ends. */
 const wordOf = (value: unknown): string =>
@@ -69,7 +72,7 @@ function arrange(line: string) {
 }
 
 /** Makes readable lines of those of JSON. pino-pretty is loaded with the first: a quiet start does without it. */
-export function createPretty(colorize: boolean = hasColors(process.env)): (line: string) => string {
+export function createPretty(colorize: boolean): (line: string) => string {
   let pretty: ((line: object) => string) | undefined
   return line => {
     pretty ??= (createRequire(import.meta.url)('pino-pretty') as typeof import('pino-pretty')).prettyFactory({
@@ -85,16 +88,22 @@ export function createPretty(colorize: boolean = hasColors(process.env)): (line:
 }
 
 /** Opens the log. Throws a StartError: of exit code 2 for a format or level that there is not, else where pino-pretty is missing. */
-export function openLog(values: LogValues, pid?: number): CliLog {
+export function openLog(values: LogValues, context: LogContext, pid?: number): CliLog {
   const { verbose = false } = values
   const format = readChoice('log-format', values['log-format'], FORMATS)
   const level = readChoice('log-level', values['log-level'], LEVELS) ?? (verbose ? 'debug' : 'info')
   if (format === 'pretty') assertInstalled([PRETTY], { what: '--log-format pretty' })
-  const isForPerson = format === undefined && process.stderr.isTTY === true
+  const isForPerson = format === undefined && context.stderr.isTTY === true
   const isPretty = format === 'pretty' || (isForPerson && isInstalled(PRETTY))
   const log: CliLog = Object.assign(
-    createLogger({ level, pid, directory: () => log.directory, ...(isPretty && { render: createPretty() }) }),
-    { directory: process.cwd() },
+    createLogger({
+      level,
+      pid,
+      output: context.stderr,
+      directory: () => log.directory,
+      ...(isPretty && { render: createPretty(hasColors(context)) }),
+    }),
+    { directory: context.cwd },
   )
   if (isForPerson && !isPretty)
     log.info({ run: installLine([PRETTY]) }, 'the log is JSON: what makes it readable is not installed')

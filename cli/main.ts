@@ -1,5 +1,4 @@
-#!/usr/bin/env node
-// The bin: finds the verb, runs it, and turns what it throws into one clear message and an exit code.
+// Finds the command, runs it, and turns what it throws into one message and an exit code.
 import { AuthError } from '../client/errors.ts'
 import { printableLines } from '../client/printable.ts'
 import { isLoading } from '../core/config/while-loading.ts'
@@ -8,7 +7,7 @@ import { errorText, StartError } from '../core/http/errors.ts'
 import { nearest } from '../core/mcp/nearest.ts'
 import { readArguments, usageError } from './arguments.ts'
 import { inFlags } from './client/flag-words.ts'
-import { knownSecrets } from './known-secrets.ts'
+import { type CommandContext, type CommandEnvironment, createContext } from './context.ts'
 import { describeVerb, listVerbs } from './usage.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS, type Verb } from './verb.ts'
 import { version } from './version.ts'
@@ -32,9 +31,9 @@ const startVerb = defineVerb({
       help: 'worker runs tasks that others keep, front keeps them alone, both does both; default: as plugins.tasks says',
     },
   },
-  async run(values) {
+  async run(values, _positionals, context) {
     const { start } = await import('./start.ts')
-    await start(values)
+    return start(values, context)
   },
 })
 
@@ -97,14 +96,19 @@ async function describeAll(): Promise<string> {
 
 const isFlag = (argument: string | undefined) => argument?.startsWith('-') ?? false
 
-async function run(argv: readonly string[]): Promise<void> {
+/** Returns the exit code. */
+async function run(argv: readonly string[], context: CommandContext): Promise<number> {
   // Options may come before their verb.
   const at = isFlag(argv[0]) ? argv.findIndex(argument => VERBS.has(argument)) : 0
   const name = argv[at]
+  const help = (text: string) => {
+    context.print(text)
+    return 0
+  }
   if (name === undefined) {
     const [flag] = argv
-    if (flag === '-v' || flag === '--version') return void console.log(version)
-    if (flag === undefined || flag === '-h' || flag === '--help') return void console.log(await describeAll())
+    if (flag === '-v' || flag === '--version') return help(version)
+    if (flag === undefined || flag === '-h' || flag === '--help') return help(await describeAll())
     throw usageError(`Unknown option '${flag}'; a verb comes first`, await describeAll())
   }
   const load = VERBS.get(name)
@@ -115,8 +119,8 @@ async function run(argv: readonly string[]): Promise<void> {
   }
   const verb = await load()
   const { values, positionals } = readArguments(name, verb, [...argv.slice(0, at), ...argv.slice(at + 1)])
-  if (values['help'] === true) return void console.log(describeVerb(name, verb))
-  await verb.run(values, positionals)
+  if (values['help'] === true) return help(describeVerb(name, verb))
+  return (await verb.run(values, positionals, context)) ?? 0
 }
 
 /** 2: what was asked for must change; 1: it failed. Undefined for what nobody expected. */
@@ -136,28 +140,36 @@ function stacksOf(error: unknown, most = MAX_CAUSES): string {
 /** An error may be its own cause. */
 const MAX_CAUSES = 8
 
-function report(error: unknown, verbose: boolean): void {
+/** Returns the exit code. */
+function report(error: unknown, verbose: boolean, { stderr, secrets }: CommandContext): number {
   const exitCode = exitCodeOf(error)
   const said = errorText(error)
   const text = AuthError.is(error) ? inFlags(said) : said
-  console.error(printableLines(`mcp-host: ${knownSecrets.scrub(text)}`))
-  if (verbose) console.error(printableLines(knownSecrets.scrub(stacksOf(error))))
-  else if (exitCode === undefined) console.error('This is unexpected; run it again with --verbose for the stack.')
-  // What a plugin opened before the start failed must not keep the process.
-  process.exit(exitCode ?? 1)
+  const write = (line: string) => stderr.write(`${printableLines(secrets.scrub(line))}\n`)
+  write(`mcp-host: ${text}`)
+  if (verbose) write(stacksOf(error))
+  else if (exitCode === undefined) write('This is unexpected; run it again with --verbose for the stack.')
+  return exitCode ?? 1
 }
 
 const NEVER_SETTLES =
   'it waits for a promise that never settles, and nothing else is left to do: look for an `await` at the top of the config, ' +
   'or of a module that it imports'
 
-let over = false
-// Node would end with exit code 0.
-process.on('beforeExit', () => {
-  if (!over && !isLoading()) report(new StartError(NEVER_SETTLES, { exitCode: 1 }), false)
-})
-run(process.argv.slice(2))
-  .catch(error => report(error, process.argv.includes('--verbose')))
-  .finally(() => {
-    over = true
+/** Runs `mcp-host ...argv` and returns its exit code. Never rejects. */
+export function main(argv: readonly string[], environment: CommandEnvironment): Promise<number> {
+  return new Promise(resolve => {
+    const context = createContext(environment, end)
+    const fail = (error: unknown) => end(report(error, argv.includes('--verbose'), context))
+    const onIdle = () => {
+      // Node would end with exit code 0.
+      if (!isLoading()) fail(new StartError(NEVER_SETTLES, { exitCode: 1 }))
+    }
+    function end(code: number) {
+      context.process.off('beforeExit', onIdle)
+      resolve(code)
+    }
+    context.process.on('beforeExit', onIdle)
+    run(argv, context).then(end, fail)
   })
+}

@@ -9,8 +9,7 @@ import { inFlags } from './client/flag-words.ts'
 import { readLogin, readTimeout, SECRET_INSTEAD } from './client/login.ts'
 import type { Login } from './client/logins.ts'
 import { headersOf, type Reach, readReach } from './client/reach.ts'
-import { say } from './client/terminal.ts'
-import { knownSecrets } from './known-secrets.ts'
+import type { CommandContext } from './context.ts'
 import { createIgnoredTools } from './proxy/ignored-tools.ts'
 import { networkCode, TIMING, type Timing, unreachable } from './proxy/link.ts'
 import { Failure } from './proxy/messages.ts'
@@ -35,19 +34,19 @@ const TOO_NEW = 'speaks no revision that this client knows; --protocol auto tran
 
 /** What the client is told of something that no part of the relay said itself. */
 const explainTo =
-  (login: Login) =>
+  (login: Login, { secrets }: CommandContext) =>
   (thrown: unknown): Failure => {
     if (networkCode(thrown) !== undefined && !AuthError.is(thrown)) return unreachable(login.url, thrown)
     const { message } = explainFailure(thrown, login)
     const reason = AuthError.is(thrown) ? thrown.code : 'failed'
-    return new Failure(reason, knownSecrets.scrub(inFlags(message)), {
+    return new Failure(reason, secrets.scrub(inFlags(message)), {
       retryable: AuthError.is(thrown) && thrown.retryable,
     })
   }
 
 /** A client whose secret the environment or a file has needs it; nobody can be asked for it. */
-function withSecret(login: Login): Login {
-  const hasSecret = login.secretFile !== undefined || Boolean(process.env[SECRET_VARIABLE])
+function withSecret(login: Login, { env }: CommandContext): Login {
+  const hasSecret = login.secretFile !== undefined || Boolean(env[SECRET_VARIABLE])
   return login.clientId !== undefined && hasSecret ? { ...login, secret: true } : login
 }
 
@@ -58,6 +57,7 @@ export interface ProxyEnds {
 
 /** Throws a StartError for a command line that makes no sense; the server is not asked before the client says something. */
 export async function startProxy(
+  context: CommandContext,
   given: string,
   values: ProxyValues,
   ends: ProxyEnds,
@@ -66,23 +66,26 @@ export async function startProxy(
   const url = readUrl(given, values)
   const transport = readTransport(values)
   const translates = readProtocol(values)
-  const plain = readReach({ header: readHeaders(values), ...(values.proxy !== undefined && { proxy: values.proxy }) })
-  const logins = openAccounts(plain).logins
+  const plain = readReach(context, {
+    header: readHeaders(context, values),
+    ...(values.proxy !== undefined && { proxy: values.proxy }),
+  })
+  const logins = openAccounts(context, plain).logins
   const before = await logins.find(url, values.profile)
-  const login = withSecret(readLogin(url, values, before, plain))
+  const login = withSecret(readLogin(context, url, values, before, plain), context)
   const base = createPatientFetch(login.url, readTravel(values, plain.proxy ?? before?.proxy))
   const reach: Reach = { ...plain, base }
-  const accounts = openAccounts(reach)
+  const accounts = openAccounts(context, reach)
   const options = {
-    credentials: recallCredentials(login),
+    credentials: recallCredentials(context, login),
     browser: !values['no-browser'],
     timeout: readTimeout(values['login-timeout']),
   }
   // Whoever shows something of their own needs no login.
-  const isOwn = headersOf(reach, login).has('authorization')
+  const isOwn = headersOf(context, reach, login).has('authorization')
   const fetch = isOwn ? accounts.fetchFor(login) : await signInFetch(accounts, login, options)
   const note = (what: string) => {
-    if (values.verbose) say(what)
+    if (values.verbose) context.say(what)
   }
   const start = translates
     ? (await import('./proxy/older-client/translated-relay.ts')).startTranslatedRelay
@@ -96,24 +99,25 @@ export async function startProxy(
       note,
       ignored: createIgnoredTools(values['ignore-tool'] ?? []),
       keepAlive: readKeepAlive(values),
-      explain: explainTo(login),
-      ...(!translates && { refusedInitialize: () => say(`warning: ${login.url} ${TOO_NEW}`) }),
+      explain: explainTo(login, context),
+      ...(!translates && { refusedInitialize: () => context.say(`warning: ${login.url} ${TOO_NEW}`) }),
     },
     ends,
   )
 }
 
-async function proxy(values: ProxyValues, [given = '']: readonly string[]): Promise<void> {
-  const output = keepStdout()
-  const relay = await startProxy(given, values, { input: process.stdin, output })
-  void nextSignal('SIGTERM', 'SIGINT', 'SIGHUP').then(() => {
-    void nextSignal('SIGTERM', 'SIGINT', 'SIGHUP').then(() => process.exit(1))
+const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+
+async function proxy(values: ProxyValues, [given = '']: readonly string[], context: CommandContext): Promise<void> {
+  const { process: events, stdin: input } = context
+  const relay = await startProxy(context, given, values, { input, output: keepStdout(context) })
+  void nextSignal(events, ...ENDING).then(() => {
+    void nextSignal(events, ...ENDING).then(() => context.exit(1))
     relay.end()
   })
   // One message that fails in a way nobody thought of must not end the others.
-  process.on('unhandledRejection', error => say(`unexpected: ${errorText(error)}`))
+  events.on('unhandledRejection', error => context.say(`unexpected: ${errorText(error)}`))
   await relay.ended
-  process.exit(0)
 }
 
 export const proxyVerb = defineVerb({

@@ -9,18 +9,19 @@ export interface ReloadSettings {
   /** As `--config` says. */
   readonly config: string | undefined
   readonly env: EnvFiles | undefined
+  readonly cwd: string
 }
 
 export type Reloaded = { readonly report: ReloadReport } | { readonly error: unknown }
 
 /** Reads everything anew; of what is not taken, the environment is as before, too. Never rejects. */
-export async function readAnew({ host, config, env }: ReloadSettings): Promise<Reloaded> {
+export async function readAnew({ host, config, env, cwd }: ReloadSettings): Promise<Reloaded> {
   let isRead = false
   try {
     const environment = env?.load() ?? false
     isRead = true
     const file = config === undefined ? {} : { file: config }
-    const report = await reloadHost(host, { cwd: process.cwd(), environment, ...file })
+    const report = await reloadHost(host, { cwd, environment, ...file })
     if (report.restart.length > 0) env?.undo()
     return { report }
   } catch (error) {

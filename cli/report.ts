@@ -1,10 +1,11 @@
 // `mcp-host report`: what happened, from access logs, audits or a metrics page: how many calls, how slow, who refused what, and
 // who still needs the old protocol.
 import { createReadStream } from 'node:fs'
+import { resolve } from 'node:path'
 import { printable } from '../client/printable.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
+import type { CommandContext } from './context.ts'
 import { jsonText } from './json-text.ts'
-import { knownSecrets } from './known-secrets.ts'
 import { askPage, readPageUrl } from './metrics-page/ask-page.ts'
 import { readToken } from './read-token.ts'
 import { reportOnPage } from './report/from-page.ts'
@@ -62,15 +63,20 @@ function readTop(given = '10'): number {
 
 const isAddress = (source: string) => /^https?:\/\//i.test(source)
 
-async function reportOnLogs(sources: readonly string[], window: Window, most: number): Promise<Report> {
+async function reportOnLogs(
+  sources: readonly string[],
+  window: Window,
+  most: number,
+  { stdin, stderr, cwd }: CommandContext,
+): Promise<Report> {
   const tally = createTally(window)
   const notes: string[] = []
   for (const source of sources) {
     const name = source === '-' ? 'stdin' : source
     const readBefore = tally.read
     let lines = 0
-    const stream = source === '-' ? process.stdin : createReadStream(source)
-    const progress = showReading(name, stream, () => lines)
+    const stream = source === '-' ? stdin : createReadStream(resolve(cwd, source))
+    const progress = showReading(name, 'path' in stream ? stream : {}, () => lines, stderr)
     try {
       await readLines(stream, line => {
         lines++
@@ -92,12 +98,17 @@ async function reportOnLogs(sources: readonly string[], window: Window, most: nu
   return tally.report(most, notes)
 }
 
-async function reportOnAddress(values: VerbValues<typeof OPTIONS>, source: string, most: number): Promise<Report> {
+async function reportOnAddress(
+  values: VerbValues<typeof OPTIONS>,
+  source: string,
+  most: number,
+  context: CommandContext,
+): Promise<Report> {
   if (values.since !== undefined || values.until !== undefined) {
     throw usage('--since and --until are of logs: a metrics page has sums since its host began, and no times')
   }
   const url = readPageUrl(source)
-  const page = await askPage({ url, token: readToken(values.token) })
+  const page = await askPage({ url, token: await readToken(context, values.token) })
   return reportOnPage(page, Date.now(), most)
 }
 
@@ -117,21 +128,27 @@ function whyNothing({ outside, future, skipped }: LineCounts): string {
   return `${skipped} lines, and none is of an access log or an audit; report reads JSON lines: access-log writes them with format: 'json'`
 }
 
-async function report(values: VerbValues<typeof OPTIONS>, sources: readonly string[]): Promise<void> {
+async function report(
+  values: VerbValues<typeof OPTIONS>,
+  sources: readonly string[],
+  context: CommandContext,
+): Promise<number> {
+  const { stdout, stderr, secrets } = context
   const most = readTop(values.top)
   readSources(sources, values)
   const [first = ''] = sources
   const told = isAddress(first)
-    ? await reportOnAddress(values, first, most)
-    : await reportOnLogs(sources, readWindow(values, Date.now()), most)
-  if (told.lines?.counted === 0 && !told.requests) {
-    process.exitCode = 1
-    process.stderr.write(`mcp-host: nothing was counted: ${whyNothing(told.lines)}\n`)
+    ? await reportOnAddress(values, first, most, context)
+    : await reportOnLogs(sources, readWindow(values, Date.now()), most, context)
+  const isEmpty = told.lines?.counted === 0 && !told.requests
+  if (told.lines && isEmpty) {
+    stderr.write(`mcp-host: nothing was counted: ${whyNothing(told.lines)}\n`)
     // Tables of nothing would hide it.
-    if (!values.json) return
+    if (!values.json) return 1
   }
-  const text = values.json ? jsonText(told) : reportText(told, process.stdout.columns ?? 120)
-  console.log(knownSecrets.scrub(text))
+  const text = values.json ? jsonText(told) : reportText(told, stdout.columns ?? 120)
+  context.print(secrets.scrub(text))
+  return isEmpty ? 1 : 0
 }
 
 export const reportVerb = defineVerb({

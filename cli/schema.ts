@@ -1,18 +1,24 @@
 // `mcp-host schema`: the config's JSON Schema with every built-in plugin's options.
 import { writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { writtenSchema } from '../core/config/written-schema.ts'
 import { pluginsOf } from '../core/create-host.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { builtInPlugins } from '../plugins/index.ts'
+import type { CommandContext } from './context.ts'
 import { defineVerb } from './verb.ts'
 
 export const schemaText = (): string => `${JSON.stringify(writtenSchema(pluginsOf(builtInPlugins)), null, 2)}\n`
 
-async function schema({ write }: { write?: string }): Promise<void> {
-  if (write === undefined) process.stdout.write(schemaText())
+async function schema(
+  { write }: { write?: string },
+  _positionals: readonly string[],
+  { stdout, cwd }: CommandContext,
+): Promise<void> {
+  if (write === undefined) stdout.write(schemaText())
   else {
     try {
-      writeFileSync(write, schemaText())
+      writeFileSync(resolve(cwd, write), schemaText())
     } catch (cause) {
       throw new StartError(`${write} cannot be written: ${errorText(cause)}`, { cause })
     }

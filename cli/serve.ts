@@ -1,13 +1,14 @@
 // What serving takes in any process, alone or one of several: a host that listens, and signals.
 import { dirname } from 'node:path'
 import { describeThrown, type Host, hostOf, type Logger, loadConfig, type ProcessLog } from '../core/create-host.ts'
+import type { CommandContext, ProcessEvents } from './context.ts'
 import type { CliLog } from './log.ts'
 import type { StartOptions } from './verb.ts'
 
 /** Resolves with the first of these signals. */
-export function nextSignal(...signals: NodeJS.Signals[]): Promise<NodeJS.Signals> {
+export function nextSignal(events: ProcessEvents, ...signals: NodeJS.Signals[]): Promise<NodeJS.Signals> {
   return new Promise(resolve => {
-    for (const signal of signals) process.once(signal, resolve)
+    for (const signal of signals) events.once(signal, resolve)
   })
 }
 
@@ -18,9 +19,9 @@ export interface Served {
 }
 
 /** A banner that finds no room is no reason to end: the log hears of it once. A reader that is gone is no news. */
-export function surviveStdout(log: Pick<Logger, 'warn'>): void {
+export function surviveStdout(log: Pick<Logger, 'warn'>, { stdout }: Pick<CommandContext, 'stdout'>): void {
   let told = false
-  process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+  stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
     if (told || code === 'EPIPE') return
     told = true
     log.warn({ problem: message }, 'stdout cannot be written: what is printed is lost, and serving goes on')
@@ -37,21 +38,26 @@ export const frozenOf = ({ frozen = false, lock }: StartOptions): Pick<ServeSett
 })
 
 /** What holds a host to the lock of its config. */
-async function acceptorOf(config: string, lock: string | undefined): Promise<Pick<ServeSettings, 'accept'>> {
+async function acceptorOf(
+  config: string,
+  lock: string | undefined,
+  context: CommandContext,
+): Promise<Pick<ServeSettings, 'accept'>> {
   const { holdTo } = await import('./lock/frozen.ts')
-  return { accept: holdTo(config, lock) }
+  return { accept: holdTo(config, lock, context) }
 }
 
 /** Finds the config and serves it. What a host that cannot listen has opened is closed again. */
 export async function serve(
   config: string | undefined,
   log: CliLog,
+  context: CommandContext,
   { frozen, lock, ...options }: ServeSettings = {},
 ): Promise<Served> {
-  const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
+  const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
   const { file } = loaded
   log.directory = dirname(file)
-  const accept = frozen === true ? await acceptorOf(file, lock) : {}
+  const accept = frozen === true ? await acceptorOf(file, lock, context) : {}
   const host = await hostOf(loaded, log, { ...options, ...accept })
   try {
     await host.listen()
@@ -64,8 +70,8 @@ export async function serve(
 }
 
 /** A promise that a tool left behind must not end every other caller's work. */
-export function surviveRejections(log: Logger): void {
-  process.on('unhandledRejection', err => {
+export function surviveRejections(log: Logger, events: ProcessEvents): void {
+  events.on('unhandledRejection', err => {
     // A handler that asked and did not wait is no failure: it runs again when the answer is there.
     if (describeThrown(err).type === 'AwaitingInput') return
     log.error({ err }, 'a promise was rejected and nobody handled it')
@@ -76,9 +82,9 @@ export function surviveRejections(log: Logger): void {
  * Logs every error that nobody caught, such as one in a timer that a tool left behind; `crashed` hears of the first. Nobody
  * knows what it left undone, so the process is to end: but after what runs was answered.
  */
-export function onCrash(log: ProcessLog, crashed: (error: unknown) => void): void {
+export function onCrash(log: ProcessLog, events: ProcessEvents, crashed: (error: unknown) => void): void {
   let first = true
-  process.on('uncaughtException', err => {
+  events.on('uncaughtException', err => {
     if (!first) return log.error({ err }, 'another error that nobody caught')
     first = false
     log.fatal({ err }, 'an error that nobody caught, in a timer or event of a tool or plugin: draining, then exit 1')

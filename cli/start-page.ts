@@ -2,7 +2,7 @@
 import { shortName } from '../core/config/problems.ts'
 import type { Host, RouteSummary } from '../core/create-host.ts'
 import { META, MODERN_REVISION } from '../core/transport.ts'
-import { selfCommand } from './self-command.ts'
+import { type Starter, selfCommand } from './self-command.ts'
 import { shellWord } from './shell-word.ts'
 import { version } from './version.ts'
 
@@ -56,42 +56,42 @@ export function showcase(routes: readonly RouteSummary[]): RouteSummary | undefi
 const argumentWord = ([name, value]: [string, unknown]): string =>
   shellWord(`${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
 
-function callLine({ url, example }: RouteSummary): string {
+function callLine({ url, example }: RouteSummary, self: string): string {
   const address = shellWord(url)
-  if (!example) return `${selfCommand()} list ${address}`
+  if (!example) return `${self} list ${address}`
   const words = Object.entries(example.arguments).map(argumentWord)
-  return [`${selfCommand()} call ${address} ${shellWord(example.tool)}`, ...words].join(' ')
+  return [`${self} call ${address} ${shellWord(example.tool)}`, ...words].join(' ')
 }
 
 /** Where only the older transport serves, its address is the one below the route. */
 const reached = (route: RouteSummary): RouteSummary =>
   route.revisions.includes(MODERN_REVISION) ? route : { ...route, url: `${route.url.replace(/\/$/, '')}/sse` }
 
-function openLines(route: RouteSummary): string[] {
+function openLines(route: RouteSummary, self: string): string[] {
   const address = shellWord(route.url)
-  if (!route.revisions.includes(MODERN_REVISION)) return [callLine(reached(route))]
+  if (!route.revisions.includes(MODERN_REVISION)) return [callLine(reached(route), self)]
   const inspector = `npx -y @modelcontextprotocol/inspector --cli ${address} --transport http --method tools/list`
-  return [curlLine(address), inspector, callLine(route)]
+  return [curlLine(address), inspector, callLine(route, self)]
 }
 
 /** Where clients are not told how to log in, only the operator knows how to get a token. */
-function guardedLines(route: RouteSummary): string[] {
+function guardedLines(route: RouteSummary, self: string): string[] {
   const known = reached(route)
   const address = shellWord(known.url)
-  if (!route.tellsLogin) return [`${selfCommand()} doctor ${address}`]
-  return [`${selfCommand()} login ${address}`, callLine(known)]
+  if (!route.tellsLogin) return [`${self} doctor ${address}`]
+  return [`${self} login ${address}`, callLine(known, self)]
 }
 
 /** Commands for an open route, and for one that takes a token. */
-function tryLines(routes: readonly RouteSummary[]): string[] {
+function tryLines(routes: readonly RouteSummary[], self: string): string[] {
   const open = showcase(routes.filter(route => route.open))
   const guarded = showcase(routes.filter(route => !route.open))
   const connected = open ?? guarded
   if (!connected) return []
-  const connect = `${selfCommand()} connect claude-code ${shellWord(reached(connected).url)}`
+  const connect = `${self} connect claude-code ${shellWord(reached(connected).url)}`
   return [
-    ...(open ? ['Try it:', ...openLines(open), ''] : []),
-    ...(guarded ? [`Try it with a token, at ${guarded.path}:`, ...guardedLines(guarded), ''] : []),
+    ...(open ? ['Try it:', ...openLines(open, self), ''] : []),
+    ...(guarded ? [`Try it with a token, at ${guarded.path}:`, ...guardedLines(guarded, self), ''] : []),
     'Connect a client; claude-desktop, cursor, vscode and inspector, too:',
     connect,
     '',
@@ -107,26 +107,30 @@ export interface Processes {
 type Page = Pick<Host, 'url' | 'routes'>
 
 /** The page of one process; `file` is the config. */
-export const startPage = (host: Page, file: string): string => page(host, file, [])
+export const startPage = (host: Page, file: string, starter: Starter): string => page(host, file, starter, [])
 
 /** The page of several. */
-export const workersPage = (host: Page & { readonly file: string }, { primary, workers }: Processes): string =>
-  page(host, host.file, [
+export const workersPage = (
+  host: Page & { readonly file: string },
+  { primary, workers }: Processes,
+  starter: Starter,
+): string =>
+  page(host, host.file, starter, [
     `${workers.length} ${workers.length === 1 ? 'worker' : 'workers'}: pid ${workers.join(', ')}`,
     `primary: pid ${primary}; SIGHUP reads the config anew, SIGTERM stops`,
     '',
   ])
 
 /** Which config it is, as a line. */
-export const configLine = (file: string): string => `config ${shortName(file)}`
+export const configLine = (file: string, cwd: string): string => `config ${shortName(file, cwd)}`
 
-function page({ url, routes }: Page, file: string, processes: readonly string[]): string {
+function page({ url, routes }: Page, file: string, starter: Starter, processes: readonly string[]): string {
   return [
-    `mcp-host ${version}, ${configLine(file)}`,
+    `mcp-host ${version}, ${configLine(file, starter.cwd)}`,
     '',
     routeTable(routes),
     '',
-    ...tryLines(routes),
+    ...tryLines(routes, selfCommand(starter)),
     ...processes,
     `listening on ${url}`,
   ].join('\n')

@@ -3,6 +3,7 @@ import { isatty } from 'node:tty'
 import { trackModules } from '../core/config/module-graph.ts'
 import type { Host, Logger } from '../core/create-host.ts'
 import { StartError } from '../core/http/start-error.ts'
+import type { CommandContext } from './context.ts'
 import type { EnvFiles } from './env-file.ts'
 import { openLog } from './log.ts'
 import type { ReloadSettings } from './reload.ts'
@@ -16,13 +17,13 @@ const ENDING = ['SIGTERM', 'SIGINT'] as const
 /** Whether a terminal is at one of the standard streams. */
 const hasTerminal = () => [0, 1, 2].some(isatty)
 
-async function drain(host: Host, why: NodeJS.Signals | 'crash') {
-  void nextSignal(...ENDING).then(() => process.exit(1))
+async function drain(host: Host, why: NodeJS.Signals | 'crash', context: CommandContext) {
+  void nextSignal(context.process, ...ENDING).then(() => context.exit(1))
   // At a terminal nobody waits for the connections of others, and nobody else serves them.
   const closing = host.close(why === 'SIGINT' ? { handOver: false } : {})
-  console.log(`${why}: draining; a second signal ends at once`)
+  context.print(`${why}: draining; a second signal ends at once`)
   const { finished, cancelled } = await closing
-  console.log(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
+  context.print(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
 }
 
 /** Milliseconds: what is still done for the start comes first. */
@@ -31,7 +32,10 @@ const AHEAD_AFTER = 200
 const FILES_GONE = 'where node_modules was changed under the running host, start it anew'
 
 /** SIGHUP: somebody who wants the config read anew, or a terminal that closes, with which its programs end. */
-function onHangUp(log: Logger): {
+function onHangUp(
+  log: Logger,
+  context: CommandContext,
+): {
   reloadWith(settings: ReloadSettings | undefined): void
   readonly gone: Promise<'SIGHUP'>
 } {
@@ -40,7 +44,7 @@ function onHangUp(log: Logger): {
   let asked = false
   let ask: Promise<() => void> | undefined
   const gone = new Promise<'SIGHUP'>(resolve => {
-    process.on('SIGHUP', () => {
+    context.process.on('SIGHUP', () => {
       asked = true
       if (atTerminal && !hasTerminal()) resolve('SIGHUP')
       else if (settings) reload(settings)
@@ -70,38 +74,41 @@ function onHangUp(log: Logger): {
   }
 }
 
-async function readEnvFiles(files: readonly string[] | undefined): Promise<EnvFiles | undefined> {
+async function readEnvFiles(
+  files: readonly string[] | undefined,
+  context: CommandContext,
+): Promise<EnvFiles | undefined> {
   if (files === undefined) return undefined
   const { createEnvFiles } = await import('./env-file.ts')
-  const env = createEnvFiles(() => files)
+  const env = createEnvFiles(() => files, context)
   env.load()
   return env
 }
 
-async function serveAlone(options: StartOptions): Promise<void> {
+async function serveAlone(options: StartOptions, context: CommandContext): Promise<number> {
   let listening = false
-  const log = openLog(options)
-  surviveStdout(log)
-  const { gone, reloadWith } = onHangUp(log)
-  const signalled = Promise.race([nextSignal(...ENDING), gone]).then(signal => {
+  const log = openLog(options, context)
+  surviveStdout(log, context)
+  const { gone, reloadWith } = onHangUp(log, context)
+  const signalled = Promise.race([nextSignal(context.process, ...ENDING), gone]).then(signal => {
     // Nothing to drain yet; and a start that hangs must end too.
-    if (!listening) process.exit(1)
+    if (!listening) context.exit(1)
     return signal
   })
-  const env = await readEnvFiles(options['env-file'])
+  const env = await readEnvFiles(options['env-file'], context)
   const role = await readRole(options.role)
   trackModules()
-  const { host, file } = await serve(options.config, log, { ...role, ...frozenOf(options) })
+  const { host, file } = await serve(options.config, log, context, { ...role, ...frozenOf(options) })
   listening = true
-  reloadWith({ host, config: options.config, env })
-  surviveRejections(log)
-  const crashed = new Promise<'crash'>(resolve => onCrash(log, () => resolve('crash')))
-  console.log(startPage(host, file))
+  reloadWith({ host, config: options.config, env, cwd: context.cwd })
+  surviveRejections(log, context.process)
+  const crashed = new Promise<'crash'>(resolve => onCrash(log, context.process, () => resolve('crash')))
+  context.print(startPage(host, file, context))
   const why = await Promise.race([signalled, crashed])
   reloadWith(undefined)
-  await drain(host, why)
+  await drain(host, why, context)
   await log.flush()
-  process.exit(why === 'crash' ? 1 : 0)
+  return why === 'crash' ? 1 : 0
 }
 
 /** What serves the config with this role. */
@@ -111,19 +118,19 @@ async function readRole(role: string | undefined): Promise<ServeSettings> {
   return { adapt: roleOf(role) }
 }
 
-export async function start(options: StartOptions): Promise<void> {
+export async function start(options: StartOptions, context: CommandContext): Promise<number | undefined> {
   if (options.lock !== undefined && !options.frozen) {
     throw new StartError('--lock says which file --frozen reads: add --frozen', { exitCode: 2 })
   }
-  if (options.workers === undefined) return serveAlone(options)
+  if (options.workers === undefined) return serveAlone(options, context)
   const count = parseCount(options.workers)
   const { default: cluster } = await import('node:cluster')
   if (!cluster.isWorker) {
     const { supervise } = await import('./workers/supervisor.ts')
-    return supervise(count, options)
+    return supervise(count, options, context)
   }
   const { work } = await import('./workers/worker.ts')
   // Not in the primary: what it has, a later worker could not read anew.
-  await readEnvFiles(options['env-file'])
-  return work(count, options, { ...(await readRole(options.role)), ...frozenOf(options) })
+  await readEnvFiles(options['env-file'], context)
+  return work(count, options, context, { ...(await readRole(options.role)), ...frozenOf(options) })
 }

@@ -84,6 +84,8 @@ export async function serveStdio(
   }
 }
 
+const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+
 export const stdioVerb = defineVerb({
   summary: 'serve one route of the config over stdin and stdout, to the program that starts it',
   options: {
@@ -93,22 +95,23 @@ export const stdioVerb = defineVerb({
   },
   notes: `For desktop clients: "command": "mcp-host", "args": ["stdio", "--config", "/home/me/tools/mcp.config.ts"].
 Who calls is said by plugins['transport-stdio'].user of the config; default: nobody. What tools print goes to stderr.`,
-  async run({ config, route, ...logging }) {
-    const output = keepStdout()
-    const ending = nextSignal('SIGTERM', 'SIGINT', 'SIGHUP')
+  async run({ config, route, ...logging }, _positionals, context) {
+    const { process: events, stdin: input, cwd } = context
+    const output = keepStdout(context)
+    const ending = nextSignal(events, ...ENDING)
     let serving = false
     void ending.then(() => {
-      if (!serving) process.exit(1)
-      void nextSignal('SIGTERM', 'SIGINT', 'SIGHUP').then(() => process.exit(1))
+      if (!serving) return context.exit(1)
+      void nextSignal(events, ...ENDING).then(() => context.exit(1))
     })
-    const log = openLog(logging)
-    const served = await serveStdio({ config, route, cwd: process.cwd() }, { input: process.stdin, output }, log)
+    const log = openLog(logging, context)
+    const served = await serveStdio({ config, route, cwd }, { input, output }, log)
     serving = true
-    surviveRejections(log)
-    const crashed = new Promise<'crash'>(resolve => onCrash(log, () => resolve('crash')))
+    surviveRejections(log, events)
+    const crashed = new Promise<'crash'>(resolve => onCrash(log, events, () => resolve('crash')))
     const why = await Promise.race([served.ended, ending, crashed])
     await served.close()
     await log.flush()
-    process.exit(why === 'crash' ? 1 : 0)
+    return why === 'crash' ? 1 : 0
   },
 })

@@ -4,6 +4,7 @@ import { printable, printableLines } from '../client/printable.ts'
 import { isObject, type JsonObject, StartError } from '../core/index.ts'
 import { interruptible } from './client/interrupt.ts'
 import { SERVER_OPTIONS } from './client/with-server.ts'
+import type { CommandContext } from './context.ts'
 import { jsonText } from './json-text.ts'
 import { type AskTasks, openTasks } from './tasks/ask-tasks.ts'
 import { tableLines } from './text-table.ts'
@@ -27,7 +28,7 @@ const LOOK_EVERY = { least: 200, most: 10_000, standard: 2_000 }
 const ENDS = ['completed', 'failed', 'cancelled']
 
 /** Wherever it goes: whoever reads a file or a pipe may do so at a terminal. */
-const print = (text: string) => void process.stdout.write(`${printableLines(text)}\n`)
+const print = (context: CommandContext, text: string) => context.print(printableLines(text))
 const wordOf = (value: unknown) => (typeof value === 'string' ? value : undefined)
 const cells = (task: JsonObject, names: readonly string[]) => names.map(name => wordOf(task[name]))
 
@@ -46,14 +47,18 @@ async function listTasks(ask: AskTasks): Promise<JsonObject[]> {
   }
 }
 
-function show(tasks: readonly JsonObject[]) {
-  if (tasks.length === 0) return print('no tasks; anonymous callers cannot list theirs')
+function show(tasks: readonly JsonObject[], context: CommandContext) {
+  if (tasks.length === 0) return print(context, 'no tasks; anonymous callers cannot list theirs')
   const rows = tasks.map(task => cells(task, ['taskId', 'tool', 'status', 'createdAt', 'statusMessage']))
   const head = ['task', 'tool', 'status', 'created', 'says']
-  print(tableLines(head, rows, process.stdout.columns ?? 160).join('\n'))
+  print(context, tableLines(head, rows, context.stdout.columns ?? 160).join('\n'))
 }
 
-async function follow(ask: AskTasks, taskId: string, json: boolean, signal: AbortSignal): Promise<void> {
+async function follow(
+  ask: AskTasks,
+  taskId: string,
+  { json, signal, context }: { json: boolean; signal: AbortSignal; context: CommandContext },
+): Promise<void> {
   let last = ''
   for (;;) {
     const task = await ask('tasks/get', { taskId })
@@ -64,7 +69,7 @@ async function follow(ask: AskTasks, taskId: string, json: boolean, signal: Abor
         word === undefined ? [] : printable(word, MOST_WORDS),
       )
       const over = task['result'] ?? task['error'] ?? task['inputRequests']
-      print(json ? now : [line.join('  '), ...(over === undefined ? [] : [jsonText(over)])].join('\n'))
+      print(context, json ? now : [line.join('  '), ...(over === undefined ? [] : [jsonText(over)])].join('\n'))
     }
     last = now
     if (ENDS.includes(String(task['status']))) return
@@ -74,21 +79,21 @@ async function follow(ask: AskTasks, taskId: string, json: boolean, signal: Abor
   }
 }
 
-async function tasks(values: Values, [url = '']: readonly string[]): Promise<void> {
+async function tasks(values: Values, [url = '']: readonly string[], context: CommandContext): Promise<void> {
   const { follow: followed, cancel: cancelled, json = false } = values
   if (followed !== undefined && cancelled !== undefined) {
     throw new StartError('--follow and --cancel are two things; give one of them', { exitCode: 2 })
   }
-  await interruptible(async signal => {
-    const ask = await openTasks(url, values, signal)
+  await interruptible(context, async signal => {
+    const ask = await openTasks(context, url, values, signal)
     if (cancelled !== undefined) {
       await ask('tasks/cancel', { taskId: cancelled })
-      return print(json ? '{}' : `cancelled ${printable(cancelled)}`)
+      return print(context, json ? '{}' : `cancelled ${printable(cancelled)}`)
     }
-    if (followed !== undefined) return follow(ask, followed, json, signal)
+    if (followed !== undefined) return follow(ask, followed, { json, signal, context })
     const found = await listTasks(ask)
-    if (json) return print(jsonText(found))
-    show(found)
+    if (json) return print(context, jsonText(found))
+    show(found, context)
   })
 }
 

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { printableUrl } from '../client/printable.ts'
 import { StartError } from '../core/http/errors.ts'
-import { knownSecrets } from './known-secrets.ts'
+import type { CommandContext } from './context.ts'
 import { askPage, readPageUrl } from './metrics-page/ask-page.ts'
 import { fetchPage } from './metrics-page/fetch-page.ts'
 import { readToken } from './read-token.ts'
@@ -27,13 +27,16 @@ function readInterval(given = '2'): number {
   throw new StartError('--interval is a number of seconds, 1 to 60', { exitCode: 2 })
 }
 
-async function watchHere(url: string, token: string | undefined, interval: number): Promise<void> {
+/** Returns the exit code. */
+async function watchHere(
+  url: string,
+  token: string | undefined,
+  interval: number,
+  { stdin: input, stdout: output, process: events, secrets }: CommandContext,
+): Promise<number> {
   const over = new AbortController()
-  const end = () => {
-    process.exitCode = INTERRUPTED
-    over.abort()
-  }
-  for (const signal of SIGNALS) process.on(signal, end)
+  const end = () => over.abort()
+  for (const signal of SIGNALS) events.on(signal, end)
   let ask = askPage
   try {
     await watchFigures({
@@ -45,27 +48,35 @@ async function watchHere(url: string, token: string | undefined, interval: numbe
         ask = fetchPage
         return page
       },
-      input: process.stdin,
-      output: process.stdout,
+      input,
+      output,
+      secrets,
       signal: over.signal,
     })
   } finally {
-    for (const signal of SIGNALS) process.off(signal, end)
+    for (const signal of SIGNALS) events.off(signal, end)
   }
+  return over.signal.aborted ? INTERRUPTED : 0
 }
 
-async function top(values: VerbValues<typeof OPTIONS>, [given = '']: readonly string[]): Promise<void> {
+async function top(
+  values: VerbValues<typeof OPTIONS>,
+  [given = '']: readonly string[],
+  context: CommandContext,
+): Promise<number> {
+  const { stdout, secrets } = context
   const interval = readInterval(values.interval)
   const url = readPageUrl(given)
-  const token = readToken(values.token)
-  if (!values.once && process.stdout.isTTY) return watchHere(url, token, interval)
+  const token = await readToken(context, values.token)
+  if (!values.once && stdout.isTTY) return watchHere(url, token, interval, context)
   const before = { page: await askPage({ url, token }), at: Date.now() }
   await pause(interval)
   const now = { page: await fetchPage({ url, token }), at: Date.now() }
   const figures = figuresOf(isRestart(before, now) ? undefined : before, now)
-  const size = { columns: process.stdout.columns ?? 120, rows: 60 }
+  const size = { columns: stdout.columns ?? 120, rows: 60 }
   const lines = frameLines({ url: printableUrl(url), figures, status: [], order: 'rate' }, size)
-  console.log(knownSecrets.scrub(lines.join('\n')))
+  context.print(secrets.scrub(lines.join('\n')))
+  return 0
 }
 
 export const topVerb = defineVerb({

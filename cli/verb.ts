@@ -1,4 +1,5 @@
 // What a verb of the CLI is: a module that says what it does, which options it has, and how it runs.
+import type { CommandContext } from './context.ts'
 
 export interface VerbOption {
   readonly type: 'string' | 'boolean'
@@ -23,6 +24,8 @@ export type VerbValues<Table extends VerbOptionTable> = {
   readonly [Name in keyof Table]?: ValueOf<Table[Name]>
 } & { readonly verbose?: boolean }
 
+export type CommandResult = Promise<number | undefined> | Promise<void>
+
 export interface VerbDeclaration<Table extends VerbOptionTable> {
   /** One line, for the list of verbs. */
   readonly summary: string
@@ -33,12 +36,13 @@ export interface VerbDeclaration<Table extends VerbOptionTable> {
   readonly instead?: Readonly<Record<string, string>>
   /** More help, below the options. */
   readonly notes?: string
-  run(values: VerbValues<Table>, positionals: readonly string[]): Promise<void>
+  /** Returns the exit code; undefined is 0. */
+  run(values: VerbValues<Table>, positionals: readonly string[], context: CommandContext): CommandResult
 }
 
 /** A verb whose options were not looked at closely: what main works with. */
 export type Verb = Omit<VerbDeclaration<VerbOptionTable>, 'run'> & {
-  run(values: Readonly<Record<string, unknown>>, positionals: readonly string[]): Promise<void>
+  run(values: Readonly<Record<string, unknown>>, positionals: readonly string[], context: CommandContext): CommandResult
 }
 
 /** Gives `run` the types of its options. */

@@ -28,7 +28,7 @@ export interface SecretsContext {
 const STAND_IN = randomBytes(32).toString('base64url')
 
 /** Whether MCP_HOST_SECRETS holds one: it comes before a file. */
-export const inEnvironment = () => /[^\s,]/.test(process.env['MCP_HOST_SECRETS'] ?? '')
+export const inEnvironment = (env: NodeJS.ProcessEnv = process.env) => /[^\s,]/.test(env['MCP_HOST_SECRETS'] ?? '')
 
 /** Where MCP_HOST_SECRETS holds one, the file is left alone. What is wrong with it is reported. */
 export async function secretsOfFile(file: string, { directory, ...context }: SecretsContext): Promise<GivenSecrets> {

@@ -6,15 +6,15 @@ import { createCacheKey } from '../../client/cache-key.ts'
 import type { AuthFetch, ClientOAuthOptions, Grant } from '../../client/index.ts'
 import { createFileTokenCache, type FileTokenCache } from '../../client/node/index.ts'
 import type { Platform } from '../../client/session.ts'
-import { knownSecrets } from '../known-secrets.ts'
+import type { CommandContext } from '../context.ts'
 import { type Credentials, recallCredentials } from './credentials.ts'
 import { tokenDirectory } from './home.ts'
 import { createLogins, type Login, type Logins } from './logins.ts'
 import { step } from './narrate.ts'
 import { createReachingFetch, type Reach } from './reach.ts'
-import { say } from './terminal.ts'
 
 export interface Accounts {
+  readonly context: CommandContext
   readonly cache: FileTokenCache
   readonly logins: Logins
   /** The login of a URL: as it was made, or one with every default. */
@@ -26,10 +26,10 @@ export interface Accounts {
 const DIRECTLY: Reach = { headers: [], headerFiles: [], proxy: undefined }
 
 /** What passes is known as a secret from then on. */
-function watched(cache: FileTokenCache): FileTokenCache {
+function watched(cache: FileTokenCache, { secrets }: CommandContext): FileTokenCache {
   const tell = (tokens: TokenContainer | null | undefined) => {
-    knownSecrets.add(tokens?.accessToken, tokens?.refreshToken, tokens?.clientSecret, tokens?.dpopJwk?.d)
-    knownSecrets.add(tokens?.registration?.clientSecret)
+    secrets.add(tokens?.accessToken, tokens?.refreshToken, tokens?.clientSecret, tokens?.dpopJwk?.d)
+    secrets.add(tokens?.registration?.clientSecret)
   }
   return {
     ...cache,
@@ -46,29 +46,36 @@ function watched(cache: FileTokenCache): FileTokenCache {
 }
 
 /** `reach`: what the command line says about it. */
-export function openAccounts(reach: Reach = DIRECTLY, directory: string = tokenDirectory()): Accounts {
+export function openAccounts(context: CommandContext, reach: Reach = DIRECTLY): Accounts {
+  const { env } = context
+  const directory = tokenDirectory(env)
+  const key = env['MCP_HOST_TOKEN_KEY']
   const logins = createLogins(directory)
   return {
-    cache: watched(createFileTokenCache(directory)),
+    context,
+    cache: watched(createFileTokenCache(directory, key ? { key } : {}), context),
     logins,
-    fetchFor: login => createReachingFetch(reach, login),
+    fetchFor: login => createReachingFetch(context, reach, login),
     async recall(url, profile) {
       return (await logins.find(url, profile)) ?? { v: 1, url, profile, grant: 'authorization_code' }
     },
   }
 }
 
-const grantOf = ({ grant }: Login): Grant =>
+const grantOf = ({ grant }: Login, context: Pick<CommandContext, 'say'>): Grant =>
   grant !== 'device'
     ? { type: grant }
     : {
         type: 'device',
         onUserCode({ userCode, verificationUri, verificationUriComplete }) {
-          say(`Open ${verificationUri} on any device and enter the code ${userCode}`)
-          if (verificationUriComplete !== undefined) say(`or open ${verificationUriComplete}`)
-          step('waiting', 'for you to log in there; Ctrl-C ends')
+          context.say(`Open ${verificationUri} on any device and enter the code ${userCode}`)
+          if (verificationUriComplete !== undefined) context.say(`or open ${verificationUriComplete}`)
+          step(context, 'waiting', 'for you to log in there; Ctrl-C ends')
         },
       }
+
+/** Where nobody logs in. */
+const SILENT = { say: () => undefined }
 
 /** The name of the login's token file. */
 export const keyOf = (login: Login): Promise<string> =>
@@ -77,7 +84,7 @@ export const keyOf = (login: Login): Promise<string> =>
     profile: login.profile,
     clientId: login.clientId,
     clientMetadataDocumentUri: login.clientMetadataDocumentUri,
-    grant: grantOf(login),
+    grant: grantOf(login, SILENT),
   } as Parameters<typeof createCacheKey>[0])
 
 /** Every login of this machine, by the name of its token file. */
@@ -99,7 +106,7 @@ export async function openAuthFetch(
   accounts: Accounts,
   login: Login,
   options: OpenOptions,
-  credentials: Credentials = recallCredentials(login),
+  credentials: Credentials = recallCredentials(accounts.context, login),
   platform: Platform = {},
 ): Promise<AuthFetch> {
   const { url, profile, clientId, clientMetadataDocumentUri, scopes } = login
@@ -108,7 +115,7 @@ export async function openAuthFetch(
   const redirectUri = options.redirectUri ?? (login.grant === 'authorization_code' ? registered : undefined)
   return createAuthFetchOn(platform, {
     serverUrl: url,
-    grant: grantOf(login),
+    grant: grantOf(login, accounts.context),
     tokenCache: accounts.cache,
     fetch: accounts.fetchFor(login),
     dynamicClientRegistration: { clientName: 'mcp-host' },

@@ -2,6 +2,7 @@
 import type { CallToolResult, Client, Tool } from '@modelcontextprotocol/client'
 import { StartError } from '../../core/http/errors.ts'
 import { nearest } from '../../core/mcp/nearest.ts'
+import type { CommandContext } from '../context.ts'
 import { jsonText } from '../json-text.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { createProgressLine, type Progress } from './progress.ts'
@@ -45,16 +46,20 @@ function withHint(error: unknown, name: string, tools: readonly Tool[]): unknown
   return new StartError(`the server has no tool "${name}"; ${hint}`, { cause: error })
 }
 
-async function call(values: VerbValues<typeof OPTIONS>, positionals: readonly string[]): Promise<void> {
+async function call(
+  values: VerbValues<typeof OPTIONS>,
+  positionals: readonly string[],
+  context: CommandContext,
+): Promise<number> {
   const [url = '', name = '', ...given] = positionals
   const timeout = readTimeout(values.timeout)
-  const result = await withServer(url, values, async ({ client, signal, ids }): Promise<CallToolResult> => {
+  const result = await withServer(context, url, values, async ({ client, signal, ids }): Promise<CallToolResult> => {
     const tools = await listTools(client, signal)
     const tool = tools.find(one => one.name === name)
-    const line = createProgressLine()
+    const line = createProgressLine(context.stderr)
     try {
       const answer = await client.callTool(
-        { name, arguments: readToolArguments(given, tool?.inputSchema) },
+        { name, arguments: await readToolArguments(given, tool?.inputSchema, context) },
         {
           signal,
           timeout,
@@ -71,12 +76,10 @@ async function call(values: VerbValues<typeof OPTIONS>, positionals: readonly st
       line.clear()
     }
   })
-  const text = values.json ? jsonText(result) : showable(showResult(result))
-  if (text !== '') process.stdout.write(`${text}\n`)
-  if (result.isError) {
-    if (!values.json) console.error(`mcp-host: the tool ${name} failed`)
-    process.exitCode = 1
-  }
+  const text = values.json ? jsonText(result) : showable(context, showResult(result))
+  if (text !== '') context.print(text)
+  if (result.isError && !values.json) context.say(`mcp-host: the tool ${name} failed`)
+  return result.isError ? 1 : 0
 }
 
 export const callVerb = defineVerb({

@@ -5,17 +5,18 @@ import type { AuthEvent } from '../../client/events.ts'
 import { printable } from '../../client/printable.ts'
 import { tellUnreached } from '../../client/proxy-failure.ts'
 import { StartError } from '../../core/http/errors.ts'
+import type { CommandContext } from '../context.ts'
 import { shellWord } from '../shell-word.ts'
 import { version } from '../version.ts'
 import { type Accounts, openAuthFetch, readTokens } from './account.ts'
 import { recallCredentials } from './credentials.ts'
 import { asksForLogin, logIn } from './log-in.ts'
 import type { Login } from './logins.ts'
-import { narrate } from './narrate.ts'
+import { createNarrator } from './narrate.ts'
 import { loginCommand } from './profile.ts'
 import { createReceiver, type Receiver } from './receiver.ts'
 import type { RequestIds } from './request-ids.ts'
-import { hasPerson, say } from './terminal.ts'
+import { hasPerson } from './terminal.ts'
 
 /** Milliseconds: for the first answers of a server, and for those during which a person may have to log in. */
 const PATIENCE = 60_000
@@ -106,7 +107,7 @@ export function explainFailure(
   return new StartError(`${login.url}: ${thrown.message}`, about)
 }
 
-async function makeClient({ elicit }: ConnectOptions): Promise<Client> {
+async function makeClient({ elicit }: ConnectOptions, { say }: CommandContext): Promise<Client> {
   const { Client: OfficialClient } = await import('@modelcontextprotocol/client')
   const client = new OfficialClient(
     { name: 'mcp-host', version },
@@ -125,18 +126,23 @@ async function makeClient({ elicit }: ConnectOptions): Promise<Client> {
 const isRefusal = (status: number | undefined) =>
   status !== undefined && status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status)
 
-async function open(url: URL, way: typeof fetch, options: ConnectOptions): Promise<Connection> {
+async function open(
+  url: URL,
+  way: typeof fetch,
+  options: ConnectOptions,
+  context: CommandContext,
+): Promise<Connection> {
   const authFetch = options.ids.watch(way)
   const sdk = await import('@modelcontextprotocol/client')
   const { signal } = options
-  const wait = { signal, timeout: hasPerson() ? PATIENCE_WITH_LOGIN : PATIENCE }
+  const wait = { signal, timeout: hasPerson(context) ? PATIENCE_WITH_LOGIN : PATIENCE }
   let status: number | undefined
   const watched: typeof fetch = async (input, init) => {
     const response = await authFetch(input, init)
     if (init?.method === 'POST') status = response.status
     return response
   }
-  const client = await makeClient(options)
+  const client = await makeClient(options, context)
   const transport = new sdk.StreamableHTTPClientTransport(url, { fetch: watched })
   try {
     await client.connect(transport, wait)
@@ -151,7 +157,7 @@ async function open(url: URL, way: typeof fetch, options: ConnectOptions): Promi
   } catch (error) {
     await client.close().catch(() => undefined)
     if (signal.aborted || authErrorIn(error) || !isRefusal(status)) throw error
-    const older = await makeClient(options)
+    const older = await makeClient(options, context)
     try {
       await older.connect(new sdk.SSEClientTransport(url, { fetch: authFetch }), wait)
     } catch {
@@ -164,42 +170,44 @@ async function open(url: URL, way: typeof fetch, options: ConnectOptions): Promi
 
 /** Lets a person log in before the connection is made: its requests have less patience than a person needs. */
 async function prepare(accounts: Accounts, login: Login, signal: AbortSignal): Promise<void> {
-  if (!hasPerson() || login.grant === 'client_credentials') return
+  if (!hasPerson(accounts.context) || login.grant === 'client_credentials') return
   const { session } = await openAuthFetch(accounts, login, { interactive: 'never' })
   if (
     (await session.token({ signal })) !== undefined ||
     !(await asksForLogin(login.url, accounts.fetchFor(login), signal))
   )
     return
-  await logIn(accounts, login, { credentials: recallCredentials(login), browser: true, signal })
+  await logIn(accounts, login, { credentials: recallCredentials(accounts.context, login), browser: true, signal })
 }
 
 /** For more scopes in the middle of a call. Undefined where nobody is there, or nobody logged in. */
 async function receiverFor(accounts: Accounts, login: Login): Promise<Receiver | undefined> {
-  if (!hasPerson() || login.grant !== 'authorization_code') return undefined
+  if (!hasPerson(accounts.context) || login.grant !== 'authorization_code') return undefined
   const tokens = await readTokens(accounts, login)
   if (tokens?.accessToken === undefined) return undefined
   const { redirectHost: host, redirectPort: port } = login
-  return createReceiver({ host, port, before: tokens.registration?.redirectUri, browser: true })
+  return createReceiver(accounts.context, { host, port, before: tokens.registration?.redirectUri, browser: true })
 }
 
 /** What a person hears of a login that works by itself: only where it does not. */
-const quietly = (event: AuthEvent) => {
-  if (['authorization-started', 'step-up', 'refresh-failed', 'registered'].includes(event.type)) narrate(event)
-}
+const QUIETLY_TOLD: readonly AuthEvent['type'][] = ['authorization-started', 'step-up', 'refresh-failed', 'registered']
 
 /** Connects as the login of `url` and `profile`, or as nobody where the server lets anyone in. */
 export async function connect(accounts: Accounts, login: Login, options: ConnectOptions): Promise<Connection> {
-  if (options.own) return open(new URL(login.url), accounts.fetchFor(login), options)
+  const { context } = accounts
+  const narrate = createNarrator(context)
+  if (options.own) return open(new URL(login.url), accounts.fetchFor(login), options, context)
   await prepare(accounts, login, options.signal)
   const receiver = await receiverFor(accounts, login)
   const authFetch = await openAuthFetch(accounts, login, {
-    interactive: receiver || (hasPerson() && login.grant === 'device') ? 'any' : 'never',
-    onEvent: quietly,
+    interactive: receiver || (hasPerson(context) && login.grant === 'device') ? 'any' : 'never',
+    onEvent: event => {
+      if (QUIETLY_TOLD.includes(event.type)) narrate(event)
+    },
     ...(receiver && { redirectUri: receiver.redirectUri, authorizationRedirectDelegate: receiver.delegate }),
   })
   try {
-    const { client, close } = await open(new URL(login.url), authFetch, options)
+    const { client, close } = await open(new URL(login.url), authFetch, options, context)
     return {
       client,
       async close() {

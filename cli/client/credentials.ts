@@ -1,10 +1,11 @@
 // The secrets of a client that somebody registered by hand: from a file, the environment or a prompt. Never from argv,
 // which every process of a machine can read, and never kept.
 import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { AuthError } from '../../client/errors.ts'
 import type { ClientAuth, ClientOAuthOptions } from '../../client/index.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
-import { knownSecrets } from '../known-secrets.ts'
+import { type CommandContext, readStdin } from '../context.ts'
 import type { Login } from './logins.ts'
 import { ask, hasPerson } from './terminal.ts'
 
@@ -13,34 +14,48 @@ export const SECRET_VARIABLE = 'MCP_HOST_CLIENT_SECRET'
 /** What `createAuthFetch` gets. */
 export type Credentials = Pick<ClientOAuthOptions, 'clientSecret' | 'privateKey' | 'clientAuthentication'>
 
-export function readSecretFile(file: string, option: string): string {
+function readSecretFile({ cwd, secrets }: CommandContext, file: string, option: string): string {
   try {
-    const text = readFileSync(file === '-' ? 0 : file, 'utf8').trim()
-    knownSecrets.add(text)
+    const text = readFileSync(resolve(cwd, file), 'utf8').trim()
+    secrets.add(text)
     if (text !== '') return text
   } catch (cause) {
     throw new StartError(`${option}: it cannot be read: ${errorText(cause)}`, { cause, exitCode: 2 })
   }
-  throw new StartError(`${option}: ${file === '-' ? 'stdin' : file} is empty`, { exitCode: 2 })
+  throw new StartError(`${option}: ${file} is empty`, { exitCode: 2 })
 }
 
-function readEnvironment(): string | undefined {
-  const secret = process.env[SECRET_VARIABLE]
-  knownSecrets.add(secret)
+async function readSecretStdin(context: CommandContext, option: string): Promise<string> {
+  const text = (await readStdin(context)).trim()
+  context.secrets.add(text)
+  if (text !== '') return text
+  throw new StartError(`${option}: stdin is empty`, { exitCode: 2 })
+}
+
+function readEnvironment({ env, secrets }: CommandContext): string | undefined {
+  const secret = env[SECRET_VARIABLE]
+  secrets.add(secret)
   return secret
 }
 
 /** For a login: whatever is there, else a question. `file` may be `-`. */
-export async function findSecret(login: Login, file: string | undefined): Promise<string | undefined> {
+export async function findSecret(
+  context: CommandContext,
+  login: Login,
+  file: string | undefined,
+): Promise<string | undefined> {
   if (login.clientId === undefined) return undefined
-  if (file !== undefined) return readSecretFile(file, '--client-secret-file')
-  const fromEnvironment = readEnvironment()
+  if (file === '-') return readSecretStdin(context, '--client-secret-file')
+  if (file !== undefined) return readSecretFile(context, file, '--client-secret-file')
+  const fromEnvironment = readEnvironment(context)
   if (fromEnvironment) return fromEnvironment
-  if (login.secretFile !== undefined) return readSecretFile(login.secretFile, 'the client secret of this login')
+  if (login.secretFile !== undefined)
+    return readSecretFile(context, login.secretFile, 'the client secret of this login')
   const needed = login.secret || login.grant === 'client_credentials'
   if (!needed || login.privateKeyFile !== undefined) return undefined
-  const typed = hasPerson() ? await ask(`Secret of the client ${login.clientId} (not shown): `, { hidden: true }) : ''
-  knownSecrets.add(typed)
+  const question = `Secret of the client ${login.clientId} (not shown): `
+  const typed = hasPerson(context) ? await ask(context, question, { hidden: true }) : ''
+  context.secrets.add(typed)
   if (typed) return typed
   const where = `set ${SECRET_VARIABLE}, or give --client-secret-file <file> (- for stdin) or --private-key-file <file>`
   throw new StartError(`the client ${login.clientId} needs its secret; ${where}`, { exitCode: 2 })
@@ -60,14 +75,14 @@ const missing = (login: Login, cause?: unknown): ClientAuth => {
 }
 
 /** For everything after the login: asks nobody, and complains only once a secret is really needed. */
-export function recallCredentials(login: Login): Credentials {
+export function recallCredentials(context: CommandContext, login: Login): Credentials {
   const { privateKeyFile, secretFile, secret } = login
   try {
-    if (privateKeyFile !== undefined) return { privateKey: readKeyFile(privateKeyFile) }
+    if (privateKeyFile !== undefined) return { privateKey: readKeyFile(context, privateKeyFile) }
     if (!secret) return {}
-    const fromEnvironment = readEnvironment()
+    const fromEnvironment = readEnvironment(context)
     if (fromEnvironment) return { clientSecret: fromEnvironment }
-    if (secretFile !== undefined) return { clientSecret: readSecretFile(secretFile, secretFile) }
+    if (secretFile !== undefined) return { clientSecret: readSecretFile(context, secretFile, secretFile) }
   } catch (cause) {
     return { clientAuthentication: missing(login, cause) }
   }
@@ -75,8 +90,8 @@ export function recallCredentials(login: Login): Credentials {
 }
 
 /** A private key: PKCS#8 as PEM, or a JWK. */
-export function readKeyFile(file: string): NonNullable<Credentials['privateKey']> {
-  const text = readSecretFile(file, '--private-key-file')
+export function readKeyFile(context: CommandContext, file: string): NonNullable<Credentials['privateKey']> {
+  const text = readSecretFile(context, file, '--private-key-file')
   if (!text.startsWith('{')) return text
   try {
     return JSON.parse(text)

@@ -2,7 +2,8 @@
 // be asked, the answer is "decline".
 import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
 import { isObject } from '../../client/json.ts'
-import { ask, hasPerson, say } from './terminal.ts'
+import type { CommandContext } from '../context.ts'
+import { ask, hasPerson } from './terminal.ts'
 
 type Content = NonNullable<ElicitResult['content']>
 type Value = Content[string]
@@ -70,7 +71,7 @@ const expected = ({ type }: Schema): string =>
         ? 'a number'
         : 'one of the values above'
 
-function show(name: string, schema: Schema, required: boolean): void {
+function show({ say }: CommandContext, name: string, schema: Schema, required: boolean): void {
   const { title, description, items } = schema
   const about = [title ?? name, description].filter(text => typeof text === 'string').join(': ')
   say(`${about}${required ? '' : ' (may be empty)'}`)
@@ -82,39 +83,44 @@ function show(name: string, schema: Schema, required: boolean): void {
 
 /** Asks until the answer fits. Undefined: it was left empty, or the input ended. */
 async function askField(
+  context: CommandContext,
   name: string,
   schema: Schema,
   required: boolean,
   signal: AbortSignal,
 ): Promise<Value | undefined> {
-  show(name, schema, required)
+  show(context, name, schema, required)
   const { default: preset, type } = schema
   const hint = type === 'boolean' ? ' (y/n)' : type === 'array' ? ' (separated by commas)' : ''
   const offered = preset === undefined ? '' : ` [${Array.isArray(preset) ? preset.join(',') : String(preset)}]`
   for (;;) {
-    const text = (await ask(`  ${name}${hint}${offered}: `, { signal }))?.trim()
+    const text = (await ask(context, `  ${name}${hint}${offered}: `, { signal }))?.trim()
     if (text === undefined) return undefined
     if (text === '' && preset !== undefined) return preset as Value
     if (text === '' && !required) return undefined
     const value = readField(text, schema)
     if (value !== undefined && (text !== '' || type === 'string')) return value
-    say(`  expected ${expected(schema)}`)
+    context.say(`  expected ${expected(schema)}`)
   }
 }
 
-async function askPerson(params: ElicitRequest['params'], signal: AbortSignal): Promise<ElicitResult> {
+async function askPerson(
+  context: CommandContext,
+  params: ElicitRequest['params'],
+  signal: AbortSignal,
+): Promise<ElicitResult> {
   const form =
     'requestedSchema' in params
       ? (params.requestedSchema as { properties?: Record<string, Schema>; required?: string[] })
       : {}
   const { properties = {}, required = [] } = form
-  say(`The server asks: ${params.message}`)
+  context.say(`The server asks: ${params.message}`)
   const content: Content = {}
   for (const [name, schema] of Object.entries(properties)) {
-    const value = await askField(name, schema, required.includes(name), signal)
+    const value = await askField(context, name, schema, required.includes(name), signal)
     if (value !== undefined) content[name] = value
   }
-  const verdict = (await ask('Send this? y (yes), n (decline), c (cancel the call): ', { signal }))
+  const verdict = (await ask(context, 'Send this? y (yes), n (decline), c (cancel the call): ', { signal }))
     ?.trim()
     .toLowerCase()
   if (verdict === 'y' || verdict === 'yes' || verdict === '') return { action: 'accept', content }
@@ -122,15 +128,18 @@ async function askPerson(params: ElicitRequest['params'], signal: AbortSignal): 
 }
 
 /** The client's handler of `elicitation/create`; questions of one call that come together are asked in turn. */
-export function createElicitor(signal: AbortSignal): (params: ElicitRequest['params']) => Promise<ElicitResult> {
+export function createElicitor(
+  context: CommandContext,
+  signal: AbortSignal,
+): (params: ElicitRequest['params']) => Promise<ElicitResult> {
   let turn: Promise<unknown> = Promise.resolve()
   return params => {
-    if (!hasPerson()) {
-      say(`The server asks: ${params.message}`)
-      say('Declined: there is nobody at a terminal to ask.')
+    if (!hasPerson(context)) {
+      context.say(`The server asks: ${params.message}`)
+      context.say('Declined: there is nobody at a terminal to ask.')
       return Promise.resolve({ action: 'decline' })
     }
-    const answer = turn.then(() => askPerson(params, signal))
+    const answer = turn.then(() => askPerson(context, params, signal))
     turn = answer.catch(() => undefined)
     return answer
   }

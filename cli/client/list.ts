@@ -1,6 +1,7 @@
 // `mcp-host list`: what any MCP server offers: tools, resources, prompts.
 import type { Client, Prompt, Resource, ResourceTemplateType, Tool } from '@modelcontextprotocol/client'
 import { isObject } from '../../client/json.ts'
+import type { CommandContext } from '../context.ts'
 import { jsonText } from '../json-text.ts'
 import { columns } from '../usage.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
@@ -104,9 +105,9 @@ function describe({ server, protocolVersion, tools, resources, resourceTemplates
   ].join('\n\n')
 }
 
-async function list(values: ListValues, [url = '']: readonly string[]): Promise<void> {
-  const offer = await withServer(url, values, ({ client, signal }) => readOffer(client, values, signal))
-  process.stdout.write(`${values.json ? jsonText(offer) : showable(describe(offer))}\n`)
+async function list(values: ListValues, [url = '']: readonly string[], context: CommandContext): Promise<void> {
+  const offer = await withServer(context, url, values, ({ client, signal }) => readOffer(client, values, signal))
+  context.print(values.json ? jsonText(offer) : showable(context, describe(offer)))
 }
 
 export const listVerb = defineVerb({

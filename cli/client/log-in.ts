@@ -9,7 +9,7 @@ import { shellWord } from '../shell-word.ts'
 import { type Accounts, keyOf, openAuthFetch, readTokens } from './account.ts'
 import type { Credentials } from './credentials.ts'
 import type { Login } from './logins.ts'
-import { narrate, step } from './narrate.ts'
+import { createNarrator, step } from './narrate.ts'
 import { createReceiver, type Receiver } from './receiver.ts'
 import { type Verdict, verifyServer } from './verify-server.ts'
 
@@ -60,7 +60,7 @@ async function receiverFor(accounts: Accounts, login: Login, browser: boolean): 
   if (login.grant !== 'authorization_code') return undefined
   const before = (await readTokens(accounts, login))?.registration?.redirectUri
   const { redirectHost: host, redirectPort: port, redirectPath: path } = login
-  return createReceiver({ host, port, path, before, browser })
+  return createReceiver(accounts.context, { host, port, path, before, browser })
 }
 
 /** What is there is no MCP server: before somebody logs in for nothing, or after. */
@@ -88,7 +88,11 @@ async function checkServer(accounts: Accounts, login: Login, credentials: Creden
     const doctor = `mcp-host doctor ${shellWord(login.url)}`
     throw new StartError(`${login.url} refuses the token that it was given (HTTP 401); see why with: ${doctor}`)
   }
-  step('note', `whether an MCP server is there could not be seen (${status === 0 ? 'no answer' : `HTTP ${status}`})`)
+  step(
+    accounts.context,
+    'note',
+    `whether an MCP server is there could not be seen (${status === 0 ? 'no answer' : `HTTP ${status}`})`,
+  )
 }
 
 /** Undefined where the server lets anyone in. The login is remembered. */
@@ -99,7 +103,7 @@ export async function logIn(
 ): Promise<SessionStatus | undefined> {
   const reached = accounts.fetchFor(login)
   const asked = await asksForLogin(login.url, reached, signal)
-  step('server', `${login.url} ${asked ? 'asks for a login' : 'does not ask for a login'}`)
+  step(accounts.context, 'server', `${login.url} ${asked ? 'asks for a login' : 'does not ask for a login'}`)
   if (!asked) {
     const verdict = await verifyServer(login.url, reached, signal)
     if (verdict.kind === 'other') throw wrongPlace(login, verdict.status, '')
@@ -110,7 +114,7 @@ export async function logIn(
       accounts,
       login,
       {
-        onEvent: narrate,
+        onEvent: createNarrator(accounts.context),
         interactive: 'any',
         // Who does not ask and publishes nothing wants nothing.
         legacyFallback: asked,

@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path'
 import { StartError } from '../../core/http/errors.ts'
+import type { CommandContext } from '../context.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { openAccounts } from './account.ts'
 import { findSecret, readKeyFile, SECRET_VARIABLE } from './credentials.ts'
@@ -98,7 +99,7 @@ function readPath(text: string | undefined): string | undefined {
 }
 
 /** Who the client is: what was said now, as a whole, else what was said before. */
-function identityOf(values: LoginValues, before: Login | undefined) {
+function identityOf({ cwd }: CommandContext, values: LoginValues, before: Login | undefined) {
   const { 'client-id': clientId, 'client-metadata': document, 'private-key-file': keyFile } = values
   const file = values['client-secret-file']
   if (clientId === undefined && document === undefined) {
@@ -108,20 +109,20 @@ function identityOf(values: LoginValues, before: Login | undefined) {
     }
     const known = { clientId: id, clientMetadataDocumentUri, secret, secretFile, privateKeyFile }
     if (keyFile !== undefined)
-      return { ...known, secret: undefined, secretFile: undefined, privateKeyFile: resolve(keyFile) }
-    return file === undefined ? known : { ...known, privateKeyFile: undefined, secretFile: keptFile(file) }
+      return { ...known, secret: undefined, secretFile: undefined, privateKeyFile: resolve(cwd, keyFile) }
+    return file === undefined ? known : { ...known, privateKeyFile: undefined, secretFile: keptFile(cwd, file) }
   }
   if (clientId !== undefined && document !== undefined)
     throw usage('--client-id and --client-metadata exclude each other')
   return {
     clientId,
     clientMetadataDocumentUri: document,
-    ...(keyFile !== undefined && { privateKeyFile: resolve(keyFile) }),
-    ...(file !== undefined && { secretFile: keptFile(file) }),
+    ...(keyFile !== undefined && { privateKeyFile: resolve(cwd, keyFile) }),
+    ...(file !== undefined && { secretFile: keptFile(cwd, file) }),
   }
 }
 
-const keptFile = (file: string): string | undefined => (file === '-' ? undefined : resolve(file))
+const keptFile = (cwd: string, file: string): string | undefined => (file === '-' ? undefined : resolve(cwd, file))
 
 /** Milliseconds. */
 export function readTimeout(text: string | undefined): number | undefined {
@@ -148,7 +149,13 @@ function readAdded(values: LoginValues, before: Login | undefined): string[] | u
 }
 
 /** The login of the command line, over what was said before. */
-export function readLogin(url: string, values: LoginValues, before: Login | undefined, reach: Reach): Login {
+export function readLogin(
+  context: CommandContext,
+  url: string,
+  values: LoginValues,
+  before: Login | undefined,
+  reach: Reach,
+): Login {
   const grant = readGrant(values) ?? before?.grant ?? 'authorization_code'
   const scopes = readScopes('scope', values.scope)
   const proxy = reach.proxy ?? before?.proxy
@@ -159,7 +166,7 @@ export function readLogin(url: string, values: LoginValues, before: Login | unde
     url: before?.url ?? url,
     profile: values.profile,
     grant,
-    ...identityOf(values, before),
+    ...identityOf(context, values, before),
     scopes: scopes ?? before?.scopes,
     addedScopes: readAdded(values, before),
     headerFiles,
@@ -177,38 +184,47 @@ export function readLogin(url: string, values: LoginValues, before: Login | unde
   return login
 }
 
-async function login(values: LoginValues, [given = '']: readonly string[]): Promise<void> {
+async function login(values: LoginValues, [given = '']: readonly string[], context: CommandContext): Promise<number> {
   const url = checkServerUrl(given)
-  const reach = readReach(values)
-  if (headersOf(reach, {}).has('authorization')) throw usage('--header Authorization takes the place of a login')
+  const reach = readReach(context, values)
+  if (headersOf(context, reach, {}).has('authorization'))
+    throw usage('--header Authorization takes the place of a login')
   const timeout = readTimeout(values['login-timeout'])
-  const accounts = openAccounts(reach)
-  const wanted = readLogin(url, values, await accounts.logins.find(url, values.profile), reach)
+  const accounts = openAccounts(context, reach)
+  const wanted = readLogin(context, url, values, await accounts.logins.find(url, values.profile), reach)
   const { privateKeyFile } = wanted
-  const clientSecret = await findSecret(wanted, values['client-secret-file'])
+  const clientSecret = await findSecret(context, wanted, values['client-secret-file'])
   const credentials = {
     ...(clientSecret !== undefined && { clientSecret }),
-    ...(privateKeyFile !== undefined && { privateKey: readKeyFile(privateKeyFile) }),
+    ...(privateKeyFile !== undefined && { privateKey: readKeyFile(context, privateKeyFile) }),
   }
   const about: Login = { ...wanted, ...(clientSecret !== undefined && { secret: true }) }
-  const status = await interruptible(signal =>
+  const status = await interruptible(context, signal =>
     logIn(accounts, about, { credentials, browser: !values['no-browser'], signal, timeout }),
   )
-  if (!status) return void console.log(`${wanted.url} lets anyone in: there is nothing to log in to`)
+  if (!status) {
+    context.print(`${wanted.url} lets anyone in: there is nothing to log in to`)
+    return 0
+  }
   const { issuer, clientId, scope, expiresAt, refreshable } = status
   const scopes = scope ? `scopes ${scope}` : 'no scopes named'
-  console.log(`logged in at ${issuer} as client ${clientId}, ${scopes}, ${describeEnd(expiresAt, refreshable)}`)
-  tellRefused(scope, wanted, values)
+  context.print(`logged in at ${issuer} as client ${clientId}, ${scopes}, ${describeEnd(expiresAt, refreshable)}`)
+  return tellRefused(scope, wanted, values, context)
 }
 
-/** The login is kept, but whoever named a scope now and did not get it hears so by the exit code. */
-function tellRefused(granted: string | undefined, { scopes = [], addedScopes = [] }: Login, values: LoginValues): void {
+/** The login is kept, but whoever named a scope now and did not get it hears so by the exit code, which is returned. */
+function tellRefused(
+  granted: string | undefined,
+  { scopes = [], addedScopes = [] }: Login,
+  values: LoginValues,
+  { say }: CommandContext,
+): number {
   const refused = notGranted(granted, [...scopes, ...addedScopes])
-  if (refused.length === 0) return
+  if (refused.length === 0) return 0
   const ask = 'the login is kept without; ask whoever runs the server which scopes you may have'
-  console.error(`mcp-host: the server did not grant ${refused.join(', ')}: ${ask}`)
+  say(`mcp-host: the server did not grant ${refused.join(', ')}: ${ask}`)
   const named = [...(readScopes('scope', values.scope) ?? []), ...(readScopes('add-scope', values['add-scope']) ?? [])]
-  if (named.some(scope => refused.includes(scope))) process.exitCode = 1
+  return named.some(scope => refused.includes(scope)) ? 1 : 0
 }
 
 function notGranted(granted: string | undefined, asked: readonly string[]): string[] {

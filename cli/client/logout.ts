@@ -2,6 +2,7 @@
 import type { CachedLogin } from '../../client/node/index.ts'
 import { printable } from '../../client/printable.ts'
 import { StartError } from '../../core/http/errors.ts'
+import type { CommandContext } from '../context.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { type Accounts, loginsByKey, openAccounts, openAuthFetch, readTokens } from './account.ts'
 import { interruptible } from './interrupt.ts'
@@ -49,16 +50,16 @@ async function logOutEverywhere(accounts: Accounts, forgetClient: boolean, signa
   return done.length > 0 ? done : ['nobody was logged in anywhere']
 }
 
-async function logout(values: LogoutValues, [given]: readonly string[]): Promise<void> {
+async function logout(values: LogoutValues, [given]: readonly string[], context: CommandContext): Promise<void> {
   const { profile, all = false, 'forget-client': forgetClient = false } = values
   if ((given === undefined) !== all) throw new StartError('logout needs one of: a URL, --all', { exitCode: 2 })
-  const accounts = openAccounts(readReach(values))
-  const lines = await interruptible(async signal => {
+  const accounts = openAccounts(context, readReach(context, values))
+  const lines = await interruptible(context, async signal => {
     if (given === undefined) return logOutEverywhere(accounts, forgetClient, signal)
     const login = await accounts.recall(checkServerUrl(given), profile)
     return [await logOut(accounts, login, forgetClient, signal)]
   })
-  console.log(lines.map(line => printable(line)).join('\n'))
+  context.print(lines.map(line => printable(line)).join('\n'))
 }
 
 export const logoutVerb = defineVerb({

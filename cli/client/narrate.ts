@@ -1,12 +1,13 @@
 // Tells a person what a login does, one line a step.
 import type { AuthEvent } from '../../client/events.ts'
+import type { CommandContext } from '../context.ts'
 import { flagOf } from './flag-words.ts'
-import { say } from './terminal.ts'
 
 const scopesOf = (scope: string | undefined) => (scope ? `, scopes ${scope}` : '')
 
 /** A step of a login, in two columns. */
-export const step = (label: string, text: string): void => say(`${label.padEnd(22)}${text}`)
+export const step = ({ say }: Pick<CommandContext, 'say'>, label: string, text: string): void =>
+  say(`${label.padEnd(22)}${text}`)
 
 /** What a person may want to know of an event; undefined: nothing. */
 function describe(event: AuthEvent): readonly [label: string, text: string] | undefined {
@@ -37,7 +38,9 @@ function describe(event: AuthEvent): readonly [label: string, text: string] | un
 }
 
 /** For the option `onEvent`. */
-export function narrate(event: AuthEvent): void {
-  const told = describe(event)
-  if (told) step(...told)
-}
+export const createNarrator =
+  (context: CommandContext) =>
+  (event: AuthEvent): void => {
+    const told = describe(event)
+    if (told) step(context, ...told)
+  }

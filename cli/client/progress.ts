@@ -1,5 +1,6 @@
 // How far a long call is: one line that is written over on a terminal, a line each elsewhere. On stderr.
 import { printable } from '../../client/printable.ts'
+import type { CommandOutput } from '../context.ts'
 
 export interface Progress {
   readonly progress: number
@@ -19,7 +20,7 @@ export interface ProgressLine {
   clear(): void
 }
 
-export function createProgressLine(stream: NodeJS.WriteStream = process.stderr): ProgressLine {
+export function createProgressLine(stream: CommandOutput): ProgressLine {
   let shown = false
   return {
     show(progress) {

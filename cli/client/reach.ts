@@ -5,7 +5,7 @@ import { createProxyFetch } from '../../client/node/index.ts'
 import { usesProxy } from '../../client/node/proxy-dispatcher.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { assertInstalled } from '../../core/http/optional-packages.ts'
-import { knownSecrets } from '../known-secrets.ts'
+import type { CommandContext } from '../context.ts'
 import type { VerbOptionTable, VerbValues } from '../verb.ts'
 import type { Login } from './logins.ts'
 
@@ -36,7 +36,7 @@ export interface Reach {
 const usage = (what: string, cause?: unknown) => new StartError(what, { exitCode: 2, cause })
 
 /** Never quotes the header: its value may be a secret. */
-function readHeader(line: string, option: string): readonly [string, string] {
+function readHeader(line: string, option: string, { secrets }: CommandContext): readonly [string, string] {
   const [, name, value = ''] = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/.exec(line.trim()) ?? []
   if (name === undefined) throw usage(`${option} is no header; write it as 'Name: value', or @file`)
   try {
@@ -44,14 +44,14 @@ function readHeader(line: string, option: string): readonly [string, string] {
   } catch {
     throw usage(`${option} ${name} has a value that no header can have`)
   }
-  knownSecrets.add(value.length >= 8 ? value : undefined)
+  secrets.add(value.length >= 8 ? value : undefined)
   return [name, value.trim()]
 }
 
-function readHeaderFile(file: string): (readonly [string, string])[] {
+function readHeaderFile(file: string, context: CommandContext): (readonly [string, string])[] {
   try {
     const lines = readFileSync(file, 'utf8').split('\n')
-    return lines.filter(line => line.trim() !== '').map(line => readHeader(line, `a line of ${file}`))
+    return lines.filter(line => line.trim() !== '').map(line => readHeader(line, `a line of ${file}`, context))
   } catch (cause) {
     if (cause instanceof StartError) throw cause
     throw usage(`--header: ${file} cannot be read: ${errorText(cause)}`, cause)
@@ -70,16 +70,18 @@ function readProxy(proxy: string | undefined): string | undefined {
   )
 }
 
-export function readReach({ header = [], proxy }: VerbValues<typeof REACH_OPTIONS>): Reach {
-  const files = header.filter(text => text.startsWith('@')).map(text => resolve(text.slice(1)))
-  const headers = header.filter(text => !text.startsWith('@')).map(text => readHeader(text, '--header'))
+export function readReach(context: CommandContext, { header = [], proxy }: VerbValues<typeof REACH_OPTIONS>): Reach {
+  const files = header.filter(text => text.startsWith('@')).map(text => resolve(context.cwd, text.slice(1)))
+  const headers = header.filter(text => !text.startsWith('@')).map(text => readHeader(text, '--header', context))
   return { headers, headerFiles: files, proxy: readProxy(proxy) }
 }
 
 /** Everything that is sent to the server beside OAuth's own. */
-export function headersOf(reach: Reach, login: Pick<Login, 'headerFiles'>): Headers {
+export function headersOf(context: CommandContext, reach: Reach, login: Pick<Login, 'headerFiles'>): Headers {
   const files = reach.headerFiles.length > 0 ? reach.headerFiles : (login.headerFiles ?? [])
-  return new Headers([...files.flatMap(readHeaderFile), ...reach.headers].map(([name, value]) => [name, value]))
+  return new Headers(
+    [...files.flatMap(file => readHeaderFile(file, context)), ...reach.headers].map(([name, value]) => [name, value]),
+  )
 }
 
 /** Forms go to an authorization server, which may be at the same origin: none of our headers are for it. */
@@ -91,10 +93,14 @@ function throughProxy(proxy: string): typeof fetch {
 }
 
 /** A `fetch` that reaches the login's server, and everything that it names. */
-export function createReachingFetch(reach: Reach, login: Pick<Login, 'url' | 'headerFiles' | 'proxy'>): typeof fetch {
+export function createReachingFetch(
+  context: CommandContext,
+  reach: Reach,
+  login: Pick<Login, 'url' | 'headerFiles' | 'proxy'>,
+): typeof fetch {
   const proxy = reach.proxy ?? login.proxy
   const base = reach.base ?? (proxy === undefined || !usesProxy(proxy) ? fetch : throughProxy(proxy))
-  const added = headersOf(reach, login)
+  const added = headersOf(context, reach, login)
   if ([...added].length === 0) return base
   const { origin } = new URL(login.url)
   return (input, init) => {

@@ -1,11 +1,12 @@
 // Gets the answer of a browser login back: by the loopback redirect where the browser runs on this machine, else by the
 // callback address, which the person copies out of their browser.
 import { AuthError } from '../../client/errors.ts'
-import { createLoopbackRedirect, openBrowser } from '../../client/node/index.ts'
+import { createLoopbackRedirect } from '../../client/node/index.ts'
 import type { LoopbackHost } from '../../client/node/loopback-listener.ts'
 import type { AuthorizationRedirectDelegate } from '../../client/options.ts'
+import type { CommandContext } from '../context.ts'
 import { step } from './narrate.ts'
-import { ask, say } from './terminal.ts'
+import { ask } from './terminal.ts'
 
 export interface ReceiverOptions {
   readonly host?: string | undefined
@@ -37,23 +38,24 @@ const isAnswer = (text: string): boolean => {
 }
 
 /** Undefined where nothing can be pasted: the input has ended. */
-async function askForAddress(signal: AbortSignal): Promise<string | undefined> {
+async function askForAddress(context: CommandContext, signal: AbortSignal): Promise<string | undefined> {
   for (;;) {
-    const text = (await ask('Paste that address here: ', { signal }))?.trim()
+    const text = (await ask(context, 'Paste that address here: ', { signal }))?.trim()
     if (text === undefined || isAnswer(text)) return text
     if (text !== '')
-      say('This is no callback address: it has neither a code nor an error in it. Paste the whole of it.')
+      context.say('This is no callback address: it has neither a code nor an error in it. Paste the whole of it.')
   }
 }
 
-export async function createReceiver(options: ReceiverOptions): Promise<Receiver> {
+export async function createReceiver(context: CommandContext, options: ReceiverOptions): Promise<Receiver> {
+  const { say, stderr, openBrowser } = context
   const host = (options.host ?? '127.0.0.1') as LoopbackHost
   /** Called for a login whose URL the person opens themselves. */
   const shown = new Map<string, () => void>()
 
   function showUrl(url: URL): void {
     say('Open this address in a browser, and log in:')
-    process.stderr.write(`\n  ${url.href}\n\n`)
+    stderr.write(`\n  ${url.href}\n\n`)
     say('In the end the browser goes to an address of this machine. If it cannot show that page,')
     say('copy the address from its address bar.')
     shown.get(url.href)?.()
@@ -61,7 +63,7 @@ export async function createReceiver(options: ReceiverOptions): Promise<Receiver
 
   async function show(url: URL): Promise<void> {
     if (!options.browser) return showUrl(url)
-    step('browser', 'opening; Ctrl-C ends the login')
+    step(context, 'browser', 'opening; Ctrl-C ends the login')
     try {
       await openBrowser(url)
     } catch (error) {
@@ -85,7 +87,7 @@ export async function createReceiver(options: ReceiverOptions): Promise<Receiver
       const both = AbortSignal.any([signal, over.signal])
       const opened = new Promise<void>(resolve => shown.set(url.href, resolve))
       const never = new Promise<never>(() => {})
-      const pasted = opened.then(() => askForAddress(both)).then(text => text ?? never)
+      const pasted = opened.then(() => askForAddress(context, both)).then(text => text ?? never)
       const received = redirect.delegate(url, redirectUri, { signal: both }).catch(error => {
         if (options.browser || both.aborted) throw error
         // Somebody else has the port; the address can be pasted all the same.

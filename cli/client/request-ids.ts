@@ -2,7 +2,7 @@
 // and `list`, where something fails.
 import { printable } from '../../client/printable.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
-import { say } from './terminal.ts'
+import type { CommandContext } from '../context.ts'
 
 const MOST = 128
 
@@ -23,7 +23,7 @@ function isRequest(body: unknown): boolean {
   }
 }
 
-export function createRequestIds(): RequestIds {
+export function createRequestIds({ say }: CommandContext): RequestIds {
   let last: string | undefined
   return {
     watch: base => async (input, init) => {

@@ -2,6 +2,7 @@
 
 import type { CachedLogin } from '../../client/node/index.ts'
 import { printable } from '../../client/printable.ts'
+import type { CommandContext } from '../context.ts'
 import { jsonText } from '../json-text.ts'
 import { defineVerb } from '../verb.ts'
 import { loginsByKey, openAccounts } from './account.ts'
@@ -101,19 +102,20 @@ const sameUrl = (one: string, other: string): boolean =>
 async function status(
   { profile, json }: { readonly profile?: string; readonly json?: boolean },
   [given]: readonly string[],
-): Promise<void> {
+  context: CommandContext,
+): Promise<number> {
   const url = given === undefined ? undefined : checkServerUrl(given)
-  const accounts = openAccounts()
+  const accounts = openAccounts(context)
   const byKey = await loginsByKey(accounts)
   const all = (await accounts.cache.list()).map(cached => describe(cached, byKey.get(cached.key), Date.now()))
   const asked = all
     .filter(({ server }) => url === undefined || sameUrl(server, url))
     .filter(login => profile === undefined || login.profile === profile)
-  if (json) console.log(jsonText(asked))
-  else if (asked.length > 0) console.log(table(asked))
-  else console.log(url === undefined ? 'nobody is logged in anywhere' : `nobody is logged in at ${url}`)
-  for (const { error } of asked) if (error !== undefined) console.error(`mcp-host: ${error}`)
-  if (url !== undefined && !asked.some(({ loggedIn }) => loggedIn)) process.exitCode = 1
+  if (json) context.print(jsonText(asked))
+  else if (asked.length > 0) context.print(table(asked))
+  else context.print(url === undefined ? 'nobody is logged in anywhere' : `nobody is logged in at ${url}`)
+  for (const { error } of asked) if (error !== undefined) context.say(`mcp-host: ${error}`)
+  return url === undefined || asked.some(({ loggedIn }) => loggedIn) ? 0 : 1
 }
 
 export const statusVerb = defineVerb({

@@ -1,9 +1,13 @@
 // The arguments of a call from the command line: one JSON object, from there, a file or stdin; or `name=value` for each,
 // read by the tool's input schema.
-import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { isObject } from '../../client/json.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { nearest } from '../../core/mcp/nearest.ts'
+import { type CommandContext, readStdin } from '../context.ts'
+
+type InputContext = Pick<CommandContext, 'stdin' | 'cwd'>
 
 export type ToolArguments = Record<string, unknown>
 
@@ -13,17 +17,17 @@ interface InputSchema {
 
 const usage = (what: string, cause?: unknown) => new StartError(what, { exitCode: 2, cause })
 
-function readSource(given: string): string {
+async function readSource(given: string, context: InputContext): Promise<string> {
   try {
-    if (given === '-') return readFileSync(0, 'utf8')
-    return given.startsWith('@') ? readFileSync(given.slice(1), 'utf8') : given
+    if (given === '-') return await readStdin(context)
+    return given.startsWith('@') ? await readFile(resolve(context.cwd, given.slice(1)), 'utf8') : given
   } catch (cause) {
     throw usage(`the arguments cannot be read: ${errorText(cause)}`, cause)
   }
 }
 
-function readDocument(given: string): ToolArguments {
-  const text = readSource(given)
+async function readDocument(given: string, context: InputContext): Promise<ToolArguments> {
+  const text = await readSource(given, context)
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -78,12 +82,16 @@ function readPair(pair: string, { properties }: InputSchema): [name: string, val
   return [name, readValue(name, text, properties?.[name])]
 }
 
-/** Throws a StartError (exit code 2) for what cannot be read. The server checks the rest. */
-export function readToolArguments(given: readonly string[], schema: InputSchema | undefined): ToolArguments {
+/** Rejects with a StartError (exit code 2) for what cannot be read. The server checks the rest. */
+export async function readToolArguments(
+  given: readonly string[],
+  schema: InputSchema | undefined,
+  context: InputContext,
+): Promise<ToolArguments> {
   const [first] = given
   if (first === undefined) return {}
   const isDocument = first === '-' || first.startsWith('@') || first.trimStart().startsWith('{')
   if (!isDocument) return Object.fromEntries(given.map(pair => readPair(pair, schema ?? {})))
   if (given.length > 1) throw usage(`unexpected "${given[1]}" after the JSON arguments`)
-  return readDocument(first)
+  return readDocument(first, context)
 }

@@ -1,6 +1,7 @@
 // What `call` and `list` do alike: connect to the server of a URL, do something, close, and say what went wrong.
 import type { Client } from '@modelcontextprotocol/client'
 import { assertInstalled } from '../../core/http/optional-packages.ts'
+import type { CommandContext } from '../context.ts'
 import type { VerbValues } from '../verb.ts'
 import { openAccounts, readTokens } from './account.ts'
 import { connect, explainFailure } from './connect.ts'
@@ -34,21 +35,27 @@ async function withoutHanging(closing: Promise<void>): Promise<void> {
 
 /** Runs `work` on a connection to the server, as whoever is logged in there. */
 export async function withServer<T>(
+  context: CommandContext,
   given: string,
   values: VerbValues<typeof SERVER_OPTIONS>,
   work: (server: ServerWork) => Promise<T>,
 ): Promise<T> {
   const url = checkServerUrl(given)
   assertInstalled(['@modelcontextprotocol/client'], { what: 'whoever calls or lists what a server has' })
-  const reach = readReach(values)
-  const accounts = openAccounts(reach)
+  const reach = readReach(context, values)
+  const accounts = openAccounts(context, reach)
   const login = await accounts.recall(url, values.profile)
   // Whoever shows something of their own needs no login.
-  const own = headersOf(reach, login).has('authorization')
-  const ids = createRequestIds()
-  return interruptible(async signal => {
+  const own = headersOf(context, reach, login).has('authorization')
+  const ids = createRequestIds(context)
+  return interruptible(context, async signal => {
     try {
-      const { client, close } = await connect(accounts, login, { signal, elicit: createElicitor(signal), own, ids })
+      const { client, close } = await connect(accounts, login, {
+        signal,
+        elicit: createElicitor(context, signal),
+        own,
+        ids,
+      })
       try {
         return await work({ client, signal, ids })
       } finally {

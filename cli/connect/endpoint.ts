@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { type Host, hostOf, loadConfig } from '../../core/create-host.ts'
 import { StartError } from '../../core/index.ts'
 import { checkServerUrl } from '../client/logins.ts'
+import type { CommandContext } from '../context.ts'
 import { openLog } from '../log.ts'
 import { showcase } from '../start-page.ts'
 import type { Reached } from './clients.ts'
@@ -68,10 +69,13 @@ function endpointOf(host: Host, asked: string | undefined): { url: string; route
 }
 
 /** Of the config here; nothing listens. */
-export async function endpointHere(options: { config?: string; route?: string }): Promise<Endpoint> {
+export async function endpointHere(
+  context: CommandContext,
+  options: { config?: string; route?: string },
+): Promise<Endpoint> {
   const { config } = options
-  const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
-  const log = openLog({ 'log-level': 'fatal' })
+  const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
+  const log = openLog({ 'log-level': 'fatal' }, context)
   log.directory = dirname(loaded.file)
   const host = await hostOf(loaded, log, { purpose: 'inspect' })
   try {
@@ -84,7 +88,7 @@ export async function endpointHere(options: { config?: string; route?: string })
 }
 
 /** The process whose installation of Node the client is to use. */
-export type Starter = Pick<NodeJS.Process, 'platform' | 'execPath' | 'argv'>
+export type Starter = Pick<NodeJS.Process, 'platform' | 'execPath'> & Pick<CommandContext, 'script'>
 
 /**
  * npx as a program that starts without a shell. On Windows it is a script of cmd.exe, which would read the `&` and `|` of a
@@ -104,9 +108,9 @@ export const throughProxy = ({ url }: Endpoint, starter: Starter): Reached => np
 /** By `mcp-host stdio`: this very installation, because a client starts it in another folder. */
 export function throughStdio({ local }: Endpoint, starter: Starter): Reached {
   if (!local) throw usage('--stdio starts the server of a config on this machine: leave the URL out')
-  const { argv, execPath } = starter
+  const { execPath } = starter
   const words = ['stdio', '--config', local.file, '--route', local.route]
-  const script = argv[1] === undefined ? '' : realpathSync(argv[1])
+  const script = existsSync(starter.script) ? realpathSync(starter.script) : ''
   const isKept = script.endsWith('.js') && !/[\\/]_npx[\\/]/.test(script)
   return isKept ? { command: execPath, args: [script, ...words] } : npx(words, starter)
 }

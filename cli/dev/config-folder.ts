@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
 /** Where the config is that the CLI would find from `cwd`; `cwd` where there is none. */
-export function configFolder(config: string | undefined, cwd = process.cwd()): string {
+export function configFolder(config: string | undefined, cwd: string): string {
   if (config !== undefined) return dirname(resolve(cwd, config))
   for (let folder = cwd; ; folder = dirname(folder)) {
     const names = readdirSync(folder)
@@ -14,7 +14,7 @@ export function configFolder(config: string | undefined, cwd = process.cwd()): s
 }
 
 /** Whether there is a config at all, as far as its name tells. */
-export function hasConfig(config: string | undefined, cwd = process.cwd()): boolean {
+export function hasConfig(config: string | undefined, cwd: string): boolean {
   if (config !== undefined) return existsSync(resolve(cwd, config))
   return readdirSync(configFolder(config, cwd)).some(name => name.startsWith('mcp.config.'))
 }

@@ -3,8 +3,8 @@
 import { projectFiles, trackModules } from '../../core/config/module-graph.ts'
 import type { Host, ReloadReport, RouteSummary } from '../../core/create-host.ts'
 import { errorText } from '../../core/index.ts'
+import type { CommandContext } from '../context.ts'
 import type { EnvFiles } from '../env-file.ts'
-import { knownSecrets } from '../known-secrets.ts'
 import { type CliLog, openLog } from '../log.ts'
 import { oneAtATime, type Reloaded, readAnew } from '../reload.ts'
 import { onCrash, type Served, serve, surviveRejections, surviveStdout } from '../serve.ts'
@@ -15,7 +15,7 @@ import { takenBy, untilFree } from './free-port.ts'
 import { type DevTold, isDevOrder } from './message.ts'
 import type { DevOptions } from './options.ts'
 
-const say = (text: string) => console.log(knownSecrets.scrub(text))
+const say = (text: string) => console.log(text)
 
 const tell = (message: DevTold) => tellParent(message)
 
@@ -45,10 +45,15 @@ async function stop(host: Host | undefined) {
 }
 
 /** As `serve`, which waits for a port that somebody else has. `heard`: the files of the config are known. */
-async function serveOnceFree(config: string | undefined, log: CliLog, heard: () => Promise<void>): Promise<Served> {
+async function serveOnceFree(
+  config: string | undefined,
+  log: CliLog,
+  context: CommandContext,
+  heard: () => Promise<void>,
+): Promise<Served> {
   for (;;) {
     try {
-      return await serve(config, log, { observe: createCallLines(say) })
+      return await serve(config, log, context, { observe: createCallLines(say) })
     } catch (error) {
       const taken = takenBy(error)
       if (!taken) throw error
@@ -60,15 +65,20 @@ async function serveOnceFree(config: string | undefined, log: CliLog, heard: () 
 }
 
 /** Serves until it is told to stop. `hasKeys`: a person is at the terminal, who can press some. Rejects with a StartError for a config that cannot be served. */
-export async function serveForDevelopment(options: DevOptions, env: EnvFiles, hasKeys: boolean): Promise<void> {
+export async function serveForDevelopment(
+  options: DevOptions,
+  context: CommandContext,
+  env: EnvFiles,
+  hasKeys: boolean,
+): Promise<void> {
   process.env['NODE_ENV'] ??= 'development'
   const { config } = options
-  const log = openLog(options)
-  surviveStdout(log)
+  const log = openLog(options, context)
+  surviveStdout(log, context)
   let host: Host | undefined
   let served: Served
   let reload: (() => void) | undefined
-  const crashed = new Promise<void>(resolve => onCrash(log, () => resolve()))
+  const crashed = new Promise<void>(resolve => onCrash(log, context.process, () => resolve()))
   const stopped = new Promise<void>(resolve => {
     process.on('message', message => {
       if (!isDevOrder(message)) return
@@ -85,18 +95,18 @@ export async function serveForDevelopment(options: DevOptions, env: EnvFiles, ha
   trackModules({ always: true })
   try {
     env.load()
-    served = await serveOnceFree(config, log, tellFiles)
+    served = await serveOnceFree(config, log, context, tellFiles)
     host = served.host
   } finally {
     await tellFiles()
   }
-  const settings = { host: served.host, config, env }
+  const settings = { host: served.host, config, env, cwd: context.cwd }
   reload = oneAtATime(async () => {
     show(await readAnew(settings), hasKeys)
     await tellFiles()
   })
-  surviveRejections(log)
-  say(startPage(served.host, served.file))
+  surviveRejections(log, context.process)
+  say(startPage(served.host, served.file, context))
   await tell({ mcpHostDev: 'serving', page: pageOf(served.host.routes) ?? served.host.url })
   const code = await Promise.race([stopped.then(() => 0), crashed.then(() => 1)])
   await stop(host)

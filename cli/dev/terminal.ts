@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { openBrowser } from '../../client/node/index.ts'
 import { errorText } from '../../core/index.ts'
+import type { CommandContext } from '../context.ts'
 import { configFolder, hasConfig } from './config-folder.ts'
 import { readKeys } from './keys.ts'
 import { DEV_SERVER, type DevOrder, isDevTold } from './message.ts'
@@ -86,12 +87,13 @@ async function open(page: string | undefined) {
 }
 
 /** Runs until `q`, or a signal, says otherwise. */
-export async function watchAndServe(options: DevOptions): Promise<void> {
+export async function watchAndServe(options: DevOptions, context: CommandContext): Promise<void> {
+  const { cwd } = context
   const { config, 'env-file': envFiles } = options
   // Nobody reads a log here: the one that serves tells.
   process.stdout.on('error', () => undefined)
-  const folder = configFolder(config)
-  const always = (envFiles ?? [join(folder, '.env')]).map(file => resolve(file))
+  const folder = configFolder(config, cwd)
+  const always = (envFiles ?? [join(folder, '.env')]).map(file => resolve(cwd, file))
   let known: readonly string[] = []
   let server: Server | undefined
   let restarting: Promise<void> | undefined
@@ -99,7 +101,7 @@ export async function watchAndServe(options: DevOptions): Promise<void> {
   let isBehind = false
   const types = createTypeCheck(folder, () => known, say)
   const isAtTerminal = hasKeys()
-  const isWithout = !hasConfig(config)
+  const isWithout = !hasConfig(config, cwd)
 
   function start() {
     server = startServer(join(folder, '.mcp-host'), {
@@ -123,7 +125,7 @@ export async function watchAndServe(options: DevOptions): Promise<void> {
   function restart(): Promise<void> {
     restarting ??= (async () => {
       const isServing = server?.page !== undefined
-      const fault = isServing ? await findEnvFault(options) : undefined
+      const fault = isServing ? await findEnvFault(options, context) : undefined
       if (fault === undefined) {
         say(isServing ? 'restarting' : 'restarting: nothing is served yet')
         await server?.stop()
@@ -182,10 +184,10 @@ export async function watchAndServe(options: DevOptions): Promise<void> {
 }
 
 /** What would keep a new server from its environment. The old one is worth more than none. */
-async function findEnvFault(options: DevOptions): Promise<string | undefined> {
+async function findEnvFault(options: DevOptions, context: CommandContext): Promise<string | undefined> {
   const { createEnvFiles } = await import('../env-file.ts')
   try {
-    createEnvFiles(envFilesOf(options), { ...process.env }).load()
+    createEnvFiles(envFilesOf(options, context), { ...context, env: { ...context.env } }).load()
     return undefined
   } catch (error) {
     return errorText(error)
@@ -193,7 +195,10 @@ async function findEnvFault(options: DevOptions): Promise<string | undefined> {
 }
 
 /** The files of environment variables that count now. */
-export function envFilesOf({ config, 'env-file': envFiles }: DevOptions): () => readonly string[] {
-  const standard = join(configFolder(config), '.env')
+export function envFilesOf(
+  { config, 'env-file': envFiles }: DevOptions,
+  { cwd }: CommandContext,
+): () => readonly string[] {
+  const standard = join(configFolder(config, cwd), '.env')
   return () => envFiles ?? (existsSync(standard) ? [standard] : [])
 }

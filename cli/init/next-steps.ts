@@ -21,6 +21,7 @@ const ABOUT: Readonly<Record<string, string>> = {
 }
 
 export interface Made {
+  readonly cwd: string
   /** Absolute. */
   readonly folder: string
   readonly choices: Choices
@@ -36,9 +37,9 @@ function callLines({ isProtected }: Choices, { execute }: PackageCommands): stri
   return [...login, `${execute} mcp-host call ${ADDRESS} days_between from=2026-01-01 to=2026-12-24`]
 }
 
-export function nextSteps({ folder, choices, paths, manager, installed }: Made): string {
+export function nextSteps({ cwd, folder, choices, paths, manager, installed }: Made): string {
   const { name, isPlugin } = choices
-  const away = relative(process.cwd(), folder)
+  const away = relative(cwd, folder)
   const enter = away === '' ? [] : [`cd ${shellWord(away)}`]
   const install = installed ? [] : [manager.install]
   const files = columns([...paths].map(path => [path, ABOUT[path] ?? ''] as const))

@@ -6,7 +6,10 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { canonicalJson, hashOf, SURFACE_FORMAT, SURFACE_LISTS, type Surface } from '../../core/surface/surface.ts'
+import type { CommandContext } from '../context.ts'
 import { jsonText } from '../json-text.ts'
+
+export type LockContext = Pick<CommandContext, 'stdin' | 'cwd'>
 
 export const LOCK_NAME = 'mcp.lock.json'
 /** Bytes; what is longer is no lock. */
@@ -15,13 +18,13 @@ const MOST_BYTES = 64 * 2 ** 20
 const MOST_LEVELS = 200
 
 /** Where the lock of a config is: beside it, or where the command line says. */
-export const lockFileOf = (config: string, given: string | undefined): string =>
-  given === undefined ? join(dirname(config), LOCK_NAME) : resolve(given)
+export const lockFileOf = (config: string, given: string | undefined, cwd: string): string =>
+  given === undefined ? join(dirname(config), LOCK_NAME) : resolve(cwd, given)
 
 /** A file's name for messages. */
-export const nameOf = (file: string): string => {
+export const nameOf = (file: string, cwd: string): string => {
   if (file === '-') return 'stdin'
-  const near = relative(process.cwd(), file)
+  const near = relative(cwd, file)
   return near.startsWith('..') ? file : near
 }
 
@@ -100,11 +103,12 @@ export function readLock(text: string, name: string): Surface {
 }
 
 /** The text of a file, or of stdin; no more is read than a lock may have. A device or a pipe might never end. */
-async function readBounded(file: string, name: string): Promise<string> {
-  if (file !== '-' && !(await stat(file)).isFile()) throw stop(`${name} is no file; - reads the lock from stdin`)
+async function readBounded(file: string, name: string, { stdin, cwd }: LockContext): Promise<string> {
+  const path = resolve(cwd, file)
+  if (file !== '-' && !(await stat(path)).isFile()) throw stop(`${name} is no file; - reads the lock from stdin`)
   const pieces: Buffer[] = []
   let size = 0
-  for await (const piece of file === '-' ? process.stdin : createReadStream(file)) {
+  for await (const piece of file === '-' ? stdin : createReadStream(path)) {
     pieces.push(Buffer.from(piece))
     size += piece.length
     if (size > MOST_BYTES) throw stop(`${name} is too long for a lock`)
@@ -113,10 +117,10 @@ async function readBounded(file: string, name: string): Promise<string> {
 }
 
 /** The surface that the lock in a file says; `-` is stdin. Throws a StartError. */
-export async function readLockFile(file: string): Promise<Surface> {
-  const name = nameOf(file)
+export async function readLockFile(file: string, context: LockContext): Promise<Surface> {
+  const name = nameOf(file, context.cwd)
   try {
-    return readLock(await readBounded(file, name), name)
+    return readLock(await readBounded(file, name, context), name)
   } catch (cause) {
     if (cause instanceof StartError) throw cause
     const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
@@ -130,13 +134,13 @@ export const lockText = ({ format, hash, server, atRunTime, routes }: Surface): 
   `${jsonText({ format, hash, server, atRunTime, routes })}\n`
 
 /** Writes it whole, or not at all. */
-export async function writeLockFile(file: string, surface: Surface): Promise<void> {
+export async function writeLockFile(file: string, surface: Surface, cwd: string): Promise<void> {
   const part = `${file}.${randomBytes(6).toString('hex')}.part`
   try {
     await writeFile(part, lockText(surface))
     await rename(part, file)
   } catch (cause) {
     await rm(part, { force: true }).catch(() => undefined)
-    throw new StartError(`${nameOf(file)} cannot be written: ${errorText(cause)}`, { cause })
+    throw new StartError(`${nameOf(file, cwd)} cannot be written: ${errorText(cause)}`, { cause })
   }
 }

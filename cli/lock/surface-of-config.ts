@@ -1,5 +1,6 @@
 // The surface of a config that is not served: its host is built as `check` builds it. No port, no Redis, no file of a plugin.
 import { hostOf, loadConfig, type Surface } from '../../core/create-host.ts'
+import type { CommandContext } from '../context.ts'
 import { openLog } from '../log.ts'
 import type { VerbValues } from '../verb.ts'
 import { CONFIG_OPTION, ENV_FILE_OPTION } from '../verb.ts'
@@ -13,14 +14,13 @@ export interface SurfaceOfConfig {
 }
 
 /** Throws a ConfigError where the config could not be served. */
-export async function surfaceOfConfig({
-  config,
-  'env-file': files,
-  verbose = false,
-}: VerbValues<typeof SURFACE_OPTIONS>): Promise<SurfaceOfConfig> {
-  if (files !== undefined) (await import('../env-file.ts')).createEnvFiles(() => files).load()
-  const loaded = await loadConfig({ cwd: process.cwd(), ...(config !== undefined && { file: config }) })
-  const host = await hostOf(loaded, openLog({ verbose }), { purpose: 'inspect' })
+export async function surfaceOfConfig(
+  context: CommandContext,
+  { config, 'env-file': files, verbose = false }: VerbValues<typeof SURFACE_OPTIONS>,
+): Promise<SurfaceOfConfig> {
+  if (files !== undefined) (await import('../env-file.ts')).createEnvFiles(() => files, context).load()
+  const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
+  const host = await hostOf(loaded, openLog({ verbose }, context), { purpose: 'inspect' })
   try {
     return { file: loaded.file, surface: await host.surface() }
   } finally {

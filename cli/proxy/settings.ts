@@ -5,8 +5,7 @@ import { isLoopback } from '../../client/resolve-options.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { LOGIN_OPTIONS } from '../client/login.ts'
 import { checkServerUrl } from '../client/logins.ts'
-import { say } from '../client/terminal.ts'
-import { knownSecrets } from '../known-secrets.ts'
+import type { CommandContext } from '../context.ts'
 import type { VerbValues } from '../verb.ts'
 import type { Travel } from './patient-fetch.ts'
 import type { TransportName } from './remote.ts'
@@ -71,18 +70,18 @@ export function readUrl(given: string, { 'allow-http': allowed = false }: ProxyV
 }
 
 /** Values of the environment in the places of their names. Throws a StartError for a name that it does not have. */
-export function substitute(text: string, env: NodeJS.ProcessEnv = process.env): string {
+export function substitute(text: string, { env, secrets }: Pick<CommandContext, 'env' | 'secrets'>): string {
   return text.replace(/\$\{([^}]*)\}/g, (_, name: string) => {
     const value = env[name]
     if (value === undefined) throw usage(`--header: \${${name}} is not in the environment; set ${name}`)
-    knownSecrets.add(value.length >= 8 ? value : undefined)
+    secrets.add(value.length >= 8 ? value : undefined)
     return value
   })
 }
 
 const SENSITIVE = /^(?:authorization|proxy-authorization|cookie)$|token|secret|key|password|auth/i
 
-function warnOfArgv(header: string) {
+function warnOfArgv(header: string, { say }: CommandContext) {
   const [name = ''] = header.split(':', 1)
   if (!SENSITIVE.test(name.trim()) || /\$\{/.test(header)) return
   say(
@@ -91,8 +90,8 @@ function warnOfArgv(header: string) {
 }
 
 /** Lines of a header file, as `--header` would have them. */
-function readHeaderFile(file: string): string[] {
-  const path = resolve(file)
+function readHeaderFile(file: string, { say, cwd }: CommandContext): string[] {
+  const path = resolve(cwd, file)
   try {
     const { mode } = statSync(path)
     if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
@@ -108,9 +107,14 @@ function readHeaderFile(file: string): string[] {
 }
 
 /** All that are to be sent; those of `@file` are read where they are used. */
-export function readHeaders({ header = [], 'header-file': files = [] }: ProxyValues): string[] {
-  for (const one of header) if (!one.startsWith('@')) warnOfArgv(one)
-  return [...files.flatMap(readHeaderFile), ...header].map(text => (text.startsWith('@') ? text : substitute(text)))
+export function readHeaders(
+  context: CommandContext,
+  { header = [], 'header-file': files = [] }: ProxyValues,
+): string[] {
+  for (const one of header) if (!one.startsWith('@')) warnOfArgv(one, context)
+  return [...files.flatMap(file => readHeaderFile(file, context)), ...header].map(text =>
+    text.startsWith('@') ? text : substitute(text, context),
+  )
 }
 
 function readSeconds(option: string, text: string | undefined): number | undefined {

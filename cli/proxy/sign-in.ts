@@ -4,14 +4,14 @@ import { AuthError } from '../../client/errors.ts'
 import type { AuthEvent } from '../../client/events.ts'
 import { createLoopbackRedirect } from '../../client/node/index.ts'
 import type { LoopbackHost } from '../../client/node/loopback-listener.ts'
-import { browserCommands, openBrowser } from '../../client/node/open-browser.ts'
+import { browserCommands } from '../../client/node/open-browser.ts'
 import { printable } from '../../client/printable.ts'
 import { type Accounts, openAuthFetch } from '../client/account.ts'
 import type { Credentials } from '../client/credentials.ts'
 import type { Login } from '../client/logins.ts'
-import { narrate } from '../client/narrate.ts'
+import { createNarrator } from '../client/narrate.ts'
 import { loginCommand } from '../client/profile.ts'
-import { say } from '../client/terminal.ts'
+import type { CommandContext } from '../context.ts'
 
 export interface SignInOptions {
   readonly credentials: Credentials
@@ -30,11 +30,11 @@ const TOLD: readonly AuthEvent['type'][] = [
 ]
 
 /** Tells where to log in, and opens the browser. Rejects with `interaction_required` where there is none. */
-const showLogin = (login: Login) => async (url: URL) => {
-  say(`${login.url} asks for a login; if no browser opens, go to:`)
-  process.stderr.write(`  ${printable(url.href, 8_000)}\n`)
+const showLogin = (login: Login, context: CommandContext) => async (url: URL) => {
+  context.say(`${login.url} asks for a login; if no browser opens, go to:`)
+  context.stderr.write(`  ${printable(url.href, 8_000)}\n`)
   try {
-    await openBrowser(url)
+    await context.openBrowser(url)
   } catch (cause) {
     throw new AuthError('no browser could be opened here', {
       code: 'interaction_required',
@@ -49,13 +49,13 @@ function portOf(redirectUri: string | undefined, host: LoopbackHost): number | u
   return before?.hostname.replace(/^\[|\]$/g, '') === host && before.port !== '' ? Number(before.port) : undefined
 }
 
-const hasBrowser = () => browserCommands(process.env, process.platform).length > 0
+const hasBrowser = ({ env }: CommandContext) => browserCommands(env, process.platform).length > 0
 
 /** Where the browser comes back to: at the port of the login, else at any free one, which is opened for each login. */
-async function redirectOf(login: Login) {
+async function redirectOf(login: Login, context: CommandContext) {
   const host = (login.redirectHost ?? '127.0.0.1') as LoopbackHost
   const { redirectPath: path = '/callback' } = login
-  const openedBy = { host, path, openBrowser: showLogin(login) }
+  const openedBy = { host, path, openBrowser: showLogin(login, context) }
   if (login.redirectPort !== undefined) {
     const { redirectUri, delegate } = await createLoopbackRedirect({ ...openedBy, port: login.redirectPort })
     return { options: { redirectUri, authorizationRedirectDelegate: delegate }, platform: {} }
@@ -72,9 +72,11 @@ export async function signInFetch(
   login: Login,
   { credentials, browser, timeout }: SignInOptions,
 ): Promise<typeof fetch> {
-  const asks = login.grant === 'device' || (login.grant === 'authorization_code' && browser && hasBrowser())
+  const { context } = accounts
+  const asks = login.grant === 'device' || (login.grant === 'authorization_code' && browser && hasBrowser(context))
   const redirect =
-    asks && login.grant === 'authorization_code' ? await redirectOf(login) : { options: {}, platform: {} }
+    asks && login.grant === 'authorization_code' ? await redirectOf(login, context) : { options: {}, platform: {} }
+  const narrate = createNarrator(context)
   const onEvent = (event: AuthEvent) => {
     if (!TOLD.includes(event.type)) return
     narrate(event)

@@ -1,6 +1,7 @@
 // How far a long log is read, for people: one line of the terminal that is written over, on stderr.
 import { statSync } from 'node:fs'
 import { createProgressLine } from '../client/progress.ts'
+import type { CommandOutput } from '../context.ts'
 
 /** Milliseconds between two looks; whoever is done before the first shows nothing. */
 const INTERVAL = 1_000
@@ -18,12 +19,7 @@ function partOf({ bytesRead, path }: Source): string {
 }
 
 /** Shows it until `end`; nothing where stderr is no terminal. `lines`: how many were read until now. */
-export function showReading(
-  name: string,
-  source: Source,
-  lines: () => number,
-  stderr: NodeJS.WriteStream = process.stderr,
-): { end(): void } {
+export function showReading(name: string, source: Source, lines: () => number, stderr: CommandOutput): { end(): void } {
   if (!stderr.isTTY) return { end: () => undefined }
   const line = createProgressLine(stderr)
   const timer = setInterval(

@@ -8,6 +8,7 @@ import { explainFailure } from '../client/connect.ts'
 import { checkServerUrl } from '../client/logins.ts'
 import { headersOf, readReach } from '../client/reach.ts'
 import type { SERVER_OPTIONS } from '../client/with-server.ts'
+import type { CommandContext } from '../context.ts'
 import { isDeeper } from '../lock/lock-file.ts'
 import type { VerbValues } from '../verb.ts'
 import { version } from '../version.ts'
@@ -63,16 +64,17 @@ function resultOf(url: string, status: number, text: string): JsonObject {
 
 /** For the server of a URL, with the login or the headers of the command line. */
 export async function openTasks(
+  context: CommandContext,
   given: string,
   values: VerbValues<typeof SERVER_OPTIONS>,
   signal: AbortSignal,
   patience = PATIENCE,
 ): Promise<AskTasks> {
   const url = checkServerUrl(given)
-  const reach = readReach(values)
-  const accounts = openAccounts(reach)
+  const reach = readReach(context, values)
+  const accounts = openAccounts(context, reach)
   const login = await accounts.recall(url, values.profile)
-  const send = headersOf(reach, login).has('authorization')
+  const send = headersOf(context, reach, login).has('authorization')
     ? accounts.fetchFor(login)
     : await openAuthFetch(accounts, login, { interactive: 'never' })
   return async (method, params) => {

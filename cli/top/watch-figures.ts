@@ -1,8 +1,8 @@
 // The life of `mcp-host top` at a terminal: asks for the page again and again, and draws what it says until somebody quits.
 import { setTimeout as pause } from 'node:timers/promises'
 import { printable, printableUrl } from '../../client/printable.ts'
+import type { Secrets } from '../../client/secrets.ts'
 import { errorText } from '../../core/http/errors.ts'
-import { knownSecrets } from '../known-secrets.ts'
 import { NoMetricsError } from '../metrics-page/fetch-page.ts'
 import type { MetricsPage } from '../metrics-page/parse-page.ts'
 import { figuresOf, isRestart, type TimedPage } from './figures.ts'
@@ -19,6 +19,8 @@ export interface WatchSettings {
   ask(signal: AbortSignal): Promise<MetricsPage>
   readonly input: TerminalIn
   readonly output: TerminalOut
+  /** What failures must not show. */
+  readonly secrets: Secrets
   /** Ends it. */
   readonly signal: AbortSignal
 }
@@ -28,14 +30,16 @@ const clock = (at: number) => new Date(at).toTimeString().slice(0, 8)
 /** The pages of the last seconds, and what they and their absence come to. */
 class Watch {
   readonly #url: string
+  readonly #secrets: Secrets
   #pages: TimedPage[] = []
   #problem: { readonly text: string; readonly since: number } | undefined
   #restarted: number | undefined
   isPaused = false
   order: Order = 'rate'
 
-  constructor(url: string) {
+  constructor({ url, secrets }: Pick<WatchSettings, 'url' | 'secrets'>) {
     this.#url = url
+    this.#secrets = secrets
   }
 
   get isFirst(): boolean {
@@ -55,7 +59,7 @@ class Watch {
   }
 
   miss(error: unknown, at: number) {
-    const text = printable(knownSecrets.scrub(errorText(error)), 300)
+    const text = printable(this.#secrets.scrub(errorText(error)), 300)
     this.#problem = { text, since: this.#problem?.since ?? at }
   }
 
@@ -79,10 +83,10 @@ class Watch {
 
 /** Resolves when somebody quits. Rejects with a NoMetricsError where the first answer is no metrics page. */
 export async function watchFigures(settings: WatchSettings): Promise<void> {
-  const { url, interval, input, output, ask } = settings
+  const { interval, input, output, ask } = settings
   const over = new AbortController()
   const signal = AbortSignal.any([over.signal, settings.signal])
-  const watch = new Watch(url)
+  const watch = new Watch(settings)
   const quit = () => over.abort()
   const draw = () => screen.draw(frameLines(watch.picture(), screen.size()))
 

@@ -3,6 +3,7 @@
 import cluster from 'node:cluster'
 import type { Logger } from '../../core/create-host.ts'
 import { StartError } from '../../core/index.ts'
+import type { CommandContext } from '../context.ts'
 import { openLog } from '../log.ts'
 import { nextSignal, surviveStdout } from '../serve.ts'
 import { workersPage } from '../start-page.ts'
@@ -63,9 +64,9 @@ function warnOfDifferences(seats: readonly Seat[], log: Logger) {
 }
 
 /** Serves with `count` workers until it is told to stop, then drains them and exits 0. */
-export async function supervise(count: number, options: StartOptions): Promise<void> {
-  const log = openLog(options, process.pid)
-  surviveStdout(log)
+export async function supervise(count: number, options: StartOptions, context: CommandContext): Promise<undefined> {
+  const log = openLog(options, context, process.pid)
+  surviveStdout(log, context)
   const seats: Seat[] = []
   const serving = () => seats.filter(({ pid }) => pid !== undefined).length
   let stage: 'starting' | 'serving' | 'stopping' = 'starting'
@@ -73,7 +74,7 @@ export async function supervise(count: number, options: StartOptions): Promise<v
     for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGKILL')
     process.exit(1)
   }
-  const signalled = nextSignal('SIGTERM', 'SIGINT').then(signal => {
+  const signalled = nextSignal(context.process, 'SIGTERM', 'SIGINT').then(signal => {
     if (stage === 'starting') killAll()
     return signal
   })
@@ -90,7 +91,8 @@ export async function supervise(count: number, options: StartOptions): Promise<v
     seats.push(createSeat({ start: startWorker, log, serving, refilled: reload.compare }))
   void Promise.all(seats.map((seat, place) => seat.fill(place === 0 ? first.worker : startWorker()))).then(() => {
     if (stage === 'stopping') return
-    console.log(workersPage(first.serving, { primary: process.pid, workers: seats.flatMap(({ pid }) => pid ?? []) }))
+    const processes = { primary: process.pid, workers: seats.flatMap(({ pid }) => pid ?? []) }
+    context.print(workersPage(first.serving, processes, context))
     compare()
     reload.allow()
   })
@@ -98,11 +100,11 @@ export async function supervise(count: number, options: StartOptions): Promise<v
   const signal = await signalled
   stage = 'stopping'
   reload.end()
-  void nextSignal('SIGTERM', 'SIGINT').then(killAll)
+  void nextSignal(context.process, 'SIGTERM', 'SIGINT').then(killAll)
   // At a terminal nobody waits for the connections of others, and nobody else serves them.
   const drained = drain(seats, signal !== 'SIGINT', log)
-  console.log(`${signal}: draining; a second signal ends at once`)
+  context.print(`${signal}: draining; a second signal ends at once`)
   const { finished, cancelled } = await drained
-  console.log(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
+  context.print(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
   process.exit(0)
 }

@@ -4,6 +4,7 @@ import cluster from 'node:cluster'
 import { filesRead } from '../../core/config/files-read.ts'
 import type { CloseReport, ProcessLog } from '../../core/create-host.ts'
 import { errorText, StartError } from '../../core/index.ts'
+import type { CommandContext, ProcessEvents } from '../context.ts'
 import { type CliLog, openLog } from '../log.ts'
 import { onCrash, type Served, type ServeSettings, serve, surviveRejections, surviveStdout } from '../serve.ts'
 import { tellParent } from '../tell-parent.ts'
@@ -61,9 +62,9 @@ async function tellOrphaned(orphaned: Promise<void>, { stop, leave }: Orders, lo
 }
 
 /** Resolves when this worker crashed: the primary starts another meanwhile. One that does not serve yet ends at once. */
-const whenFailing = (log: ProcessLog, isServing: () => boolean): Promise<void> =>
+const whenFailing = (log: ProcessLog, events: ProcessEvents, isServing: () => boolean): Promise<void> =>
   new Promise(resolve => {
-    onCrash(log, error => {
+    onCrash(log, events, error => {
       process.exitCode = 1
       const told = tell({ mcpHost: 'failing', problem: errorText(error) })
       if (isServing()) resolve()
@@ -71,11 +72,16 @@ const whenFailing = (log: ProcessLog, isServing: () => boolean): Promise<void> =
     })
   })
 
-async function startHost(config: string | undefined, log: CliLog, settings: ServeSettings): Promise<Served> {
+async function startHost(
+  config: string | undefined,
+  log: CliLog,
+  context: CommandContext,
+  settings: ServeSettings,
+): Promise<Served> {
   try {
     const others = { inEveryProcess: createInEveryProcess(tell), neighbours: createNeighbours(hubOfPrimary()) }
-    const served = await serve(config, log, { ...settings, ...others })
-    surviveRejections(log)
+    const served = await serve(config, log, context, { ...settings, ...others })
+    surviveRejections(log, context.process)
     return served
   } catch (error) {
     // Of the first worker the operator hears as of a process alone; the primary logs what is wrong with later ones.
@@ -86,15 +92,20 @@ async function startHost(config: string | undefined, log: CliLog, settings: Serv
 }
 
 /** Serves as one of `count` processes until it is told to leave. */
-export async function work(count: number, options: StartOptions, settings: ServeSettings = {}): Promise<void> {
+export async function work(
+  count: number,
+  options: StartOptions,
+  context: CommandContext,
+  settings: ServeSettings,
+): Promise<undefined> {
   const watchdog = startWatchdog(Number(process.env[PRIMARY]))
-  const log = openLog(options, process.pid)
-  surviveStdout(log)
+  const log = openLog(options, context, process.pid)
+  surviveStdout(log, context)
   const orders = listenForOrders()
   const { stop, retire, leave } = orders
   let serving = false
-  const failing = whenFailing(log, () => serving)
-  const { host, file } = await startHost(options.config, log, { ...settings, processes: count })
+  const failing = whenFailing(log, context.process, () => serving)
+  const { host, file } = await startHost(options.config, log, context, { ...settings, processes: count })
   serving = true
   const orphaned = new Promise<void>(outliveThePrimary)
   void orphaned.then(watchdog.heard)

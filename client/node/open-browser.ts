@@ -12,15 +12,15 @@ const STARTED = 3_000
  * the URL), else what the system has. Rejects with `interaction_required` where there is none, such as on a machine
  * without a screen; with `invalid_options` for a URL that is not http or https.
  */
-export async function openBrowser(url: URL): Promise<void> {
+export async function openBrowser(url: URL, env: NodeJS.ProcessEnv = process.env): Promise<void> {
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
     throw new AuthError(`a browser is not opened for a ${url.protocol} URL`, {
       code: 'invalid_options',
       fix: 'give an http or https URL',
     })
   }
-  const commands = browserCommands(process.env, process.platform)
-  for (const command of commands) if (await run(withUrl(command, url.href))) return
+  const commands = browserCommands(env, process.platform)
+  for (const command of commands) if (await run(withUrl(command, url.href), env)) return
   const tried = commands.map(([program]) => program).join(', ')
   throw new AuthError(`no browser could be opened here (${tried ? `tried ${tried}` : 'there is no screen'})`, {
     code: 'interaction_required',
@@ -53,8 +53,8 @@ function withUrl([program, ...args]: Command, url: string): Command {
 }
 
 /** False: it is not there, or ended at once with an error. */
-async function run([program, ...args]: Command): Promise<boolean> {
-  const child = spawn(program, args, { stdio: 'ignore', detached: true, windowsHide: true })
+async function run([program, ...args]: Command, env: NodeJS.ProcessEnv): Promise<boolean> {
+  const child = spawn(program, args, { stdio: 'ignore', detached: true, windowsHide: true, env })
   child.unref()
   const waiting = new AbortController()
   try {

@@ -62,9 +62,9 @@ export function formatPlace({ file, line }: Place): string {
   return line === undefined ? shortName(file) : `${shortName(file)}:${line}`
 }
 
-/** A file's path as seen from where the process runs, if it is inside there. */
-export function shortName(file: string): string {
-  const short = relative(process.cwd(), file)
+/** A file's path as seen from a folder, by default that of the process, if it is inside there. */
+export function shortName(file: string, folder = process.cwd()): string {
+  const short = relative(folder, file)
   return short === '' || short.startsWith('..') ? file : short
 }
 

@@ -7,7 +7,7 @@ export const MAX_WAITING_LOG = 1024 * 1024
 /** Those that have been given a listener: all hosts of a process write to one. */
 const heard = new WeakSet<object>()
 
-type Stderr = Pick<NodeJS.WriteStream, 'write' | 'writableLength' | 'on'>
+export type LogOutput = NodeJS.WritableStream & Pick<NodeJS.WriteStream, 'writableLength'>
 
 export interface LogWriter {
   write(line: string): void
@@ -17,7 +17,7 @@ export interface LogWriter {
 
 /** `dropped`: the line that tells how many were. `render` makes of a line what is written. */
 export function createLogWriter(
-  stderr: Stderr,
+  stderr: LogOutput,
   dropped: (lines: number) => string,
   render: (line: string) => string = line => line,
 ): LogWriter {

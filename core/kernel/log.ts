@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { cutFields } from '../http/cut-fields.ts'
 import { describeFailure } from '../http/describe-thrown.ts'
 import { createLogBudget } from './log-budget.ts'
-import { createLogWriter } from './log-writer.ts'
+import { createLogWriter, type LogOutput } from './log-writer.ts'
 
 type Write = (fields: object, message?: string) => void
 
@@ -44,18 +44,19 @@ export interface LoggerOptions {
   readonly pid?: number | undefined
   /** Files in stacks are shown from there. Default: the working directory. */
   readonly directory?: () => string
+  readonly output?: LogOutput | undefined
   /** Makes of each line, which is JSON, what is written. */
   readonly render?: ((line: string) => string) | undefined
 }
 
-/** Lines of JSON on stderr, or what `render` makes of them. */
+/** Lines of JSON on `output`, by default stderr, or what `render` makes of them. */
 export function createLogger(options: LoggerOptions = {}): ProcessLog {
   const { verbose = false, level = verbose ? 'debug' : 'info', pid, directory = process.cwd, render } = options
   const base = pid === undefined ? null : { pid }
   const whole = level === 'debug'
   const dropped = (lines: number) =>
     `${JSON.stringify({ level: 40, time: Date.now(), ...base, lines, msg: 'dropped log lines: nobody reads stderr' })}\n`
-  const writer = createLogWriter(process.stderr, dropped, render)
+  const writer = createLogWriter(options.output ?? process.stderr, dropped, render)
   const budget = createLogBudget((kind, lines) => unlimited.warn({ kind, lines, fix: ALL_LINES }, LEFT_OUT))
   const settings = {
     level,

@@ -18,7 +18,7 @@ Bob is no administrator: he gets no further. What a client without a token is to
 
   curl -si ${address} -X POST
 
-From outside, the whole way: npx tsx cli/main.ts doctor --url ${address}`)
+From outside, the whole way: npx tsx cli/bin.ts doctor --url ${address}`)
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, async () => {

@@ -8,14 +8,14 @@ import { initVerb } from '../../cli/init.ts'
 import type { StartError } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
-import { printedBy } from './printed-by.ts'
+import { printedBy, testContext } from './printed-by.ts'
 
 after(removeFolders)
 
 /** A project as `init` writes it, with a config in YAML: nothing of it has to be imported. */
 async function project(): Promise<string> {
   const folder = join(await makeFolder({}), 'project')
-  await printedBy(() => initVerb.run({ yes: true, format: 'yaml' }, [folder]))
+  await printedBy(context => initVerb.run({ yes: true, format: 'yaml' }, [folder], context))
   return folder
 }
 
@@ -24,7 +24,7 @@ const withConfig = (name: string, text: string, more: Record<string, string> = {
   makeFolder({ [name]: text, ...more })
 
 const add = (folder: string, config: string, ...words: string[]) =>
-  printedBy(() => addVerb.run({ config: join(folder, config) }, words))
+  printedBy(context => addVerb.run({ config: join(folder, config) }, words, context))
 
 const CONFIG = (toolsets: string) =>
   `export default { server: { name: 'a', version: '1.0.0' }, toolsets: ${toolsets}, routes: {} }`
@@ -148,7 +148,9 @@ describe('mcp-host add', () => {
 
   it('names the way to a project where there is none', async () => {
     const folder = await makeFolder({})
-    const error = await rejectionOf(addVerb.run({ config: join(folder, 'mcp.config.ts') }, ['tool', 'x']))
+    const error = await rejectionOf(
+      addVerb.run({ config: join(folder, 'mcp.config.ts') }, ['tool', 'x'], testContext()),
+    )
     expect((error as StartError).exitCode).to.equal(2)
   })
 })

@@ -12,8 +12,8 @@ import { lockFile } from '../../plugins/audit/file-lock.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { linesIn, startAudited } from '../plugins/audit/audited-host.ts'
 import { stopHosts } from '../support/start-host.ts'
+import { configText, runCli, stopAll } from './in-process.ts'
 import { printedBy } from './printed-by.ts'
-import { configText, runCli, stopAll } from './run-cli.ts'
 
 after(removeFolders)
 after(stopHosts)
@@ -29,28 +29,25 @@ async function madeAudit() {
   return host
 }
 
-/** What the verb prints, and what it throws. */
-async function run(words: readonly string[], values: object = {}): Promise<{ text: string; error?: StartError }> {
+/** What the command prints, and what it throws. */
+async function run(
+  words: readonly string[],
+  values: object = {},
+  env: NodeJS.ProcessEnv = { MCP_HOST_SECRETS: SECRET },
+): Promise<{ text: string; error?: StartError }> {
   let error: unknown
-  const text = await printedBy(() =>
-    auditVerb.run({ ...values }, words).catch((thrown: unknown) => {
-      error = thrown
-    }),
+  const text = await printedBy(
+    context =>
+      auditVerb.run({ ...values }, words, context).catch((thrown: unknown) => {
+        error = thrown
+      }),
+    { env },
   )
   if (error !== undefined && !(error instanceof StartError)) throw error
   return { text, ...(error !== undefined && { error }) }
 }
 
 describe('mcp-host audit', () => {
-  const before = process.env['MCP_HOST_SECRETS']
-  beforeEach(() => {
-    process.env['MCP_HOST_SECRETS'] = SECRET
-  })
-  afterEach(() => {
-    if (before === undefined) delete process.env['MCP_HOST_SECRETS']
-    else process.env['MCP_HOST_SECRETS'] = before
-  })
-
   it('verify says what there is, of a file and of the folder alike', async () => {
     const { file, folder } = await madeAudit()
     const [last] = (await linesIn(file)).slice(-1)
@@ -77,15 +74,13 @@ describe('mcp-host audit', () => {
 
   it('verify without the secrets of the host says so, and breaks nothing', async () => {
     const { file } = await madeAudit()
-    delete process.env['MCP_HOST_SECRETS']
-    const none = await run(['verify', file])
+    const none = await run(['verify', file], {}, {})
     expect(none.text).to.match(/result {2}cannot be verified: no key$/)
     expect(none.error?.exitCode).to.equal(3)
     expect(String(none.error)).to.match(
       /cannot be verified:\n.*signed with key [\da-f]{8}, and no key was given\nNo secrets are known: put those of the host into MCP_HOST_SECRETS, or name its config/,
     )
-    process.env['MCP_HOST_SECRETS'] = 'another secret for tests without a comma'
-    const other = await run(['verify', file])
+    const other = await run(['verify', file], {}, { MCP_HOST_SECRETS: 'another secret for tests without a comma' })
     expect(other.error?.exitCode).to.equal(3)
     expect(String(other.error)).to.match(/make none such, but 1 others\nThe secrets that are known are others/)
     await writeFile(file, (await readFile(file, 'utf8')).replace(/"key":"[^"]*"/, '"key":"\\u001b[2J"'))
@@ -94,22 +89,15 @@ describe('mcp-host audit', () => {
 
   it('verify takes the secrets from the config of the host, and from its env file', async () => {
     const { file } = await madeAudit()
-    delete process.env['MCP_HOST_SECRETS']
     const folder = await makeFolder({
       'mcp.config.json': JSON.stringify({ secrets: [`${SECRET}\n`] }),
-      'own.config.mjs': `export default { secrets: [process.env['AUDIT_TEST_SECRET']] }`,
       'plain.config.mjs': 'export default {}',
-      'own.env': `AUDIT_TEST_SECRET="${SECRET}"\n`,
       'plain.env': `MCP_HOST_SECRETS="${SECRET}"\n`,
     })
     const config = join(folder, 'mcp.config.json')
-    expect((await run(['verify', file], { config })).error).to.equal(undefined)
-    for (const name of ['own', 'plain']) {
-      const values = { config: join(folder, `${name}.config.mjs`), 'env-file': [join(folder, `${name}.env`)] }
-      expect((await run(['verify', file], values)).error, name).to.equal(undefined)
-      delete process.env['MCP_HOST_SECRETS']
-      delete process.env['AUDIT_TEST_SECRET']
-    }
+    expect((await run(['verify', file], { config }, {})).error).to.equal(undefined)
+    const values = { config: join(folder, 'plain.config.mjs'), 'env-file': [join(folder, 'plain.env')] }
+    expect((await run(['verify', file], values, {})).error).to.equal(undefined)
   })
 
   it('verify skips locks, and says so', async () => {

@@ -8,7 +8,7 @@ import { Browser, claimsOf } from '../support/form-browser.ts'
 import { freePort } from '../support/free-port.ts'
 import { createTestLog } from '../support/start-host.ts'
 import { startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
-import { runCli, stopAll } from './run-cli.ts'
+import { runCli, stopAll } from './in-process.ts'
 
 describe('the verbs of the client, with tokens that are bound to a key', () => {
   after(async () => {
@@ -32,7 +32,7 @@ describe('the verbs of the client, with tokens that are bound to a key', () => {
     const browser = await startFakeBrowser(address => new Browser(address.origin).allow(address, 'ada'))
     const home = await makeFolder({})
     const run = (...args: string[]) =>
-      runCli(args, home, { ...browser.env, MCP_HOST_HOME: home, MCP_HOST_TOKEN_KEY: '' })
+      runCli(args, home, { ...browser.env, MCP_HOST_HOME: home, MCP_HOST_TOKEN_KEY: '' }, { openBrowser: browser.open })
     try {
       const login = await run('login', url)
       expect(login.code, login.stderr).to.equal(0)

@@ -1,4 +1,4 @@
-// `mcp-host call` and `list` as processes: our own host and servers of the official SDK, every revision and transport.
+// `mcp-host call` and `list`: our own host and servers of the official SDK, every revision and transport.
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,8 +8,7 @@ import { makeFolder, removeFolders } from '../config/folder.ts'
 import { journey, waits } from '../fixtures/journey-toolset.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { startBadProxy, stopProxies } from './bad-proxy.ts'
-import { needsTerminals, startInTerminal } from './in-terminal.ts'
-import { type Ended, runCli, startCli, stopAll } from './run-cli.ts'
+import { type Ended, runCli, startCli, stopAll } from './in-process.ts'
 import { type SdkServer, startSdkServer, stopSdkServers } from './sdk-server.ts'
 
 const form = {
@@ -115,7 +114,6 @@ describe('mcp-host call and list', function () {
       return [protocolVersion, server.name, tools.length > 2]
     })
     expect(found.map(row => row.slice(1))).to.deep.equal(servers.map(([, , name]) => [name, true]))
-    console.log(`      ${found.map(([revision, name]) => `${name} ${revision}`).join(', ')}`)
     expect(found.map(([revision]) => revision)).to.deep.equal(servers.map(([, revision]) => revision))
 
     const calls = await Promise.all([
@@ -301,16 +299,14 @@ describe('mcp-host call and list', function () {
   })
 
   describe('at a terminal', () => {
-    before(function () {
-      needsTerminals(this)
-    })
-
     for (const [revision, address] of [
       ['2026-07-28', () => url],
       ['2025-11-25', () => older],
     ] as const) {
       it(`asks the person field by field, until each answer fits (${revision})`, async () => {
-        const { child, printed, ended } = startInTerminal(['call', address(), 'survey', '--json'], folder, env)
+        const { child, logged, ended } = startCli(['call', address(), 'survey', '--json'], folder, env, {
+          terminal: true,
+        })
         for (const [question, answer] of [
           [/The server asks: Who are you\?\s+Your name[\s\S]*name: $/, 'Ada'],
           [/age: $/, 'old'],
@@ -320,12 +316,12 @@ describe('mcp-host call and list', function () {
           [/Send this\? y \(yes\), n \(decline\), c \(cancel the call\): $/, 'y'],
         ] as const) {
           // What readline puts behind its prompt moves the cursor.
-          await printed(new RegExp(question.source.replace(/\$$/, '(?:\\x1b\\[\\d*[A-Z])*$')))
+          await logged(new RegExp(question.source.replace(/\$$/, '(?:\\x1b\\[\\d*[A-Z])*$')))
           child.stdin.write(`${answer}\r`)
         }
         const { code, stdout } = await ended
         expect(code, stdout).to.equal(0)
-        const result = JSON.parse(/^\{[\s\S]*^\}/m.exec(stdout.replaceAll('\r', ''))?.[0] ?? '')
+        const result = JSON.parse(stdout)
         expect(result.structuredContent).to.deep.equal({
           action: 'accept',
           content: { name: 'Ada', age: 36, color: 'green', news: false },
@@ -335,11 +331,11 @@ describe('mcp-host call and list', function () {
 
     it('writes progress over itself, and nothing that would steer the terminal', async () => {
       const [count, blocks] = await Promise.all([
-        startInTerminal(['call', url, 'count'], folder, env).ended,
-        startInTerminal(['call', url, 'blocks'], folder, env).ended,
+        runCli(['call', url, 'count'], folder, env, { terminal: true }),
+        runCli(['call', url, 'blocks'], folder, env, { terminal: true }),
       ])
-      expect(count.stdout).to.contain('\r\u001b[K3/3 (100 %)  step 3')
-      expect(count.stdout).to.match(/counted\r\n$/)
+      expect(count.stderr).to.contain('\r\u001b[K3/3 (100 %)  step 3')
+      expect(count.stdout).to.equal('counted\n')
       expect(blocks.stdout).to.contain('a text with \\u001b[31mcolor\\u001b[0m')
     })
   })

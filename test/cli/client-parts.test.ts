@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { readField } from '../../cli/client/elicit.ts'
 import { tokenDirectory } from '../../cli/client/home.ts'
-import { createLogins } from '../../cli/client/logins.ts'
+import { checkServerUrl, createLogins } from '../../cli/client/logins.ts'
 import { describeProgress } from '../../cli/client/progress.ts'
 import { readToolArguments } from '../../cli/client/tool-arguments.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { testContext } from './printed-by.ts'
 
 after(removeFolders)
 
@@ -71,14 +72,24 @@ describe('a field that a server asks for', () => {
 })
 
 describe('arguments of a call', () => {
-  it('are what their types say, and JSON or text where anything goes', () => {
+  it('are what their types say, and JSON or text where anything goes', async () => {
     const properties = { text: { type: ['string', 'null'] }, id: { type: 'string' }, object: { type: 'object' } }
-    const read = (...given: string[]) => readToolArguments(given, { properties })
-    expect(read('id=007', 'text=null', 'object={"a":1}')).to.deep.equal({ id: '007', text: null, object: { a: 1 } })
-    expect(read('text=12')).to.deep.equal({ text: '12' })
-    expect(readToolArguments(['a=1', 'b=x', 'c='], undefined)).to.deep.equal({ a: 1, b: 'x', c: '' })
-    expect(() => read('object=[1]')).to.throw('object is object, not "[1]"')
-    expect(() => readToolArguments(['[1]'], undefined)).to.throw('"[1]" is no argument')
+    const read = (...given: string[]) => readToolArguments(given, { properties }, testContext())
+    expect(await read('id=007', 'text=null', 'object={"a":1}')).to.deep.equal({
+      id: '007',
+      text: null,
+      object: { a: 1 },
+    })
+    expect(await read('text=12')).to.deep.equal({ text: '12' })
+    expect(await readToolArguments(['a=1', 'b=x', 'c='], undefined, testContext())).to.deep.equal({
+      a: 1,
+      b: 'x',
+      c: '',
+    })
+    expect(String(await rejectionOf(read('object=[1]')))).to.contain('object is object, not "[1]"')
+    expect(String(await rejectionOf(readToolArguments(['[1]'], undefined, testContext())))).to.contain(
+      '"[1]" is no argument',
+    )
   })
 })
 
@@ -88,4 +99,34 @@ describe('progress', () => {
     expect(describeProgress({ progress: 7 })).to.equal('7')
     expect(describeProgress({ progress: 1, total: 0 })).to.equal('1/0')
   })
+})
+
+describe('the URL of a server', () => {
+  for (const [given, url] of [
+    ['localhost:3000/mcp', 'http://localhost:3000/mcp'],
+    ['127.0.0.1:3000', 'http://127.0.0.1:3000'],
+    ['[::1]:3000/', 'http://[::1]:3000/'],
+    ['app.localhost', 'http://app.localhost'],
+    ['mcp.example.com/mcp', 'https://mcp.example.com/mcp'],
+    ['build-host:8443', 'https://build-host:8443'],
+    ['localhost.evil.example/', 'https://localhost.evil.example/'],
+    ['127.0.0.1.evil.example', 'https://127.0.0.1.evil.example'],
+    ['http://mcp.example.com', 'http://mcp.example.com'],
+  ] as const) {
+    it(`is ${url} where ${given} is given`, () => expect(checkServerUrl(given)).to.equal(url))
+  }
+
+  for (const given of [
+    '',
+    'clock',
+    'ftp://example.com',
+    'mailto:a@b.example',
+    '/mcp',
+    'javascript:alert(1)',
+    'a b.example',
+  ]) {
+    it(`is none where ${JSON.stringify(given)} is given`, () => {
+      expect(() => checkServerUrl(given)).to.throw('is no http or https URL')
+    })
+  }
 })

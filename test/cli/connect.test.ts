@@ -9,7 +9,8 @@ import { writeConfig } from '../../cli/connect/write-config.ts'
 import { connectVerb } from '../../cli/connect.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
-import { configText, runCli, stopAll } from './run-cli.ts'
+import { configText, runCli, stopAll } from './in-process.ts'
+import { testContext } from './printed-by.ts'
 
 after(stopAll)
 after(removeFolders)
@@ -20,6 +21,8 @@ const machine = (platform: NodeJS.Platform, env: NodeJS.ProcessEnv = {}): Machin
   cwd: '/home/ann/shop',
   env,
 })
+/** A program that is installed, as far as its name tells. */
+const SCRIPT = new URL('../../create/create-mcp-host.js', import.meta.url).pathname
 const URL_GIVEN = 'https://mcp.example.com/mcp'
 
 describe('the table of clients', () => {
@@ -44,13 +47,13 @@ describe('the program that a client starts', () => {
   const proxy = ['-y', 'mcp-host', 'proxy', url]
 
   it('is npx where it needs no shell', () => {
-    const starter = { platform: 'linux' as const, execPath: '/usr/bin/node', argv: [] }
+    const starter = { platform: 'linux' as const, execPath: '/usr/bin/node', script: '' }
     expect(throughProxy(endpointAt(given), starter)).to.deep.equal({ command: 'npx', args: proxy })
   })
 
   it('is node on Windows: no shell reads the URL', async () => {
     const folder = await makeFolder({ 'node_modules/npm/bin/npx-cli.js': '' })
-    const starter = { platform: 'win32' as const, execPath: join(folder, 'node.exe'), argv: [] }
+    const starter = { platform: 'win32' as const, execPath: join(folder, 'node.exe'), script: '' }
     expect(throughProxy(endpointAt(given), starter)).to.deep.equal({
       command: join(folder, 'node.exe'),
       args: [join(folder, 'node_modules/npm/bin/npx-cli.js'), ...proxy],
@@ -81,7 +84,7 @@ describe('mcp-host connect', () => {
     const [plain, routed, stdio, nowhere] = await Promise.all([
       runCli(['connect', 'claude-code', '--name', 'mine'], folder),
       runCli(['connect', 'cursor', '--route', '/t/second'], folder),
-      runCli(['connect', 'vscode', '--stdio'], folder),
+      runCli(['connect', 'vscode', '--stdio'], folder, {}, { script: SCRIPT }),
       runCli(['connect', 'cursor', '--route', '/nope'], folder),
     ])
     expect(plain?.stdout).to.contain('claude mcp add --transport http mine http://127.0.0.1:4711/t/first\n')
@@ -103,7 +106,7 @@ describe('mcp-host connect', () => {
   ] as const) {
     it(`refuses ${what}`, async () => {
       const { values, positionals } = readArguments('connect', connectVerb, args)
-      const error = await rejectionOf(connectVerb.run(values, positionals))
+      const error = await rejectionOf(connectVerb.run(values, positionals, testContext()))
       expect(String(error)).to.contain(message)
       expect(error).to.have.property('exitCode', 2)
     })
@@ -119,7 +122,7 @@ describe('mcp-host connect', () => {
     const file = join(folder, 'mcp.config.mjs')
     const args = ['claude-desktop', '--stdio', '--write', '--yes', '--config', file]
     const { values, positionals } = readArguments('connect', connectVerb, args)
-    const error = await rejectionOf(connectVerb.run(values, positionals))
+    const error = await rejectionOf(connectVerb.run(values, positionals, testContext()))
     expect(String(error))
       .to.contain("routes['/'] refuses this client: ")
       .and.to.contain("plugins['transport-stdio'].user")

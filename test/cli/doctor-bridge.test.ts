@@ -14,7 +14,7 @@ import {
 } from '../support/identity-provider.ts'
 import { createTestLog } from '../support/start-host.ts'
 import { startIssuer, stopIssuers } from '../support/test-issuer.ts'
-import { runCli, stopAll } from './run-cli.ts'
+import { runCli, stopAll } from './in-process.ts'
 
 type BridgeOptions = NonNullable<BuiltInOptions['auth-bridge']>
 type Changes = Readonly<Record<string, unknown>>

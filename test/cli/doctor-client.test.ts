@@ -6,7 +6,7 @@ import type { Finding } from '../../cli/doctor/finding.ts'
 import { type FakeServers, startFakeServers, stopServers } from '../client/support/fake-servers.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
-import { runCli, stopAll } from './run-cli.ts'
+import { runCli, stopAll } from './in-process.ts'
 import { type SdkServer, startSdkServer, stopSdkServers } from './sdk-server.ts'
 
 const wrongs = (findings: readonly Finding[]) => findings.filter(({ level }) => level === 'wrong')

@@ -4,11 +4,10 @@ import { examine } from '../../cli/doctor/examine.ts'
 import type { Finding } from '../../cli/doctor/finding.ts'
 import { defineTool } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { makeCertificate, startTrusting } from '../plugins/dev-auth-server/certificate.ts'
 import { HandClient } from '../support/form-browser.ts'
 import { startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
 import { type BadProxy, type Faults, startBadProxy, stopProxies } from './bad-proxy.ts'
-import { runCli, stopAll } from './run-cli.ts'
+import { runCli, stopAll } from './in-process.ts'
 
 const PAGE = 'https://app.example'
 const tools = { clock: [defineTool({ name: 'now', handler: () => 'now' })] }
@@ -184,18 +183,6 @@ describe('mcp-host doctor', () => {
     expect(missing?.text).to.equal(`nothing is served at ${proxy.url}/nope`)
     const [dead] = wrongs(await examine('http://127.0.0.1:9/'))
     expect(dead?.text).to.match(/^http:\/\/127\.0\.0\.1:9\/ cannot be reached: /)
-  })
-
-  it('finds http in the metadata of a server behind https', async () => {
-    const folder = await makeFolder({})
-    const { file, ...certificate } = makeCertificate(folder)
-    const tls = await startBadProxy(certificate)
-    tls.target = (await startHost(protectedConfig(issuer))).url
-    const { ended } = startTrusting(file, ['doctor', '--url', `${tls.url}/mcp`], folder)
-    const { code, stdout } = await ended
-    expect(stdout).to.match(/^WRONG +metadata +resource is http:.*: http behind https;/m)
-    expect(stdout).to.match(/^WRONG +metadata +the challenge leads to http:.*\n +fix: set http\.publicUrl/m)
-    expect(code).to.equal(1)
   })
 
   it('prints one line a check and exits 0 when nothing is wrong', async () => {

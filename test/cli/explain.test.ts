@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import jwt from 'jsonwebtoken'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { AUTH, CORE, type Ended, runCli, startCli, stopAll } from './run-cli.ts'
+import { AUTH, CORE, type Ended, runCli, startCli, stopAll } from './in-process.ts'
 
 after(removeFolders)
 after(stopAll)

@@ -1,5 +1,5 @@
-// A person with a browser, for CLI processes: the program that BROWSER names hands the address over to the test, which
-// plays the person and leads the browser back.
+// A person with a browser. For CLI processes, the program that BROWSER names hands the address over to the test, which plays
+// the person and follows the redirect back.
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,6 +9,8 @@ import { makeFolder } from '../config/folder.ts'
 export interface FakeBrowser {
   /** For the environment of the process. */
   readonly env: { readonly BROWSER: string; readonly TEST_BROWSER: string }
+  /** Opens an address, for commands in this process. */
+  open(url: URL): Promise<void>
   /** Every address that was opened. */
   readonly opened: URL[]
 }
@@ -24,14 +26,16 @@ const servers: Server[] = []
 export async function startFakeBrowser(person: (url: URL) => Promise<URL>): Promise<FakeBrowser> {
   const folder = await makeFolder({ 'browser.mjs': PROGRAM })
   const opened: URL[] = []
+  const visit = async (url: URL) => {
+    opened.push(url)
+    const page = await fetch(await person(url))
+    await page.body?.cancel()
+  }
   const server = createServer(async (request, response) => {
     let address = ''
     for await (const piece of request) address += String(piece)
     response.end()
-    const url = new URL(address)
-    opened.push(url)
-    const page = await fetch(await person(url))
-    await page.body?.cancel()
+    await visit(new URL(address))
   })
   servers.push(server)
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -40,7 +44,8 @@ export async function startFakeBrowser(person: (url: URL) => Promise<URL>): Prom
     BROWSER: `${process.execPath} ${join(folder, 'browser.mjs')}`,
     TEST_BROWSER: `http://127.0.0.1:${port}`,
   }
-  return { env, opened }
+  // As a browser does, it returns before the person has finished.
+  return { env, opened, open: async url => void visit(url).catch(() => undefined) }
 }
 
 /** For `after`. */

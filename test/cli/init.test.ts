@@ -13,9 +13,9 @@ import { loadConfig } from '../../core/config/load-config.ts'
 import { StartError } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
-import { needsTerminals, startInTerminal } from './in-terminal.ts'
-import { printedBy } from './printed-by.ts'
-import { CORE, ROOT, runCli, stopAll } from './run-cli.ts'
+import { CORE, runCli, stopAll } from './in-process.ts'
+import { printedBy, testContext } from './printed-by.ts'
+import { ROOT } from './running.ts'
 
 after(stopAll)
 after(removeFolders)
@@ -23,7 +23,7 @@ after(removeFolders)
 /** Runs `init` for a folder that is not there, in one that is; returns its path and what was printed. */
 async function init(name: string, values: Record<string, unknown> = {}) {
   const folder = join(await makeFolder({}), name)
-  const printed = await printedBy(() => initVerb.run({ yes: true, ...values }, [folder]))
+  const printed = await printedBy(context => initVerb.run({ yes: true, ...values }, [folder], context))
   return { folder, printed, read: (file: string) => readFileSync(join(folder, file), 'utf8') }
 }
 
@@ -189,7 +189,7 @@ describe('mcp-host init', () => {
     const inWay = async (files: Record<string, string>, values = {}) => {
       const folder = await makeFolder(files)
       const before = filesIn(folder)
-      const error = await rejectionOf(initVerb.run({ yes: true, ...values }, [folder]))
+      const error = await rejectionOf(initVerb.run({ yes: true, ...values }, [folder], testContext()))
       expect(filesIn(folder)).to.deep.equal(before)
       expect(error).to.be.instanceOf(StartError)
       return error as StartError
@@ -205,10 +205,10 @@ describe('mcp-host init', () => {
     )
     expect((await inWay({}, { plugin: true })).message).to.include('\n  package.json\n')
     const beside = join(outer, 'beside')
-    await printedBy(() => initVerb.run({ yes: true }, [beside]))
+    await printedBy(context => initVerb.run({ yes: true }, [beside], context))
     expect(readFileSync(join(beside, 'LICENSE'), 'utf8')).to.equal('mine')
     expect(existsSync(join(beside, 'mcp.config.ts'))).to.equal(true)
-    const file = await rejectionOf(initVerb.run({ yes: true }, [join(beside, 'LICENSE')]))
+    const file = await rejectionOf(initVerb.run({ yes: true }, [join(beside, 'LICENSE')], testContext()))
     expect(String(file)).to.include('is a file, not a folder')
   })
 
@@ -227,7 +227,7 @@ describe('mcp-host init', () => {
       [{ plugin: true, protected: true }, '--format, --protected and --store are for servers'],
       [{ plugin: true, store: 'file' }, '--format, --protected and --store are for servers'],
     ] as const) {
-      const error = await rejectionOf(initVerb.run(values, ['never-made']))
+      const error = await rejectionOf(initVerb.run(values, ['never-made'], testContext()))
       expect((error as StartError).exitCode).to.equal(2)
       expect(String(error)).to.include(words)
     }
@@ -268,31 +268,5 @@ describe('mcp-host init', () => {
     ] as const) {
       expect(toIdentifier(text, 'tool'), text).to.equal(identifier)
     }
-  })
-
-  it('asks a person, and on Ctrl-C has written nothing', async function () {
-    needsTerminals(this)
-    const folder = await makeFolder({})
-    const { child, printed, ended } = startInTerminal(['init', 'asked'], folder, { CI: '' })
-    await printed(/What is it called\?/)
-    child.stdin.write('\r')
-    await printed(/What shall the config be written in\?/)
-    // Down, to YAML.
-    child.stdin.write('\u001b[B')
-    child.stdin.write('\r')
-    await printed(/Shall callers have to log in\?/)
-    child.stdin.write('\r')
-    await printed(/Where are sessions kept\?/)
-    // Up or down, to Redis: from a file, or from memory.
-    child.stdin.write(hasSqlite ? '\u001b[B' : '\u001b[A')
-    child.stdin.write('\r')
-    expect((await ended).stdout).to.include('Made asked in asked')
-    expect(readFileSync(join(folder, 'asked/mcp.config.yaml'), 'utf8')).to.include('cluster-redis')
-
-    const other = startInTerminal(['init', 'left'], folder, { CI: '' })
-    await other.printed(/What is it called\?/)
-    other.child.stdin.write('\u0003')
-    expect((await other.ended).stdout).to.include('Nothing was written.')
-    expect(existsSync(join(folder, 'left'))).to.equal(false)
   })
 })

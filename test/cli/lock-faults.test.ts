@@ -8,7 +8,7 @@ import { lockText, readLock } from '../../cli/lock/lock-file.ts'
 import type { JsonObject } from '../../core/index.ts'
 import { SURFACE_FORMAT, type Surface, withHash } from '../../core/surface/surface.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { runCli, stopAll } from './run-cli.ts'
+import { runCli, stopAll } from './in-process.ts'
 
 after(removeFolders)
 after(stopAll)

@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { configText, runCli, startCli, stopAll } from './run-cli.ts'
+import { configText, runCli, startCli, stopAll } from './in-process.ts'
 
 after(removeFolders)
 after(stopAll)
@@ -21,17 +21,19 @@ async function locked(config = FIRST) {
   const folder = await makeFolder({ 'mcp.config.mjs': config })
   const { code, stdout } = await runCli(['lock'], folder)
   expect(code).to.equal(0)
+  const lock = join(folder, 'mcp.lock.json')
   return {
     folder,
     stdout,
-    lock: join(folder, 'mcp.lock.json'),
-    rewrite: (text: string) => writeFile(join(folder, 'mcp.config.mjs'), text),
+    lock,
+    /** A folder with the same lock and another config. */
+    async edited(text: string) {
+      return makeFolder({ 'mcp.config.mjs': text, 'mcp.lock.json': await readFile(lock, 'utf8') })
+    },
   }
 }
 
-describe('mcp-host lock', function () {
-  this.timeout(60_000)
-
+describe('mcp-host lock', () => {
   it('writes what is served beside the config, whole, and the same again; nothing else is left in the folder', async () => {
     const { folder, stdout, lock } = await locked()
     expect(stdout).to.equal('mcp.lock.json: 1 address, 2 tools\n')
@@ -56,8 +58,8 @@ describe('mcp-host lock', function () {
   })
 
   it('says what it does not hold, and what differs from the lock before', async () => {
-    const { folder, rewrite } = await locked()
-    await rewrite(NARROWED.replace('export default {', 'export default { configureSession() {},'))
+    const { edited } = await locked()
+    const folder = await edited(NARROWED.replace('export default {', 'export default { configureSession() {},'))
     const { stdout } = await runCli(['lock'], folder)
     expect(stdout).to.equal(
       'mcp.lock.json: 1 address, 2 tools (1 breaking, 1 may break)\n' +
@@ -66,23 +68,20 @@ describe('mcp-host lock', function () {
   })
 
   it('writes nothing for a config that cannot be served, and says so where it cannot write', async () => {
-    const { folder, lock, rewrite } = await locked()
-    const text = await readFile(lock, 'utf8')
-    await rewrite(FIRST.replace("'/':", "'nowhere':"))
-    expect((await runCli(['lock'], folder)).code).to.equal(2)
-    expect(await readFile(lock, 'utf8')).to.equal(text)
-    await rewrite(FIRST)
+    const { folder, lock, edited } = await locked()
+    const broken = await edited(FIRST.replace("'/':", "'nowhere':"))
+    expect((await runCli(['lock'], broken)).code).to.equal(2)
+    expect(await readFile(join(broken, 'mcp.lock.json'), 'utf8')).to.equal(await readFile(lock, 'utf8'))
     const { code, stderr } = await runCli(['lock', '--lock', 'no/such/folder.json'], folder)
     expect(stderr).to.match(/^mcp-host: no\/such\/folder\.json cannot be written: ENOENT/)
     expect(code).to.equal(1)
   })
 })
 
-describe('mcp-host diff', function () {
-  this.timeout(60_000)
-
+describe('mcp-host diff', () => {
   it('exits 0 where nothing changed, 3 where nothing breaks, 4 where something does, and 2 where it cannot tell', async () => {
-    const { folder, lock, rewrite } = await locked()
+    const first = await locked()
+    let { folder } = first
     const codes: Array<number | NodeJS.Signals | null> = []
     const diff = async (...more: string[]) => {
       const ended = await runCli(['diff', ...more], folder)
@@ -90,7 +89,7 @@ describe('mcp-host diff', function () {
       return ended
     }
     expect((await diff()).stdout).to.equal('mcp.lock.json and mcp.config.mjs say the same.\n')
-    await rewrite(OTHER_WORDS)
+    folder = await first.edited(OTHER_WORDS)
     const words = await diff()
     expect(words.stdout).to.match(
       /^From mcp\.lock\.json to mcp\.config\.mjs: 1 read by models\n\nModels and people read it\n/,
@@ -100,12 +99,12 @@ describe('mcp-host diff', function () {
     )
     expect(words.stdout.replaceAll('\n', '')).not.to.match(/[\p{Cc}\u202e]/u)
     await diff('--fail-on', 'breaking')
-    await rewrite(NARROWED)
+    folder = await first.edited(NARROWED)
     expect((await diff()).stdout).to.contain('\n  /  tool "add": input.a: type: number became integer\n')
     await diff('--fail-on', 'breaking')
     await diff('--fail-on', 'none')
     await diff('missing.json')
-    await writeFile(lock, '<<<<<<< HEAD\n{}')
+    await writeFile(join(folder, 'mcp.lock.json'), '<<<<<<< HEAD\n{}')
     expect((await diff()).stderr).to.equal(
       'mcp-host: mcp.lock.json is no JSON: two branches were merged in it; write it anew with `mcp-host lock`\n',
     )
@@ -123,8 +122,8 @@ describe('mcp-host diff', function () {
   })
 
   it('says it as JSON, in which everything is whole', async () => {
-    const { folder, rewrite } = await locked()
-    await rewrite(OTHER_WORDS)
+    const { edited } = await locked()
+    const folder = await edited(OTHER_WORDS)
     const { code, stdout } = await runCli(['diff', '--json'], folder)
     const { same, counts, changes } = JSON.parse(stdout)
     expect([code, same, counts]).to.deep.equal([

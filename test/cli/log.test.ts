@@ -1,6 +1,7 @@
 // The log for people: readable at a terminal, and nothing in it that steers one.
 import { expect } from 'chai'
 import { createPretty, openLog } from '../../cli/log.ts'
+import { testContext } from './printed-by.ts'
 
 const ESC = '\u001b'
 
@@ -53,9 +54,11 @@ describe('a readable log line', () => {
 
 describe('the options of the log', () => {
   it('name what there is, and what was probably meant', () => {
-    expect(() => openLog({ 'log-format': 'pritty' })).to.throw(
+    expect(() => openLog({ 'log-format': 'pritty' }, testContext())).to.throw(
       '--log-format is "pritty"; give one of json, pretty; did you mean "pretty"?',
     )
-    expect(() => openLog({ 'log-level': 'loud' })).to.throw('give one of debug, info, warn, error, fatal')
+    expect(() => openLog({ 'log-level': 'loud' }, testContext())).to.throw(
+      'give one of debug, info, warn, error, fatal',
+    )
   })
 })

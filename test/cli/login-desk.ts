@@ -1,4 +1,4 @@
-// A person at a machine with a protected server: CLI processes with a home of their own, a browser and fake servers.
+// A person at a machine with a protected server: CLI commands with a home of their own, a browser and fake servers.
 // Everything that they print is kept, for the look at secrets.
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { authorize, type FakeServers, startFakeServers, stopServers } from '../c
 import { expectNoSecret } from '../client/support/leaks.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { type FakeBrowser, startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
-import { type Ended, type Running, startCli, stopAll } from './run-cli.ts'
+import { type Ended, type Running, startCli, stopAll } from './in-process.ts'
 
 /** One server and one person at one machine. */
 export interface Desk {
@@ -17,12 +17,12 @@ export interface Desk {
   readonly home: string
   readonly env: NodeJS.ProcessEnv
   run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Ended>
-  start(args: readonly string[], env?: NodeJS.ProcessEnv): Running
+  start(args: readonly string[], env?: NodeJS.ProcessEnv, terminal?: boolean): Running
 }
 
 export const SECRET = 'the configured secret: of+a client/'
 
-/** All that processes printed, for the look at secrets. */
+/** All that commands printed, for the look at secrets. */
 const printed: string[] = []
 const fakes: FakeServers[] = []
 
@@ -32,8 +32,9 @@ export async function startDesk(): Promise<Desk> {
   const home = await makeFolder({})
   const browser = await startFakeBrowser(authorize)
   const env = { ...browser.env, MCP_HOST_HOME: home, MCP_HOST_CLIENT_SECRET: '', MCP_HOST_TOKEN_KEY: '' }
-  const start = (args: readonly string[], more?: NodeJS.ProcessEnv) => {
-    const running = startCli(args, home, { ...env, ...more })
+  const start: Desk['start'] = (args, more, terminal = false) => {
+    const opens = more?.['BROWSER'] === undefined ? { openBrowser: browser.open } : {}
+    const running = startCli(args, home, { ...env, ...more }, { ...opens, terminal })
     running.ended.then(({ stdout, stderr }) => printed.push(args[0] === 'token' ? stderr : `${stdout}${stderr}`))
     return running
   }
@@ -50,11 +51,10 @@ export async function expectServes(desk: Desk, { stdout, stderr, code }: Ended) 
   expect(response.status).to.equal(200)
 }
 
-/** Looks at every output of the processes of this file, but what `token` is for. Returns how many there were. */
+/** Looks at every output of the commands of this file, but what `token` is for. Returns how many there were. */
 export function expectNothingShown(): number {
   const secrets = [SECRET, ...fakes.flatMap(fake => fake.secrets())]
-  const looked = expectNoSecret(printed, secrets)
-  console.log(`      ${printed.length} outputs, ${secrets.length} secrets, ${looked} looks: nothing shown`)
+  expectNoSecret(printed, secrets)
   return printed.length
 }
 

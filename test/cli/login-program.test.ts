@@ -1,11 +1,10 @@
-// `mcp-host login --grant client_credentials` as processes: secrets from the environment, files and prompts, never argv.
+// `mcp-host login --grant client_credentials`: secrets from the environment, files and prompts, never argv.
 import { generateKeyPairSync } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { expectNoSecret } from '../client/support/leaks.ts'
 import { makeFolder } from '../config/folder.ts'
-import { needsTerminals, startInTerminal } from './in-terminal.ts'
 import { type Desk, expectNothingShown, expectServes, filesOf, SECRET, startDesk, stopDesks } from './login-desk.ts'
 
 describe('mcp-host login as a program, with client_credentials', function () {
@@ -123,19 +122,18 @@ describe('mcp-host login as a program, with client_credentials', function () {
     })
   })
 
-  it('asks for it at a terminal, and does not show what is typed', async function () {
-    needsTerminals(this)
+  it('asks for it at a terminal, and does not show what is typed', async () => {
     const desk = await robotDesk()
-    const { child, printed: waitFor, ended } = startInTerminal(['login', desk.url, ...PROGRAM], desk.home, desk.env)
+    const { child, logged: waitFor, ended } = desk.start(['login', desk.url, ...PROGRAM], {}, true)
     await waitFor(/Secret of the client robot \(not shown\): /)
     child.stdin.write(`${SECRET}\r`)
-    const { code, stdout } = await ended
-    expect(code, stdout).to.equal(0)
+    const { code, stdout, stderr } = await ended
+    expect(code, stderr).to.equal(0)
     expect(stdout).to.match(/logged in at \S+ as client robot/)
-    expectNoSecret([stdout], [SECRET])
+    expectNoSecret([stdout, stderr], [SECRET])
   })
 
-  it('showed nobody a secret, in any of these processes', () => {
+  it('prints no secret in any of these commands', () => {
     expect(expectNothingShown()).to.be.greaterThan(15)
   })
 })

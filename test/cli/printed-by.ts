@@ -1,14 +1,34 @@
-// What a verb prints that runs in the test's own process.
+// Commands that are called as functions: a context whose outputs are kept, and what a command prints.
+import { PassThrough } from 'node:stream'
+import { type CommandContext, type CommandEnvironment, createContext } from '../../cli/context.ts'
 
-/** All lines of console.log while `work` runs; what else of the process prints meanwhile is among them. */
-export async function printedBy(work: () => Promise<unknown>): Promise<string> {
-  const { log } = console
-  const lines: string[] = []
-  console.log = (...words: unknown[]) => void lines.push(words.map(String).join(' '))
-  try {
-    await work()
-    return lines.join('\n')
-  } finally {
-    console.log = log
+export interface TestContext extends CommandContext {
+  /** What stdout, or stderr, has so far. */
+  readonly text: Readonly<Record<'stdout' | 'stderr', string>>
+}
+
+export function testContext(environment: Partial<CommandEnvironment> = {}): TestContext {
+  const text = { stdout: '', stderr: '' }
+  const output = (name: keyof typeof text) =>
+    new PassThrough().setEncoding('utf8').on('data', (chunk: string) => {
+      text[name] += chunk
+    })
+  const given = {
+    stdin: new PassThrough(),
+    stdout: output('stdout'),
+    stderr: output('stderr'),
+    env: {},
+    cwd: process.cwd(),
   }
+  return { ...createContext({ ...given, ...environment }, () => undefined), text }
+}
+
+/** What `work` prints to stdout, without the last line break. */
+export async function printedBy(
+  work: (context: TestContext) => Promise<unknown>,
+  environment?: Partial<CommandEnvironment>,
+): Promise<string> {
+  const context = testContext(environment)
+  await work(context)
+  return context.text.stdout.replace(/\n$/, '')
 }

@@ -5,8 +5,7 @@ import { makeFolder, removeFolders } from '../config/folder.ts'
 import { Browser, claimsOf } from '../support/form-browser.ts'
 import { startProtectedExample } from '../support/protected-example.ts'
 import { type FakeBrowser, startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
-import { needsTerminals, startInTerminal } from './in-terminal.ts'
-import { type Ended, runCli, stopAll } from './run-cli.ts'
+import { type Ended, runCli, stopAll } from './in-process.ts'
 
 describe('the verbs of the client, at the protected example', function () {
   this.timeout(60_000)
@@ -16,7 +15,7 @@ describe('the verbs of the client, at the protected example', function () {
   let home: string
   let env: NodeJS.ProcessEnv
 
-  const run = (...args: string[]): Promise<Ended> => runCli(args, home, env)
+  const run = (...args: string[]): Promise<Ended> => runCli(args, home, env, { openBrowser: browser.open })
   const bearer = (token: string) =>
     fetch(url, { method: 'POST', headers: { authorization: `Bearer ${token}` }, body: '{}' }).then(
       ({ status }) => status,
@@ -85,13 +84,12 @@ describe('the verbs of the client, at the protected example', function () {
     })
   })
 
-  it('log a person at a terminal in, and again for one more scope, in the middle of a call', async function () {
-    needsTerminals(this)
-    const { code, stdout } = await startInTerminal(['call', url, 'clear_cache'], home, env).ended
-    expect(code, stdout).to.equal(0)
-    expect(stdout).to.match(
-      /asks for a login[\s\S]*more scopes +the server asks for mcp\.tools mcp\.admin[\s\S]*The cache was cleared for ada\.\r\n$/,
-    )
+  it('log a person at a terminal in, and again for one more scope, in the middle of a call', async () => {
+    const options = { openBrowser: browser.open, terminal: true }
+    const { code, stdout, stderr } = await runCli(['call', url, 'clear_cache'], home, env, options)
+    expect(code, stderr).to.equal(0)
+    expect(stderr).to.match(/asks for a login[\s\S]*more scopes +the server asks for mcp\.tools mcp\.admin/)
+    expect(stdout).to.equal('The cache was cleared for ada.\n')
     const scopes = browser.opened.map(address => address.searchParams.get('scope')?.split(' '))
     expect(scopes).to.have.length(2)
     expect(scopes[0]).to.include('mcp.tools').and.not.include('mcp.admin')

@@ -8,6 +8,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import type { Relay } from '../../cli/proxy/relay.ts'
 import type { ProxyValues } from '../../cli/proxy/settings.ts'
 import { startProxy } from '../../cli/proxy.ts'
+import { testContext } from './printed-by.ts'
 import { QUICK } from './proxy-client.ts'
 
 export interface ProxiedEnd {
@@ -43,7 +44,7 @@ export async function connectThrough(
       transport.onclose?.()
     },
   }
-  const relay = await startProxy(url, values, { input, output }, QUICK)
+  const relay = await startProxy(testContext(), url, values, { input, output }, QUICK)
   await (client as Client).connect(transport)
   return { relay, lines }
 }

@@ -6,6 +6,7 @@ import type { ProxyValues } from '../../cli/proxy/settings.ts'
 import { type ProxyEnds, startProxy } from '../../cli/proxy.ts'
 import { makeFolder } from '../config/folder.ts'
 import { clientOf, type StdioClient } from '../plugins/transport-stdio/stdio-client.ts'
+import { testContext } from './printed-by.ts'
 
 /** Nobody waits long for a server that is not there. */
 export const QUICK: Timing = { ...TIMING, patience: 400, pause: 20, longestPause: 200, resumption: 3_000 }
@@ -15,23 +16,11 @@ export interface ProxyClient extends StdioClient<undefined> {
 }
 
 const relays: Relay[] = []
-const NAMES = ['MCP_HOST_HOME', 'BROWSER', 'DISPLAY', 'WAYLAND_DISPLAY']
-const before = new Map(NAMES.map(name => [name, process.env[name]]))
-
-/** For `before`: logins of the person who runs the tests are none of theirs. */
-export async function useOwnHome(): Promise<void> {
-  for (const name of NAMES) delete process.env[name]
-  process.env['MCP_HOST_HOME'] = await makeFolder({})
-}
 
 /** For `after`. */
 export async function endRelays(): Promise<void> {
   for (const relay of relays) relay.end()
   await Promise.all(relays.splice(0).map(({ ended }) => ended))
-  for (const [name, value] of before) {
-    if (value === undefined) delete process.env[name]
-    else process.env[name] = value
-  }
 }
 
 export async function openProxy(url: string, values: ProxyValues = {}, timing: Timing = QUICK): Promise<ProxyClient> {
@@ -40,7 +29,9 @@ export async function openProxy(url: string, values: ProxyValues = {}, timing: T
     ends = given
     return undefined
   })
-  const relay = await startProxy(url, values, ends as ProxyEnds, timing)
+  // Without the logins of the person who runs the tests.
+  const context = testContext({ env: { MCP_HOST_HOME: await makeFolder({}) } })
+  const relay = await startProxy(context, url, values, ends as ProxyEnds, timing)
   relays.push(relay)
   return { ...client, relay }
 }

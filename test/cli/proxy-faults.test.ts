@@ -15,7 +15,7 @@ import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { createGate } from '../support/gate.ts'
-import { endRelays, openProxy, type ProxyClient, QUICK, useOwnHome } from './proxy-client.ts'
+import { endRelays, openProxy, type ProxyClient, QUICK } from './proxy-client.ts'
 
 /** Calls of `slow` that have begun, the steps they told of, and whether they may end. */
 let [ran, told, mayEnd] = [0, 0, false]
@@ -121,7 +121,6 @@ async function stopServer(server: Server) {
 
 describe('mcp-host proxy, where things break', function () {
   this.timeout(60_000)
-  before(useOwnHome)
   after(async () => {
     await endRelays()
     await Promise.all([...hosts].map(host => host.close({ grace: 0 })))

@@ -11,7 +11,7 @@ import { createPuppet } from '../support/puppet-tool.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { describeSessionJourney, listenTo, type Traveller } from '../support/v1-journey.ts'
 import { connectThrough, type ProxiedEnd } from './proxied-client.ts'
-import { endRelays, useOwnHome } from './proxy-client.ts'
+import { endRelays } from './proxy-client.ts'
 import { startSdkServer, stopSdkServers } from './sdk-server.ts'
 
 const INFO = { name: 'official', version: '1.0.0' }
@@ -30,7 +30,6 @@ function describeThrough(start: typeof startModernHost, path: string, values: ob
   let traveller: Traveller
   let end: ProxiedEnd
   before(async () => {
-    await useOwnHome()
     const puppet = createPuppet()
     const { url } = await start({ journey: [...sessionToolset, puppet.tool] })
     const client = new Client(INFO, { capabilities: CAPABILITIES })
@@ -65,7 +64,6 @@ describe('mcp-host proxy --protocol auto: SDK 1.32 in front of a server that has
 describe('mcp-host proxy: SDK 1.32 in front of HTTP+SSE', () => describeThrough(startOlderHost, '/mcp/sse', {}))
 
 describe('mcp-host proxy: the official clients of both generations', () => {
-  before(useOwnHome)
   after(async () => {
     await endRelays()
     await stopSdkServers()

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { initialize } from '../plugins/transport-stdio/stdio-client.ts'
 import { eventually } from '../support/eventually.ts'
-import { endRelays, openProxy, QUICK, useOwnHome } from './proxy-client.ts'
+import { endRelays, openProxy, QUICK } from './proxy-client.ts'
 import { closeServers, json, serve } from './serve-by-hand.ts'
 
 interface Asked {
@@ -54,7 +54,6 @@ const notFound = (response: ServerResponse) => {
 
 describe('mcp-host proxy, in front of strange servers', function () {
   this.timeout(20_000)
-  before(useOwnHome)
   after(async () => {
     await endRelays()
     closeServers()
@@ -205,7 +204,6 @@ describe('mcp-host proxy, in front of strange servers', function () {
 })
 
 describe('mcp-host proxy, and lines that no client should send', () => {
-  before(useOwnHome)
   after(async () => {
     await endRelays()
     closeServers()

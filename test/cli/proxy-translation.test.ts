@@ -10,7 +10,7 @@ import { INITIALIZE, initialize, meta, type Received, textOf } from '../plugins/
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { startModernHost } from '../support/modern-host.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
-import { endRelays, openProxy, type ProxyClient, QUICK, useOwnHome } from './proxy-client.ts'
+import { endRelays, openProxy, type ProxyClient, QUICK } from './proxy-client.ts'
 import { startSdkServer, stopSdkServers } from './sdk-server.ts'
 
 const AUTO = { protocol: 'auto' }
@@ -99,7 +99,6 @@ describe('mcp-host proxy --protocol auto', () => {
   let url: string
   let counted = 0
   before(async () => {
-    await useOwnHome()
     url = `${(await startModernHost(toolsets)).url}/mcp`
   })
   after(async () => {

@@ -11,7 +11,7 @@ import { ask, count, createWait, editorOf, grow, PAGE, page } from '../fixtures/
 import { initialize, meta, textOf } from '../plugins/transport-stdio/stdio-client.ts'
 import { eventually } from '../support/eventually.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
-import { endRelays, openProxy, useOwnHome } from './proxy-client.ts'
+import { endRelays, openProxy } from './proxy-client.ts'
 import { startSdkServer, stopSdkServers } from './sdk-server.ts'
 import { closeServers, json, listenAnywhere, serve } from './serve-by-hand.ts'
 
@@ -42,7 +42,6 @@ describe('mcp-host proxy', () => {
   let url: string
   let plain: string
   before(async () => {
-    await useOwnHome()
     const { url: host } = await startHost({
       toolsets,
       plugins: { 'transport-streamable': {}, 'transport-sse': {} },

@@ -1,11 +1,11 @@
 // A start that cannot succeed: one clear message, an exit code that says whose fault it is, no stack.
 import { once } from 'node:events'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readdir } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { type ConfigParts, configText, type Ended, runCli, stopAll } from './run-cli.ts'
+import { type ConfigParts, configText, type Ended, runCli, stopAll } from './in-process.ts'
 
 const STACK = /^\s+at /m
 
@@ -47,14 +47,17 @@ describe('mcp-host start on a busy port', () => {
     expectMessage(ended, 1, `port ${port} of 127\\.0\\.0\\.1 is in use; set http\\.port, or stop what listens there`)
   })
 
-  it('runs the closing tasks of plugins that were set up, and ends though one left a timer', async () => {
-    const ended = await startWith({
-      http: `{ port: ${port} }`,
-      before: failing("setup(host) { setInterval(() => {}, 1000); host.closing(() => console.log('closed')) }"),
-      plugins: 'broken: broken()',
+  it('runs the closing tasks of plugins that were set up', async () => {
+    const folder = await makeFolder({
+      'mcp.config.mjs': configText({
+        http: `{ port: ${port} }`,
+        before: `import { writeFileSync } from 'node:fs'
+${failing("setup(host) { host.closing(() => writeFileSync(new URL('closed', import.meta.url), '')) }")}`,
+        plugins: 'broken: broken()',
+      }),
     })
-    expect(ended.stdout).to.equal('closed\n')
-    expect(ended.code).to.equal(1)
+    expect((await runCli(['start'], folder)).code).to.equal(1)
+    expect(await readdir(folder)).to.include('closed')
   })
 })
 
@@ -110,7 +113,7 @@ describe('mcp-host start with mistakes in the config', () => {
     expect(problems).to.have.lengthOf(4)
     expect(problems[0]).to.match(/^mcp\.config\.yaml:1 {2}server\.version\n {2}missing\n/)
     expect(problems[1]).to.match(/^mcp\.config\.yaml:4 {2}http\.prot\n {2}unknown option; did you mean "port"\?\n/)
-    expect(problems[2]).to.match(/^mcp\.config\.yaml:6: toolsets\.a: there is no file a\.mjs/)
+    expect(problems[2]).to.match(/^mcp\.config\.yaml:6: toolsets\.a: there is no file \S*a\.mjs/)
     expect(problems[3]).to.match(
       /^mcp\.config\.yaml:12 {2}plugins\.health\.path\n {2}wrong value\n {2}found 7; expected a path that starts with '\/' or false$/,
     )

@@ -34,14 +34,14 @@ async function start() {
   delete process.env[NAME]
   const made = await makeFolder({ '.env': `${NAME}=old` })
   const file = join(made, '.env')
-  const env = createEnvFiles(() => [file])
+  const env = createEnvFiles(() => [file], { env: process.env, cwd: made })
   env.load()
   const { host, url, folder, edit } = await startReloading(FILES)
   return {
     edit,
     setWord: (word: string) => writeFile(file, `${NAME}=${word}`),
     async reload() {
-      const reloaded = await readAnew({ host, config: join(folder, 'mcp.config.ts'), env })
+      const reloaded = await readAnew({ host, config: join(folder, 'mcp.config.ts'), env, cwd: folder })
       return 'error' in reloaded ? 'failed' : reloaded.report
     },
     say: async () => (await modern(url, 'tools/call', { name: 'say' })).message.result.content[0].text,

@@ -1,7 +1,7 @@
 // What the CLI prints when a config does not start: nothing that is secret in it, with --verbose neither.
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { CORE, configText, runCli, stopAll } from './run-cli.ts'
+import { CORE, configText, runCli, stopAll } from './in-process.ts'
 
 after(removeFolders)
 after(stopAll)

@@ -6,7 +6,8 @@ import { expect } from 'chai'
 import { openTasks } from '../../cli/tasks/ask-tasks.ts'
 import { tableLines } from '../../cli/text-table.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { type Ended, runCli, stopAll } from './run-cli.ts'
+import { type Ended, runCli, stopAll } from './in-process.ts'
+import { testContext } from './printed-by.ts'
 
 const TASK = { taskId: 'tsk_1', tool: 'backup', status: 'completed', createdAt: '2026-11-23T00:00:00Z' }
 const LIES = 'ok\u001b[2J\u202e\ntsk_2  refund_all  completed'
@@ -80,7 +81,7 @@ describe('mcp-host tasks at a server that lies', function () {
 
   it('waits no longer than its patience for an answer that never ends', async () => {
     ends = false
-    const ask = await openTasks(url, { header: ['X-User: ann'] }, new AbortController().signal, 50)
+    const ask = await openTasks(testContext(), url, { header: ['X-User: ann'] }, new AbortController().signal, 50)
     const error = await ask('tasks/get', { taskId: 'a' }).catch(thrown => thrown)
     expect(String(error)).to.match(/did not answer within 0\.05 s$/)
   })

@@ -4,7 +4,7 @@ import { makeFolder, removeFolders } from '../config/folder.ts'
 import { taskClient } from '../plugins/tasks/support/task-client.ts'
 import { type Bench, createBench, startTasks } from '../plugins/tasks/support/task-tools.ts'
 import { stopHosts } from '../support/start-host.ts'
-import { type Ended, runCli, startCli, stopAll } from './run-cli.ts'
+import { type Ended, runCli, startCli, stopAll } from './in-process.ts'
 
 describe('mcp-host tasks', function () {
   this.timeout(60_000)

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { schemaText } from '../../cli/schema.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { configText, ROOT, runCli, stopAll } from './run-cli.ts'
+import { configText, runCli, stopAll } from './in-process.ts'
+import { ROOT } from './running.ts'
 
 after(removeFolders)
 after(stopAll)

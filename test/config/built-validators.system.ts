@@ -120,7 +120,7 @@ describe('a built validator', () => {
       const command = [
         process.execPath,
         `--import=data:text/javascript,${encodeURIComponent(loaded)}`,
-        compiledFile('cli/main.ts'),
+        compiledFile('cli/bin.ts'),
         'check',
       ]
       const { code, stdout, stderr } = await startProgram(command, folder, {}).ended

@@ -56,7 +56,7 @@ async function withEnvironment<T>(env: Readonly<Record<string, string>>, run: ()
 
 async function answered(row: Row): Promise<void> {
   const folder = await makeFolder(row.files)
-  const report = await withEnvironment(row.env ?? {}, () => reportOn({}, folder))
+  const report = await withEnvironment(row.env ?? {}, () => reportOn({}, { env: process.env, cwd: folder }))
   const told = row.severity === 'warning' ? report.warnings : report.problems
   const all = JSON.stringify(told, undefined, 2)
   const place = placeOf(row)
@@ -99,7 +99,7 @@ describe('every mistake is answered', () => {
     )
     const folder = await makeFolder({ ...yaml(), ...fine })
     const { ok, problems, warnings } = await withEnvironment({ MCP_HOST_SECRETS: 's'.repeat(32) }, () =>
-      reportOn({}, folder),
+      reportOn({}, { env: process.env, cwd: folder }),
     )
     expect({ ok, problems, warnings }).to.deep.equal({ ok: true, problems: [], warnings: [] })
   })
@@ -121,7 +121,7 @@ describe('every mistake is answered', () => {
       'a.mjs': 'export const nothing = 1',
       'c.mjs': "\nthrow new Error('no key')",
     })
-    const { problems, config } = await reportOn({}, folder)
+    const { problems, config } = await reportOn({}, { env: process.env, cwd: folder })
     expect(config).to.equal(join(folder, 'mcp.config.yaml'))
     expect(problems.map(one => shown(one, folder))).to.have.members([
       ...['mcp.config.yaml:2', 'mcp.config.yaml:4', 'mcp.config.yaml:5', 'mcp.config.yaml:7', 'mcp.config.yaml:10'],

@@ -41,7 +41,7 @@ export interface HostSettings {
 /** Starts the host with a config (a path from the repository's root); its output goes to the file `log`. */
 export async function startHost(config: string, log: string, settings: HostSettings = {}): Promise<HostProcess> {
   const output = openSync(log, 'a')
-  const args = [compiledFile('cli/main.ts'), 'start', '--config', compiledFile(config), ...(settings.args ?? [])]
+  const args = [compiledFile('cli/bin.ts'), 'start', '--config', compiledFile(config), ...(settings.args ?? [])]
   const env = { ...process.env, PORT: String(await findFreePort()), ...settings.env }
   const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ['ignore', output, output] })
   const ended = new Promise<void>(resolve => child.once('exit', () => resolve()))

@@ -45,7 +45,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 /** A verb of the CLI with an environment that has nothing else of ours. */
 function run(args: readonly string[], given: Environment) {
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, [compiledFile('cli/main.ts'), ...args], {
+  const child = spawn(process.execPath, [compiledFile('cli/bin.ts'), ...args], {
     cwd: folder,
     env: { PATH, HOME, CREDENTIALS_DIRECTORY: join(folder, 'none'), ...given },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -33,7 +33,7 @@ describe('examples/deploy/docker/Dockerfile', () => {
     expect(stages.map(({ base }) => base)).to.deep.equal(['node:24-alpine', 'node:24-alpine'])
     const last = stages.at(-1)
     expect(last?.user).to.match(/^[1-9]\d*:[1-9]\d*$/)
-    expect(last?.command).to.deep.equal(['node', 'node_modules/mcp-host/dist/cli/main.js', 'start'])
+    expect(last?.command).to.deep.equal(['node', 'node_modules/mcp-host/dist/cli/bin.js', 'start'])
     expect(last?.health.slice(0, 2)).to.deep.equal(['node', '-e'])
     expect(last?.steps.filter(({ what }) => what === 'run')).to.deep.equal([])
   })

@@ -117,7 +117,7 @@ function hostCommand(folder: string, port: number): readonly string[] {
       plugins: { 'transport-streamable': {}, health: {}, metrics: { port: 0 } },
     }`
   writeFileSync(file, config)
-  return [process.execPath, bundledFile('cli/main.ts'), 'start', '--config', file]
+  return [process.execPath, bundledFile('cli/bin.ts'), 'start', '--config', file]
 }
 
 describe('what the host asks of the kernel', function () {

@@ -41,7 +41,7 @@ const wordsOf = (text: string) =>
 
 /** The options of a verb as its help lists them. */
 function verbByHelp(name: string): Verb {
-  const { stdout } = spawnSync(process.execPath, ['--import', 'tsx', 'cli/main.ts', name, '--help'], {
+  const { stdout } = spawnSync(process.execPath, ['--import', 'tsx', 'cli/bin.ts', name, '--help'], {
     cwd: ROOT,
     encoding: 'utf8',
   })

@@ -60,7 +60,7 @@ export async function startHostProcess(settings: AttackedSettings, events: HostE
     ...flags,
     '--expose-gc',
     `--max-old-space-size=${MAX_HEAP}`,
-    compiledFile('cli/main.ts'),
+    compiledFile('cli/bin.ts'),
     'start',
     '--config',
     compiledFile('test/hostile/attacked.config.ts'),

@@ -51,7 +51,7 @@ async function init(name: string, ...flags: string[]): Promise<string> {
 
 /** `mcp-host start` in a project, once it listens; nothing in its environment but the way to programs. */
 async function startIn(folder: string): Promise<{ kill(): Promise<void> }> {
-  const program = [join(first, 'node_modules/mcp-host/dist/cli/main.js'), 'start']
+  const program = [join(first, 'node_modules/mcp-host/dist/cli/bin.js'), 'start']
   const child = spawn(process.execPath, program, {
     cwd: folder,
     env: { PATH: env.PATH },

@@ -18,7 +18,7 @@ import { makeKey, signToken, startIssuer, stopIssuers, toJwk } from '../support/
 const ROOT = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
 const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH']}`, NODE_OPTIONS: '' }
-const CLI = 'node_modules/mcp-host/dist/cli/main.js'
+const CLI = 'node_modules/mcp-host/dist/cli/bin.js'
 
 let folder: string
 const running = new Set<ChildProcess>()

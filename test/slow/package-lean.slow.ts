@@ -61,7 +61,7 @@ async function said(folder: string, ...args: string[]) {
   return { text: `${stdout}${stderr}`, code }
 }
 
-const CLI = 'node_modules/mcp-host/dist/cli/main.js'
+const CLI = 'node_modules/mcp-host/dist/cli/bin.js'
 
 /** What a message ends in: all of these packages, in the generations of package.json. */
 const packages = (...names: string[]) =>

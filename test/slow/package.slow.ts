@@ -94,7 +94,7 @@ describe('the published package', function () {
     expect(files).to.include.members([
       'package.json',
       'config.schema.json',
-      'dist/cli/main.js',
+      'dist/cli/bin.js',
       'dist/core/index.d.ts',
       'dist/core/create-host.js',
       'dist/types/koa.d.cts',

@@ -46,7 +46,7 @@ function digestSources(): string {
 
 /** What tests start, and what their configs import: in one bundle, so that they share their modules. */
 const ENTRIES = [
-  'cli/main.ts',
+  'cli/bin.ts',
   'core/auth.ts',
   'core/index.ts',
   'core/isolated/thread/main.ts',

@@ -102,7 +102,7 @@ describe('a test of a config that is served at the same time', () => {
     const taken = createServer().listen(port, '127.0.0.1')
     try {
       const config = join(folder, 'mcp.config.mjs')
-      const told = await printedBy(() => explainVerb.run({ config, token: 'anything' }, []))
+      const told = await printedBy(context => explainVerb.run({ config, token: 'anything' }, [], context))
       expect(told).to.include("verified by the config's own plugins").and.include('subject ada')
       expect((await readdir(folder)).sort()).to.deep.equal(['caller.mjs', 'mcp.config.mjs', 'package.json'])
     } finally {

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
+import type { CommandOutput } from '../../../cli/context.ts'
 import { showReading } from '../../../cli/report/progress.ts'
 import type { Report } from '../../../cli/report/report.ts'
 import { createTally } from '../../../cli/report/tally.ts'
@@ -10,14 +11,13 @@ import { reportText } from '../../../cli/report/text.ts'
 import { reportVerb } from '../../../cli/report.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
-import { printedBy } from '../printed-by.ts'
+import { startCli, stopAll } from '../in-process.ts'
+import { printedBy, testContext } from '../printed-by.ts'
 import { keepsItsRoom } from './keeps-its-room.ts'
 import { callLine, oldLine } from './log-lines.ts'
 
 after(removeFolders)
-afterEach(() => {
-  process.exitCode = 0
-})
+after(stopAll)
 
 const ALWAYS = { since: -Infinity, until: Infinity, future: Infinity }
 
@@ -33,23 +33,7 @@ async function reportOf(files: Readonly<Record<string, string | Buffer>>, values
     writeFileSync(join(folder, name), content)
     return join(folder, name)
   })
-  return JSON.parse(await printedBy(() => reportVerb.run({ json: true, ...values }, paths)))
-}
-
-/** What is written to stderr while a verb runs, and what it prints. */
-async function toldBy(work: () => Promise<unknown>): Promise<readonly [told: string, printed: string]> {
-  const { write } = process.stderr
-  let told = ''
-  process.stderr.write = ((text: string) => {
-    told += text
-    return true
-  }) as typeof write
-  try {
-    const printed = await printedBy(work)
-    return [told, printed]
-  } finally {
-    process.stderr.write = write
-  }
+  return JSON.parse(await printedBy(context => reportVerb.run({ json: true, ...values }, paths, context)))
 }
 
 const rowOf = ({ legacy }: Report, feature: string) => legacy.features.find(row => row.feature === feature)
@@ -314,7 +298,7 @@ describe('mcp-host report', () => {
 
   it('prints tables for people, most important first', async () => {
     const folder = await makeFolder({ log: `${oldLine(recent(60_000), 'ada 1.0')}\n` })
-    const text = await printedBy(() => reportVerb.run({}, [join(folder, 'log')]))
+    const text = await printedBy(context => reportVerb.run({}, [join(folder, 'log')], context))
     expect(text).to.match(/^\d{4}-\d\d-\d\d \d\d:\d\d to .* UTC\n1 call, 0 errors \(0\.0 %\)/)
     expect(text).to.match(/\nbusiest tools\n {2}tool +route +calls +errors +p50 ms/)
     expect(text).to.match(/\n {2}ada 1\.0 +2025-06-18 +sessions +1 /)
@@ -325,7 +309,6 @@ describe('mcp-host report', () => {
     const report = await reportOf({ log: 'no line of ours\n' })
     expect(report.lines).to.include({ counted: 0, skipped: 1 })
     expect(report.notes[0]).to.match(/log has no line of an access log or an audit$/)
-    expect(process.exitCode).to.equal(1)
     for (const [log, values, why] of [
       ['no line of ours\n\nnor this', {}, /: 2 lines, and none is of an access log or an audit; .* format: 'json'$/],
       [callLine(recent(7_200_000)), { since: '1h' }, /: 1 lines are outside of --since and --until$/],
@@ -333,9 +316,10 @@ describe('mcp-host report', () => {
       ['', {}, /: there is no line of a request in it$/],
     ] as const) {
       const folder = await makeFolder({ log })
-      const [told, printed] = await toldBy(() => reportVerb.run(values, [join(folder, 'log')]))
-      expect(printed).to.equal('')
-      expect(told.trimEnd())
+      const context = testContext({ cwd: folder })
+      expect(await reportVerb.run(values, ['log'], context)).to.equal(1)
+      expect(context.text.stdout).to.equal('')
+      expect(context.text.stderr.trimEnd())
         .to.match(/^mcp-host: nothing was counted/)
         .and.to.match(why)
     }
@@ -346,7 +330,6 @@ describe('mcp-host report', () => {
     expect(report.calls).to.equal(1)
     expect(report.notes).to.have.length(1)
     expect(report.notes[0]).to.match(/other has no line of an access log or an audit$/)
-    expect(process.exitCode ?? 0).to.equal(0)
   })
 
   it('shows at a terminal how far it is, and takes it away', async () => {
@@ -354,12 +337,12 @@ describe('mcp-host report', () => {
     const stderr = { isTTY: true, columns: 40, write: (text: string) => written.push(text) }
     const folder = await makeFolder({ log: 'x'.repeat(100) })
     const source = { path: join(folder, 'log'), bytesRead: 45 }
-    const { end } = showReading('log', source, () => 7, stderr as unknown as NodeJS.WriteStream)
+    const { end } = showReading('log', source, () => 7, stderr as unknown as CommandOutput)
     await eventually('the line', async () => written.length > 0)
     end()
     expect(written).to.include('\r\u001b[K7  lines of log, 45 %')
     expect(written.at(-1)).to.equal('\r\u001b[K')
-    showReading('log', source, () => 7, { ...stderr, isTTY: false } as unknown as NodeJS.WriteStream).end()
+    showReading('log', source, () => 7, { ...stderr, isTTY: false } as unknown as CommandOutput).end()
   })
 
   for (const [what, values, sources, message] of [
@@ -373,7 +356,7 @@ describe('mcp-host report', () => {
     ['times of a page', { since: '1h' }, ['http://127.0.0.1:1/metrics'], /^--since and --until are of logs/],
   ] as const) {
     it(`refuses ${what}, and says what to do`, async () => {
-      const refusal = await reportVerb.run(values, sources).then(
+      const refusal = await reportVerb.run(values, sources, testContext()).then(
         () => undefined,
         (error: unknown) => error,
       )
@@ -388,5 +371,15 @@ describe('mcp-host report', () => {
       JSON.parse(oldLine('2026-11-20T10:00:00.000Z', 'a', { error: '', by: '', reason: '', asked: [] })),
     )
     expect(fields.filter(field => !new RegExp(`^ {4}${field}[:,]`, 'm').test(written))).to.deep.equal([])
+  })
+})
+
+describe('mcp-host report in a pipe', () => {
+  it('reads stdin', async () => {
+    const { child, ended } = startCli(['report', '-', '--json'], await makeFolder({}))
+    child.stdin.end(`${callLine('2026-11-20T10:00:00.000Z')}\ntorn`)
+    const { code, stdout } = await ended
+    expect(JSON.parse(stdout)).to.deep.include({ calls: 1, lines: { counted: 1, outside: 0, future: 0, skipped: 1 } })
+    expect(code).to.equal(0)
   })
 })

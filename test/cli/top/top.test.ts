@@ -9,7 +9,8 @@ import { figuresOf } from '../../../cli/top/figures.ts'
 import { bytesText, frameLines } from '../../../cli/top/frame.ts'
 import { watchFigures } from '../../../cli/top/watch-figures.ts'
 import { topVerb } from '../../../cli/top.ts'
-import { printedBy } from '../printed-by.ts'
+import { createSecrets } from '../../../client/secrets.ts'
+import { printedBy, testContext } from '../printed-by.ts'
 import { createFigures, type FakePage, startFakePage } from './fake-metrics.ts'
 
 let page: FakePage
@@ -55,6 +56,7 @@ function watch(url = page.url, token?: string, interval = 5) {
     ask: signal => askPage({ url, token }, signal),
     input,
     output,
+    secrets: createSecrets(),
     signal: over.signal,
   })
   ended.catch(() => undefined)
@@ -212,7 +214,9 @@ describe('mcp-host top', () => {
     fill(page)
     // A worker that a reload began; what was counted is of those before it, too.
     page.figures.started.set(Date.now() / 1_000 - 1)
-    const text = await printedBy(() => topVerb.run({ once: true, interval: '1', token: 'sesame' }, [page.url]))
+    const text = await printedBy(context =>
+      topVerb.run({ once: true, interval: '1', token: 'sesame' }, [page.url], context),
+    )
     expect(text)
       .to.match(/\ncalls +0\.00\/s, errors 0\.00\/s, p50 - ms, p99 - ms, of the last \d s\n/)
       .and.not.to.contain('\x1b')
@@ -227,13 +231,14 @@ describe('mcp-host top', () => {
     let challenge = 'Bearer'
     await new Promise<void>(resolve => closed.listen(0, '127.0.0.1', resolve))
     const origin = `http://127.0.0.1:${(closed.address() as AddressInfo).port}`
-    const refusal = async () => String(await topVerb.run({ once: true }, [`${origin}/mcp`]).catch(error => error))
+    const refusal = async () =>
+      String(await topVerb.run({ once: true }, [`${origin}/mcp`], testContext()).catch(error => error))
     expect(await refusal()).to.match(/\/mcp: it answers 401: give --token @file$/)
     challenge = `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource"`
     expect(await refusal()).to.match(/\/mcp: it answers 401 as an MCP endpoint does; metrics are where the options/)
     closed.close()
     page.mcp = { status: 401 }
-    const found = String(await topVerb.run({ once: true }, [`${page.origin}/mcp`]).catch(error => error))
+    const found = String(await topVerb.run({ once: true }, [`${page.origin}/mcp`], testContext()).catch(error => error))
     expect(found).to.match(/\/mcp: it answers 401; metrics are at http:\S+\/metrics$/)
   })
 
@@ -251,14 +256,14 @@ describe('mcp-host top', () => {
   ] as const) {
     it(`says what it found of ${what}`, async () => {
       page.answer = answer
-      const refusal = await topVerb.run({ once: true }, [page.url]).catch((error: unknown) => error)
+      const refusal = await topVerb.run({ once: true }, [page.url], testContext()).catch((error: unknown) => error)
       expect(String(Object(refusal).message)).to.match(message)
     })
   }
 
   it('does not show the password of a URL', async () => {
     const refusal = await topVerb
-      .run({ once: true }, ['http://ada:sesame@127.0.0.1:1/'])
+      .run({ once: true }, ['http://ada:sesame@127.0.0.1:1/'], testContext())
       .catch((error: unknown) => error)
     expect(String(refusal))
       .to.match(/has a user or a password in it/)
@@ -279,7 +284,7 @@ describe('mcp-host report on a metrics page', () => {
   it('takes no time that there is not', async () => {
     for (const started of [1e30, Infinity, -1]) {
       page.figures.started.set(started)
-      const report = JSON.parse(await printedBy(() => reportVerb.run({ json: true }, [page.url])))
+      const report = JSON.parse(await printedBy(context => reportVerb.run({ json: true }, [page.url], context)))
       expect(report).to.not.have.property('from')
     }
   })
@@ -293,7 +298,7 @@ describe('mcp-host report on a metrics page', () => {
     questions.inc({ client: 'ada', version: '1.0', protocol_version: '2025-06-18', kind: 'sampling' }, 1)
     questions.inc({ client: 'ada', version: '1.0', protocol_version: '2026-07-28', kind: 'elicitation' }, 1)
     questions.inc({ client: 'new', version: '1.0', protocol_version: '2026-07-28', kind: 'roots' }, 1)
-    const report = JSON.parse(await printedBy(() => reportVerb.run({ json: true }, [page.url])))
+    const report = JSON.parse(await printedBy(context => reportVerb.run({ json: true }, [page.url], context)))
     expect(report).to.include({ source: 'metrics', calls: 100, errors: 20, errorRatio: 0.2, requests: 7 })
     expect(report.outcomes).to.deep.equal({ ok: 80, tool_error: 20, refused: 7 })
     expect(report.busiest[0]).to.include({ tool: 'say', calls: 60, errors: 0 })

@@ -54,7 +54,7 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
 /** Resolves when it listens. Rejects, having ended it, where it does not. */
 export async function startNode({ config, port, env, more = [] }: NodeSettings): Promise<NodeProcess> {
   const file = config.startsWith('examples/') ? exampleFile(config) : compiledFile(config)
-  const args = [compiledFile('cli/main.ts'), 'start', '--config', file, ...more]
+  const args = [compiledFile('cli/bin.ts'), 'start', '--config', file, ...more]
   const child = spawn(process.execPath, args, {
     cwd: ROOT,
     env: { ...process.env, ...env, PORT: String(port) },

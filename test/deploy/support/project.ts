@@ -26,7 +26,7 @@ export async function makeProject(outer: string): Promise<DeployedProject> {
   const tarball = join(outer, (await readdir(outer)).find(name => name.endsWith('.tgz')) ?? '')
   const folder = join(outer, 'project')
   await mkdir(folder)
-  const cli = join(ROOT, 'dist/cli/main.js')
+  const cli = join(ROOT, 'dist/cli/bin.js')
   await run(process.execPath, [cli, 'init', folder, '--yes', '--name', 'my-server'], { cwd: outer, env: CHILD_ENV })
   // As the package has them, for that is where an operator takes them from.
   await run('tar', ['-xzf', tarball, '-C', outer, 'package/examples/deploy'])

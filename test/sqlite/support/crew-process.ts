@@ -72,7 +72,7 @@ export async function startCrewProcess({ config, workers, port, env }: CrewSetti
   const more = workers === undefined ? [] : ['--workers', String(workers)]
   const child = spawn(
     process.execPath,
-    [compiledFile('cli/main.ts'), 'start', '--config', compiledFile(config), ...more],
+    [compiledFile('cli/bin.ts'), 'start', '--config', compiledFile(config), ...more],
     {
       cwd: ROOT,
       env: { ...process.env, ...env, PORT: String(port) },

@@ -1,35 +1,14 @@
 // Files of the config that were changed without a reload: a worker that takes another's place reads them, the others have
 // not. The log says so, and a reload mends it.
-import { rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { differingFiles, readConfigFiles } from '../../cli/workers/config-files.ts'
-import { makeFolder, removeFolders } from '../config/folder.ts'
+import { removeFolders } from '../config/folder.ts'
 import { crewConfig, linesOf, startCrew } from './crew.ts'
 import { stopAll } from './run-cli.ts'
 
 after(stopAll)
 after(removeFolders)
-
-describe('the files of a config', () => {
-  it('are those that it names, and what they import by relative paths, whatever the form', async () => {
-    const folder = await makeFolder({
-      'mcp.config.ts': "import { a } from './a.js'\nexport { b } from \"./deep\"\nconst c = require('./c')\n",
-      'a.ts': "import('./d.mjs')\nimport fs from 'node:fs'\nimport './gone.js'",
-      'deep/index.ts': "import '../a.js'",
-      'c.json': '{}',
-      'd.mjs': '',
-      'unrelated.ts': '',
-    })
-    const files = await readConfigFiles([join(folder, 'mcp.config.ts')])
-    expect(Object.keys(files).sort()).to.deep.equal(['a.ts', 'c.json', 'd.mjs', 'deep/index.ts', 'mcp.config.ts'])
-    await writeFile(join(folder, 'd.mjs'), 'changed')
-    await rm(join(folder, 'c.json'))
-    const later = await readConfigFiles([join(folder, 'mcp.config.ts')])
-    expect(differingFiles([files, later])).to.deep.equal(['c.json', 'd.mjs'])
-    expect(differingFiles([files, files])).to.deep.equal([])
-  })
-})
 
 describe('a worker that takes the place of another after an edit', function () {
   this.timeout(60_000)

@@ -1,10 +1,9 @@
 // What `start` and `check` write while they work, as the person in front of them reads it.
 import { expect } from 'chai'
-import { checkServerUrl } from '../../cli/client/logins.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { modern } from '../support/rpc.ts'
 import { needsTerminals, startInTerminal } from './in-terminal.ts'
-import { CORE, configText, runCli, startCli, stopAll } from './run-cli.ts'
+import { CORE, configText, startCli, stopAll } from './run-cli.ts'
 
 after(stopAll)
 after(removeFolders)
@@ -71,45 +70,4 @@ describe('the log of mcp-host start', () => {
     await modern(await inTerminal.listening(), 'tools/call', { name: 'fail' })
     await inTerminal.printed(/\{"level":50,.*a handler failed/)
   })
-})
-
-describe('mcp-host check', () => {
-  it('tells its warnings in its answer, below the routes, and nothing above', async () => {
-    const folder = await makeFolder({ 'mcp.config.mjs': configText({ secrets: '[]' }) })
-    const { code, stdout, stderr } = await runCli(['check'], folder, { MCP_HOST_SECRETS: '' })
-    expect(stdout).to.match(
-      /^config mcp\.config\.mjs\n\nroute .*\n\/ .*\n\nWarnings\n {2}no `secrets`.*\n\nThe config is fine\.\n$/,
-    )
-    expect([code, stderr]).to.deep.equal([0, ''])
-  })
-})
-
-describe('the URL of a server', () => {
-  for (const [given, url] of [
-    ['localhost:3000/mcp', 'http://localhost:3000/mcp'],
-    ['127.0.0.1:3000', 'http://127.0.0.1:3000'],
-    ['[::1]:3000/', 'http://[::1]:3000/'],
-    ['app.localhost', 'http://app.localhost'],
-    ['mcp.example.com/mcp', 'https://mcp.example.com/mcp'],
-    ['build-host:8443', 'https://build-host:8443'],
-    ['localhost.evil.example/', 'https://localhost.evil.example/'],
-    ['127.0.0.1.evil.example', 'https://127.0.0.1.evil.example'],
-    ['http://mcp.example.com', 'http://mcp.example.com'],
-  ] as const) {
-    it(`is ${url} where ${given} is given`, () => expect(checkServerUrl(given)).to.equal(url))
-  }
-
-  for (const given of [
-    '',
-    'clock',
-    'ftp://example.com',
-    'mailto:a@b.example',
-    '/mcp',
-    'javascript:alert(1)',
-    'a b.example',
-  ]) {
-    it(`is none where ${JSON.stringify(given)} is given`, () => {
-      expect(() => checkServerUrl(given)).to.throw('is no http or https URL')
-    })
-  }
 })

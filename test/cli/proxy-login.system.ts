@@ -13,7 +13,7 @@ import { initialize, meta } from '../plugins/transport-stdio/stdio-client.ts'
 import { Browser } from '../support/form-browser.ts'
 import { startProtectedExample } from '../support/protected-example.ts'
 import { type FakeBrowser, startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
-import { endRelays, openProxy, useOwnHome } from './proxy-client.ts'
+import { endRelays, openProxy } from './proxy-client.ts'
 import { cliCommand, runCli, stopAll } from './run-cli.ts'
 
 describe('mcp-host proxy, in front of a protected server', function () {
@@ -30,7 +30,6 @@ describe('mcp-host proxy, in front of a protected server', function () {
   }
 
   before(async () => {
-    await useOwnHome()
     host = await startProtectedExample()
     url = `${host.url}/`
     browser = await startFakeBrowser(address => new Browser(address.origin).allow(address, 'ada'))

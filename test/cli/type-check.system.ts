@@ -2,7 +2,7 @@
 import { symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { createTypeCheck, shortTypeErrors } from '../../cli/dev/type-check.ts'
+import { createTypeCheck } from '../../cli/dev/type-check.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { eventually } from '../support/eventually.ts'
 import { ROOT } from './run-cli.ts'
@@ -60,14 +60,5 @@ describe('the type errors of a project', function () {
     check.run()
     check.run()
     expect(said).to.deep.equal(['types are not checked: npm install --save-dev typescript'])
-  })
-
-  it('are eight at most, and what a compiler says cannot steer the terminal', () => {
-    const one = (line: number) => `tools/a.ts(${line},5): error TS1: \u001b[2J${'long '.repeat(200)}`
-    const shown = shortTypeErrors(Array.from({ length: 11 }, (_, index) => one(index + 1)).join('\n'))
-    expect(shown).to.have.length(9)
-    expect(shown.at(-1)).to.equal('types: and 3 more; see npx tsc --noEmit')
-    for (const line of shown) expect(line).to.match(/^[ -~…]{1,320}$/)
-    expect(shortTypeErrors('Found 2 errors.\n')).to.deep.equal([])
   })
 })

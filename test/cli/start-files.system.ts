@@ -47,7 +47,7 @@ describe('the files of a start', () => {
     }
     await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
     await bundlePackage(folder)
-    main = join(folder, 'dist/cli/main.js')
+    main = join(folder, 'dist/cli/bin.js')
     index = pathToFileURL(join(folder, 'dist/core/index.js')).href
   })
   after(removeFolders)

@@ -1,9 +1,8 @@
-// `mcp-host top` as somebody runs it at a terminal, and `mcp-host report` in a pipe.
+// `mcp-host top` at a terminal.
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { needsTerminals, startInTerminal } from '../in-terminal.ts'
-import { callLine } from '../report/log-lines.ts'
-import { startCli, stopAll } from '../run-cli.ts'
+import { stopAll } from '../run-cli.ts'
 import { startFakePage } from './fake-metrics.ts'
 
 after(removeFolders)
@@ -25,15 +24,5 @@ describe('mcp-host top at a terminal', () => {
     expect(code).to.equal(0)
     expect(stdout.indexOf('\x1b[?1049h')).to.be.at.least(0)
     expect(stdout.trimEnd().endsWith('\x1b[?7h\x1b[?25h\x1b[?1049l')).to.equal(true)
-  })
-})
-
-describe('mcp-host report in a pipe', () => {
-  it('reads stdin', async () => {
-    const { child, ended } = startCli(['report', '-', '--json'], await makeFolder({}))
-    child.stdin.end(`${callLine('2026-11-20T10:00:00.000Z')}\ntorn`)
-    const { code, stdout } = await ended
-    expect(JSON.parse(stdout)).to.deep.include({ calls: 1, lines: { counted: 1, outside: 0, future: 0, skipped: 1 } })
-    expect(code).to.equal(0)
   })
 })

@@ -2,10 +2,8 @@
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { expect } from 'chai'
-import { defineTool } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { modern, modernRequest, parseEvents, type RpcMessage } from '../support/rpc.ts'
-import { startHost, stopHosts } from '../support/start-host.ts'
 import { configText, type Running, startCli, stopAll } from './run-cli.ts'
 
 after(stopAll)
@@ -130,35 +128,5 @@ describe('SIGTERM', () => {
     running.child.kill('SIGTERM')
     const { code } = await running.ended
     expect(code).to.equal(1)
-  })
-})
-
-describe('a host that closes', () => {
-  after(stopHosts)
-
-  it('cancels a call that outlives the grace period: its signal aborts, with the reason', async () => {
-    let aborted: (reason: Error) => void = () => {}
-    const reason = new Promise<Error>(resolve => {
-      aborted = resolve
-    })
-    let entered: () => void = () => {}
-    const runs = new Promise<void>(resolve => {
-      entered = resolve
-    })
-    const endless = defineTool({
-      name: 'endless',
-      async handler(_, { signal }) {
-        signal.addEventListener('abort', () => aborted(signal.reason))
-        entered()
-        await new Promise(() => {})
-        return ''
-      },
-    })
-    const { host, url } = await startHost({ toolsets: { all: [endless] }, routes: { '/': { toolsets: 'all' } } })
-    const call = modern(url, 'tools/call', { name: 'endless' })
-    await runs
-    expect(await host.close({ grace: 1 })).to.deep.equal({ finished: 0, cancelled: 1 })
-    expect((await reason).message).to.equal('the server is shutting down')
-    expect((await call).message.error.data).to.deep.equal({ reason: 'node-lost', retryable: true })
   })
 })

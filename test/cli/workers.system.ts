@@ -1,10 +1,9 @@
 // `mcp-host start --workers N`: several processes on one port, which start, stop and fail as one does.
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { availableParallelism } from 'node:os'
 import { expect } from 'chai'
-import { parseCount } from '../../cli/workers/count.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
+import { freePort } from '../support/free-port.ts'
 import { modernRequest, parseEvents, post } from '../support/rpc.ts'
 import { callText } from '../support/steady-load.ts'
 import { crewConfig, isAlive, linesOf, startCrew } from './crew.ts'
@@ -168,13 +167,6 @@ describe('a start with workers that cannot succeed', function () {
     running.child.kill('SIGTERM')
     expect((await running.ended).code).to.equal(1)
   })
-
-  it('with a number that is none says which numbers there are', () => {
-    for (const count of ['0', '-1', '1.5', 'many', '3000', '']) {
-      expect(() => parseCount(count)).to.throw(`--workers ${count}: give a number from 1 to 1024, or "auto"`)
-    }
-    expect([parseCount('1'), parseCount('1024'), parseCount('auto')]).to.deep.equal([1, 1024, availableParallelism()])
-  })
 })
 
 describe('mcp-host start --workers 1', () => {
@@ -187,5 +179,23 @@ describe('mcp-host start --workers 1', () => {
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
     expect([stderr, code]).to.deep.equal(['', 0])
+  })
+})
+
+describe('a port of a plugin that is taken, with workers', () => {
+  it('is named with its plugin and line', async () => {
+    const port = await freePort()
+    const taken = createServer().listen(port, '127.0.0.1')
+    try {
+      const { code, stderr } = await start({ plugins: `metrics: { port: ${port} }` })
+      expect(code).to.equal(1)
+      expect(stderr).to.match(
+        new RegExp(
+          `^mcp-host: mcp\\.config\\.mjs:\\d+: plugins\\.metrics\\.port: port ${port} of 127\\.0\\.0\\.1 is in use; [^\\n]*\\n$`,
+        ),
+      )
+    } finally {
+      taken.close()
+    }
   })
 })

@@ -2,7 +2,6 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { createBackOff, LONGEST_WAIT, STABLE_TIME } from '../../cli/workers/back-off.ts'
 import { removeFolders } from '../config/folder.ts'
 import { callText, startLoad, stopLoads } from '../support/steady-load.ts'
 import { crewConfig, linesOf, startCrew } from './crew.ts'
@@ -11,21 +10,6 @@ import { stopAll } from './run-cli.ts'
 after(stopLoads)
 after(stopAll)
 after(removeFolders)
-
-describe('the wait before a worker is started again', () => {
-  it('doubles from 100 ms to 30 s and stays there', () => {
-    const backOff = createBackOff()
-    const waits = [...Array(12)].map(() => backOff.next(0))
-    expect(waits.slice(0, 4)).to.deep.equal([100, 200, 400, 800])
-    expect(waits.slice(-3)).to.deep.equal([LONGEST_WAIT, LONGEST_WAIT, LONGEST_WAIT])
-  })
-
-  it('begins anew after a worker that served for a while', () => {
-    const backOff = createBackOff()
-    for (let end = 0; end < 5; end++) backOff.next(STABLE_TIME - 1)
-    expect([backOff.next(STABLE_TIME), backOff.next(0)]).to.deep.equal([100, 200])
-  })
-})
 
 describe('a worker that is killed under load', function () {
   this.timeout(60_000)

@@ -1,6 +1,5 @@
 // `mcp-host start --workers 2` with metrics: whichever worker is asked answers for both, and no total goes down.
 import { expect } from 'chai'
-import { createLasting } from '../../cli/workers/lasting.ts'
 import { removeFolders } from '../config/folder.ts'
 import { scrapeOf } from '../plugins/metrics/scrape.ts'
 import { eventually } from '../support/eventually.ts'
@@ -46,21 +45,5 @@ describe('mcp-host start --workers 2, with metrics', function () {
     expect(await calls()).to.equal(20)
     await callText(url, 'pid')
     await eventually('21 calls', async () => (await calls()) === 21)
-  })
-})
-
-describe('what outlasts a worker', () => {
-  it('is its last, as long as it is silent, and a part of the whole when it ended', () => {
-    const lasting = createLasting()
-    lasting.keep('metrics', 1, { lasting: { a: 1, b: 2 } })
-    lasting.keep('metrics', 2, { lasting: { a: 10 } })
-    lasting.keep('other', 1, { sessions: 3 })
-    expect(lasting.without('metrics', new Set([1, 2]))).to.deep.equal([])
-    expect(lasting.without('metrics', new Set([1]))).to.deep.equal([{ lasting: { a: 10 } }])
-    lasting.ended(1)
-    lasting.ended(2)
-    lasting.keep('metrics', 3, { lasting: { a: 100 } })
-    expect(lasting.without('metrics', new Set([3]))).to.deep.equal([{ lasting: { a: 11, b: 2 } }])
-    expect(lasting.without('other', new Set([1]))).to.deep.equal([])
   })
 })

@@ -1,0 +1,10 @@
+#!/usr/bin/env node
+// The program `mcp-host`: runs one command with what this process has.
+import { main } from './main.ts'
+
+const { stdin, stdout, stderr, env } = process
+const [, script = '', ...argv] = process.argv
+main(argv, { stdin, stdout, stderr, env, cwd: process.cwd(), process, script }).then(code => {
+  // What a plugin has opened must not keep the process.
+  stdout.write('', () => process.exit(code))
+})

@@ -1,0 +1,68 @@
+// What a command gets from the process that runs it: streams, environment, working directory and process events. Commands use
+// nothing else of the process, so that `main` can also be called in a process that does more than run one command.
+import { EventEmitter } from 'node:events'
+import type { Readable, Writable } from 'node:stream'
+import { openBrowser } from '../client/node/index.ts'
+import { printable } from '../client/printable.ts'
+import { createSecrets, type Secrets } from '../client/secrets.ts'
+
+export interface CommandInput extends Readable {
+  readonly isTTY?: boolean
+}
+
+export interface CommandOutput extends Writable {
+  readonly isTTY?: boolean
+  readonly columns?: number
+}
+
+/** The events of `process` that commands listen for: signals, `beforeExit`, and errors that were not caught. */
+export type ProcessEvents = Pick<NodeJS.EventEmitter, 'on' | 'once' | 'off'>
+
+/** What the caller of `main` provides. */
+export interface CommandEnvironment {
+  readonly stdin: CommandInput
+  readonly stdout: CommandOutput
+  readonly stderr: CommandOutput
+  readonly env: NodeJS.ProcessEnv
+  /** Absolute; relative paths of the command line start here. */
+  readonly cwd: string
+  /** Default: no event ever occurs. */
+  readonly process?: ProcessEvents
+  /** The program file, for commands that are printed. Default: the one that npm installs. */
+  readonly script?: string
+  /** Default: as BROWSER of the environment, or the system, says. */
+  readonly openBrowser?: (url: URL) => Promise<void>
+}
+
+export interface CommandContext extends Required<CommandEnvironment> {
+  /** Tokens, client secrets and keys that the command has read. Servers may send them back, so messages are scrubbed. */
+  readonly secrets: Secrets
+  /** Writes to stdout, with a line break. */
+  print(text: string): void
+  /** Writes one line to stderr, scrubbed and printable. */
+  say(line: string): void
+  /** Ends the command at once with this exit code. */
+  exit(code: number): void
+}
+
+export function createContext(environment: CommandEnvironment, exit: (code: number) => void): CommandContext {
+  const { stdout, stderr, env } = environment
+  const secrets = createSecrets()
+  return {
+    process: new EventEmitter(),
+    script: '/mcp-host',
+    openBrowser: url => openBrowser(url, env),
+    ...environment,
+    secrets,
+    print: text => void stdout.write(`${text}\n`),
+    say: line => void stderr.write(`${printable(secrets.scrub(line))}\n`),
+    exit,
+  }
+}
+
+/** All that stdin has. */
+export async function readStdin({ stdin }: Pick<CommandContext, 'stdin'>): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of stdin) chunks.push(Buffer.from(chunk))
+  return Buffer.concat(chunks).toString()
+}

@@ -1,0 +1,154 @@
+// Each command once as a process: exit code and output. Everything else about commands is tested in process.
+import { readdir, readFile } from 'node:fs/promises'
+import { isBuiltin } from 'node:module'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { defineTool } from '../../core/index.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { makeCertificate, startTrusting } from '../plugins/dev-auth-server/certificate.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+import { startBadProxy, stopProxies } from './bad-proxy.ts'
+import { needsTerminals, startInTerminal } from './in-terminal.ts'
+import { startDesk, stopDesks } from './login-desk.ts'
+import { callLine } from './report/log-lines.ts'
+import { configText, startCli, stopAll } from './run-cli.ts'
+import { startFakePage } from './top/fake-metrics.ts'
+
+describe('each command as a process', function () {
+  this.timeout(60_000)
+  let folder: string
+  let url: string
+  let page: Awaited<ReturnType<typeof startFakePage>>
+
+  before(async () => {
+    const echo = defineTool({ name: 'echo', handler: () => 'echoed' })
+    const options = { toolsets: { all: [echo] }, routes: { '/mcp': { toolsets: 'all' } } }
+    url = `${(await startHost({ ...options, plugins: { 'transport-streamable': {}, tasks: {} } })).url}/mcp`
+    page = await startFakePage()
+    folder = await makeFolder({
+      'mcp.config.mjs': configText({ http: '{ port: Number(process.env.TEST_PORT ?? 0) }', plugins: 'audit: {}' }),
+      'test.env': 'TEST_PORT=none\n',
+    })
+  })
+  after(async () => {
+    await stopAll()
+    await stopDesks()
+    await stopProxies()
+    await page.close()
+    await stopHosts()
+    await removeFolders()
+  })
+
+  const run = (args: readonly string[], input = '') => {
+    const addresses: Readonly<Record<string, string>> = { URL: url, PAGE: page.url }
+    const words = args.map(arg => addresses[arg] ?? arg)
+    const running = startCli(words, folder, {
+      MCP_HOST_HOME: folder,
+      MCP_HOST_SECRETS: '',
+      BROWSER: '/no/such/program',
+    })
+    running.child.stdin.on('error', () => undefined).end(input)
+    return running.ended
+  }
+
+  for (const [args, code, output, input] of [
+    [['--version'], 0, /^\d+\.\d+\.\d+/],
+    [['strat'], 2, /^mcp-host: there is no verb "strat"; did you mean "start"\?/],
+    [['check'], 0, /^config mcp\.config\.mjs\n[\s\S]*The config is fine\.\n$/],
+    [
+      ['check', '--env-file', 'test.env'],
+      2,
+      /^mcp-host: The config has a problem\.\n\nmcp\.config\.mjs:\d+ {2}http\.port/,
+    ],
+    [['explain'], 0, /^address +\/, route \/, /],
+    [['lock'], 0, /^mcp\.lock\.json: 1 address, 2 tools\n$/],
+    [['diff'], 0, /^mcp\.lock\.json and mcp\.config\.mjs say the same\.\n$/],
+    [['diff', '-'], 2, /^mcp-host: stdin is no JSON/, 'none'],
+    [['schema'], 0, /^\{[\s\S]*"transport-streamable"/],
+    [['audit', 'verify', 'gone.jsonl'], 2, /^mcp-host: gone\.jsonl: there is no such file/],
+    [['init', 'made', '--yes'], 0, /Made made in made/],
+    [['add', 'tool', 'one'], 0, /^made \S*one\./],
+    [['report', '-', '--json'], 0, /"calls": 1,/, callLine('2026-11-20T10:00:00.000Z')],
+    [['top', 'PAGE', '--once', '--interval', '1'], 0, /\nnow +/],
+    [['tasks', 'URL', '--header', 'X-User: ann'], 0, /^no tasks; /],
+    [['list', 'URL'], 0, /\n\nTools\n {2}echo\n/],
+    [['call', 'URL', 'echo'], 0, /^echoed\n$/],
+    [['connect', 'claude-code', 'URL'], 0, /^claude mcp add --transport http /],
+    [['login', 'URL'], 0, / lets anyone in: there is nothing to log in to\n/],
+    [['logout', '--all'], 0, /^nobody was logged in anywhere\n$/],
+    [['status', 'URL'], 1, /^nobody is logged in at /],
+    [['token', 'URL'], 1, /^mcp-host: nobody is logged in at /],
+    [['doctor', 'URL', '--json'], 0, /"healthy": true/],
+  ] as ReadonlyArray<readonly [readonly string[], number, RegExp, string?]>) {
+    it(`${args.slice(0, 2).join(' ')} exits ${code}`, async () => {
+      const ended = await run(args, input)
+      expect(ended.stdout + ended.stderr).to.match(output)
+      expect(ended.code, ended.stderr).to.equal(code)
+    })
+  }
+
+  it('proxy passes messages on until its input ends', async () => {
+    const running = startCli(['proxy', url], folder, { MCP_HOST_HOME: folder })
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
+    running.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })}\n`)
+    await running.printed(/^\{.*"id":1.*\}$/m)
+    running.child.stdin.end()
+    expect((await running.ended).code).to.equal(0)
+  })
+
+  it('login ends on Ctrl-C, and leaves nothing that hinders the next login', async () => {
+    const desk = await startDesk()
+    const { child, logged: waitFor, ended } = startCli(['login', desk.url, '--no-browser'], desk.home, desk.env)
+    await waitFor(/Paste that address here: /)
+    child.kill('SIGINT')
+    const { code, stderr } = await ended
+    expect(code).to.equal(130)
+    expect(stderr).to.match(/mcp-host: cancelled\n$/)
+    expect((await desk.run(['login', desk.url])).code).to.equal(0)
+  })
+
+  it('doctor finds http in the metadata of a server behind https', async () => {
+    const folder = await makeFolder({})
+    const { file, ...certificate } = makeCertificate(folder)
+    const tls = await startBadProxy(certificate)
+    const authority = 'http://127.0.0.1:9/issuer'
+    const plugins = {
+      'transport-streamable': {},
+      'auth-jwt': { authority },
+      'resource-metadata': { authorizationServers: [authority] },
+    }
+    const routes = { '/mcp': { toolsets: 'none', authorize: true as const } }
+    tls.target = (await startHost({ toolsets: { none: [] }, routes, plugins })).url
+    const { ended } = startTrusting(file, ['doctor', '--url', `${tls.url}/mcp`], folder)
+    const { code, stdout } = await ended
+    expect(stdout).to.match(/^WRONG +metadata +resource is http:.*: http behind https;/m)
+    expect(stdout).to.match(/^WRONG +metadata +the challenge leads to http:.*\n +fix: set http\.publicUrl/m)
+    expect(code).to.equal(1)
+  })
+
+  it('init asks a person, and on Ctrl-C has written nothing', async function () {
+    needsTerminals(this)
+    const folder = await makeFolder({})
+    const { child, printed, ended } = startInTerminal(['init', 'asked'], folder, { CI: '' })
+    await printed(/What is it called\?/)
+    child.stdin.write('\r')
+    await printed(/What shall the config be written in\?/)
+    // Down, to YAML.
+    child.stdin.write('\u001b[B')
+    child.stdin.write('\r')
+    await printed(/Shall callers have to log in\?/)
+    child.stdin.write('\r')
+    await printed(/Where are sessions kept\?/)
+    // Up or down, to Redis: from a file, or from memory.
+    child.stdin.write(isBuiltin('node:sqlite') ? '\u001b[B' : '\u001b[A')
+    child.stdin.write('\r')
+    expect((await ended).stdout).to.include('Made asked in asked')
+    expect(await readFile(join(folder, 'asked/mcp.config.yaml'), 'utf8')).to.include('cluster-redis')
+
+    const other = startInTerminal(['init', 'left'], folder, { CI: '' })
+    await other.printed(/What is it called\?/)
+    other.child.stdin.write('\u0003')
+    expect((await other.ended).stdout).to.include('Nothing was written.')
+    expect(await readdir(folder)).not.to.include('left')
+  })
+})

@@ -1,0 +1,85 @@
+// The commands that `start` prints work as printed, by the shell that people paste them into.
+import { execFile } from 'node:child_process'
+import { networkInterfaces } from 'node:os'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { type ConfigParts, configText, type Running, startCli, stopAll } from './run-cli.ts'
+
+const run = promisify(execFile)
+
+after(removeFolders)
+
+async function serve(parts: ConfigParts): Promise<{ page: string; running: Running }> {
+  // As without npm: its own folder has no mcp-host.
+  const env = { npm_command: undefined, npm_execpath: undefined }
+  const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': configText(parts) }), env)
+  const [page] = await running.printed(/[\s\S]*^listening on .*\n/m)
+  return { page, running }
+}
+
+/** The curl command of a page: its line and the ones that continue it. */
+const curlOf = (page: string): string => /^curl (?:.*\\\n)*.*/m.exec(page)?.[0] ?? ''
+
+async function toolsFromCurl(page: string): Promise<string[]> {
+  const { stdout } = await run('sh', ['-c', curlOf(page)])
+  return JSON.parse(stdout).result.tools.map(({ name }: { name: string }) => name)
+}
+
+describe('the printed command works as printed', () => {
+  afterEach(stopAll)
+
+  it('has a call with arguments that fit, which works as printed', async () => {
+    const tool = `defineTool({
+      name: 'add', annotations: { readOnlyHint: true }, input: { type: 'object', required: ['a', 'b', 'how'], properties: {
+        a: { type: 'integer', minimum: 7 }, b: { type: 'number', default: 2.5 }, how: { enum: ["it's", 'x'] }, c: { type: 'string' },
+      } },
+      handler: ({ a, b, how }) => how + ' ' + (a + b),
+    })`
+    const { page } = await serve({ tool })
+    expect(page).to.match(/^mcp-host .*, config mcp\.config\.mjs\n/)
+    const [line = ''] = /^.* call .*$/m.exec(page) ?? []
+    expect((await run('sh', ['-c', line])).stdout).to.equal("it's 9.5\n")
+    expect(page).to.match(/^.* connect claude-code http:\S+$/m)
+  })
+
+  it('has the first open route of several', async () => {
+    const { page } = await serve({
+      routes: `{
+        '/': { toolsets: ['first'] },
+        '/off': { toolsets: ['second'], plugins: { 'transport-streamable': false } },
+        '/t/:category?': { toolsets: ':category', default: ['second'] },
+      }`,
+    })
+    expect(await toolsFromCurl(page)).to.deep.equal(['echo'])
+  })
+
+  for (const [what, routes, tools] of [
+    [
+      'a route whose parameter has a default',
+      "{ '/t/:category?': { toolsets: ':category', default: ['second'] } }",
+      ['other'],
+    ],
+    ['a route whose parameter has no default', "{ '/t/:category?': { toolsets: ':category' } }", ['echo']],
+    ['a route with a parameter that names no toolset', "{ '/:tenant/mcp': { toolsets: 'second' } }", ['other']],
+    ['a path with characters that a shell reads', `{ "/it's&co;$HOME": { toolsets: 'first' } }`, ['echo']],
+  ] as const) {
+    it(`where the only route is ${what}`, async () => {
+      const { page } = await serve({ routes })
+      expect(await toolsFromCurl(page)).to.deep.equal(tools)
+    })
+  }
+
+  it('on a host that is bound to every address', async () => {
+    const { page } = await serve({ http: "{ host: '0.0.0.0', port: 0 }" })
+    expect(await toolsFromCurl(page)).to.deep.equal(['echo', 'other'])
+  })
+
+  it('on a host that is bound to IPv6 loopback', async function () {
+    const addresses = Object.values(networkInterfaces()).flatMap(known => known ?? [])
+    if (!addresses.some(({ address }) => address === '::1')) this.skip()
+    const { page } = await serve({ http: "{ host: '::1', port: 0 }" })
+    expect(page).to.match(/^listening on http:\/\/\[::1\]:\d+$/m)
+    expect(await toolsFromCurl(page)).to.deep.equal(['echo', 'other'])
+  })
+})

@@ -1,0 +1,71 @@
+// `mcp-host start --workers` with --frozen and --role: the options hold for every worker.
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { eventually } from '../support/eventually.ts'
+import { callText } from '../support/steady-load.ts'
+import { CORE, configText, runCli, startCli, stopAll } from './run-cli.ts'
+
+after(async () => {
+  await stopAll()
+  await removeFolders()
+})
+
+const CONFIG = configText({ tool: "'./tools.mjs'", routes: "{ '/': { toolsets: 'second', stateless: true } }" })
+const tools = (description: string, says: string) => `import { defineTool } from '${CORE}'
+export const say = defineTool({ name: 'say', description: '${description}', handler: () => '${says}' })
+`
+
+/** A plugin in the place of `tasks`, which prints the role that it is given. */
+const SAYS = `const says = definePlugin({
+  options: { type: 'object', additionalProperties: false, properties: { role: { type: 'string' } } },
+  setup: (host, { role }) => { console.log('the role is ' + role + ';') },
+})`
+const rolesIn = (text: string) => [...text.matchAll(/the role is ([^;]*);/g)].map(([, role]) => role)
+
+describe('mcp-host start --workers 2', function () {
+  this.timeout(60_000)
+
+  it('--frozen holds every worker to the lock: at the start, and each that comes with a reload', async () => {
+    const folder = await makeFolder({ 'mcp.config.mjs': CONFIG, 'tools.mjs': tools('Says one', 'one') })
+    const write = (text: string) => writeFile(join(folder, 'tools.mjs'), text)
+    await runCli(['lock'], folder)
+    const running = startCli(['start', '--frozen', '--workers', '2'], folder)
+    const url = await running.listening()
+    await running.printed(/^primary: pid/m)
+    await write(tools('Says two', 'two'))
+    running.child.kill('SIGHUP')
+    const [line] = await running.logged(/^.*"msg":"the reload failed: a new worker could not start.*$/m)
+    expect(JSON.parse(line).problem).to.contain('this config does not serve what mcp.lock.json says')
+    expect(await callText(url, 'say')).to.equal('one')
+    await runCli(['lock'], folder)
+    running.child.kill('SIGHUP')
+    await running.logged(/"msg":"reloaded"/)
+    expect(await callText(url, 'say')).to.equal('two')
+    running.child.kill('SIGTERM')
+    expect((await running.ended).code).to.equal(0)
+
+    await write(tools('Says three', 'three'))
+    const refused = await runCli(['start', '--frozen', '--workers', '2'], folder)
+    expect(refused.stderr).to.match(/^mcp-host: --frozen: this config does not serve/)
+    expect([refused.code, refused.stdout]).to.deep.equal([2, ''])
+  })
+
+  it('--role is that of every worker', async () => {
+    const routes = "{ '/': { toolsets: 'first', stateless: true } }"
+    const config = configText({ before: SAYS, plugins: 'tasks: says()', routes })
+    const cwd = await makeFolder({ 'mcp.config.mjs': config })
+    const started = startCli(['start', '--workers', '2', '--role', 'front'], cwd)
+    const { printed } = started
+    await started.listening()
+    const both = await eventually(
+      'both workers to say it',
+      async () => rolesIn((await printed(/^/)).input),
+      roles => roles.length === 2,
+    )
+    started.child.kill('SIGTERM')
+    await started.ended
+    expect(both).to.deep.equal(['front', 'front'])
+  })
+})
