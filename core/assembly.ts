@@ -120,7 +120,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const limits = createToolLimits({ rules, callTimeout, figures, clock })
   checkStallSettings(stalls, report)
   const tracerOn = (route: Route) => slots.on('tracer', route)
-  const isolation = createIsolation({ fetchTimeout, log, figures })
+  const isolation = createIsolation({ fetchTimeout, log, clock, figures })
   notes.closing.push(isolation.close)
   const settings: HandlerSettings = {
     limits,
