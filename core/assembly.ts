@@ -7,6 +7,7 @@ import { createLeastScopes, itemsOn } from './access/least-scopes.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
+import type { Clock } from './http/clock.ts'
 import { type Report, stopAtFirst } from './http/start-error.ts'
 import { createIsolation, type HostIsolation } from './isolated/isolation.ts'
 import type { Figures } from './kernel/figures.ts'
@@ -43,6 +44,7 @@ import type { Slots } from './slots.ts'
 export interface ServiceParts {
   readonly config: FilledConfig
   readonly log: Logger
+  readonly clock: Clock
   readonly suggest: SuggestPlugin
   readonly routes: readonly CompiledRoute[]
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
@@ -96,7 +98,7 @@ export interface BuiltServices extends Services {
 
 /** Reports definitions that make no sense. */
 export function buildServices(parts: ServiceParts): BuiltServices {
-  const { config, log, routes, slots, secrets, author, notes, provides, inFlight, node, figures, report } = parts
+  const { config, log, clock, routes, slots, secrets, author, notes, provides, inFlight, node, figures, report } = parts
   const contributed = (route: CompiledRoute) => contributedTo(author, route)
   const combinations = () =>
     routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)]))
@@ -115,16 +117,17 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
   const admit = createRouteAdmission({ log }, access)
   const { callTimeout, fetchTimeout, rules, ...stalls } = resolveTools(config.tools)
-  const limits = createToolLimits({ rules, callTimeout, figures })
+  const limits = createToolLimits({ rules, callTimeout, figures, clock })
   checkStallSettings(stalls, report)
   const tracerOn = (route: Route) => slots.on('tracer', route)
-  const isolation = createIsolation({ fetchTimeout, log, figures })
+  const isolation = createIsolation({ fetchTimeout, log, clock, figures })
   notes.closing.push(isolation.close)
   const settings: HandlerSettings = {
     limits,
+    clock,
     fetchTimeout,
     stalls: createStallWatch(stalls, { ...parts, ...notes }),
-    overdue: watchOverdue(log, figures),
+    overdue: watchOverdue(log, figures, clock),
     isolation,
     openRuntime: catalog.openRuntime,
     headersFor: call => tracerOn(call.offer.route).headersFor(call),
@@ -176,6 +179,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     ids,
     questionKeys: secrets.keys('question-id'),
     log,
+    clock,
     makeOffer,
     admit,
     figures,

@@ -19,6 +19,7 @@ import { checkSectionNames, collectSections } from './config/sections.ts'
 import { withLongForms } from './config/short-forms.ts'
 import { examinePlugins } from './examine-plugins.ts'
 import { type BuiltHost, buildHost, type Host, type InEveryProcess } from './host.ts'
+import type { Clock } from './http/clock.ts'
 import { StartError } from './http/start-error.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import type { KernelHost } from './kernel/kernel-host.ts'
@@ -35,6 +36,7 @@ export type { InspectedAddress } from './access/inspect-access.ts'
 export type { PluginFinding } from './config/examination.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
 export type { Host, InEveryProcess } from './host.ts'
+export type { Clock, Timer } from './http/clock.ts'
 export { describeThrown } from './http/describe-thrown.ts'
 export type { CloseReport } from './kernel/in-flight.ts'
 export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
@@ -69,6 +71,8 @@ export interface CreateHostOptions {
   accept?: (host: Pick<Host, 'surface'>) => Promise<void>
   /** Is told of every Call when it is over, as the observer of a plugin that is on for every route. */
   observe?: Observer
+  /** What the host reads the time from and sets timers with. Default: the system's clock. For tests. */
+  clock?: Clock
 }
 
 /** The plugins of a table of factories, by name. */
@@ -122,7 +126,10 @@ const withoutKeys = (config: unknown, keys: readonly string[]) =>
   Object.fromEntries(Object.entries(config as object).filter(([key]) => !keys.includes(key)))
 
 interface BuildOptions
-  extends Pick<CreateHostOptions, 'purpose' | 'processes' | 'inEveryProcess' | 'neighbours' | 'observe' | 'accept'> {
+  extends Pick<
+    CreateHostOptions,
+    'purpose' | 'processes' | 'inEveryProcess' | 'neighbours' | 'observe' | 'accept' | 'clock'
+  > {
   /** The config as this process is to have it, now and at each reload; what it throws stops that. */
   readonly adapt?: (loaded: LoadedConfig) => LoadedConfig
 }
@@ -136,7 +143,7 @@ interface Building extends BuildOptions {
 async function build(
   read: LoadedConfig,
   log: Logger,
-  { purpose, processes, inEveryProcess, neighbours, observe, adapt, isReload = false }: Building,
+  { purpose, processes, inEveryProcess, neighbours, observe, clock, adapt, isReload = false }: Building,
 ): Promise<BuiltHost> {
   const loaded = adapt?.(read) ?? read
   const directory = dirname(loaded.file)
@@ -177,7 +184,7 @@ async function build(
       : { list: ownSecrets, isOfFile: false }
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
   const found = { config, secrets, plugins, isBuiltIn, toolsets, isWhole, problems }
-  const settings = { purpose, processes, inEveryProcess, neighbours, observe }
+  const settings = { purpose, processes, inEveryProcess, neighbours, observe, clock }
   return buildHost({ ...found, directory, log, suggest: suggestPlugin, ...settings })
 }
 

@@ -2,6 +2,7 @@
 import { noTokenBinding, openAccess, plainResource } from './access/access.ts'
 import { noAuthorizationServer } from './access/authorization-server.ts'
 import { createMemoryGrantStore } from './access/memory-grant-store.ts'
+import type { Clock } from './http/clock.ts'
 import { createMemoryChangeBus } from './mcp/change-bus.ts'
 import { NO_TRACER } from './mcp/observe.ts'
 import { noUpstreamTokens } from './mcp/upstream-tokens.ts'
@@ -15,17 +16,17 @@ import type { Slots } from './slots.ts'
 import { createMemoryTaskStore } from './tasks/memory-task-store.ts'
 
 /** For one host; `node` is its name, `neighbours` the way to the processes beside it. */
-export const defaultSlots = (node: string, neighbours?: Neighbours): Slots => ({
+export const defaultSlots = (node: string, { now }: Clock, neighbours?: Neighbours): Slots => ({
   access: openAccess,
   protectedResource: plainResource,
   tokenBinding: noTokenBinding,
-  eventStore: createMemoryEventStore(),
+  eventStore: createMemoryEventStore({}, now),
   changeBus: neighbours ? createNeighbourBus(neighbours) : createMemoryChangeBus(),
-  sessionStore: createMemorySessionStore(node),
+  sessionStore: createMemorySessionStore(node, now),
   peers: neighbours ? createNeighbourPeers(node, neighbours) : createMemoryPeers(node),
   tracer: NO_TRACER,
   authorizationServer: noAuthorizationServer,
-  grantStore: createMemoryGrantStore(),
-  taskStore: createMemoryTaskStore(),
+  grantStore: createMemoryGrantStore(undefined, now),
+  taskStore: createMemoryTaskStore(undefined, now),
   upstreamTokens: noUpstreamTokens,
 })

@@ -16,6 +16,7 @@ import { declaring } from './declaring.ts'
 import { defaultSlots } from './default-slots.ts'
 import type { GivenSecrets } from './given-secrets.ts'
 import { createLife, loadAhead, refuseEarly } from './host-life.ts'
+import { type Clock, systemClock } from './http/clock.ts'
 import { createHttpServer } from './http/create-server.ts'
 import { StartError } from './http/errors.ts'
 import { inOwnTurn } from './http/in-turn.ts'
@@ -91,6 +92,7 @@ export interface HostInput {
   readonly neighbours?: Neighbours | undefined
   /** Of the program that serves, beside those of plugins. */
   readonly observe?: Observer | undefined
+  readonly clock?: Clock | undefined
 }
 
 /**
@@ -109,7 +111,7 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
 
 async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise<BuiltHost> {
   const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, problems } = input
-  const { purpose = 'serve', processes = 1, inEveryProcess = here, neighbours } = input
+  const { purpose = 'serve', processes = 1, inEveryProcess = here, neighbours, clock = systemClock } = input
   const { report } = problems
   const http = resolveHttp(config.http)
   const { list, isOfFile } = input.secrets
@@ -130,7 +132,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   checkConventions(routes, provides, suggest, report)
 
   const node = createNode()
-  const defaults = defaultSlots(node.name, neighbours)
+  const defaults = defaultSlots(node.name, clock, neighbours)
   const slots = createSlots(defaults, (slot, service) => slotFault(defaults, slot, service))
   const inFlight = createInFlight()
   const readiness = createReadiness(notes.ready, inFlight.draining, log)
@@ -143,7 +145,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const figures = createFigures()
   const tlsParts = { directory, log, figures, report }
   const tls = secured && purpose !== 'stdio' ? await loadTls({ ...config.http, tls: secured }, tlsParts) : undefined
-  const among = { purpose, processes, inEveryProcess, figures }
+  const among = { purpose, processes, inEveryProcess, figures, clock }
   const facts = { ...among, log, http, directory, address, slots, readiness, nodeOf, section, report }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
   const server = { name: config.server.name, version: config.server.version }
@@ -170,6 +172,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true }
   if (input.observe) author.observers.push({ instance: program, value: input.observe })
   const parts = {
+    ...among,
     config,
     log,
     suggest,
@@ -182,9 +185,6 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     provides,
     inFlight,
     node,
-    figures,
-    processes,
-    inEveryProcess,
   }
   const services = await problems.attempt(() => buildServices({ ...parts, report }))
   if (!services) return problems.assertNone() as never
@@ -217,7 +217,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   }, inFlight)
   const handle = app.callback()
   const news = createConnectionNews(log, figures)
-  const { server: httpServer, waiting } = createHttpServer(handle, http, news, tls?.make)
+  const { server: httpServer, waiting } = createHttpServer(handle, http, news, tls?.make, clock)
   offerHttpFigures(figures, inFlight, waiting)
 
   const host: BuiltHost['host'] = {
@@ -248,7 +248,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
           exitCode: 2,
         })
       }
-      const { watch } = watchReaders({ timeout: http.writeTimeout }, news.slowReaders)
+      const { watch } = watchReaders({ timeout: http.writeTimeout, clock }, news.slowReaders)
       return inOwnTurn((req, res) => {
         if (!life.hasStarted()) return refuseEarly(res, log)
         // A connection of HTTP/2 is many requests': one slow reader must not end them all.

@@ -67,13 +67,14 @@ export interface Services extends AccessServices {
 }
 
 /** What the functions of a transport work with: the services, and what is the plugin's own. */
-export interface Transport extends Services, Pick<PluginHost, 'name' | 'log' | 'http'> {}
+export interface Transport extends Services, Pick<PluginHost, 'name' | 'log' | 'clock' | 'http'> {}
 
 /** What the functions of a transport work with, of its host. */
-export const transportOf = ({ name, log, http }: PluginHost, services: Services): Transport => ({
+export const transportOf = ({ name, log, clock, http }: PluginHost, services: Services): Transport => ({
   ...services,
   name,
   log,
+  clock,
   http,
 })
 

@@ -1,6 +1,7 @@
 // The HTTP server of a host: Node's, with its time limits, one request of a connection at a time, and an end for readers
 // who do not read. Between the pipeline and the port (core/http/listen.ts).
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
+import type { Clock } from './clock.ts'
 import { serveInTurn } from './in-turn.ts'
 import { onConnection } from './on-connection.ts'
 import { HostResponse } from './response.ts'
@@ -50,6 +51,7 @@ export function createHttpServer(
   { requestTimeout, keepAliveTimeout, writeTimeout }: TimeLimits,
   news: ServerNews,
   make: HttpServerFactory = createServer,
+  clock?: Clock,
 ): WatchedServer {
   const inTurn = serveInTurn(refuseExpectations(serve), ({ remoteAddress }) => news.sentAhead(remoteAddress))
   const server = make(
@@ -70,6 +72,6 @@ export function createHttpServer(
   onConnection(server, socket => {
     if (socket.remoteAddress === undefined) socket.destroy()
   })
-  const waiting = endSlowReaders(server, { timeout: writeTimeout }, readers => news.slowReaders(readers))
+  const waiting = endSlowReaders(server, { timeout: writeTimeout, clock }, readers => news.slowReaders(readers))
   return { server, waiting }
 }

@@ -2,6 +2,7 @@
 // asked of a response: one look a second at what each connection still has to send.
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { type Clock, systemClock, type Timer } from './clock.ts'
 import { LEAST_TAKEN, MAX_WAITING_IN_ALL } from './limits.ts'
 import { onConnection } from './on-connection.ts'
 
@@ -49,6 +50,8 @@ export interface SlowReaderBounds {
   readonly timeout: number
   /** Bytes that may wait for all readers together. Default `MAX_WAITING_IN_ALL`. */
   readonly inAll?: number
+  /** Default: the system's. */
+  readonly clock?: Clock | undefined
 }
 
 export interface ReaderWatch {
@@ -63,16 +66,16 @@ export interface ReaderWatch {
  * `inAll` waits, those go first for whom most does and who took nothing since the last look.
  */
 export function watchReaders(
-  { timeout, inAll = MAX_WAITING_IN_ALL }: SlowReaderBounds,
+  { timeout, inAll = MAX_WAITING_IN_ALL, clock = systemClock }: SlowReaderBounds,
   ended: (readers: SlowReaders) => void,
 ): ReaderWatch {
   const readers = new Set<Reader>()
-  let timer: NodeJS.Timeout | undefined
+  let timer: Timer | undefined
 
   function forget(reader: Reader) {
     readers.delete(reader)
     if (readers.size > 0) return
-    clearInterval(timer)
+    clock.clear(timer)
     timer = undefined
   }
 
@@ -90,7 +93,7 @@ export function watchReaders(
   }
 
   function look() {
-    const now = performance.now()
+    const now = clock.monotonic()
     const slow: Socket[] = []
     const idle: Socket[] = []
     let waiting = 0
@@ -125,7 +128,7 @@ export function watchReaders(
       const reader = { socket, mark: undefined }
       readers.add(reader)
       over.once('close', () => forget(reader))
-      timer ??= setInterval(look, Math.min(LOOK_INTERVAL, Math.max(50, timeout / 4))).unref()
+      timer ??= clock.setInterval(look, Math.min(LOOK_INTERVAL, Math.max(50, timeout / 4))).unref()
     },
     waiting: () => [...readers].reduce((bytes, { socket }) => bytes + socket.writableLength, 0),
   }

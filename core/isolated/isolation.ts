@@ -1,4 +1,5 @@
 // The threads of a host's isolated tools, which are loaded with the first call of one: a host without such tools has none.
+import type { Clock } from '../http/clock.ts'
 import { shuttingDown } from '../http/errors.ts'
 import type { Figures } from '../kernel/figures.ts'
 import type { Logger } from '../kernel/log.ts'
@@ -10,6 +11,7 @@ export interface IsolationSettings {
   /** Milliseconds. */
   readonly fetchTimeout: number
   readonly log: Logger
+  readonly clock: Clock
   readonly figures: Pick<Figures, 'counter' | 'gauge'>
 }
 
@@ -28,7 +30,7 @@ const ENDED = {
 }
 const THREADS = { name: 'mcp_host_isolated_threads', help: 'Threads of isolated tools.' }
 
-export function createIsolation({ fetchTimeout, log, figures }: IsolationSettings): HostIsolation {
+export function createIsolation({ fetchTimeout, log, clock, figures }: IsolationSettings): HostIsolation {
   const ended = figures.counter(ENDED)
   let opening: Promise<Pools> | undefined
   let pools: Pools | undefined
@@ -37,7 +39,7 @@ export function createIsolation({ fetchTimeout, log, figures }: IsolationSetting
 
   async function open(): Promise<Pools> {
     const { openPools } = await import('./pools.ts')
-    pools = await openPools({ fetchTimeout, log, ended })
+    pools = await openPools({ fetchTimeout, log, clock, ended })
     return pools
   }
 

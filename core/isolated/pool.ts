@@ -1,5 +1,6 @@
 // The threads of one module under one bound of memory: started when a call comes, each with one call at a time; more calls
 // wait in line. One thread is kept when all is quiet.
+import type { Timer } from '../http/clock.ts'
 import { HostError, shuttingDown } from '../http/errors.ts'
 import type { IsolatedCall } from '../mcp/isolation.ts'
 import { ToolError } from '../mcp/tool-error.ts'
@@ -38,7 +39,7 @@ export class Pool {
   readonly #threads = new Set<ToolThread>()
   readonly #idle: ToolThread[] = []
   readonly #line = new Set<Waiting>()
-  readonly #sleepers = new Map<ToolThread, NodeJS.Timeout>()
+  readonly #sleepers = new Map<ToolThread, Timer>()
   #starting = 0
   #failures = 0
   #failedUntil = 0
@@ -66,7 +67,7 @@ export class Pool {
     if (this.#isClosed) return Promise.reject(shuttingDown())
     const thread = this.#takeIdle()
     if (thread) return this.#runIn(thread, isolated)
-    const left = this.#failedUntil - performance.now()
+    const left = this.#failedUntil - this.#settings.clock.monotonic()
     if (left > 0) return Promise.reject(this.#unloadable(tool.name, left))
     if (this.#line.size >= MAX_WAITING) throw busy(tool.name)
     if (ctx.signal.aborted) return Promise.reject(cancelled())
@@ -120,7 +121,7 @@ export class Pool {
     const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** this.#failures)
     this.#failures++
     this.#failure = error
-    this.#failedUntil = performance.now() + pause
+    this.#failedUntil = this.#settings.clock.monotonic() + pause
     const [first] = this.#line
     if (first && !this.#isClosed) {
       this.#settings.tell({ tool: first.isolated.tool.name, over: 'unloadable', bound: pause, thrown: error })
@@ -138,7 +139,7 @@ export class Pool {
 
   /** Never rejects as a thread of ours: it takes the next call when this one has ended. */
   async #runIn(thread: ToolThread, isolated: IsolatedCall): Promise<unknown> {
-    clearTimeout(this.#sleepers.get(thread))
+    this.#settings.clock.clear(this.#sleepers.get(thread))
     this.#sleepers.delete(thread)
     try {
       return await thread.run(isolated)
@@ -157,7 +158,7 @@ export class Pool {
     }
     if (this.#isRetired) return this.#end(thread)
     this.#idle.push(thread)
-    this.#sleepers.set(thread, setTimeout(() => this.#sleep(thread), KEPT_IDLE).unref())
+    this.#sleepers.set(thread, this.#settings.clock.setTimeout(() => this.#sleep(thread), KEPT_IDLE).unref())
   }
 
   #sleep(thread: ToolThread) {
@@ -173,7 +174,7 @@ export class Pool {
 
   #leave(thread: ToolThread) {
     this.#threads.delete(thread)
-    clearTimeout(this.#sleepers.get(thread))
+    this.#settings.clock.clear(this.#sleepers.get(thread))
     this.#sleepers.delete(thread)
     const at = this.#idle.indexOf(thread)
     if (at !== -1) this.#idle.splice(at, 1)
@@ -182,7 +183,7 @@ export class Pool {
   #gone(thread: ToolThread) {
     this.#leave(thread)
     this.#ending.delete(thread)
-    if (performance.now() > this.#failedUntil) this.#startMore()
+    if (this.#settings.clock.monotonic() > this.#failedUntil) this.#startMore()
   }
 
   /** No new calls come: what runs and waits is run, and then nothing is kept. */

@@ -1,5 +1,6 @@
 // Every thread of a host: a pool for each version of a module and each bound of memory, and the watch over what they take.
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Clock } from '../http/clock.ts'
 import type { Figures } from '../kernel/figures.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Definition } from '../mcp/define.ts'
@@ -19,6 +20,7 @@ export interface PoolsSettings {
   /** Milliseconds. */
   readonly fetchTimeout: number
   readonly log: Logger
+  readonly clock: Clock
   /** Told of each call that was ended. */
   readonly ended: ReturnType<Figures['counter']>
 }
@@ -107,8 +109,8 @@ export async function openPools(settings: PoolsSettings): Promise<Pools> {
     const ofModule = pools.get(origin.exported) ?? new Map<string, Pool>()
     pools.set(origin.exported, ofModule)
     const key = `${memory} ${threads}`
-    const { fetchTimeout } = settings
-    const pool = ofModule.get(key) ?? new Pool({ file: origin.file, memory, threads, fetchTimeout, probe, tell })
+    const { fetchTimeout, clock } = settings
+    const pool = ofModule.get(key) ?? new Pool({ file: origin.file, memory, threads, fetchTimeout, clock, probe, tell })
     ofModule.set(key, pool)
     return pool
   }

@@ -1,6 +1,7 @@
 // One thread of isolated tools, as the host has it: loads their module, runs one call at a time, and is ended where a call
 // goes over its bounds.
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads'
+import type { Clock, Timer } from '../http/clock.ts'
 import type { IsolatedCall } from '../mcp/isolation.ts'
 import { startThread } from '../threads/start-thread.ts'
 import { computedBy } from './cpu-time.ts'
@@ -31,6 +32,7 @@ export interface ThreadSettings {
   readonly memory: number
   /** Milliseconds. */
   readonly fetchTimeout: number
+  readonly clock: Clock
   readonly probe: Probe | undefined
   /** Told of what ends a call of its tool, and of what is thrown outside of every call. */
   readonly tell: (ended: Ended) => void
@@ -50,7 +52,7 @@ interface Running {
   /** What the thread had computed before, milliseconds; undefined: not looked at yet. */
   computedBefore: number | undefined
   readonly stop: () => void
-  stopTimer: NodeJS.Timeout | undefined
+  stopTimer: Timer | undefined
   over: Over | undefined
 }
 
@@ -201,14 +203,14 @@ export class ToolThread {
     const running = this.#running
     if (!running) return
     this.#post({ kind: 'abort', id: running.served.id, reason: packError(running.isolated.ctx.signal.reason) })
-    running.stopTimer = setTimeout(() => this.#endOver('stopped'), STOP_TIME).unref()
+    running.stopTimer = this.#settings.clock.setTimeout(() => this.#endOver('stopped'), STOP_TIME).unref()
   }
 
   #settle(): Running | undefined {
     const running = this.#running
     if (!running) return undefined
     this.#running = undefined
-    clearTimeout(running.stopTimer)
+    this.#settings.clock.clear(running.stopTimer)
     running.isolated.ctx.signal.removeEventListener('abort', running.stop)
     this.#worker.unref()
     return running

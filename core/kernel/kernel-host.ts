@@ -1,6 +1,6 @@
 // What the kernel gives every plugin. A plugin says *what* it does by the hook point it uses; *when* that happens is fixed
 // by the order of a request (order.ts). What MCP adds is in core/mcp/author-host.ts.
-
+import type { Clock } from '../http/clock.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
 import type { Path, Report } from '../http/start-error.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
@@ -25,6 +25,8 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   /** The keys that lead to this instance's options in the config: where a mistake in them is. */
   readonly at: Path
   readonly log: Logger
+  /** The time, and timers: read and set them here, so that tests can inject a clock. */
+  readonly clock: Clock
   readonly http: ResolvedHttp
   /**
    * What the host is made for. `serve`: it listens. `stdio`: one client, and nothing listens. `test`: what belongs to the

@@ -1,6 +1,5 @@
 // The set-up of plugins: what each of them declares is written down by hook point, with the routes it holds for. From the
 // plan (plugin-plan.ts) to the pipeline, which is built from these notes.
-
 import { errorText, StartError } from '../http/errors.ts'
 import { type Report, stopAtFirst } from '../http/start-error.ts'
 import type { SectionReader } from './define-plugin.ts'
@@ -60,11 +59,10 @@ export const notesFor = <Value>(notes: readonly Note<Value>[], route: Route): Va
 /** What every plugin of a host is told alike. */
 export interface HostFacts<Slots extends object>
   extends Pick<
-    KernelHost,
-    'http' | 'processes' | 'inEveryProcess' | 'figures' | 'directory' | 'keys' | 'ownKeys' | 'readiness' | 'report'
-  > {
-  readonly log: Logger
-  readonly purpose: KernelHost['purpose']
+      KernelHost,
+      'http' | 'processes' | 'inEveryProcess' | 'figures' | 'directory' | 'keys' | 'ownKeys' | 'readiness' | 'report'
+    >,
+    Pick<KernelHost, 'clock' | 'log' | 'purpose'> {
   readonly slots: SlotTable<Slots>
   /** The host's own URL, without a slash at its end. */
   address(): string

@@ -1,6 +1,7 @@
 // Questions that a handler asks its client: `elicit`, `sample`, `roots`. In 2026-07-28 they leave in the call's own
 // result (`input_required`) and the handler runs again with the recorded answers (basic/patterns/mrtr).
 import { randomUUID } from 'node:crypto'
+import type { Clock } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
 import { userKey } from '../kernel/user.ts'
 import type { AskClient, Call } from './call.ts'
@@ -84,6 +85,7 @@ export interface Asks {
 
 interface Bindings {
   readonly keys: readonly Buffer[]
+  readonly clock: Clock
   /** Ends the run with this result. */
   readonly interrupt: (result: Promise<object>) => void
 }
@@ -97,10 +99,10 @@ function bindingOf(call: Call, item: CatalogItem): string {
 }
 
 /** The asks of one run of a handler. Throws `invalidParams` for a `requestState` that is not this request's. */
-export function createAsks(call: Call, item: CatalogItem, { keys, interrupt }: Bindings): Asks {
+export function createAsks(call: Call, item: CatalogItem, { keys, clock, interrupt }: Bindings): Asks {
   const { requestState, inputResponses } = call.params
   const binding = bindingOf(call, item)
-  const earlier: RequestState = requestState === undefined ? {} : openState(requestState, binding, keys)
+  const earlier: RequestState = requestState === undefined ? {} : openState(requestState, binding, keys, clock.now())
   const responses = isObject(inputResponses) ? inputResponses : {}
   const ordinals: Record<string, number> = {}
   const recorded: Record<string, RequestState[string]> = {}
@@ -135,7 +137,7 @@ export function createAsks(call: Call, item: CatalogItem, { keys, interrupt }: B
     return {
       [RESULT_TYPE]: INPUT_REQUIRED,
       inputRequests: Object.fromEntries(questions),
-      requestState: sealState(recorded, binding, key),
+      requestState: sealState(recorded, binding, key, clock.now()),
     }
   }
 

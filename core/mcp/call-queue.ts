@@ -1,5 +1,6 @@
 // How many calls of one tool run at a time: more wait in a fair line, and past its bounds are refused.
 // A call keeps its place until its handler is over, whatever became of the call: the handler is what takes the machine.
+import type { Clock } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
 import type { Linked, LinkedList } from '../http/linked-list.ts'
 import type { Call } from './call.ts'
@@ -46,6 +47,7 @@ export interface CallQueueFacts {
   readonly most: number
   /** Milliseconds for a whole call, its wait counted; undefined: no limit. */
   readonly timeout: number | undefined
+  readonly clock: Clock
 }
 
 /** Seconds until a place may be free: nobody knows. */
@@ -110,14 +112,14 @@ export class CallQueue implements Linked {
     const own = this.#line.waitingOf(owner)
     if (own >= MAX_WAITING_CALLS_PER_OWNER) throw this.#full(`${calls(own)} of one user or address`)
     if (this.#line.size >= MAX_WAITING_CALLS) throw this.#full(calls(this.#line.size))
-    const { most, timeout } = this.facts
+    const { most, timeout, clock } = this.facts
     const { signal } = call
     if (signal.aborted) return Promise.reject(cancelled())
-    const since = performance.now()
+    const since = clock.monotonic()
     this.#line.add(owner, turn)
     return new Promise((resolve, reject) => {
       const leaveLine = () => {
-        clearTimeout(timer)
+        clock.clear(timer)
         signal.removeEventListener('abort', gone)
         this.#line.delete(owner, turn)
       }
@@ -130,11 +132,11 @@ export class CallQueue implements Linked {
         const why = `it waited ${timeout} ms for its turn and did not run; at most ${calls(most)} of it run at once`
         reject(new HostError('callTimeout', { detail: why }))
       }
-      const timer = timeout === undefined ? undefined : setTimeout(late, timeout)
+      const timer = timeout === undefined ? undefined : clock.setTimeout(late, timeout)
       signal.addEventListener('abort', gone, { once: true })
       turn.begin = () => {
         leaveLine()
-        turn.waited = performance.now() - since
+        turn.waited = clock.monotonic() - since
         this.#hold(turn)
         resolve()
       }

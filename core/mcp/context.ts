@@ -1,4 +1,5 @@
 // The second argument of every handler: what it can ask, say and do. Its run is in run-handler.ts.
+import type { Clock } from '../http/clock.ts'
 import type { Route } from '../kernel/route.ts'
 import { type Asks, createAsks, createLiveAsks } from './asks.ts'
 import type { Call } from './call.ts'
@@ -17,6 +18,7 @@ import type { UpstreamTokens } from './upstream-tokens.ts'
 export interface HandlerSettings {
   /** For how long each item's handler may run, and how many of it at a time. */
   readonly limits: ToolLimits
+  readonly clock: Clock
   /** Milliseconds. */
   readonly fetchTimeout: number
   /** `ctx.host` of a call. */
@@ -210,7 +212,11 @@ export class HandlerContext implements CallContext {
   #createAsks(): Asks {
     const { asks } = this.#call
     if (typeof asks === 'object') return createLiveAsks(asks, this.#call, this.signal)
-    return createAsks(this.#call, this.#item, { keys: this.#settings.stateKeys, interrupt: this.#interrupt })
+    return createAsks(this.#call, this.#item, {
+      keys: this.#settings.stateKeys,
+      clock: this.#settings.clock,
+      interrupt: this.#interrupt,
+    })
   }
 
   #ask(question: Parameters<Asks['ask']>[0], key: string | undefined): Promise<never> {

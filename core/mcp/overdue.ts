@@ -1,5 +1,6 @@
 // Handlers that go on though the time of their call is over: they ignore `ctx.signal`. Nobody can stop them; the log names them,
 // and the figures say how many there are.
+import type { Clock } from '../http/clock.ts'
 import type { Figures } from '../kernel/figures.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { CatalogItem } from './catalog.ts'
@@ -24,6 +25,7 @@ const FIX =
 export function watchOverdue(
   log: Pick<Logger, 'warn'>,
   figures: Pick<Figures, 'gauge'>,
+  clock: Clock,
 ): (item: CatalogItem, limit: number) => () => void {
   const items = new WeakMap<CatalogItem, Told>()
   let all = 0
@@ -34,7 +36,7 @@ export function watchOverdue(
     const told = items.get(item) ?? { count: 0, last: 0, at: Number.NEGATIVE_INFINITY }
     items.set(item, told)
     told.count++
-    const now = performance.now()
+    const now = clock.monotonic()
     if (told.count >= told.last * 2 || now - told.at > AGAIN) {
       told.last = told.count
       told.at = now
@@ -47,12 +49,14 @@ export function watchOverdue(
   return (item, limit) => {
     all++
     let told: Told | undefined
-    const timer = setTimeout(() => {
-      told = tell(item, limit)
-    }, GRACE).unref()
+    const timer = clock
+      .setTimeout(() => {
+        told = tell(item, limit)
+      }, GRACE)
+      .unref()
     return () => {
       all--
-      clearTimeout(timer)
+      clock.clear(timer)
       if (told) told.count--
     }
   }

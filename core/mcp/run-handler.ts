@@ -64,10 +64,11 @@ function run(
     settle?.(result)
   }
   const ctx = new HandlerContext(call, item, settings, interrupt)
+  const { clock } = settings
   const { timeout, isolate } = settings.limits.of(item)
   // What computes in a thread holds no event loop but its own.
   const stalls = isolate ? UNWATCHED : settings.stalls
-  const since = timeout === undefined ? 0 : performance.now() - waited
+  const since = timeout === undefined ? 0 : clock.monotonic() - waited
   const value = stalls.run(item, () => runToValue(ctx, handle))
   if (!isThenable(value)) return interrupted ?? ctx.whenTold(() => value)
   stalls.begin(item)
@@ -75,7 +76,9 @@ function run(
     let outlived: (() => void) | undefined
     // What it computed before it waited is part of its time, too.
     const timer =
-      timeout === undefined ? undefined : setTimeout(stop, Math.max(0, timeout - (performance.now() - since)), timeout)
+      timeout === undefined
+        ? undefined
+        : clock.setTimeout(() => stop(timeout), Math.max(0, timeout - (clock.monotonic() - since)))
     function stop(limit: number) {
       const error = new HostError('callTimeout', { detail: `stopped after ${limit} ms${ofWhich(waited)}` })
       outlived = settings.overdue(item, limit)
@@ -83,13 +86,13 @@ function run(
       ctx.whenTold(() => reject(error))
     }
     const ended = () => {
-      clearTimeout(timer)
+      clock.clear(timer)
       outlived?.()
       stalls.end(item)
       ctx.finish()
     }
     settle = result => {
-      clearTimeout(timer)
+      clock.clear(timer)
       resolve(ctx.whenTold(() => result))
       ctx.end(new Error('waiting for the client to answer'))
     }

@@ -1,5 +1,6 @@
 // What a tool may take: for how long one call of it runs, and how many at a time. By its definition and by the operator's
 // `tools.limits`, of which the narrower holds. A tool without limits costs a look at three fields.
+import type { Clock } from '../http/clock.ts'
 import { LinkedList } from '../http/linked-list.ts'
 import { type Report, StartError } from '../http/start-error.ts'
 import type { Figures } from '../kernel/figures.ts'
@@ -43,6 +44,7 @@ export interface ToolLimitsSettings {
   /** Milliseconds: where neither the tool nor a rule says it. */
   readonly callTimeout: number | undefined
   readonly figures: Pick<Figures, 'gauge' | 'counter'>
+  readonly clock: Clock
 }
 
 const REFUSED = {
@@ -80,7 +82,7 @@ function checkModule({ key, definition }: ToolItem, rules: readonly LimitRule[],
   report(new StartError(what, { at: ['tools', 'limits', rule?.glob ?? '', 'isolate'] }))
 }
 
-export function createToolLimits({ rules, callTimeout, figures }: ToolLimitsSettings): ToolLimits {
+export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLimitsSettings): ToolLimits {
   const ordinary: ItemLimits = { timeout: callTimeout, queue: undefined, isolate: undefined }
   const known = new WeakMap<ToolItem, ItemLimits>()
   const busy = new LinkedList<CallQueue>()
@@ -95,7 +97,7 @@ export function createToolLimits({ rules, callTimeout, figures }: ToolLimitsSett
     // A call that has no thread to run in waits here, too: in one line, fair between callers.
     const most = least([tool.concurrency, isolate?.threads, ...own.map(rule => rule.concurrency)])
     const labels = { tool: tool.key }
-    const facts = { tool: tool.key, most: most ?? 0, timeout }
+    const facts = { tool: tool.key, most: most ?? 0, timeout, clock }
     const queue = most === undefined ? undefined : new CallQueue(facts, busy, () => refused(1, labels))
     return { timeout, queue, isolate }
   }

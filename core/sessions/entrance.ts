@@ -126,7 +126,7 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
     const { digest, requests } = entering
     const here = sessions.get(digest)
     // Not to be forgotten for being idle while the store is asked.
-    if (here) here.lastUsed = Date.now()
+    if (here) here.lastUsed = node.clock.now()
     const entered = ask(digest, requests, NOWHERE)
     const isHere = !(entered instanceof Promise) && entered.kind === 'entered' && entered.record === undefined
     return here && isHere && here.home === name ? here : enterLater(entering, entered)

@@ -1,5 +1,6 @@
 // What this node asked a session's client, until it is answered, withdrawn, or too late.
 
+import type { Clock } from '../http/clock.ts'
 import { isError } from '../http/describe-thrown.ts'
 import { shown } from '../mcp/client-said.ts'
 import { isObject } from '../mcp/is-object.ts'
@@ -30,10 +31,12 @@ const errorMessage = (error: unknown): string =>
 export class Questions {
   readonly #open = new Map<RequestId, Question>()
   readonly #nextId: () => string
+  readonly #clock: Clock
 
   /** `nextId`: gives each an id. */
-  constructor(nextId: () => string) {
+  constructor(nextId: () => string, clock: Clock) {
     this.#nextId = nextId
+    this.#clock = clock
   }
 
   has(id: RequestId): boolean {
@@ -52,9 +55,10 @@ export class Questions {
         send(encodeNotification('notifications/cancelled', { requestId: id, reason: reason.message }))
       }
       const onAbort = () => withdraw(isError(signal.reason) ? signal.reason : new Error('cancelled'))
-      const timer = setTimeout(() => withdraw(new ToolError('the client did not answer in time')), ANSWER_TIMEOUT)
+      const tooLate = () => withdraw(new ToolError('the client did not answer in time'))
+      const timer = this.#clock.setTimeout(tooLate, ANSWER_TIMEOUT)
       const end = () => {
-        clearTimeout(timer)
+        this.#clock.clear(timer)
         signal.removeEventListener('abort', onAbort)
         this.#open.delete(id)
       }

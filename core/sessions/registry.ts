@@ -66,7 +66,7 @@ const STORE_PATIENCE = 5_000
 
 export function createSessionRegistry(settings: RegistrySettings) {
   const { node, ids, paths, feedOn, makeOffer, admit } = settings
-  const { name, store, peers, events, bounds, log, figures, sessions: byDigest } = node
+  const { name, store, peers, events, bounds, log, clock, figures, sessions: byDigest } = node
   const sessions = new Map<string, Session>()
   const runs = createSessionRuns(log, (session, reason) => void endQuietly(session, reason))
   const charge = createWatchCharges()
@@ -80,6 +80,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
   let released = false
 
   const keeper: SessionKeeper<Session> = {
+    clock,
     feedOn,
     used: marks.mark,
     disposed(session, elsewhere) {
@@ -120,7 +121,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     refuseWhenReleased()
     // Before the store hears of it.
     if (!facts.admitted) admit(facts)
-    const id = ids.create(ownerOf(facts))
+    const id = ids.create(ownerOf(facts), clock.now())
     const digest = digestOf(id)
     const opening = openingOf(facts, transport, store.shared !== false)
     const record = { opening, state: FIRST_STATE, version: 1, home: name }

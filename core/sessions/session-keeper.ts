@@ -1,10 +1,12 @@
 // What a session needs of the node that has it: registry.ts gives it that. For session.ts.
+import type { Clock } from '../http/clock.ts'
 import type { Offer } from '../mcp/call.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { ChangeFeed } from './change-feed.ts'
 import type { StateChange } from './session-record.ts'
 
 export interface SessionKeeper<Session> {
+  readonly clock: Clock
   /** The session's first use begins, or its last one ended. */
   used(session: Session, inUse: boolean): void
   /** `elsewhere`: other nodes may go on with it. */

@@ -1,5 +1,6 @@
 // How the sessions of this node are used, told to the store: it keeps what is in use, and says which idle ones are too
 // many. A store in this process is told at once, a shared one now and then.
+import type { Timer } from '../http/clock.ts'
 import type { Session } from './session.ts'
 import type { SessionUse, Victim } from './session-store.ts'
 import type { ThisNode } from './this-node.ts'
@@ -17,9 +18,9 @@ export interface SessionMarks {
 
 /** `evict` ends a session, unless it is in use after all. */
 export function createSessionMarks(node: ThisNode, evict: (victim: Victim) => Promise<void>): SessionMarks {
-  const { store, bounds, log, figures } = node
+  const { store, bounds, log, clock, figures } = node
   const waiting = new Map<string, Omit<SessionUse, 'ago'> & { readonly at: number }>()
-  let timer: NodeJS.Timeout | undefined
+  let timer: Timer | undefined
   let evicted = 0
   let loggedAt = Number.NEGATIVE_INFINITY
 
@@ -28,8 +29,8 @@ export function createSessionMarks(node: ThisNode, evict: (victim: Victim) => Pr
   function logEvictions(victims: number) {
     evicted += victims
     figures.evicted(victims)
-    if (performance.now() - loggedAt < LOG_INTERVAL) return
-    loggedAt = performance.now()
+    if (clock.monotonic() - loggedAt < LOG_INTERVAL) return
+    loggedAt = clock.monotonic()
     log.warn(
       { evicted, maxIdle: bounds.maxIdle },
       'ended idle sessions: more than sessions.maxIdle, or than there is room for',
@@ -50,7 +51,7 @@ export function createSessionMarks(node: ThisNode, evict: (victim: Victim) => Pr
 
   async function flush() {
     timer = undefined
-    const now = performance.now()
+    const now = clock.monotonic()
     const uses = [...waiting.values()].map(({ at, ...use }) => ({ ...use, ago: now - at }))
     waiting.clear()
     await tell(uses)?.catch(fail)
@@ -59,11 +60,11 @@ export function createSessionMarks(node: ThisNode, evict: (victim: Victim) => Pr
   return {
     mark({ digest, holder }, inUse) {
       if (!store.shared) return void tell([{ digest, holder, inUse, ago: 0 }])?.catch(fail)
-      waiting.set(digest, { digest, holder, inUse, at: performance.now() })
-      timer ??= setTimeout(() => void flush(), INTERVAL).unref()
+      waiting.set(digest, { digest, holder, inUse, at: clock.monotonic() })
+      timer ??= clock.setTimeout(() => void flush(), INTERVAL).unref()
     },
     async close() {
-      clearTimeout(timer)
+      clock.clear(timer)
       if (waiting.size > 0) await flush()
     },
   }

@@ -76,7 +76,7 @@ export class Session implements CallSession {
     this.home = home
     this.version = version
     this.#keeper = keeper
-    this.lastUsed = Date.now()
+    this.lastUsed = keeper.clock.now()
   }
 
   /** Whose it is, as the bounds count: the user, or for anonymous callers the address. */
@@ -112,7 +112,7 @@ export class Session implements CallSession {
     return () => {
       if (over) return
       over = true
-      this.lastUsed = Date.now()
+      this.lastUsed = this.#keeper.clock.now()
       if (--this.#uses === 0 && !this.disposed) this.#keeper.used(this, false)
     }
   }
@@ -219,7 +219,7 @@ export class Session implements CallSession {
 
   /** Asks the client, on `send`; rejects as `Questions.ask` says. */
   ask(send: (message: string) => void, method: string, params: object, signal: AbortSignal): Promise<unknown> {
-    this.#questions ??= new Questions(this.#keeper.nameQuestions(this))
+    this.#questions ??= new Questions(this.#keeper.nameQuestions(this), this.#keeper.clock)
     return this.#questions.ask({ send, method, params, signal })
   }
 

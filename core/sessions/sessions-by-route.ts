@@ -1,5 +1,7 @@
 // The sessions of all routes: those whose routes keep them in one store, with one way to other nodes, have one registry. Most
 // hosts have one in all; a route whose plugins have options of their own, or are off, has another.
+
+import type { Clock } from '../http/clock.ts'
 import { StartError } from '../http/errors.ts'
 import type { Figures } from '../kernel/figures.ts'
 import type { Logger } from '../kernel/log.ts'
@@ -38,6 +40,7 @@ export interface SessionsSettings {
   /** 32 bytes each; the first signs, all verify. */
   readonly questionKeys: readonly Buffer[]
   readonly log: Logger
+  readonly clock: Clock
   readonly makeOffer: (facts: RequestFacts) => Offer | Promise<Offer>
   readonly admit: AdmitCaller
   readonly figures: Figures
@@ -142,7 +145,7 @@ const SUBSCRIBERS = {
 
 /** Throws a StartError where what keeps the sessions of a route does not go together. */
 export function createSessionsByRoute(settings: SessionsSettings): SessionsByRoute {
-  const { storesOn, bounds, ids, log, makeOffer, admit } = settings
+  const { storesOn, bounds, ids, log, clock, makeOffer, admit } = settings
   const feeds = createFeeds(settings)
   const feedOn = feeds.on
   const sessionFigures = createSessionFigures(settings.figures, ids)
@@ -158,6 +161,7 @@ export function createSessionsByRoute(settings: SessionsSettings): SessionsByRou
       bus: (session: Session) => storesOn(session.offer.route).changeBus,
       bounds,
       log,
+      clock,
       figures: sessionFigures,
       sessions: new Map(),
     }

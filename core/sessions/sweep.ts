@@ -10,8 +10,11 @@ const INTERVAL = 30_000
 const RENEW_INTERVAL = 300_000
 
 /** Until the returned function is called. */
-export function startSweeping({ name, store, bounds, log, sessions }: ThisNode, { mark }: SessionMarks): () => void {
-  let renewedAt = performance.now()
+export function startSweeping(
+  { name, store, bounds, log, clock, sessions }: ThisNode,
+  { mark }: SessionMarks,
+): () => void {
+  let renewedAt = clock.monotonic()
 
   /** Used elsewhere or not at all: a node need not keep it, unless it runs it or nobody else could go on with it. */
   async function sweepIdle(session: Session) {
@@ -22,14 +25,14 @@ export function startSweeping({ name, store, bounds, log, sessions }: ThisNode, 
       log.debug({ session: shortId(session.id) }, 'a session ended: idle')
       session.dispose(new Error('the session was idle for too long'))
     } else if (!store.shared || (session.offer.spansRun && session.home === name)) {
-      session.lastUsed = Date.now() - Math.max(0, bounds.idleTimeout - left)
+      session.lastUsed = clock.now() - Math.max(0, bounds.idleTimeout - left)
     } else session.dispose(new Error('the session is not used here'), true)
   }
 
   async function sweep() {
-    const limit = Date.now() - bounds.idleTimeout
-    const renews = performance.now() - renewedAt > RENEW_INTERVAL
-    if (renews) renewedAt = performance.now()
+    const limit = clock.now() - bounds.idleTimeout
+    const renews = clock.monotonic() - renewedAt > RENEW_INTERVAL
+    if (renews) renewedAt = clock.monotonic()
     for (const session of sessions.values()) {
       if (renews) for (const stream of session.streams.values()) stream.reopen()
       if (session.inUse) mark(session, true)
@@ -37,9 +40,11 @@ export function startSweeping({ name, store, bounds, log, sessions }: ThisNode, 
     }
   }
 
-  const timer = setInterval(
-    () => void sweep().catch(err => log.debug({ err }, 'the store could not be asked')),
-    Math.min(INTERVAL, Math.max(50, bounds.idleTimeout / 4)),
-  ).unref()
-  return () => clearInterval(timer)
+  const timer = clock
+    .setInterval(
+      () => void sweep().catch(err => log.debug({ err }, 'the store could not be asked')),
+      Math.min(INTERVAL, Math.max(50, bounds.idleTimeout / 4)),
+    )
+    .unref()
+  return () => clock.clear(timer)
 }

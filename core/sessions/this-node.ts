@@ -1,4 +1,5 @@
 // This node among those that share sessions: what everything that serves a session needs of it.
+import type { Clock } from '../http/clock.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { ChangeBus } from '../mcp/change-bus.ts'
 import type { EventStore } from './event-store.ts'
@@ -20,6 +21,7 @@ export interface ThisNode {
   readonly bus: (session: Session) => ChangeBus
   readonly bounds: SessionBounds
   readonly log: Logger
+  readonly clock: Clock
   readonly figures: SessionFigures
   /** The sessions that are here, by their digests. */
   readonly sessions: Map<string, Session>

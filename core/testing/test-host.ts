@@ -4,6 +4,7 @@ import { basename, dirname, resolve } from 'node:path'
 import type { TestUser } from '../access/under-test.ts'
 import type { Config, PluginsSettings } from '../config/define-config.ts'
 import { createHost, type Host, loadConfig, pluginsFor } from '../create-host.ts'
+import type { Clock } from '../http/clock.ts'
 import { StartError } from '../http/errors.ts'
 import { isObject } from '../mcp/is-object.ts'
 import type { McpRoute } from '../mcp/routes.ts'
@@ -24,6 +25,8 @@ export interface TestHostSettings {
    * to the serving host stay untouched. `serve`, for the test of a plugin that has such, writes and opens what the config says.
    */
   purpose?: 'serve' | 'test'
+  /** What the host reads the time from and sets timers with. Default: the system's clock. */
+  clock?: Clock
 }
 
 /** For whom and what a token is. */
@@ -115,7 +118,12 @@ export async function testHost(given: Config | string, settings: TestHostSetting
   try {
     const { config } = prepared
     const watched = () => ({ ...config, plugins: { ...config.plugins, [WATCHER]: plugin() } })
-    host = await createHost(isObject(config) ? watched() : config, { directory, log, purpose })
+    host = await createHost(isObject(config) ? watched() : config, {
+      directory,
+      log,
+      purpose,
+      ...(settings.clock && { clock: settings.clock }),
+    })
     await host.listen()
   } catch (error) {
     await prepared.close()

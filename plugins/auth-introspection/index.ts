@@ -56,6 +56,7 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledOp
         claims,
         streamsOutliveToken: options.streamsOutliveToken,
         log: host.log,
+        now: host.clock.now,
       })
       host.identify(identifyBearer(host, services, verify, possessionOn(services)))
       host.admit(authorizeRoute(host, services))

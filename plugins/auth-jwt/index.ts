@@ -29,6 +29,7 @@ export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
       const verify = createVerifier({
         profile,
         own,
+        now: host.clock.now,
         resourceAt: ({ route, params }) => services.slot('protectedResource', route).resourceOf(route, params),
       })
       host.identify(identifyBearer(host, services, verify, possessionOn(services)))

@@ -196,5 +196,6 @@ function fetchedKeys(host: PluginHost, options: FilledAuthJwt, { one, name, plac
     maxAge: parseDuration(options.jwksMaxAge),
     maxStale: parseDuration(options.jwksMaxStale),
     log: host.log,
+    now: host.clock.now,
   })
 }

@@ -33,13 +33,13 @@ function faultIn(options: FilledRateLimit, { processes, at }: RedisHost): StartE
 }
 
 const countInMemory =
-  ({ log }: RedisHost): CreateCount =>
+  ({ log, clock }: RedisHost): CreateCount =>
   (name, { window }) => {
     const full = () => {
       const means = 'new ones share counters, and may be refused for what others did; nobody gets more than the limit'
       log.warn({ limit: name, callers: MOST_CALLERS, means }, 'a rate limit counts as many callers as it can')
     }
-    return createMemoryCount({ window, full }).count
+    return createMemoryCount({ window, full, now: clock.monotonic }).count
   }
 
 /** The same on every node, and another for a route that has options of its own. */
@@ -66,13 +66,13 @@ function lintRules({ rules }: Limits, host: RedisHost, services: Services) {
   }
 }
 
-function createRefusing({ name, figures }: RedisHost): Refusing {
+function createRefusing({ name, figures, clock }: RedisHost): Refusing {
   const tell = figures.counter({
     name: 'mcp_host_rate_limited_total',
     help: 'Requests and calls that were refused with 429, by the limit: address, user, client, tool or concurrent.',
     labels: ['limit'],
   })
-  return { by: name, refused: limit => tell(1, { limit }) }
+  return { by: name, now: clock.monotonic, refused: limit => tell(1, { limit }) }
 }
 
 async function setup(host: RedisHost, options: FilledRateLimit) {

@@ -83,7 +83,7 @@ export async function createRedisCounts(
         if (thrown instanceof RateLimiterRes) return thrown
         throw thrown
       })
-      return { used: consumedPoints, until: performance.now() + msBeforeNext }
+      return { used: consumedPoints, until: host.clock.monotonic() + msBeforeNext }
     }
 
     return async key => {

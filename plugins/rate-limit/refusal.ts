@@ -9,16 +9,18 @@ import type { Tally } from './tally.ts'
 const SOON = 1
 
 /** Whole seconds until a window ends, at least one. */
-const secondsLeft = ({ until }: Tally) => Math.max(1, Math.ceil((until - performance.now()) / 1_000))
+const secondsLeft = ({ until }: Tally, now: number) => Math.max(1, Math.ceil((until - now) / 1_000))
 
 /** The limit's member of `RateLimit`. */
-export const standing = ({ name, rate }: Limit, tally: Tally): string =>
-  `"${name}";r=${Math.max(0, rate.most - tally.used)};t=${secondsLeft(tally)}`
+export const standing = ({ name, rate }: Limit, tally: Tally, now: number): string =>
+  `"${name}";r=${Math.max(0, rate.most - tally.used)};t=${secondsLeft(tally, now)}`
 
 /** Whose refusals these are. */
 export interface Refusing {
   /** The plugin, as the config names it. */
   readonly by: string
+  /** By the clock that tallies are made with. */
+  now(): number
   /** Is told of each, by the name of its limit. */
   refused(limit: string): void
 }
@@ -60,8 +62,8 @@ export function overLimit(limit: Limit, tally: Tally, refusing: Refusing): HostE
     detail: `at most ${what} ${WHAT[name]}`,
     reason: `rate limit ${place}: ${rate.text}`,
     limit: name,
-    retryAfter: secondsLeft(tally),
-    headers: { 'RateLimit-Policy': policy, RateLimit: standing(limit, tally) },
+    retryAfter: secondsLeft(tally, refusing.now()),
+    headers: { 'RateLimit-Policy': policy, RateLimit: standing(limit, tally, refusing.now()) },
   })
 }
 

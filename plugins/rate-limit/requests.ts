@@ -12,7 +12,7 @@ function judge(ctx: HostContext, limit: Limit, tally: Tally | undefined, refusin
   if (!tally) return
   if (tally.used > limit.rate.most) throw overLimit(limit, tally, refusing)
   addField(ctx.res, 'RateLimit-Policy', limit.policy)
-  addField(ctx.res, 'RateLimit', standing(limit, tally))
+  addField(ctx.res, 'RateLimit', standing(limit, tally, refusing.now()))
 }
 
 /** Counts a request; nothing where it may pass, a promise where that is not known yet. */

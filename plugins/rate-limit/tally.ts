@@ -4,7 +4,7 @@ import type { Rate } from './options.ts'
 /** What is known of one caller in its current window, this request included. */
 export interface Tally {
   readonly used: number
-  /** When the window ends, by `performance.now()`. */
+  /** When the window ends, by the clock's monotonic time. */
   readonly until: number
 }
 

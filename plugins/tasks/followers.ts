@@ -1,12 +1,14 @@
 // Tells those who listen for tasks how they are, whenever that changes: the same as `tasks/get` would have answered then.
 import { type Call, type Honoured, HostError, type Logger } from '../../core/index.ts'
 import {
+  type Clock,
   hasEnded,
   isUnavailable,
   type TaskNews,
   type TaskRecord,
   type TaskStore,
   type TaskSummary,
+  type Timer,
 } from '../../core/transport.ts'
 import { taskLost } from './shown.ts'
 import type { Tasks } from './tasks.ts'
@@ -25,7 +27,7 @@ interface Followed {
   /** As it was when it was looked at last. */
   last?: TaskSummary
   /** Looks again once its time is over: that is no news of the store's. */
-  timer?: NodeJS.Timeout
+  timer?: Timer
 }
 
 /** The longest that a timer waits, milliseconds. */
@@ -35,6 +37,7 @@ const LATER = 250
 
 export class Followers {
   readonly #log: Logger
+  readonly #clock: Clock
   readonly #store: TaskStore
   readonly #tasks: Tasks
   readonly #followed = new Map<string, Followed>()
@@ -43,8 +46,9 @@ export class Followers {
   /** Of each holder the tasks that are to be looked at, while there are any. */
   readonly #waiting = new Map<string, Set<string>>()
 
-  constructor(store: TaskStore, tasks: Tasks, log: Logger) {
+  constructor(store: TaskStore, tasks: Tasks, { log, clock }: { readonly log: Logger; readonly clock: Clock }) {
     this.#log = log
+    this.#clock = clock
     this.#store = store
     this.#tasks = tasks
   }
@@ -95,7 +99,7 @@ export class Followers {
         const followed = this.#followed.get(id)
         followed?.told.delete(notify)
         if (followed?.told.size !== 0) continue
-        clearTimeout(followed.timer)
+        this.#clock.clear(followed.timer)
         this.#followed.delete(id)
       }
     }
@@ -131,7 +135,7 @@ export class Followers {
   }
 
   async #tell(id: string, followed: Followed): Promise<void> {
-    const found = (await this.#store.look(id)) ?? lost(followed.last)
+    const found = (await this.#store.look(id)) ?? lost(followed.last, this.#clock.now())
     if (!found) return
     const isLate = ({ version }: TaskSummary) => [...followed.told.values()].some(told => told < version)
     const record = isLate(found) ? await this.#whole(found) : undefined
@@ -158,17 +162,17 @@ export class Followers {
   }
 
   #lookLater(id: string, followed: Followed, { state, until }: TaskSummary) {
-    clearTimeout(followed.timer)
+    this.#clock.clear(followed.timer)
     if (hasEnded(state) || followed.told.size === 0) return
-    const wait = Math.min(Math.max(until - Date.now(), 0) + LATER, LONGEST_WAIT)
-    followed.timer = setTimeout(() => this.#look(id), wait).unref()
+    const wait = Math.min(Math.max(until - this.#clock.now(), 0) + LATER, LONGEST_WAIT)
+    followed.timer = this.#clock.setTimeout(() => this.#look(id), wait).unref()
   }
 }
 
 /** What is told of a task that is not there any more; undefined where nothing is left to tell. */
-function lost(last: TaskSummary | undefined): TaskRecord | undefined {
+function lost(last: TaskSummary | undefined, now: number): TaskRecord | undefined {
   if (!last || hasEnded(last.state)) return undefined
-  return { ...last, body: '', questions: [], ...taskLost(), updatedAt: Date.now(), version: last.version + 1 }
+  return { ...last, body: '', questions: [], ...taskLost(), updatedAt: now, version: last.version + 1 }
 }
 
 function ifUnknown(error: unknown): undefined {

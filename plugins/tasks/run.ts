@@ -9,6 +9,7 @@ import {
   type TaskLease,
   type TaskRecord,
   type TaskStore,
+  type Timer,
   type Transport,
 } from '../../core/transport.ts'
 import { LeaseLost, RunQuestions } from './questions.ts'
@@ -57,12 +58,13 @@ export class TaskRun {
   #stop: (why: Stopped) => void = () => undefined
   #version: number
   #closing = false
-  #renewed = Date.now()
+  #renewed: number
   #note: string | undefined
-  #noting: NodeJS.Timeout | undefined
+  #noting: Timer | undefined
 
   constructor(host: RunHost, record: TaskRecord, work: Work | undefined) {
     this.#host = host
+    this.#renewed = host.transport.clock.now()
     this.#record = record
     this.#work = work
     this.#version = record.version
@@ -90,15 +92,16 @@ export class TaskRun {
    * handler waits for before it begins.
    */
   async run(turn: Promise<void>): Promise<{ readonly handlerOver: Promise<unknown> }> {
-    const begun = Date.now()
-    const late = setTimeout(() => this.#end('late'), this.#timeLeft())
+    const { clock } = this.#host.transport
+    const begun = clock.now()
+    const late = clock.setTimeout(() => this.#end('late'), this.#timeLeft())
     const running = this.#answer(turn)
     try {
       const ended = await Promise.race([running, this.#stopped])
       await this.#keep(ended, begun)
     } finally {
-      clearTimeout(late)
-      clearTimeout(this.#noting)
+      clock.clear(late)
+      clock.clear(this.#noting)
     }
     return { handlerOver: running }
   }
@@ -117,12 +120,12 @@ export class TaskRun {
 
   /** The lease was renewed just now. */
   renewed() {
-    this.#renewed = Date.now()
+    this.#renewed = this.#host.transport.clock.now()
   }
 
   /** The store did not answer: what may run again may be another node's by now, and is left to it. */
   unrenewed() {
-    if (this.again && Date.now() - this.#renewed > this.#host.settings.lease) this.lost()
+    if (this.again && this.#host.transport.clock.now() - this.#renewed > this.#host.settings.lease) this.lost()
   }
 
   /** The task is over, or another node's. */
@@ -210,7 +213,7 @@ export class TaskRun {
     const { method, params } = JSON.parse(message) as { method: string; params?: { message?: unknown } }
     if (method !== 'notifications/progress' || typeof params?.message !== 'string') return
     this.#note = params.message.slice(0, LONGEST_NOTE)
-    this.#noting ??= setTimeout(() => this.#keepNote(), 0)
+    this.#noting ??= this.#host.transport.clock.setTimeout(() => this.#keepNote(), 0)
   }
 
   #keepNote() {
@@ -222,11 +225,11 @@ export class TaskRun {
     }
     // One that is not kept is no loss: the next may be.
     this.#host.store.note(this.lease, note).catch(() => undefined)
-    this.#noting = setTimeout(() => this.#keepNote(), NOTE_EVERY)
+    this.#noting = this.#host.transport.clock.setTimeout(() => this.#keepNote(), NOTE_EVERY)
   }
 
   async #keep(ended: TaskEnd | Stopped, begun: number): Promise<void> {
-    const { store, settings, ended: tell } = this.#host
+    const { store, settings, transport, ended: tell } = this.#host
     if (ended === 'over') return
     if (ended === 'closing' && this.again) {
       await this.#insist(() => store.release(this.lease))
@@ -236,20 +239,20 @@ export class TaskRun {
     const keep = (one: TaskEnd) => this.#insist(() => store.end(this.lease, one, settings.ttl, settings.bounds))
     const kept = await keep(end)
     const last = typeof kept === 'string' ? NO_ROOM[kept]() : end
-    if (last === end ? kept : await keep(last)) tell(last.state, Date.now() - begun)
+    if (last === end ? kept : await keep(last)) tell(last.state, transport.clock.now() - begun)
   }
 
   /** For as long as the task may be there and this run's: a store that is away may come back. */
   async #insist<Value>(write: () => Promise<Value>): Promise<Value | false> {
-    const begun = Date.now()
-    const { log } = this.#host.transport
+    const { log, clock } = this.#host.transport
+    const begun = clock.now()
     const task = this.lease.id.slice(0, 6)
     let isTold = false
     for (;;) {
       try {
         return await write()
       } catch (err) {
-        const waited = Date.now() - begun
+        const waited = clock.now() - begun
         if (waited > (this.#closing ? WHILE_CLOSING : this.#host.settings.ttl)) {
           log.error({ err, task }, 'how a task ended could not be kept')
           return false
@@ -258,7 +261,7 @@ export class TaskRun {
           isTold = true
           log.warn({ task, fix: STORE_AWAY }, 'how a task ended is not kept yet: the task store does not answer')
         }
-        await new Promise(resolve => setTimeout(resolve, TRY_AGAIN))
+        await new Promise<void>(resolve => clock.setTimeout(resolve, TRY_AGAIN))
       }
     }
   }

@@ -99,7 +99,7 @@ function createService(store: TaskStore, routes: readonly McpRoute[], { host, gi
     inFlight: given.inFlight,
   })
   const tasks = new Tasks({ ...shared, store, policy, queued: (queue, most) => worker.serve(queue, most) })
-  return { tasks, followers: new Followers(store, tasks, host.log), worker }
+  return { tasks, followers: new Followers(store, tasks, host), worker }
 }
 
 /** The stores of the plugin's routes, each with the routes that use it. */

@@ -1,7 +1,7 @@
 // Takes tasks of a store, as many at a time as this process may run, and keeps their leases. It sleeps until the store tells of
 // something, and looks around slowly beside that: leases that lapse make no news.
 import type { Logger } from '../../core/index.ts'
-import type { QueueDepth, QueueOffer, TaskNews, TaskRecord } from '../../core/transport.ts'
+import type { QueueDepth, QueueOffer, TaskNews, TaskRecord, Timer } from '../../core/transport.ts'
 import { Places } from './places.ts'
 import { type RunHost, TaskRun } from './run.ts'
 import { nodeGone } from './shown.ts'
@@ -40,8 +40,8 @@ export class TaskWorker {
   #taking: Promise<void> | undefined
   #again = false
   #stopped = false
-  #beating: NodeJS.Timeout | undefined
-  #sweeping: NodeJS.Timeout | undefined
+  #beating: Timer | undefined
+  #sweeping: Timer | undefined
   #unwatch: () => void = () => undefined
   #away = false
   /** Since when the store has answered in time: those whose nodes could not reach it have not fallen silent. */
@@ -58,12 +58,13 @@ export class TaskWorker {
   }
 
   start() {
-    const { store, settings } = this.#host
+    const { store, settings, transport } = this.#host
+    const { clock } = transport
     this.#offered = this.#host.queues()
     // What lapsed in a file lapsed because its host ended; of several nodes each may have had no way to their store.
-    this.#steadySince = store.shared === true ? Date.now() : Number.NEGATIVE_INFINITY
+    this.#steadySince = store.shared === true ? clock.now() : Number.NEGATIVE_INFINITY
     this.#unwatch = store.watch(news => this.#hear(news))
-    this.#sweeping = setInterval(() => void this.#sweep(), (settings.lease * 2) / 3).unref()
+    this.#sweeping = clock.setInterval(() => void this.#sweep(), (settings.lease * 2) / 3).unref()
     void this.#sweep()
   }
 
@@ -82,8 +83,9 @@ export class TaskWorker {
   async close(): Promise<void> {
     this.#stopped = true
     this.#unwatch()
-    clearInterval(this.#sweeping)
-    clearInterval(this.#beating)
+    const { clock } = this.#host.transport
+    clock.clear(this.#sweeping)
+    clock.clear(this.#beating)
     for (const run of this.#runs.values()) run.close()
     await Promise.all(this.#ending)
   }
@@ -176,7 +178,7 @@ export class TaskWorker {
       return
     }
     this.#runs.set(record.id, run)
-    this.#beating ??= setInterval(() => void this.#beat(), this.#host.settings.lease / 3)
+    this.#beating ??= this.#host.transport.clock.setInterval(() => void this.#beat(), this.#host.settings.lease / 3)
     const settled = run.run(this.#places.enter(run))
     if (this.#stopped && run.again) run.close()
     void this.#end(run, settled, leave)
@@ -188,7 +190,7 @@ export class TaskWorker {
     this.#ending.delete(settled)
     this.#runs.delete(run.lease.id)
     if (this.#runs.size === 0) {
-      clearInterval(this.#beating)
+      this.#host.transport.clock.clear(this.#beating)
       this.#beating = undefined
     }
     leave()
@@ -222,14 +224,14 @@ export class TaskWorker {
   }
 
   async #sweep(): Promise<void> {
-    const { store, log, settings } = this.#host
+    const { store, log, settings, transport } = this.#host
     try {
       this.#offered = new Map([...this.#offered, ...this.#host.queues()])
-      const asked = Date.now()
+      const asked = transport.clock.now()
       // Those of this process first: where it stood still, they lapsed with no harm done.
       if (this.#runs.size > 0) await this.#beat()
       this.depths = await store.depths()
-      const now = Date.now()
+      const now = transport.clock.now()
       // After an outage all leases have lapsed: nodes that live renew theirs.
       if (now - asked > settings.lease / 3) this.#steadySince = now
       else this.#steadySince = Math.min(this.#steadySince, now)
@@ -262,7 +264,7 @@ export class TaskWorker {
       if (!record) return
       const again = unpackWork(record)?.again === true && record.runs < MOST_RUNS
       const done = again ? await store.release(record) : await store.end(record, nodeGone(), settings.ttl)
-      if (done && !again) ended('failed', Date.now() - record.createdAt)
+      if (done && !again) ended('failed', this.#host.transport.clock.now() - record.createdAt)
       log.warn({ task: record.id.slice(0, 6), queue: record.queue, again }, 'the node that ran a task is gone')
     }
   }

@@ -45,7 +45,7 @@ export function createStreamGet(host: Transport, route: McpRoute) {
     })
     whenClosed(
       ctx.res,
-      whenTokenExpires(user, () => stream.end(RETRY)),
+      whenTokenExpires(user, () => stream.end(RETRY), host.clock),
     )
     stream.event({ event: 'endpoint', data: endpointOf(route, params, session.id) })
   }

@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http'
 import type { HostError } from '../../core/index.ts'
 import {
   type CallChannel,
+  type Clock,
   type EncodedAnswer,
   EqualWait,
   endWith,
@@ -194,7 +195,7 @@ class PostExchange implements Exchange, Waiting {
 }
 
 /** Opens the exchange for a POST whose body was read. Those of one opener wait for their streams together. */
-export function createOpener(): (res: ServerResponse, settings: ExchangeSettings) => Exchange {
-  const jsonWindow: JsonWindow = new EqualWait(JSON_WINDOW)
+export function createOpener(clock: Clock): (res: ServerResponse, settings: ExchangeSettings) => Exchange {
+  const jsonWindow: JsonWindow = new EqualWait(JSON_WINDOW, clock)
   return (res, settings) => new PostExchange(res, settings, jsonWindow)
 }

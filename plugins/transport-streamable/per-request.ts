@@ -35,7 +35,7 @@ function take(open: Answering['open'], request: Request): boolean {
 
 /** Answers requests one by one, each as if it were the first. */
 export function createPerRequest(host: Transport, route: McpRoute) {
-  const openFor = createOpener()
+  const openFor = createOpener(host.clock)
 
   function openSink(ctx: HostContext): Sink {
     const stream = openEventStream(ctx.res, { log: host.log })

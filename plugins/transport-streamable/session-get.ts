@@ -49,7 +49,7 @@ export function createSessionGets(host: Transport, route: McpRoute) {
     const reader = openEventStream(res, { headers: { 'Mcp-Session-Id': session.id }, log: host.log })
     whenClosed(
       res,
-      whenTokenExpires(state.user, () => reader.end(RETRY)),
+      whenTokenExpires(state.user, () => reader.end(RETRY), host.clock),
     )
     return heardBy(reader, session, state.user)
   }

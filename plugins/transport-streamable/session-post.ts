@@ -110,7 +110,7 @@ class PostReply implements SessionReply {
 }
 
 export function createSessionPosts(host: Transport, route: McpRoute) {
-  const openFor = createOpener()
+  const openFor = createOpener(host.clock)
 
   function openSink(session: Session, requests: readonly Request[], ctx: HostContext): Sink {
     const ids = requests.map(({ id }) => id)

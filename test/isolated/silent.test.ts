@@ -1,6 +1,7 @@
 // A thread that answers no question: it is judged by how the process grows meanwhile. And what V8 is told of memory.
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { systemClock } from '../../core/http/clock.ts'
 import { heapLimit, keepLoopsInterruptible } from '../../core/isolated/memory-limits.ts'
 import { ToolThread } from '../../core/isolated/tool-thread.ts'
 import type { ToolDefinition } from '../../core/mcp/define.ts'
@@ -32,7 +33,7 @@ describe('a thread that answers no question', function () {
     ended.length = 0
     const file = join(import.meta.dirname, 'tools.ts')
     const tell = (what: unknown) => ended.push(what)
-    thread = new ToolThread({ file, memory: MEMORY, fetchTimeout: 1_000, probe: silent, tell })
+    thread = new ToolThread({ file, memory: MEMORY, fetchTimeout: 1_000, clock: systemClock, probe: silent, tell })
     await thread.ready
   })
   afterEach(async () => {

@@ -1,6 +1,7 @@
 // What a session's client set at another node comes as one change at a time: in any order, from a node that sends the whole
 // record, and to one that knows nothing else.
 import { expect } from 'chai'
+import { systemClock } from '../../core/http/clock.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { changedTo, createTakeChanged } from '../../core/sessions/nodes/changes-elsewhere.ts'
 import type { PeerMessage } from '../../core/sessions/peers.ts'
@@ -15,7 +16,7 @@ const BOUNDS = { idleTimeout: 60_000, maxIdle: 100 }
 /** A session at this node, the store that it is in, and what another node sends when it changes it. */
 function openHere() {
   const store = createMemorySessionStore('there')
-  const keeper = { charge: () => true }
+  const keeper = { clock: systemClock, charge: () => true }
   const facts = {
     id: 'session',
     digest: 'digest',

@@ -1,5 +1,6 @@
 // A session that ends while this node takes its stream over: nothing of it is connected again.
 import { expect } from 'chai'
+import { systemClock } from '../../core/http/clock.ts'
 import { HostError } from '../../core/index.ts'
 import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import { createChangeFeed } from '../../core/sessions/change-feed.ts'
@@ -27,6 +28,7 @@ function openElsewhere(waitsAt: 'claimStream' | 'claim' | 'since') {
   const feed = createChangeFeed(bus, createTestLog())
   let subscribed = 0
   const keeper = {
+    clock: systemClock,
     disposed: () => undefined,
     feedOn: () => ({
       ...feed,

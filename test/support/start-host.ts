@@ -29,7 +29,7 @@ export type TestConfig = Partial<Config> & Pick<Config, 'toolsets' | 'routes'>
 export async function startHost(
   given: TestConfig,
   directory?: string,
-  more: Pick<CreateHostOptions, 'neighbours'> = {},
+  more: Pick<CreateHostOptions, 'neighbours' | 'clock'> = {},
 ): Promise<StartedHost> {
   const config = withStore(given)
   const log = createTestLog()

@@ -41,6 +41,7 @@ export interface BindingServices {
 type BindingHost = Pick<
   KernelHost<{ tokenBinding: TokenBinding }>,
   | 'at'
+  | 'clock'
   | 'figures'
   | 'fill'
   | 'http'
@@ -129,7 +130,8 @@ export function enforceDPoP(host: BindingHost, options: DPoPSettings): (services
     accepts = gap === undefined
     if (gap !== undefined) return { ...NO_POSSESSION, missed: tellOnce(host, gap) }
     const ownKeys = nonce ? host.keys('dpop nonces') : []
-    const check = createProofCheck({ algorithms, maxAge, nonces: nonce ? createNonces(ownKeys) : undefined })
+    const { now } = host.clock
+    const check = createProofCheck({ algorithms, maxAge, nonces: nonce ? createNonces(ownKeys, now) : undefined, now })
     return {
       accepts,
       required: mode === 'required',
@@ -151,8 +153,8 @@ function fillBinding(host: BindingHost, binding: TokenBinding) {
 function createCheck(host: BindingHost, services: BindingServices, check: Check): Possession['check'] {
   const targetsOf = createTargets(host.http)
   const count = host.figures.counter(PROOFS)
-  const own = createUsedProofs()
-  const began = Date.now()
+  const own = createUsedProofs(undefined, host.clock.now)
+  const began = host.clock.now()
   const byStore = new Map<GrantStore, UseOnce>()
 
   function memoryOn(route: Route): Pick<ProvenRequest, 'since' | 'useOnce'> {

@@ -2,6 +2,7 @@
 // what its node still writes as it comes. Where that node is gone, or has written the end and the store has lost it, its
 // requests are answered with an error.
 
+import type { Timer } from '../../http/clock.ts'
 import { isUnavailable, nodeLost } from '../../http/errors.ts'
 import { type EventStream, RETRY } from '../../http/sse.ts'
 import type { RequestId } from '../../mcp/protocol.ts'
@@ -88,12 +89,12 @@ function whenMore(parts: StreamParts, stream: string, reader: EventStream): More
     },
     async next() {
       if (!told) {
-        let timer: NodeJS.Timeout | undefined
+        let timer: Timer | undefined
         await new Promise<void>(resolve => {
           wake = resolve
-          timer = setTimeout(resolve, LOOK_INTERVAL)
+          timer = parts.node.clock.setTimeout(resolve, LOOK_INTERVAL)
         })
-        clearTimeout(timer)
+        parts.node.clock.clear(timer)
       }
       told = false
     },
@@ -170,9 +171,9 @@ class Following {
   }
 
   async #askToTell(node: string) {
-    const { name, peers } = this.#parts.node
-    if (performance.now() - this.#askedAt < FOLLOW_INTERVAL) return
-    this.#askedAt = performance.now()
+    const { name, peers, clock } = this.#parts.node
+    if (clock.monotonic() - this.#askedAt < FOLLOW_INTERVAL) return
+    this.#askedAt = clock.monotonic()
     const { digest } = this.#session
     await peers.send(node, { type: 'follow', session: digest, stream: this.#stream, node: name })
   }

@@ -18,7 +18,7 @@ interface Follower {
 /** How long a node that followed is told, milliseconds; one that reads on asks again. */
 const LIFETIME = 60_000
 
-export function createFollowers({ peers, sessions }: ThisNode): Followers {
+export function createFollowers({ peers, clock, sessions }: ThisNode): Followers {
   const followers = new Map<string, Map<string, Follower>>()
 
   async function tellOne(node: string, follower: Follower, session: string, stream: string) {
@@ -50,10 +50,11 @@ export function createFollowers({ peers, sessions }: ThisNode): Followers {
       const follower = nodes.get(node) ?? { telling: false, more: false }
       if (!nodes.has(node)) {
         followers.set(stream, nodes.set(node, follower))
-        setTimeout(() => {
+        const forget = () => {
           nodes.delete(node)
           if (nodes.size === 0) followers.delete(stream)
-        }, LIFETIME).unref()
+        }
+        clock.setTimeout(forget, LIFETIME).unref()
       }
       // What was written before this came.
       void tellOne(node, follower, session, stream)

@@ -21,9 +21,9 @@ export interface NodeMessages extends Pick<SessionKeeper<Session>, 'passAnswer' 
 }
 
 export function createNodeMessages(node: ThisNode): NodeMessages {
-  const { name, store, peers, sessions, questionIds } = node
+  const { name, store, peers, clock, sessions, questionIds } = node
   const runs = (digest: string, request: RequestId) => sessions.get(digest)?.runs(request) ?? false
-  const elsewhere = createRunningElsewhere(name, peers, runs)
+  const elsewhere = createRunningElsewhere(name, peers, clock, runs)
   const takeChanged = createTakeChanged(node)
   const passOnce = createPassOnce()
 

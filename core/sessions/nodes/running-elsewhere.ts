@@ -1,5 +1,6 @@
 // Whether another node runs a request: its registration may be of an attempt that the store took and whose answer the node
 // never had, so the node itself is asked. For messages.ts.
+import type { Clock } from '../../http/clock.ts'
 import type { RequestId } from '../../mcp/protocol.ts'
 import type { PeerMessage, Peers } from '../peers.ts'
 
@@ -23,6 +24,7 @@ const nameOf = (session: string, request: RequestId) => `${session} ${JSON.strin
 export function createRunningElsewhere(
   node: string,
   peers: Peers,
+  clock: Clock,
   runs: (session: string, request: RequestId) => boolean,
 ): RunningElsewhere {
   const waiting = new Map<string, Set<(running: boolean | undefined) => void>>()
@@ -32,12 +34,12 @@ export function createRunningElsewhere(
       const asked = waiting.get(name) ?? new Set()
       waiting.set(name, asked)
       const settle = (running: boolean | undefined) => {
-        clearTimeout(timer)
+        clock.clear(timer)
         asked.delete(settle)
         if (asked.size === 0) waiting.delete(name)
         resolve(running)
       }
-      const timer = setTimeout(settle, PATIENCE, undefined)
+      const timer = clock.setTimeout(() => settle(undefined), PATIENCE)
       asked.add(settle)
     })
   }

@@ -110,7 +110,7 @@ const tellerOf =
   (method, params) =>
     call.notify(method, { ...params, _meta: { ...(params['_meta'] as object | undefined), ..._meta } })
 
-type ListenHost = Pick<PluginHost, 'method' | 'draining' | 'log'>
+type ListenHost = Pick<PluginHost, 'method' | 'draining' | 'log' | 'clock'>
 
 export function addListen(host: ListenHost, { changesOn, extensionsOn }: Services): void {
   const enter = createCounter()
@@ -152,7 +152,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn }: Service
     for (const uri of uris) subscription.watch(uri)
     const parts: Array<() => void> = []
     return new Promise((resolve, reject) => {
-      const callOff = whenTokenExpires(call.user, end)
+      const callOff = whenTokenExpires(call.user, end, host.clock)
       function end() {
         if (!open.delete(end)) return
         callOff()
@@ -170,7 +170,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn }: Service
         return end()
       }
       // Its client comes back at once: as fast as one that was told when.
-      if (draining) setTimeout(end, RETRY)
+      if (draining) host.clock.setTimeout(end, RETRY)
       signal.addEventListener('abort', end, { once: true })
       if (signal.aborted) end()
     })

@@ -1,0 +1,28 @@
+// The clock of a host: what it reads the time from and sets timers with, so that tests can inject their own.
+
+/** A timer of a `Clock`. */
+export interface Timer {
+  /** The process can end while the timer is pending. */
+  unref(): this
+}
+
+/** The time and timers of a host. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number
+  /** Milliseconds since an arbitrary start; setting the system's clock does not change them. */
+  monotonic(): number
+  setTimeout(task: () => void, milliseconds: number): Timer
+  setInterval(task: () => void, milliseconds: number): Timer
+  /** Cancels a timer of either kind; undefined and timers that have ended are ignored. */
+  clear(timer: Timer | undefined): void
+}
+
+/** The globals are read at each use, because tests count and replace them. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  setTimeout: (task, milliseconds) => setTimeout(task, milliseconds),
+  setInterval: (task, milliseconds) => setInterval(task, milliseconds),
+  clear: timer => clearTimeout(timer as NodeJS.Timeout | undefined),
+}
