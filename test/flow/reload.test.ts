@@ -11,6 +11,7 @@ import { heard, type ReloadingHost, startReloading, stopReloading } from '../sup
 import { modern, type RpcMessage } from '../support/rpc.ts'
 import { listen, openSession, type SessionClient } from '../support/session-client.ts'
 import type { StreamExchange } from '../support/stream-exchange.ts'
+import { caseCount } from '../support/thorough.ts'
 
 after(async () => {
   await stopReloading()
@@ -341,6 +342,8 @@ describe('a reload', () => {
   }
 })
 
+const RELOADS = caseCount(10, 3)
+
 describe('calls over a reload', () => {
   const ASKING = `import { defineTool } from HERE
 const running = new Map<string, () => void>()
@@ -413,7 +416,7 @@ export const say = defineTool({ name: 'say', handler: async () => { await new Pr
     }
   }
 
-  it('none is lost and none fails: 20 callers, while 10 reloads happen', async () => {
+  it(`none is lost and none fails: 20 callers, during ${RELOADS} reloads`, async () => {
     const { url, write, reload } = await startReloading(files)
     const session = await openSession(url)
     const answers = new Map<string, number>()
@@ -433,7 +436,7 @@ export const say = defineTool({ name: 'say', handler: async () => { await new Pr
         answers.set(text, (answers.get(text) ?? 0) + 1)
       }
     }
-    for (let version = 1; version <= 10; version++) {
+    for (let version = 1; version <= RELOADS; version++) {
       await write('say.ts', PLAIN.replace("'0'", `'${version}'`))
       const callers = Array.from({ length: 20 }, (_, index) => callOn(index, version))
       const reloaded = await inTime(`reload ${version}`, reload())
@@ -441,10 +444,7 @@ export const say = defineTool({ name: 'say', handler: async () => { await new Pr
       await Promise.all(callers)
     }
     const ended = [...answers.values()].reduce((sum, count) => sum + count, 0)
-    console.log(
-      `      ${begun} calls of 20 callers over 10 reloads: ${begun - ended} lost, ${failed} failed; ${answers.size} versions answered`,
-    )
     expect({ lost: begun - ended, failed }).to.deep.equal({ lost: 0, failed: 0 })
-    expect(textOf((await session.request('tools/call', { name: 'say' })).message)).to.equal('10')
+    expect(textOf((await session.request('tools/call', { name: 'say' })).message)).to.equal(String(RELOADS))
   }).timeout(120_000)
 })
