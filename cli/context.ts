@@ -2,7 +2,6 @@
 // nothing else of the process, so that `main` can also be called in a process that does more than run one command.
 import { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
-import { openBrowser } from '../client/node/index.ts'
 import { printable } from '../client/printable.ts'
 import { createSecrets, type Secrets } from '../client/secrets.ts'
 
@@ -51,7 +50,7 @@ export function createContext(environment: CommandEnvironment, exit: (code: numb
   return {
     process: new EventEmitter(),
     script: '/mcp-host',
-    openBrowser: url => openBrowser(url, env),
+    openBrowser: async url => (await import('../client/node/open-browser.ts')).openBrowser(url, env),
     ...environment,
     secrets,
     print: text => void stdout.write(`${text}\n`),

@@ -73,7 +73,6 @@ describe('an entry in a file of JSON', () => {
   }
 
   it('leaves any other value as it was, however the file is indented', () => {
-    let files = 0
     const name = fc.string({ maxLength: 8 }).filter(text => text !== '__proto__')
     const json = fc.jsonValue({ maxDepth: 3 })
     fc.assert(
@@ -87,7 +86,6 @@ describe('an entry in a file of JSON', () => {
           fc.pre(servers !== null || !Object.hasOwn(others, 'mcpServers'))
           const text = JSON.stringify(before, undefined, indent)
           const edit = set(text, key)
-          files++
           expect(JSON.parse(edit?.text ?? text)).to.deep.equal({
             ...JSON.parse(text),
             mcpServers: { ...JSON.parse(text).mcpServers, [key]: ENTRY },
@@ -96,6 +94,5 @@ describe('an entry in a file of JSON', () => {
       ),
       { numRuns: 300 },
     )
-    console.log(`an entry set in ${files} made-up files, every other value kept`)
   })
 })

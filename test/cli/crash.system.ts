@@ -73,7 +73,6 @@ describe('an odd value that a tool throws, or rejects and leaves', () => {
     const lines = linesOf(stderr)
     const rejected = lines.filter(({ msg }) => msg === 'a promise was rejected and nobody handled it')
     const failed = lines.filter(({ msg }) => msg === 'a handler failed')
-    console.log(`odd values: ${rejected.length} of ${odd} rejections and ${failed.length} of ${odd} throws logged`)
     expect([rejected.length, failed.length, code]).to.deep.equal([odd, odd, 0])
   })
 })

@@ -75,7 +75,6 @@ describe('readEvents', () => {
     const many = await took(`${piece}\n`)
     const one = await took(`${piece}x`)
     expect(one.event?.data).to.have.length(3_000 * 1_024)
-    console.log(`      3 MiB: ${many.cpu.toFixed(0)} ms as lines, ${one.cpu.toFixed(0)} ms as one line`)
     expect(one.cpu).to.be.lessThan(10 * many.cpu + 500)
   }).timeout(120_000)
 })

@@ -17,7 +17,6 @@ describe('errors of the client on the command line', () => {
   afterEach(stopServers)
 
   it('name flags: of every bad server', async () => {
-    let seen = 0
     const flags = new Set<string>()
     for (const bad of [...documents, ...registration, ...responses, ...tokens] as BadCase[]) {
       const world = await localWorld()
@@ -27,10 +26,8 @@ describe('errors of the client on the command line', () => {
       const text = inFlags(AuthError.is(thrown) ? thrown.message : '')
       expect(left(text), text).to.deep.equal([])
       for (const [flag] of text.matchAll(/--[a-z-]+/g)) flags.add(flag)
-      seen++
       await stopServers()
     }
-    console.log(`      ${seen} errors; flags named: ${[...flags].sort().join(' ')}`)
     expect([...flags]).to.include.members(['--issuer-match', '--assume-pkce', '--trusted-issuer', '--client-id'])
   }).timeout(120_000)
 

@@ -6,13 +6,15 @@ import type { ProxyValues } from '../../cli/proxy/settings.ts'
 import { type ProxyEnds, startProxy } from '../../cli/proxy.ts'
 import { makeFolder } from '../config/folder.ts'
 import { clientOf, type StdioClient } from '../plugins/transport-stdio/stdio-client.ts'
-import { testContext } from './printed-by.ts'
+import { type TestContext, testContext } from './printed-by.ts'
 
 /** Nobody waits long for a server that is not there. */
 export const QUICK: Timing = { ...TIMING, patience: 400, pause: 20, longestPause: 200, resumption: 3_000 }
 
 export interface ProxyClient extends StdioClient<undefined> {
   readonly relay: Relay
+  /** With what the relay printed to stderr. */
+  readonly context: TestContext
 }
 
 const relays: Relay[] = []
@@ -23,15 +25,20 @@ export async function endRelays(): Promise<void> {
   await Promise.all(relays.splice(0).map(({ ended }) => ended))
 }
 
-export async function openProxy(url: string, values: ProxyValues = {}, timing: Timing = QUICK): Promise<ProxyClient> {
+export async function openProxy(
+  url: string,
+  values: ProxyValues = {},
+  timing: Timing = QUICK,
+  env: NodeJS.ProcessEnv = {},
+): Promise<ProxyClient> {
   let ends: ProxyEnds | undefined
   const client = clientOf(given => {
     ends = given
     return undefined
   })
   // Without the logins of the person who runs the tests.
-  const context = testContext({ env: { MCP_HOST_HOME: await makeFolder({}) } })
+  const context = testContext({ env: { MCP_HOST_HOME: await makeFolder({}), ...env } })
   const relay = await startProxy(context, url, values, ends as ProxyEnds, timing)
   relays.push(relay)
-  return { ...client, relay }
+  return { ...client, relay, context }
 }

@@ -58,9 +58,6 @@ describe('mcp-host proxy, in front of a protected server', function () {
       }),
     )
     const answers = await Promise.all(clients.map(client => client.callTool({ name: 'current_time', arguments: {} })))
-    console.log(
-      `      5 processes, ${answers.filter(({ isError }) => !isError).length} served, ${browser.opened.length} logins`,
-    )
     expect(answers.every(({ isError }) => !isError)).to.equal(true)
     expect(browser.opened).to.have.length(1)
     const [opened] = browser.opened
@@ -72,7 +69,6 @@ describe('mcp-host proxy, in front of a protected server', function () {
     )
     expect(both.map(({ isError }) => isError ?? false)).to.deep.equal([false, false])
     const scopes = browser.opened.map(address => address.searchParams.get('scope'))
-    console.log(`      2 calls that want more: ${browser.opened.length - 1} logins more, for ${scopes.at(-1)}`)
     expect(browser.opened).to.have.length(2)
     expect(scopes.at(-1)).to.include('mcp.admin')
     await Promise.all(clients.map(client => client.close()))

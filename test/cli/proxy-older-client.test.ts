@@ -94,7 +94,6 @@ describe('mcp-host proxy: the official clients of both generations', () => {
         await end.relay.ended
       }
     }
-    console.log(seen.map(line => `      ${line}`).join('\n'))
     expect(seen).to.have.length(12)
     for (const line of seen) expect(line).to.match(/: (?:\{"sum":3\}|Hello, Ada!)$/)
   }).timeout(60_000)

@@ -1,10 +1,8 @@
 // `mcp-host proxy` in this process: servers of every revision through it, and what a relay must not do.
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
-import { explainFailure } from '../../cli/client/connect.ts'
-import { createProxyFetch } from '../../client/node/index.ts'
 import { defineTool } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { ask, count, createWait, editorOf, grow, PAGE, page } from '../fixtures/line-toolset.ts'
@@ -13,7 +11,7 @@ import { eventually } from '../support/eventually.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { endRelays, openProxy } from './proxy-client.ts'
 import { startSdkServer, stopSdkServers } from './sdk-server.ts'
-import { closeServers, json, listenAnywhere, serve } from './serve-by-hand.ts'
+import { closeServers, json, serve } from './serve-by-hand.ts'
 
 const { tool: wait, aborted } = createWait()
 const tools = [
@@ -237,12 +235,12 @@ describe('mcp-host proxy', () => {
         'set-cookie': 'lb=node-7; Path=/; HttpOnly',
       })
     })
-    process.env['TEST_KEY'] = 'of the environment'
     const file = join(
       await makeFolder({ headers: `# mine\nX-File: one\n\nAuthorization: Bearer ${of('TEST_KEY')}\n` }),
       'headers',
     )
-    const client = await openProxy(echo, { header: [`X-Key:${of('TEST_KEY')}!`], 'header-file': [file] })
+    const values = { header: [`X-Key:${of('TEST_KEY')}!`], 'header-file': [file] }
+    const client = await openProxy(echo, values, undefined, { TEST_KEY: 'of the environment' })
     await client.request(1, 'ping')
     await client.request(2, 'ping')
     expect(
@@ -287,56 +285,5 @@ describe('mcp-host proxy', () => {
     expect([said[0], said[1]]).to.deep.equal(['initialize -', 'notifications/initialized s1'])
     expect(said).to.include('DELETE s1')
     expect(client.lines).to.have.length(1)
-  })
-
-  it('names an HTTP proxy that is not there, and what it came from', async () => {
-    const dead = createServer()
-    const away = await listenAnywhere(dead)
-    dead.close()
-    const tell = async (given: string, values: Parameters<typeof openProxy>[1]) =>
-      (await (await openProxy(given, values)).request(1, 'ping')).error?.message
-    const why = (given: string, from: string) =>
-      `${given} was not asked: the HTTP proxy ${away} ${from} cannot be reached (ECONNREFUSED); check that proxy; the next request tries again`
-    expect(await tell(url, { proxy: away })).to.equal(why(url, 'that was given'))
-    const remote = 'http://mcp.example/mcp'
-    process.env['HTTP_PROXY'] = away
-    try {
-      expect(await tell(remote, { 'allow-http': true })).to.equal(why(remote, 'of HTTP_PROXY'))
-      const failure = await createProxyFetch({ proxy: 'env' })(remote).catch((error: unknown) => error)
-      expect(explainFailure(failure, { url: remote, profile: undefined }).message).to.equal(
-        `${remote} was not asked: the HTTP proxy ${away} of HTTP_PROXY cannot be reached (ECONNREFUSED); check that proxy`,
-      )
-    } finally {
-      delete process.env['HTTP_PROXY']
-    }
-  })
-
-  it('goes through the proxy of the environment, and not where NO_PROXY says so', async () => {
-    let connects = 0
-    const proxy = createServer()
-    proxy.on('connect', (_request, socket) => {
-      connects++
-      socket.end('HTTP/1.1 403 Forbidden\r\n\r\n')
-    })
-    process.env['HTTP_PROXY'] = await listenAnywhere(proxy)
-    try {
-      const through = await openProxy('http://mcp.example/mcp', { 'allow-http': true })
-      expect((await through.request(1, 'ping')).error).to.have.property('message')
-      expect(connects).to.be.greaterThan(0)
-      const before = connects
-      process.env['NO_PROXY'] = 'mcp.example'
-      const around = await openProxy('http://mcp.example/mcp', { 'allow-http': true })
-      expect((await around.request(1, 'ping')).error?.message).to.match(/^http:\/\/mcp\.example\/mcp cannot be reached/)
-      delete process.env['NO_PROXY']
-      // Of this machine, as other programs have it; a proxy that was named by hand is for all.
-      expect((await initialize(await openProxy(url))).result).to.have.property('serverInfo')
-      expect(connects).to.equal(before)
-      const byHand = await openProxy(url, { proxy: process.env['HTTP_PROXY'] as string })
-      expect((await byHand.request(1, 'ping')).error).to.have.property('message')
-      expect(connects).to.be.greaterThan(before)
-    } finally {
-      delete process.env['HTTP_PROXY']
-      delete process.env['NO_PROXY']
-    }
   })
 })

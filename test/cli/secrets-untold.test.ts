@@ -7,6 +7,9 @@ after(removeFolders)
 after(stopAll)
 
 const CANARY = 'hunter2'
+/** JavaScript: an address that is none, from outside of the config. */
+const REDIS = `import { readFileSync } from 'node:fs'
+const address = readFileSync(new URL('redis.txt', import.meta.url), 'utf8')`
 
 const configs: Record<string, Record<string, string>> = {
   'a Redis URL in JSON': {
@@ -24,14 +27,15 @@ const configs: Record<string, Record<string, string>> = {
     'mcp.config.mjs': configText({ plugins: `'change-bus-redis': { url: 'rediss://a', tls: { key: '${CANARY}' } }` }),
   },
   'a URL that the config itself cannot read': {
-    'mcp.config.mjs': configText({ before: "new URL(process.env['MADE_UP_REDIS'])" }),
+    'mcp.config.mjs': configText({ before: `${REDIS}\nnew URL(address)` }),
   },
   'a plugin that throws with what it was given': {
     'mcp.config.mjs': configText({
       before: `import * as core from '${CORE}'
+${REDIS}
 const options = { type: 'object', additionalProperties: false, properties: { at: { type: 'string', writeOnly: true } } }
 const own = core.definePlugin({ options, setup(_, { at }) { new URL(at) } })`,
-      plugins: `own: own({ at: process.env['MADE_UP_REDIS'] })`,
+      plugins: `own: own({ at: address })`,
     }),
   },
 }
@@ -39,9 +43,8 @@ const own = core.definePlugin({ options, setup(_, { at }) { new URL(at) } })`,
 describe('a start that fails', () => {
   for (const [what, files] of Object.entries(configs)) {
     it(`prints no secret of ${what}`, async () => {
-      const folder = await makeFolder(files)
-      const env = { MADE_UP_REDIS: `redis://:${CANARY}@[` }
-      const ends = await Promise.all([['check'], ['explain', '--verbose']].map(args => runCli(args, folder, env)))
+      const folder = await makeFolder({ ...files, 'redis.txt': `redis://:${CANARY}@[` })
+      const ends = await Promise.all([['check'], ['explain', '--verbose']].map(args => runCli(args, folder)))
       for (const { code, stdout, stderr } of ends) {
         expect(code, stderr).to.be.oneOf([1, 2])
         expect(`${stdout}${stderr}`).to.not.include(CANARY)

@@ -82,7 +82,6 @@ describe('the files of a start', () => {
 
   it('are few, and none of what a plain config does not need', async () => {
     const files = await filesOf('mcp.config.mjs', INPUT)
-    console.log(`      ${files.length} files, ${among(files, '/dist/core/chunks/')} chunks of this package`)
     expect(files.length).to.be.within(50, 166)
     expect(among(files, '/dist/core/chunks/')).to.be.within(5, 55)
     expect(among(files, '/node_modules/ajv/')).to.equal(NAMED.length)

@@ -59,7 +59,6 @@ describe('two workers without Redis', function () {
         expect(await nextMessage(stream)).to.have.property('method', 'notifications/resources/updated')
       }
     }
-    console.log(`        ${2 * CHANGES} changes at three workers, each told to ${LISTENERS} of ${LISTENERS} listeners`)
     for (const stream of [...streams, ...later]) stream.drop()
     running.child.kill('SIGTERM')
     expect((await running.ended).code).to.equal(0)

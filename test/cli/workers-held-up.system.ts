@@ -36,10 +36,8 @@ describe('a worker that spins', function () {
 
   it('is killed when it does not hear that all are to stop; the other drains, and the exit code is 0', async () => {
     const { running, spinning, workers } = await startSpinning()
-    const began = performance.now()
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
-    console.log(`      stopped after ${((performance.now() - began) / 1_000).toFixed(1)} s`)
     const lines = linesOf(stderr).map(({ worker, msg }) => [worker, msg])
     expect(lines).to.deep.equal([
       [spinning, 'killed a worker: it did not hear that it is to end; something holds up its event loop'],
@@ -61,11 +59,9 @@ describe('a worker that spins', function () {
 
   it('ends itself when its primary is killed, and says why', async () => {
     const { running, spinning, workers } = await startSpinning()
-    const began = performance.now()
     running.child.kill('SIGKILL')
     // That is when all who could write to stdout and stderr have ended: the workers too.
     const { stderr } = await running.ended
-    console.log(`      gone after ${((performance.now() - began) / 1_000).toFixed(1)} s`)
     const other = workers.find(pid => pid !== spinning)
     expect(linesOf(stderr).map(({ pid, msg }) => [pid, msg])).to.deep.equal([
       [other, 'the primary is gone: this worker drains and ends'],

@@ -20,10 +20,7 @@ describe('SIGHUP to mcp-host start --workers 2', function () {
     await reload(crew, version('new'))
     await running.logged(/"msg":"reloaded"/)
     await load.answers(100)
-    const { answered, failures, texts } = await load.stop()
-    console.log(
-      `      ${answered} answered (${[...texts].map(entry => entry.join(' ')).join(', ')}), ${failures.length} failed`,
-    )
+    const { failures, texts } = await load.stop()
     expect(failures).to.deep.equal([])
     expect([...texts.keys()]).to.deep.equal(['old', 'new'])
     const after = await Promise.all([...Array(20)].map(() => callText(url, 'version')))
@@ -47,8 +44,7 @@ describe('SIGHUP to mcp-host start --workers 2', function () {
     await reload(crew, version('new').replace('port:', 'prot:'))
     const [line] = await running.logged(/^.*"msg":"the reload failed.*$/m)
     await load.answers(50)
-    const { answered, failures, texts } = await load.stop()
-    console.log(`      ${answered} answered, ${failures.length} failed`)
+    const { failures, texts } = await load.stop()
     expect([failures, [...texts.keys()]]).to.deep.equal([[], ['old']])
     const { problem, replaced, code } = JSON.parse(line)
     expect(problem).to.match(/http\.prot\n {2}unknown option; did you mean "port"\?/)

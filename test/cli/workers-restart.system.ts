@@ -22,8 +22,7 @@ describe('a worker that is killed under load', function () {
     process.kill(victim, 'SIGKILL')
     const [, successor] = await running.logged(/"worker":(\d+),"url":"[^"]+","serving":2,"msg":"a worker serves"/)
     await load.answers(100)
-    const { answered, failures, texts } = await load.stop()
-    console.log(`      ${answered} answered, ${failures.length} failed (${[...new Set(failures)].join(', ')})`)
+    const { failures, texts } = await load.stop()
     // Four callers, and one connection that may have been on its way to the process.
     expect(failures.length).to.be.at.most(5)
     expect([...texts.keys()].sort()).to.deep.equal([victim, other, successor].map(String).sort())
@@ -62,7 +61,6 @@ describe('a connection on its way to a worker that dies', function () {
     process.kill(victim, 'SIGKILL')
     const counts = new Map<string | undefined, number>()
     for (const outcome of await Promise.all(outcomes)) counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
-    console.log(`      of 6 requests: ${[...counts].map(([outcome, count]) => `${count} ${outcome}`).join(', ')}`)
     expect([counts.get(String(other)), counts.get('ECONNRESET')]).to.deep.equal([5, 1])
     running.child.kill('SIGTERM')
     expect((await running.ended).code).to.equal(0)
@@ -86,7 +84,6 @@ describe('workers that cannot start any more', function () {
     const { code, stderr } = await running.ended
     const tries = linesOf(stderr).filter(({ msg }) => msg.startsWith('a worker could not start'))
     const waits = tries.map(({ wait }) => wait).sort((a, b) => a - b)
-    console.log(`      ${tries.length} starts failed; waits ${waits.join(', ')} ms`)
     for (const { problem, serving, code } of tries) {
       expect(problem).to.match(/^mcp\.config\.mjs:\d+: cannot be loaded: no database$/)
       expect([serving, code]).to.deep.equal([0, 2])

@@ -49,7 +49,6 @@ setInterval(() => { if (existsSync('broken')) throw new Error('broken again') },
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
     const failures = linesOf(stderr).filter(({ msg }) => msg.includes('another is started'))
-    console.log(`      waits ${failures.map(({ wait }) => wait).join(', ')} ms`)
     expect(failures.slice(0, 3).map(({ wait, problem }) => [wait, problem])).to.deep.equal(
       [100, 200, 400].map(wait => [wait, 'broken again']),
     )

@@ -70,7 +70,6 @@ describe('mcp-host start --workers 2', function () {
     const { running, url, workers } = await startCrew(2, crewConfig({ tool: LEAVE }))
     const answers = await Promise.all([...Array(20)].map(() => callText(url, 'leave')))
     const share = workers.map(pid => answers.filter(answer => answer === String(pid)).length)
-    console.log(`      20 connections: ${share.join(' and ')}`)
     expect(share[0]).to.be.within(1, 19)
     expect((share[0] ?? 0) + (share[1] ?? 0)).to.equal(20)
     running.child.kill('SIGTERM')
@@ -125,7 +124,6 @@ describe('mcp-host start --workers 2', function () {
     const { code, stderr } = await running.ended
     expect(code).to.equal('SIGKILL')
     const gone = linesOf(stderr).filter(({ msg }) => msg === 'the primary is gone: this worker drains and ends')
-    console.log(`      ${gone.length} of ${workers.length} workers said that the primary is gone`)
     expect(gone.map(({ pid, level }) => [pid, level]).sort()).to.deep.equal(workers.map(pid => [pid, 40]).sort())
   })
 })

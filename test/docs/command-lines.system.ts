@@ -1,12 +1,9 @@
 // Command lines of the pages name verbs and options that there are, by the reader of the CLI itself.
-import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { readArguments } from '../../cli/arguments.ts'
+import { VERBS } from '../../cli/main.ts'
 import type { Verb } from '../../cli/verb.ts'
-import { blocksOf, PAGES, ROOT, readPage } from '../support/doc-blocks.ts'
+import { blocksOf, PAGES, readPage } from '../support/doc-blocks.ts'
 
 /** A command as it stands in a page: `whole` where it is to be typed as it is, else it is spoken of. */
 interface Shown {
@@ -39,44 +36,8 @@ function shownIn(page: string): Shown[] {
 const wordsOf = (text: string) =>
   (text.match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? []).map(word => word.replaceAll(/["']/g, ''))
 
-/** The options of a verb as its help lists them. */
-function verbByHelp(name: string): Verb {
-  const { stdout } = spawnSync(process.execPath, ['--import', 'tsx', 'cli/bin.ts', name, '--help'], {
-    cwd: ROOT,
-    encoding: 'utf8',
-  })
-  const options = [...stdout.matchAll(/^ *(?:-(\w), )? *--([\w-]+)( <)?/gm)].map(([, short, option = '', value]) => [
-    option,
-    { type: value === undefined ? 'boolean' : 'string', help: '', ...(short !== undefined && { short }) },
-  ])
-  return { summary: '', options: Object.fromEntries(options), run: async () => undefined }
-}
-
-/** Prints what the verbs of these modules say of themselves. */
-const TELL = `
-const told = JSON.parse(process.argv[1]).map(async ([name, file, exported]) => [name, (await import(file))[exported]])
-console.log(JSON.stringify(await Promise.all(told)))
-`
-
-/**
- * By their rows in cli/main.ts, which runs when it is imported. In a process of its own: modules that are imported here beside
- * those that tests import would be there twice, and coverage cannot add the two up.
- */
-function findVerbs(): ReadonlyMap<string, Verb> {
-  const rows = [
-    ...readFileSync(join(ROOT, 'cli/main.ts'), 'utf8').matchAll(
-      /^ {6}'?([\w-]+)'?: async \(\) =>\s+(?:\(await import\('(\S+)'\)\)\.(\w+)|\w+),$/gm,
-    ),
-  ]
-  const modules = rows.flatMap(([, name, file, exported]) =>
-    file === undefined ? [] : [[name, pathToFileURL(join(ROOT, 'cli', file)).href, exported]],
-  )
-  const options = ['--import', 'tsx', '--input-type=module', '--eval', TELL, JSON.stringify(modules)]
-  const { stdout, stderr } = spawnSync(process.execPath, options, { cwd: ROOT, encoding: 'utf8' })
-  expect(stdout, stderr).to.match(/^\[/)
-  const told = new Map(JSON.parse(stdout) as Array<readonly [string, Verb]>)
-  return new Map(rows.map(([, name = '']) => [name, told.get(name) ?? verbByHelp(name)]))
-}
+const loadVerbs = async (): Promise<ReadonlyMap<string, Verb>> =>
+  new Map(await Promise.all([...VERBS].map(async ([name, load]) => [name, await load()] as const)))
 
 function faultOf({ text, whole }: Shown, verbs: ReadonlyMap<string, Verb>): string | undefined {
   const words = wordsOf(text)
@@ -94,17 +55,12 @@ function faultOf({ text, whole }: Shown, verbs: ReadonlyMap<string, Verb>): stri
 }
 
 describe('the command lines of the docs', () => {
-  it('name verbs and options that there are', function () {
-    // One of them is a process.
-    this.timeout(60_000)
-    const verbs = findVerbs()
+  it('name verbs and options that there are', async () => {
+    const verbs = await loadVerbs()
     expect([...verbs.keys()]).to.include.members(['start', 'check', 'explain', 'call', 'doctor'])
     const shown = PAGES.flatMap(shownIn)
     const faults = shown.map(one => [one, faultOf(one, verbs)] as const).filter(([, fault]) => fault !== undefined)
     expect(faults.map(([{ place, text }, fault]) => `${place}: mcp-host ${text}: ${fault}`)).to.deep.equal([])
-    console.log(
-      `      ${shown.length} command lines of ${verbs.size} verbs, ${shown.filter(({ whole }) => whole).length} to be typed`,
-    )
     expect(shown.length).to.be.above(30)
   })
 
