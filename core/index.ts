@@ -4,6 +4,7 @@ export type { ToolsetSource } from './config/config-parts.ts'
 export type { Config, HttpSettings, RouteSettings } from './config/config-types.ts'
 export { defineConfig } from './config/define-config.ts'
 export type { BuiltInOptions, FilledOptions } from './config/plugin-options.ts'
+export type { Clock, Timer } from './http/clock.ts'
 export { errorText, HostError, type HostErrorKind, type HostErrorOptions, StartError } from './http/errors.ts'
 export type { ResolvedHttp } from './http/http-settings.ts'
 export type {

@@ -87,7 +87,7 @@ export function addEndpoints(host: PluginHost, base: string, getBridge: GetBridg
   const limited = (what: string, most: number, handler: Handler, refuse: (ctx: HostContext) => unknown): Handler => {
     const tell = (ip: string) =>
       host.log.warn({ ip, what, most }, 'an address does this too often: more is refused for a minute')
-    const may = createAddressLimit(most, tell)
+    const may = createAddressLimit(most, host.clock, tell)
     return async ctx => {
       if (may(ctx.ip)) await handler(ctx)
       else await refuse(ctx)

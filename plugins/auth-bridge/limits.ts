@@ -1,6 +1,7 @@
 // How often one address may begin what anybody may begin: sign-ins, registrations, documents to fetch. For this process alone;
 // what is kept of it is bounded.
 import { LruMap } from '../../core/auth.ts'
+import type { Clock } from '../../core/index.ts'
 import { addressKey } from '../families/address/index.ts'
 
 const WINDOW = 60_000
@@ -9,25 +10,30 @@ const MAX_KNOWN = 10_000
 const IPV6_PREFIX = 64
 
 /** How often somebody came within a minute, this time too. */
-function createCount(): (who: string) => number {
-  const counts = new LruMap<string, { count: number }>(MAX_KNOWN)
+function createCount(clock: Clock): (who: string) => number {
+  const counts = new LruMap<string, { count: number; readonly until: number }>(MAX_KNOWN)
   return who => {
+    const now = clock.monotonic()
     const kept = counts.get(who)
-    if (kept) return ++kept.count
-    counts.set(who, { count: 1 }, WINDOW)
+    if (kept && now < kept.until) return ++kept.count
+    counts.set(who, { count: 1, until: now + WINDOW })
     return 1
   }
 }
 
 /** Whether somebody may once more; `most` in a minute. */
-export function createLimit(most: number): (who: string) => boolean {
-  const count = createCount()
+export function createLimit(most: number, clock: Clock): (who: string) => boolean {
+  const count = createCount(clock)
   return who => count(who) <= most
 }
 
 /** The same for the address of a client. `refused` hears of each that is refused, once a minute. */
-export function createAddressLimit(most: number, refused: (ip: string) => void = () => {}): (ip: string) => boolean {
-  const count = createCount()
+export function createAddressLimit(
+  most: number,
+  clock: Clock,
+  refused: (ip: string) => void = () => {},
+): (ip: string) => boolean {
+  const count = createCount(clock)
   return ip => {
     const times = count(addressKey(ip, IPV6_PREFIX))
     if (times === most + 1) refused(ip)

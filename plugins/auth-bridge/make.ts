@@ -64,7 +64,7 @@ export function makeBridge(parts: BridgeParts): Bridge {
   const idle = Math.max(refreshToken, session)
   const logins = new Logins({ records, upstream, decide, log, most, idle, renewed: figures.renewed })
   const consents = new Consents(records, most)
-  const accounts = new Accounts({ records, logins, consents, log, session, unavailable })
+  const accounts = new Accounts({ records, logins, consents, log, clock: host.clock, session, unavailable })
   const resources = createResources(host, services, Object.keys(options.scopes))
   const pages = createPages({
     page: { ...options.page, name: options.page.name ?? host.server.name },
@@ -77,7 +77,7 @@ export function makeBridge(parts: BridgeParts): Bridge {
     upstream: settle(options.provider, [...host.at, 'provider']),
     clients: createRegisteredClients(host.keys('auth-bridge clients')),
     cookieKeys: host.keys('auth-bridge cookies'),
-    mayFetchDocument: createAddressLimit(MOST_DOCUMENTS),
+    mayFetchDocument: createAddressLimit(MOST_DOCUMENTS, host.clock),
     renderError: refusalPage(pages),
   })
   const known = new Set(options.clients.fixed.map(({ clientId }) => clientId))

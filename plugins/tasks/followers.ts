@@ -1,14 +1,12 @@
 // Tells those who listen for tasks how they are, whenever that changes: the same as `tasks/get` would have answered then.
-import { type Call, type Honoured, HostError, type Logger } from '../../core/index.ts'
+import { type Call, type Clock, type Honoured, HostError, type Logger, type Timer } from '../../core/index.ts'
 import {
-  type Clock,
   hasEnded,
   isUnavailable,
   type TaskNews,
   type TaskRecord,
   type TaskStore,
   type TaskSummary,
-  type Timer,
 } from '../../core/transport.ts'
 import { taskLost } from './shown.ts'
 import type { Tasks } from './tasks.ts'

@@ -1,6 +1,6 @@
 // One run of a task: the call that it stands for, made again without the token that brought it, until it ends, its lease is
 // lost, or the host closes.
-import { type Call, HostError, type McpRoute } from '../../core/index.ts'
+import { type Call, HostError, type McpRoute, type Timer } from '../../core/index.ts'
 import {
   encodeAnswer,
   hasEnded,
@@ -9,7 +9,6 @@ import {
   type TaskLease,
   type TaskRecord,
   type TaskStore,
-  type Timer,
   type Transport,
 } from '../../core/transport.ts'
 import { LeaseLost, RunQuestions } from './questions.ts'

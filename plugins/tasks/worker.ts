@@ -1,7 +1,7 @@
 // Takes tasks of a store, as many at a time as this process may run, and keeps their leases. It sleeps until the store tells of
 // something, and looks around slowly beside that: leases that lapse make no news.
-import type { Logger } from '../../core/index.ts'
-import type { QueueDepth, QueueOffer, TaskNews, TaskRecord, Timer } from '../../core/transport.ts'
+import type { Logger, Timer } from '../../core/index.ts'
+import type { QueueDepth, QueueOffer, TaskNews, TaskRecord } from '../../core/transport.ts'
 import { Places } from './places.ts'
 import { type RunHost, TaskRun } from './run.ts'
 import { nodeGone } from './shown.ts'

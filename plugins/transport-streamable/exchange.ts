@@ -1,10 +1,9 @@
 // The answer to one POST: JSON if all of it is ready soon and nothing came before it, else an event stream that gets
 // the messages and, last, the answer.
 import type { ServerResponse } from 'node:http'
-import type { HostError } from '../../core/index.ts'
+import type { Clock, HostError } from '../../core/index.ts'
 import {
   type CallChannel,
-  type Clock,
   type EncodedAnswer,
   EqualWait,
   endWith,

@@ -8,7 +8,7 @@ import {
   startIdentityProvider,
   stopIdentityProviders,
 } from './identity-provider.ts'
-import { type StartedHost, startHost, stopHosts, type TestConfig } from './start-host.ts'
+import { type StartedHost, type StartOptions, startHost, stopHosts, type TestConfig } from './start-host.ts'
 
 type Plugins = NonNullable<TestConfig['plugins']>
 type BridgeOptions = NonNullable<BuiltInOptions['auth-bridge']>
@@ -33,6 +33,7 @@ export interface BridgeSettings {
   readonly options?: Partial<BridgeOptions>
   readonly plugins?: Plugins
   readonly config?: Partial<TestConfig>
+  readonly clock?: StartOptions['clock']
 }
 
 export interface StartedBridge extends StartedHost {
@@ -53,21 +54,26 @@ export async function startBridge({
   options,
   plugins,
   config,
+  clock,
 }: BridgeSettings = {}): Promise<StartedBridge> {
   const idp = isProvider(given) ? given : await startIdentityProvider(given)
   const provider = idp.options() as unknown as BridgeOptions['provider']
-  const started = await startHost({
-    toolsets: { all: [whoami, upstream] },
-    routes: { '/mcp': { toolsets: 'all', authorize: true } },
-    ...config,
-    plugins: {
-      'transport-streamable': {},
-      'auth-jwt': {},
-      'resource-metadata': { scopesSupported: ['read', 'admin'] },
-      'auth-bridge': { provider, allow: { everyone: true }, scopes: { admin: { group: 'engineering' } }, ...options },
-      ...plugins,
+  const started = await startHost(
+    {
+      toolsets: { all: [whoami, upstream] },
+      routes: { '/mcp': { toolsets: 'all', authorize: true } },
+      ...config,
+      plugins: {
+        'transport-streamable': {},
+        'auth-jwt': {},
+        'resource-metadata': { scopesSupported: ['read', 'admin'] },
+        'auth-bridge': { provider, allow: { everyone: true }, scopes: { admin: { group: 'engineering' } }, ...options },
+        ...plugins,
+      },
     },
-  })
+    undefined,
+    clock && { clock },
+  )
   const issuer = `${started.url}${options?.path ?? '/auth'}`
   idp.redirects.add(`${issuer}/callback`)
   return {

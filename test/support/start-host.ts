@@ -26,11 +26,9 @@ const BASE = {
 
 export type TestConfig = Partial<Config> & Pick<Config, 'toolsets' | 'routes'>
 
-export async function startHost(
-  given: TestConfig,
-  directory?: string,
-  more: Pick<CreateHostOptions, 'neighbours' | 'clock'> = {},
-): Promise<StartedHost> {
+export type StartOptions = Pick<CreateHostOptions, 'neighbours' | 'clock'>
+
+export async function startHost(given: TestConfig, directory?: string, more: StartOptions = {}): Promise<StartedHost> {
   const config = withStore(given)
   const log = createTestLog()
   // A loaded machine is no stall: a test that wants the warning asks for it.

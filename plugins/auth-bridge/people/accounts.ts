@@ -1,7 +1,7 @@
 // Who an account of oidc-provider is: the person of a login. In a browser it is the login of its session; at the token
 // endpoint that of the grant, and the provider is asked whether the person may still sign in.
 import type { ProviderContext } from 'oidc-provider'
-import type { Logger } from '../../../core/index.ts'
+import type { Clock, Logger } from '../../../core/index.ts'
 import { isBrowser } from '../browser/browser-cookie.ts'
 import { createLimit } from '../limits.ts'
 import { asText } from '../parameters.ts'
@@ -23,6 +23,7 @@ export interface AccountSettings {
   readonly logins: Logins
   readonly consents: Consents
   readonly log: Logger
+  readonly clock: Clock
   /** Milliseconds that a browser stays signed in. */
   readonly session: number
   /** Answers 503 from within oidc-provider. */
@@ -52,10 +53,11 @@ const MOST_RENEWALS = 60
 
 export class Accounts {
   readonly #settings: AccountSettings
-  readonly #mayRenew = createLimit(MOST_RENEWALS)
+  readonly #mayRenew: (grant: string) => boolean
 
   constructor(settings: AccountSettings) {
     this.#settings = settings
+    this.#mayRenew = createLimit(MOST_RENEWALS, settings.clock)
   }
 
   /** `findAccount` of oidc-provider. */
