@@ -4,19 +4,26 @@ import { systemClock } from '../../core/http/clock.ts'
 import { HostError } from '../../core/index.ts'
 import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import { createChangeFeed } from '../../core/sessions/change-feed.ts'
+import type { StreamWriter } from '../../core/sessions/event-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemoryPeers } from '../../core/sessions/memory-peers.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { takeOver } from '../../core/sessions/nodes/take-over.ts'
 import { Session, type SessionFacts } from '../../core/sessions/session.ts'
 import { createParts, type StreamParts } from '../../core/sessions/stream-parts.ts'
+import { eventually } from '../support/eventually.ts'
 import { createGate } from '../support/gate.ts'
 import { createTestLog } from '../support/start-host.ts'
 
 const STATE = { facts: '{"node":"other","requests":[]}', last: 0, finished: false, epoch: 1, bus: '5' }
 
-/** A session whose stream another node has, at a node whose stores answer when `asked` of them is let go on. */
-function openElsewhere(waitsAt: 'claimStream' | 'claim' | 'since') {
+/**
+ * A session whose stream another node has, at a node whose stores answer when `asked` of them is let go on. `areGone`: the
+ * bus has not kept the changes since the other node's last one.
+ */
+function openElsewhere(waitsAt: 'claimStream' | 'claim' | 'since', areGone = false) {
+  /** The bus place that each write to the store leaves, in order. */
+  const places: Array<string | undefined> = []
   const [asked, goOn] = [createGate(), createGate()]
   async function answer<Value>(what: typeof waitsAt, value: Value): Promise<Value> {
     if (what !== waitsAt) return value
@@ -47,14 +54,19 @@ function openElsewhere(waitsAt: 'claimStream' | 'claim' | 'since') {
   const session = new Session({ ...facts, home: 'other', version: 1 } as unknown as SessionFacts)
   const shared = {
     claim: () => answer('claim', STATE),
-    open: async () => undefined,
+    open: async (_session: string, _stream: string, { bus }: StreamWriter) => void places.push(bus),
     finish: async () => undefined,
     state: async () => STATE,
   }
   const history = {
     position: '7',
     isAfter: (one: string, other: string) => one > other,
-    since: () => answer('since', []),
+    since: () => answer('since', areGone ? undefined : []),
+  }
+  const events = createMemoryEventStore()
+  const append: typeof events.append = (...given) => {
+    places.push(given[4]?.bus)
+    return events.append(...given)
   }
   const store = createMemorySessionStore('here')
   const claim = { epoch: 2, before: { node: 'other', stream: 'theirs' } }
@@ -62,14 +74,14 @@ function openElsewhere(waitsAt: 'claimStream' | 'claim' | 'since') {
     name: 'here',
     store: { ...store, shared: true, claimStream: () => answer('claimStream', claim) },
     peers: createMemoryPeers('here'),
-    events: () => ({ ...createMemoryEventStore(), shared }),
+    events: () => ({ ...events, append, shared }),
     bus: () => ({ ...bus, history }),
     log: createTestLog(),
   }
   const registry = { released: false }
   const settings = { node, registry, whenWritten: () => () => undefined } as unknown as StreamParts
   const parts = createParts(settings, () => undefined)
-  return { session, parts, asked, goOn, subscribed: () => subscribed }
+  return { session, parts, asked, goOn, places, subscribed: () => subscribed }
 }
 
 describe('a session whose stream is taken over', () => {
@@ -95,5 +107,19 @@ describe('a session whose stream is taken over', () => {
     expect([subscribed(), session.streams.size]).to.deep.equal([1, 1])
     session.dispose(new Error('the test is over'))
     expect(subscribed()).to.equal(0)
+  })
+
+  it('is told once that anything may have changed: the next node continues from the place of the bus now', async () => {
+    const { session, parts, goOn, places } = openElsewhere('since', true)
+    goOn.open()
+    await takeOver(parts, session, 'ours', false)
+    await eventually(
+      'the three lists are stored',
+      () => [...places],
+      ({ length }) => length === 4,
+    )
+    // Until all of it is stored the old place stands: a node that takes over before that tells it again.
+    expect(places).to.deep.equal(['5', undefined, undefined, '7'])
+    session.dispose(new Error('the test is over'))
   })
 })

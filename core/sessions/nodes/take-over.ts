@@ -33,13 +33,15 @@ async function fence(
   return { place: previous?.bus || undefined, resumed }
 }
 
-/** Where this node's messages go: first they wait, then what is older than they are is sent, then they. */
-function createOutlet(isAfter: (one: string, other: string) => boolean, start: string | undefined) {
-  const waiting: Array<readonly [string, string | undefined]> = []
-  let stream: ResumableStream | undefined
-  let last = start
+type Placed = readonly [message: string, place: string | undefined]
 
-  function write(message: string, place?: string) {
+/** Where this node's messages go: first they wait, then older ones are sent, then they. */
+function createOutlet(isAfter: (one: string, other: string) => boolean) {
+  const waiting: Placed[] = []
+  let stream: ResumableStream | undefined
+  let last: string | undefined
+
+  function write([message, place]: Placed) {
     if (place !== undefined && last !== undefined && !isAfter(place, last)) return
     last = place ?? last
     stream?.write(message, place)
@@ -47,15 +49,20 @@ function createOutlet(isAfter: (one: string, other: string) => boolean, start: s
 
   return {
     send(message: string, place?: string) {
-      if (stream) write(message, place)
+      if (stream) write([message, place])
       else waiting.push([message, place])
     },
-    /** Sends what `tell` makes the session say, as it says it; then what waited; then all that comes. */
-    open(opened: ResumableStream, tell: () => void) {
-      const live = waiting.splice(0)
+    /** The messages that `replay` makes the session send, without those that wait. */
+    collect(replay: () => void): Placed[] {
+      const live = waiting.length
+      replay()
+      return waiting.splice(live)
+    },
+    /** Sends the `older` messages, all of them if there is no `start` on the bus; then those that waited; then all that come. */
+    open(opened: ResumableStream, older: readonly Placed[], start: string | undefined) {
       stream = opened
-      tell()
-      for (const [message, place] of live) write(message, place)
+      last = start
+      for (const each of [...older, ...waiting.splice(0)]) write(each)
     },
   }
 }
@@ -132,8 +139,8 @@ async function connect(
   { name, epoch, place, begunUntil, isGapless }: Connecting,
 ) {
   const history = parts.node.bus(session).history
-  const start = place ?? history?.position
-  const outlet = createOutlet(history?.isAfter ?? (() => true), start)
+  const position = history?.position
+  const outlet = createOutlet(history?.isAfter ?? (() => true))
   parts.connect(session, outlet.send)
   // Read after the session is subscribed: every change is in what is read, or comes, or both.
   const missed = await missedSince()
@@ -145,12 +152,18 @@ async function connect(
     if (session.claim?.epoch === epoch) session.disconnect()
     if (stream.attended) session.onDispose(() => stream.disconnect())
   }
-  const writer = parts.writerOf(session, [], { epoch, fenced, ...(start !== undefined && { place: start }) })
-  const stream = parts.make(session, { name, writer, begunUntil })
-  outlet.open(stream, () => {
+  const older = outlet.collect(() => {
     if (missed) for (const { change, place } of missed) session.replay(change, place)
     else if (!isGapless) session.replay({ kind: 'missed' }, undefined)
   })
+  // Where the changes since `place` are gone, these messages tell the client that anything may have changed. Only the last of
+  // them moves the stream to the present place: a node that takes over before it is stored sends them again, a later one does not.
+  const last = missed ? undefined : older.pop()
+  if (last) older.push([last[0], position])
+  const start = missed || last ? place : position
+  const writer = parts.writerOf(session, [], { epoch, fenced, ...(start !== undefined && { place: start }) })
+  const stream = parts.make(session, { name, writer, begunUntil })
+  outlet.open(stream, older, last ? undefined : start)
   return stream
 
   async function missedSince() {
