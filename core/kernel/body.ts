@@ -1,5 +1,5 @@
 // Reads the body of an endpoint that asks for it, with koa-body, into `ctx.request.body`. Transports read their own
-// (core/http/read-body.ts). Loaded where some endpoint asks: koa-body brings a good deal along.
+// (core/http/read-body.ts). koa-body is loaded at the first body: its import takes 100 ms of CPU time.
 
 import { HostError } from '../http/errors.ts'
 import { parseJson } from '../http/json-text.ts'
@@ -53,6 +53,8 @@ function parseForm(text: string): Readonly<Record<string, string | string[]>> {
   return Object.fromEntries(fields)
 }
 
+type KoaMiddleware = ReturnType<typeof import('koa-body')['koaBody']>
+
 const PARSERS: Record<BodyKind, (text: string) => unknown> = {
   json: parseDocument,
   form: parseForm,
@@ -64,24 +66,16 @@ const PARSERS: Record<BodyKind, (text: string) => unknown> = {
  * Content-Type, charset or a compressed body, and `parseError` or `invalidRequest` for what cannot be read as the type that
  * it claims, or is past the bounds of JSON (core/http/json-text.ts).
  */
-export async function createBodyReader(limit: number) {
-  const { koaBody } = await import('koa-body')
-
+export function createBodyReader(limit: number) {
   return function readBodyAs(kind: BodyKind): HostMiddleware {
     const types = [...BODY_TYPES[kind]]
     const parse = PARSERS[kind]
-    // As text alone: its bounds are looked at before anything parses it.
-    const read = koaBody({
-      json: false,
-      urlencoded: false,
-      textTypes: types,
-      textLimit: limit,
-      onError(error) {
-        throw refusalOf(error, limit)
-      },
-    })
+    const onError = (error: Error) => {
+      throw refusalOf(error, limit)
+    }
+    let read: KoaMiddleware | undefined
     const fits = `Content-Type must be ${types.join(' or ')}, in UTF-8 and not compressed`
-    return (ctx, next) => {
+    return async (ctx, next) => {
       if (!VERBS.has(ctx.method)) return next()
       const { request }: { request: { body?: unknown } } = ctx
       const isPlain = (ctx.get('Content-Encoding') || 'identity').toLowerCase() === 'identity'
@@ -89,7 +83,10 @@ export async function createBodyReader(limit: number) {
       // Null: neither a length nor chunks are announced.
       if (fitting === null && kind === 'json') throw new HostError('invalidRequest', { detail: 'the body is empty' })
       if (!fitting || !isPlain || !isUtf8(ctx)) throw new HostError('unsupportedMediaType', { detail: fits })
-      return read(ctx as Parameters<typeof read>[0], () => {
+      // As text only: the limits of JSON are checked before it is parsed.
+      const options = { json: false, urlencoded: false, textTypes: types, textLimit: limit, onError }
+      read ??= (await import('koa-body')).koaBody(options)
+      return read(ctx as Parameters<KoaMiddleware>[0], () => {
         request.body = parse(String(request.body))
         return next()
       })

@@ -73,15 +73,15 @@ function checkLength({ req }: HostContext, most: number) {
 }
 
 /** What each step is at a place; nothing, where the place has none of it. */
-async function createSteps(
+function createSteps(
   http: ResolvedHttp,
   errors: ErrorWriterSettings,
   served: readonly Served[],
-): Promise<Record<Step, (place: Place) => readonly HostMiddleware[]>> {
+): Record<Step, (place: Place) => readonly HostMiddleware[]> {
   const writeErrors = createErrorWriter(errors)
   const sparing = createErrorWriter(errors, { spare: true })
   const guard = createGuard(http)
-  const readBody = served.some(({ body }) => body !== undefined) ? await createBodyReader(http.maxBodySize) : undefined
+  const readBody = createBodyReader(http.maxBodySize)
 
   return {
     // `next()` of one never throws: what those behind it throw is an answer by then.
@@ -114,7 +114,7 @@ async function createSteps(
     edge: ({ hooks }) => hooks.edge,
     identify: ({ hooks }) => hooks.identify,
     admit: ({ hooks }) => hooks.admit,
-    body: ({ body }) => (body && readBody ? [readBody(body)] : []),
+    body: ({ body }) => (body ? [readBody(body)] : []),
     verb: ({ app, methods }) => (app ? [app] : methods ? [dispatchVerb(methods)] : []),
   }
 }
@@ -126,7 +126,7 @@ export async function createPipeline(
   { http, log, encode, report = stopAtFirst, begun }: PipelineSettings,
 ): Promise<Koa<RequestState>> {
   const tellFailure = createFailureLog(log)
-  const steps = await createSteps(http, { tellFailure, encode }, served)
+  const steps = createSteps(http, { tellFailure, encode }, served)
   const compile = (place: Place): Run =>
     compose<HostContext>(
       stepsOf(place.kind).flatMap(step => steps[step](place)) as unknown as compose.Middleware<HostContext>[],

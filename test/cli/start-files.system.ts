@@ -3,7 +3,6 @@ import { cp, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
-import { BUNDLED } from '../../build/bundle-dependencies.ts'
 import { bundlePackage } from '../../build/bundle-package.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { compiledFile } from '../support/compiled.ts'
@@ -88,15 +87,6 @@ describe('the files of a start', () => {
     const needless = ['tsx', '@koa/router', 'redis', 'yaml', 'prom-client']
     const loaded = needless.filter(name => among(files, `/node_modules/${name}/`) > 0)
     expect(loaded).to.deep.equal([])
-    expect(among(files, '/dist/core/packages/')).to.equal(0)
-  })
-
-  it('have of what is bundled the package that is asked for, and no other', async () => {
-    const files = await filesOf('mcp.config.mjs', INPUT, [])
-    const bundled = files.flatMap(file => /\/dist\/core\/packages\/(?!shared-)(.*)\.js$/.exec(file)?.[1] ?? [])
-    expect(bundled).to.deep.equal(['cosmiconfig'])
-    const others = BUNDLED.filter(name => among(files, `/node_modules/${name}/`) > 0)
-    expect(others).to.deep.equal([])
   })
 
   it('have ajv among them where a schema must be compiled to be trusted, and tsx where the config is TypeScript', async () => {
