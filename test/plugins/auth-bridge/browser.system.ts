@@ -1,5 +1,4 @@
-// The whole way in chromium, by keyboard alone: from a client, past the provider's own page, the consent page, back to the
-// client; and what the browser keeps of it.
+// Tests the complete sign-in flow in chromium by keyboard, and the cookies that remain in the browser.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
@@ -64,7 +63,7 @@ describe('auth-bridge in chromium', function () {
     }
   }
 
-  it('signs somebody in without a mouse and without script, and gives the client its code', () =>
+  it('completes sign-in and consent without mouse or script, and the client receives its code', () =>
     inContext(async (tab, context) => {
       const editor = await start()
       await tab.goto(authorizeUrl(editor))
@@ -87,7 +86,7 @@ describe('auth-bridge in chromium', function () {
       for (const cookie of cookies) expect(cookie, cookie.name).to.include({ httpOnly: true, sameSite: 'Lax' })
     }))
 
-  it('takes no for an answer', () =>
+  it('returns access_denied when the user denies consent', () =>
     inContext(async tab => {
       const editor = await start()
       await tab.goto(authorizeUrl(editor))
@@ -98,7 +97,7 @@ describe('auth-bridge in chromium', function () {
       expect(new URL(tab.url()).searchParams.get('error')).to.equal('access_denied')
     }))
 
-  it('shows a person what they allowed, takes it back and signs them out', () =>
+  it('lists granted access on the account page, revokes it and signs out', () =>
     inContext(async tab => {
       const editor = await start()
       await tab.goto(authorizeUrl(editor))

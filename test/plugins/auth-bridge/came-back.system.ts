@@ -1,5 +1,4 @@
-// Real clients at a host that came back: with its secrets but without what it kept in memory, and with other secrets, so that
-// it does not know its clients any more.
+// Tests that real clients recover after a host restart with the same secrets and with new secrets.
 import { expect } from 'chai'
 import type { StartedBridge } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -12,7 +11,7 @@ import { startWithScopes } from './scoped-bridge.ts'
 
 const SECRETS = ['the first secret of a host, long enough', 'the other secret of a host, long enough']
 
-describe('real clients, at a host that came back', () => {
+describe('Real clients after a host restart', () => {
   const applications: Application[] = []
   afterEach(async () => {
     await Promise.all(applications.splice(0).map(application => application.close()))
@@ -42,7 +41,7 @@ describe('real clients, at a host that came back', () => {
 
   for (const { name, start } of APPLICATIONS)
     for (const [index, what] of ['with its secrets', 'with other secrets'].entries())
-      it(`${name}: asks for one login, and goes on, ${what}`, async () => {
+      it(`${name}: logs in once and continues, ${what}`, async () => {
         const [first = '', other = ''] = SECRETS
         const bridge = await startWithScopes('10m', { config: { http: { port: await freePort() }, secrets: [first] } })
         const person = new Person(bridge)

@@ -1,5 +1,5 @@
-// `mcp-host login` and its like, as processes, at a host with the bridge: their own listener takes the code, files keep the
-// tokens, and a login that the person took back is asked for again.
+// Tests the `mcp-host login`, `list`, `call`, `token` and `logout` commands as processes against a host with
+// auth-bridge.
 import { expect } from 'chai'
 import { startFakeBrowser, stopFakeBrowsers } from '../../cli/fake-browser.ts'
 import { runCli, stopAll } from '../../cli/run-cli.ts'
@@ -12,7 +12,7 @@ import { stopHosts } from '../../support/start-host.ts'
 import { Person } from './person.ts'
 import { startWithScopes } from './scoped-bridge.ts'
 
-describe('the verbs of our client, at a host with the bridge', function () {
+describe('CLI client commands with auth-bridge', function () {
   this.timeout(60_000)
 
   after(async () => {
@@ -33,7 +33,7 @@ describe('the verbs of our client, at a host with the bridge', function () {
     return { bridge, person, url: bridge.resource, run: (...args: string[]) => runCli(args, home, env) }
   }
 
-  it('log in, list, call and lend a token as their person, and log out', async () => {
+  it('log in, list tools, call a tool, print a token and log out', async () => {
     const { bridge, person, url, run } = await startDesk('10m')
     const before = await run('list', url)
     expect([before.code, before.stdout]).to.deep.equal([1, ''])
@@ -62,7 +62,7 @@ describe('the verbs of our client, at a host with the bridge', function () {
     expect((await run('call', url, 'whoami')).code).to.equal(1)
   })
 
-  it('name the scope that a tool takes, and the login that asks for it', async () => {
+  it('print the scope that a tool requires and the login command for it', async () => {
     const { person, url, run } = await startDesk('10m')
     await run('login', url)
     const refused = await run('call', url, 'clear_all')
@@ -74,7 +74,7 @@ describe('the verbs of our client, at a host with the bridge', function () {
     expect(person.consents).to.have.length(2)
   })
 
-  it('renew a token that has expired, and ask for a login once the person took back what was allowed', async () => {
+  it('refresh an expired token, and require a login after the user revokes access', async () => {
     const { bridge, person, url, run } = await startDesk('1s')
     await run('login', url)
     const first = (await run('token', url)).stdout.trim()

@@ -1,5 +1,4 @@
-// Real clients, the whole way through the bridge: they find it from a 401, register, send their person there, call, step up,
-// refresh, and begin anew once the person took back what they were allowed.
+// Tests real clients with auth-bridge: discovery, registration, login, step-up, refresh and revocation.
 import { expect } from 'chai'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import type { StartedBridge } from '../../support/bridge.ts'
@@ -19,7 +18,7 @@ async function refreshByHand({ issuer }: StartedBridge, { clientId, refreshToken
   return ((await answer.json()) as { error?: string }).error
 }
 
-describe('real clients, through the bridge', () => {
+describe('Real clients with auth-bridge', () => {
   let lasting: StartedBridge
   let brief: StartedBridge
 
@@ -52,7 +51,7 @@ describe('real clients, through the bridge', () => {
           async () => (await callAs(bridge.resource, kept.accessToken)).status === 401,
         )
 
-      it('finds the bridge, registers, sends its person there, and calls as them', async () => {
+      it('discovers the authorization server, registers, logs in and calls a tool', async () => {
         const { person, application } = await signIn(lasting)
         expect(await application.tools()).to.include('whoami')
         expect(await application.call('whoami')).to.deep.equal({
@@ -66,7 +65,7 @@ describe('real clients, through the bridge', () => {
         expect(claimsOf(application.kept.accessToken)).to.include({ aud: lasting.resource, scope: 'read' })
       })
 
-      it('connects again with what it kept, and asks nobody', async () => {
+      it('reconnects with stored tokens without user interaction', async () => {
         const { person, application } = await signIn(lasting)
         const { accessToken } = application.kept
         await application.connect()
@@ -85,7 +84,7 @@ describe('real clients, through the bridge', () => {
         expect(claimsOf(application.kept.accessToken)).to.include({ scope: 'read admin' })
       })
 
-      it('asks for all scopes at once where no challenge names any, and gets those that its person may have', async () => {
+      it('requests all scopes if no challenge names any, and receives those the user may have', async () => {
         const address = `${lasting.url}/at-once`
         const ann = await signIn(lasting, 'ann', address)
         expect(await ann.application.call('clear_all')).to.include({ subject: 'ann' })
@@ -96,7 +95,7 @@ describe('real clients, through the bridge', () => {
         expect(scopes).to.deep.equal(['read admin', 'read'])
       })
 
-      it('is not sent in circles for a scope that its person may not have', async () => {
+      it('stops step-up for a scope that the user cannot have', async () => {
         const { person, application } = await signIn(lasting, 'bob')
         const refused = await rejectionOf(application.call('clear_all'))
         expect(String(refused)).to.match(refusal)
@@ -104,7 +103,7 @@ describe('real clients, through the bridge', () => {
         expect(await application.call('whoami')).to.include({ subject: 'bob' })
       })
 
-      it('refreshes a token that has expired, and asks nobody', async () => {
+      it('refreshes an expired access token without user interaction', async () => {
         const { person, application } = await signIn(brief)
         const { accessToken, refreshToken } = application.kept
         await expiry(brief, application)
@@ -114,7 +113,7 @@ describe('real clients, through the bridge', () => {
         expect(person.asked).to.have.length(1)
       })
 
-      it('asks for a login again, and the person once more, after they took back what it was allowed', async () => {
+      it('logs in and asks for consent again after access was revoked', async () => {
         const { person, application } = await signIn(lasting)
         expect(await person.revokeAll()).to.be.above(0)
         expect(await refreshByHand(lasting, application.kept)).to.equal('invalid_grant')

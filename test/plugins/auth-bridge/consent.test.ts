@@ -1,5 +1,4 @@
-// What people are asked: each client once where it is a place on the web, each time where it is on their machine, and again
-// where it is not what they saw.
+// Tests when the consent page is shown: once for web clients, each time for local clients, and again after changes.
 import { expect } from 'chai'
 import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -23,14 +22,14 @@ describe('auth-bridge: consent', () => {
   const asked = (client: BridgeClient, redirect_uri: string, more = {}) =>
     client.browser.open(client.authorizeUrl({ resource: bridge.resource, scope: 'read', redirect_uri, ...more }))
 
-  it('asks for a client on the web once in a browser', async () => {
+  it('asks once per browser for a web client', async () => {
     const client = await bridge.client({ redirect_uris: [WEB] })
     await client.decide(await client.ask({ redirect_uri: WEB, scope: 'read' }))
     const again = await asked(client, WEB)
     expect('redirect' in again && again.redirect.searchParams.get('code')).to.be.a('string')
   })
 
-  it('asks again for more than was allowed, and for another person', async () => {
+  it('asks again for more scopes and for another user', async () => {
     const client = await bridge.client({ redirect_uris: [WEB] })
     await client.decide(await client.ask({ redirect_uri: WEB, scope: 'read' }))
     const more = await asked(client, WEB, { scope: 'read admin' })
@@ -45,7 +44,7 @@ describe('auth-bridge: consent', () => {
     expect(claimsOf(access_token)['sub']).to.equal('bob')
   })
 
-  it('asks in another browser', async () => {
+  it('asks again in another browser', async () => {
     const client = await bridge.client({ redirect_uris: [WEB] })
     await client.decide(await client.ask({ redirect_uri: WEB, scope: 'read' }))
     const elsewhere = await bridge
@@ -54,13 +53,13 @@ describe('auth-bridge: consent', () => {
     expect('html' in elsewhere && elsewhere.status).to.equal(200)
   })
 
-  it('asks each time for a client on the machine', async () => {
+  it('asks every time for a client with a loopback redirect URI', async () => {
     const client = await bridge.client()
     await client.logIn({ scope: 'read' })
     expect((await client.ask({ scope: 'read' })).status).to.equal(200)
   })
 
-  it('asks again where the code would go somewhere else', async () => {
+  it('asks again when the redirect URI changes', async () => {
     const other = 'https://client.example/other'
     const client = await bridge.client({ redirect_uris: [WEB, other] })
     await client.decide(await client.ask({ redirect_uri: WEB, scope: 'read' }))
@@ -93,7 +92,7 @@ describe('auth-bridge: consent', () => {
     expect('redirect' in (await open(one)) && 'redirect' in (await open(other))).to.equal(true)
   })
 
-  it('sends a client away that people deny', async () => {
+  it('redirects with access_denied when the user denies consent', async () => {
     const client = await bridge.client()
     const back = await client.decide(await client.ask({ scope: 'read' }), 'deny')
     expect(Object.fromEntries(back.searchParams)).to.include({
@@ -103,7 +102,7 @@ describe('auth-bridge: consent', () => {
     })
   })
 
-  it('lets an app be a client by its own scheme', async () => {
+  it('supports a custom scheme redirect URI of an app', async () => {
     const client = await bridge.client({ redirect_uris: ['cursor://anysphere.cursor-mcp/oauth/callback'] })
     const back = await client.decide(
       await client.ask({ redirect_uri: 'cursor://anysphere.cursor-mcp/oauth/callback', scope: 'read' }),
@@ -113,7 +112,7 @@ describe('auth-bridge: consent', () => {
   })
 })
 
-describe('auth-bridge: the account page', () => {
+describe('auth-bridge: account page', () => {
   let bridge: StartedBridge
 
   before(async () => {
@@ -121,7 +120,7 @@ describe('auth-bridge: the account page', () => {
   })
   after(stopBridges)
 
-  it('lists clients, and takes back what one was allowed', async () => {
+  it('lists clients and revokes the access of one', async () => {
     const client = await bridge.client({ client_name: 'The Tool' })
     const tokens = await client.logIn({ scope: 'read' })
     const page = await client.browser.page(`${bridge.issuer}/account`)
@@ -132,7 +131,7 @@ describe('auth-bridge: the account page', () => {
     expect(await client.refresh(tokens.refresh_token ?? '')).to.include({ error: 'invalid_grant' })
   })
 
-  it('asks who it is first, and signs out with everything that hangs on it', async () => {
+  it('requires sign-in first, and sign-out revokes all grants of the session', async () => {
     const client = await bridge.client()
     const first = await client.browser.page(`${bridge.issuer}/account`)
     expect(first.html).to.include('Sign in with')
@@ -148,7 +147,7 @@ describe('auth-bridge: the account page', () => {
     expect(bridge.idp.asked('revocation')).to.be.greaterThan(revocations)
   })
 
-  it('signs out with every login of theirs in this browser', async () => {
+  it('signs out of all logins of the user in this browser', async () => {
     const client = await bridge.client()
     const tokens = await client.logIn({ scope: 'read' })
     // They sign in again, as everybody does after some hours.
@@ -161,7 +160,7 @@ describe('auth-bridge: the account page', () => {
     expect((await elsewhere.refresh(others.refresh_token ?? '')).error).to.equal(undefined)
   })
 
-  it('signs out for good, also while a client refreshes', async () => {
+  it('signs out permanently, even during a concurrent client refresh', async () => {
     const client = await bridge.client()
     let token = (await client.logIn({ scope: 'read' })).refresh_token ?? ''
     const account = await client.browser.page(`${bridge.issuer}/account`)
@@ -187,7 +186,7 @@ describe('auth-bridge: the account page', () => {
     expect(await client.refresh(token)).to.include({ error: 'invalid_grant' })
   })
 
-  it('takes nothing that its form did not carry', async () => {
+  it('rejects fields that its form does not contain', async () => {
     const client = await bridge.client()
     await client.logIn({ scope: 'read' })
     const page = await client.browser.page(`${bridge.issuer}/account`)

@@ -1,8 +1,8 @@
-// The addresses of the bridge: what is there and what is not, who is let in, and what those are told who come too often.
+// Tests the endpoints of auth-bridge: unknown paths, cross-site requests, size limits and rate limits.
 import { expect } from 'chai'
 import { type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 
-describe('auth-bridge: the entrance', () => {
+describe('auth-bridge: endpoints', () => {
   let bridge: StartedBridge
 
   before(async () => {
@@ -13,12 +13,12 @@ describe('auth-bridge: the entrance', () => {
   const send = (path: string, init: RequestInit = {}) =>
     fetch(`${bridge.issuer}${path}`, { redirect: 'manual', ...init })
 
-  it('leads whoever opens it to the account page', async () => {
+  it('redirects the root path to the account page', async () => {
     const { status, headers } = await send('/')
     expect([status, headers.get('location')]).to.deep.equal([302, '/auth/account'])
   })
 
-  it('has no other spelling, and nothing of oidc-provider that is not served', async () => {
+  it('rejects other spellings of a path and unserved oidc-provider endpoints', async () => {
     const paths = [
       '/Register',
       '/REGISTER',
@@ -35,11 +35,10 @@ describe('auth-bridge: the entrance', () => {
       ),
     )
     const found = statuses.filter(([path, status]) => status !== 404 && !(path === '/register/' && status >= 400))
-    console.log(`      ${statuses.length} tried, ${found.length} found`)
     expect(found).to.deep.equal([])
   })
 
-  it('is no part of another site, and nobody is counted for it', async () => {
+  it('rejects cross-site subresource requests without counting them for the rate limit', async () => {
     const headers = { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Dest': 'image' }
     const client = await bridge.client()
     const statuses = new Set<number>()
@@ -54,13 +53,13 @@ describe('auth-bridge: the entrance', () => {
     expect((await client.ask({ scope: 'read' })).status).to.equal(200)
   })
 
-  it('takes no more of a client than one has to say', async () => {
+  it('rejects an oversized authorization request with 400', async () => {
     const client = await bridge.client()
     const url = client.authorizeUrl({ resource: bridge.resource, state: 'x'.repeat(7_000) })
     expect((await fetch(url, { redirect: 'manual' })).status).to.equal(400)
   })
 
-  it('tells who comes too often when to come again, on a page and as OAuth does', async () => {
+  it('answers 429 with Retry-After at the rate limit, as a page and as an OAuth error', async () => {
     const other = await startBridge()
     const client = await other.client()
     const register = async () => client.register()

@@ -1,11 +1,11 @@
-// The whole way: a client that nobody knows, a person of the company, a token, a call; and what comes after.
+// Tests the basic flow of auth-bridge: registration, sign-in, token, tool call and refresh.
 import { expect } from 'chai'
 import { type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
 import { claimsOf } from '../../support/form-browser.ts'
 import { callAs, userIn } from '../../support/protected-host.ts'
 
-describe('auth-bridge', () => {
+describe('auth-bridge: authorization code flow', () => {
   let bridge: StartedBridge
 
   before(async () => {
@@ -13,7 +13,7 @@ describe('auth-bridge', () => {
   })
   after(stopBridges)
 
-  it('signs somebody in with the company’s provider, and gives a client a token for the route', async () => {
+  it('signs a user in with the upstream provider and issues an access token for the route', async () => {
     const client = await bridge.client()
     const page = await client.ask({ scope: 'read admin' })
     expect(page.html).to.include('Hand &#38; Co')
@@ -25,7 +25,7 @@ describe('auth-bridge', () => {
     expect(claimsOf(tokens.access_token)).to.include({ iss: bridge.issuer, aud: bridge.resource, scope: 'read admin' })
   })
 
-  it('refreshes', async () => {
+  it('refreshes an access token', async () => {
     const client = await bridge.client()
     const first = await client.logIn({ scope: 'read' })
     const second = await client.refresh(first.refresh_token ?? '')
@@ -34,14 +34,14 @@ describe('auth-bridge', () => {
     expect((await callAs(bridge.resource, second.access_token)).status).to.equal(200)
   })
 
-  it('gives a refresh token to a client that does not say which grants it uses', async () => {
+  it('issues a refresh token to a client registered without grant_types', async () => {
     const client = await bridge.client({ grant_types: undefined })
     expect((await client.logIn({ scope: 'read' })).refresh_token).to.be.a('string')
     const without = await bridge.client({ grant_types: ['authorization_code'] })
     expect((await without.logIn({ scope: 'read' })).refresh_token).to.equal(undefined)
   })
 
-  it('no longer lists a client whose refresh token came twice', async () => {
+  it('removes a client from the account page after refresh token reuse', async () => {
     const short = await startBridge({ options: { refreshGrace: '1s' } })
     const client = await short.client({ client_name: 'Twice' })
     const first = await client.logIn({ scope: 'read' })

@@ -1,4 +1,4 @@
-// The forms of the bridge's pages in chromium, under their own policy: by keyboard alone, and where they lead.
+// Tests the forms of the auth-bridge pages in chromium by keyboard, and the redirects that follow.
 import { expect } from 'chai'
 import type { Page as Tab } from 'playwright-core'
 import { createPages, type Page } from '../../../plugins/auth-bridge/pages/index.ts'
@@ -20,10 +20,10 @@ after(closeTabs)
 const focused = (tab: Tab) =>
   tab.evaluate<string>('document.activeElement === document.body ? "" : document.activeElement.textContent.trim()')
 
-describe('the pages of the bridge by keyboard alone', function () {
+describe('auth-bridge pages: keyboard navigation', function () {
   this.timeout(60_000)
 
-  it('are walked in the order in which they are read, each stop with a focus that is seen', async () => {
+  it('keeps the tab order in reading order with a visible focus', async () => {
     await tabs.withPage(pages.consent(UNVERIFIED), async tab => {
       const seen: string[] = []
       for (let stops = 0; stops < 20; stops++) {
@@ -38,7 +38,7 @@ describe('the pages of the bridge by keyboard alone', function () {
     })
   })
 
-  it('open the technical details', async () => {
+  it('opens the technical details', async () => {
     await tabs.withPage(pages.consent(UNVERIFIED), async tab => {
       expect(await tab.isVisible('dd')).to.equal(false)
       await tab.focus('summary')
@@ -48,7 +48,7 @@ describe('the pages of the bridge by keyboard alone', function () {
     })
   })
 
-  it('do nothing on Enter, unless a button has the focus; the first button, which browsers press unasked, is Deny', async () => {
+  it('ignores Enter without a focused button, and Deny is the default submit button', async () => {
     const { length } = tabs.server.posted
     await tabs.withPage(pages.consent(UNVERIFIED), async tab => {
       expect(await focused(tab)).to.equal('')
@@ -67,7 +67,7 @@ describe('the pages of the bridge by keyboard alone', function () {
     ['allow', 3, 'Enter'],
     ['allow', 3, 'Space'],
   ] as const) {
-    it(`answer ${decision} with ${key}`, async () => {
+    it(`answers ${decision} with ${key}`, async () => {
       const { length } = tabs.server.posted
       await tabs.withPage(pages.consent(KNOWN), async tab => {
         for (let count = 0; count < stops; count++) await tab.keyboard.press('Tab')
@@ -89,7 +89,7 @@ describe('the pages of the bridge by keyboard alone', function () {
     ['Remove access of “Claude”', 2, ['revoke', 'grant-2']],
     ['Sign out', 3, ['signOut', 'yes']],
   ] as const) {
-    it(`end what they began: ${name}`, async () => {
+    it(`submits the action: ${name}`, async () => {
       const { length } = tabs.server.posted
       await tabs.withPage(pages.account(ACCOUNT), async tab => {
         for (let count = 0; count < stops; count++) await tab.keyboard.press('Tab')
@@ -104,7 +104,7 @@ describe('the pages of the bridge by keyboard alone', function () {
   }
 })
 
-describe('the way back from the consent page', function () {
+describe('auth-bridge pages: redirect after consent', function () {
   this.timeout(60_000)
 
   let elsewhere: string
@@ -142,10 +142,10 @@ describe('the way back from the consent page', function () {
       )
     })
 
-  it('leads to the redirect URI, on this computer', () =>
+  it('leads to a loopback redirect URI', () =>
     arrives(`${client}/cb`, pages.leave(`${client}/cb?code=1`), `${client}/cb?code=1`))
 
-  it('leads to one with an IPv6 address', async () => {
+  it('leads to an IPv6 redirect URI', async () => {
     const six = await listen((_, response) => response.end('six'), '::1')
     await arrives(`${six}/cb`, pages.leave(`${six}/cb?code=1`), `${six}/cb?code=1`)
   })
@@ -161,16 +161,16 @@ describe('the way back from the consent page', function () {
       expect(faults).to.deep.equal(['cursor://anysphere.cursor-mcp/oauth/callback?code=1: net::ERR_ABORTED'])
     })
 
-  it('leads nowhere without that page', async () => {
+  it('is blocked by the policy without the intermediate page', async () => {
     await isRefused(`${client}/cb`, `${client}/cb?code=1`)
     await isRefused(`${client}/cb`, `${IN_APP.redirect.uri}?code=1`)
     await isRefused(IN_APP.redirect.uri, `${client}/cb?code=1`)
   })
 
-  it('goes on where the client redirects further', () =>
+  it('continues when the client redirects further', () =>
     arrives(`${client}/further`, pages.leave(`${client}/further?code=1`), `${elsewhere}/end`))
 
-  it('is left by that page for an app, and for a URL with every character that means something', async () => {
+  it('leads to an app scheme, and to a URL with every special character', async () => {
     await opens(pages.leave(`${IN_APP.redirect.uri}?code=1`))
     const odd = `${client}/cb?code=a%22'%3C;,=&state=%20&x="<>\`#'"`
     await arrives(`${client}/cb`, pages.leave(odd), new URL(odd).href)

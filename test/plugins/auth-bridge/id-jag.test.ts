@@ -1,5 +1,4 @@
-// Identity assertions (ID-JAG) at the bridge's token endpoint: our own client with an issuer of the test's own, and every
-// check refused.
+// Tests the identity assertion grant (ID-JAG) at the token endpoint, and every check that rejects an assertion.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
@@ -48,7 +47,7 @@ interface Bent {
   readonly header?: Fields
 }
 
-describe('auth-bridge: identity assertions', () => {
+describe('auth-bridge: identity assertions (ID-JAG)', () => {
   let issuer: TestIssuer
   let bridge: StartedBridge
   const clientKey = makeKey('of the client')
@@ -106,7 +105,7 @@ describe('auth-bridge: identity assertions', () => {
     await Promise.all([stopIssuers(), stopIdentityProviders()])
   })
 
-  it('are in the metadata, and only where somebody is trusted', async () => {
+  it('advertises the grant in the metadata only if a trusted issuer is configured', async () => {
     const read = async (base: string) =>
       (await (await fetch(`${base}/.well-known/oauth-authorization-server`)).json()) as Record<string, string[]>
     const said = await read(bridge.issuer)
@@ -120,7 +119,7 @@ describe('auth-bridge: identity assertions', () => {
     expect((await fetch(`${other.issuer}/token`, { method: 'POST', body })).status).to.be.within(400, 401)
   })
 
-  it('give the person in them a token of ours, without a login', async () => {
+  it('issues an access token for the user of the assertion without a login', async () => {
     const answer = await show({ assertion: assertion() })
     expect(text(answer)).to.equal('200 undefined: undefined')
     expect(answer).to.include({ scope: 'read admin', token_type: 'Bearer' }).and.not.have.property('refresh_token')
@@ -143,7 +142,7 @@ describe('auth-bridge: identity assertions', () => {
     expect(JSON.stringify(tool.message)).to.include('did not sign in through this host')
   })
 
-  it('of our own client, whose ID token the issuer exchanges', async () => {
+  it('accepts an ID-JAG that our client obtains by token exchange', async () => {
     const asked: URLSearchParams[] = []
     const desk: Server = createServer(async (request, response) => {
       let body = ''
@@ -194,7 +193,7 @@ describe('auth-bridge: identity assertions', () => {
     }
   })
 
-  it('are taken of clients that show a secret in the form, or sign', async () => {
+  it('accepts clients with client_secret_post and private_key_jwt', async () => {
     const byForm = { client_id: 'post', client_secret: SECRET }
     const posted = await show({ assertion: assertion({ claims: { client_id: 'post' } }), ...byForm }, {})
     expect(text(posted)).to.equal('200 undefined: undefined')
@@ -229,7 +228,7 @@ describe('auth-bridge: identity assertions', () => {
     expect(text(ofItself)).to.match(/^400 invalid_request: .*grant type is not allowed/)
   })
 
-  it('give scopes that they have, the client asks for, and the person may have', async () => {
+  it('grants scopes in the assertion that the client requests and the user may have', async () => {
     const rows: ReadonlyArray<readonly [Fields, string | undefined, string | undefined]> = [
       [{ scope: 'read admin' }, 'read', 'read'],
       [{ scope: 'read' }, 'read admin', 'read'],
@@ -245,10 +244,9 @@ describe('auth-bridge: identity assertions', () => {
       expect(text(answer)).to.equal('200 undefined: undefined')
       expect([answer.scope, claimsOf(answer.access_token)['scope']]).to.deep.equal([given, given])
     }
-    console.log(`      ${rows.length} combinations of scopes`)
   })
 
-  it('may leave the resource to the request, which names none but ours', async () => {
+  it('takes the resource from the request if the assertion has none, and only a known one', async () => {
     const mine = bridge.resource
     const rows: ReadonlyArray<readonly [unknown, string | undefined, string]> = [
       [mine, mine, '200'],
@@ -268,10 +266,9 @@ describe('auth-bridge: identity assertions', () => {
       expect(text(answer), JSON.stringify([claim, asked])).to.match(new RegExp(`^${expected}\\b`))
       if (answer.status === 200) expect(claimsOf(answer.access_token)['aud']).to.equal(mine)
     }
-    console.log(`      ${rows.length} combinations of resources`)
   })
 
-  it('are refused for whatever is not as it must be, with nothing of them in the answer', async () => {
+  it('rejects assertions with invalid claims, and the error shows none of their content', async () => {
     const marked = 'a-mark-that-no-answer-has'
     const wrong: ReadonlyArray<readonly [string, Fields, RegExp]> = [
       ['another issuer', { iss: `https://${marked}.example` }, /issuer/],
@@ -309,10 +306,9 @@ describe('auth-bridge: identity assertions', () => {
         .and.match(why)
       expect(JSON.stringify(answer), what).to.not.include(marked)
     }
-    console.log(`      ${wrong.length} assertions with wrong claims were refused`)
   })
 
-  it('are refused for how they are signed', async () => {
+  it('rejects assertions with invalid signatures', async () => {
     const good = assertion()
     const [head = '', body = '', signature = ''] = good.split('.')
     const pem = issuer.keys[0]?.publicKey.export({ type: 'spki', format: 'pem' }).toString() ?? ''
@@ -351,22 +347,20 @@ describe('auth-bridge: identity assertions', () => {
       expect(text(answer), what).to.match(/^400 (?:invalid_grant|invalid_request): /)
       if (/^(?:alg none with|HS)/.test(what)) expect(text(answer), what).to.match(/\(alg\) is not one of/)
     }
-    console.log(`      ${forged.length} assertions with wrong signatures were refused`)
     expect((await show({ assertion: good })).status, 'the good one, after all that').to.equal(200)
     expect(issuer.asked.filter(path => path === '/jwks').length, 'questions for keys').to.be.at.most(3)
   })
 
-  it('are good once: of 50 at the same time one', async () => {
+  it('accepts an assertion once of 50 concurrent uses', async () => {
     const same = assertion()
     const answers = await Promise.all(Array.from({ length: 50 }, () => show({ assertion: same })))
     const taken = answers.filter(({ status }) => status === 200)
     const refused = answers.filter(answer => /^400 invalid_grant: .*used already/.test(text(answer)))
-    console.log(`      ${taken.length} of ${answers.length} taken, ${refused.length} refused`)
     expect([taken.length, refused.length]).to.deep.equal([1, 49])
     expect((await show({ assertion: same })).error).to.equal('invalid_grant')
   })
 
-  it('are still used up once strangers began more logins than there is room for', async () => {
+  it('keeps used assertions when a flood of logins fills the store', async () => {
     let begun = 0
     const room = { pending: 20_000, granted: 1_000_000 }
     const memory = createMemoryGrantStore(room)
@@ -402,10 +396,9 @@ describe('auth-bridge: identity assertions', () => {
       false,
     ])
     expect((await ask()).error_description).to.match(/used already/)
-    console.log(`      ${begun} logins were begun`)
   })
 
-  it('are not refused, but put off, while the keys of their issuer cannot be had', async () => {
+  it('answers with a temporary error while the issuer keys are unavailable', async () => {
     const away = await startIssuer()
     away.mood = 'broken'
     const other = await startBridge({ options: { trustedIssuers: [{ issuer: away.url }], clients: { fixed: [DESK] } } })
@@ -421,7 +414,7 @@ describe('auth-bridge: identity assertions', () => {
     expect(Number(response.headers.get('retry-after'))).to.be.within(1, 60)
   })
 
-  it('of an issuer with several tenants are taken of the one that is trusted', async () => {
+  it('accepts only the trusted tenant of a multi-tenant issuer', async () => {
     const other = await startBridge({
       options: { trustedIssuers: [{ issuer: issuer.url, tenant: 'acme' }], clients: { fixed: [DESK] } },
     })
@@ -436,7 +429,7 @@ describe('auth-bridge: identity assertions', () => {
     expect(answers).to.deep.equal([200, 400, 400, 400])
   })
 
-  it('of the provider that people sign in with are of the same people', async () => {
+  it('maps assertions of the sign-in provider to the same users', async () => {
     const { idp } = bridge
     const other = await startBridge({
       idp,
@@ -453,7 +446,7 @@ describe('auth-bridge: identity assertions', () => {
     expect(claimsOf(answer.access_token)['sub']).to.equal(person).and.equal('ann')
   })
 
-  it('stop the start where the issuers or clients that the config names cannot be meant', async () => {
+  it('fails startup for invalid issuers or clients in the config', async () => {
     const wrong: ReadonlyArray<readonly [object, RegExp]> = [
       [{ trustedIssuers: [{ issuer: 'http://idp.acme.example' }] }, /trustedIssuers.*https/],
       [{ trustedIssuers: [{ issuer: 'https://a.example', jwksUri: 'http://a.example/keys' }] }, /jwksUri.*https/],
@@ -481,6 +474,5 @@ describe('auth-bridge: identity assertions', () => {
       )
       expect(told).to.match(why)
     }
-    console.log(`      ${wrong.length} configs were refused`)
   })
 })

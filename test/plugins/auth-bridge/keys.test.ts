@@ -1,4 +1,4 @@
-// The keys of the bridge: the same from the same secrets, rotated with them, or from a file; and what they seal.
+// Tests the signing and sealing keys of auth-bridge: derivation, rotation and key files.
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -28,7 +28,7 @@ describe('auth-bridge: signing keys', () => {
   const folder = mkdtempSync(join(tmpdir(), 'mcp-host-keys-'))
   after(() => rmSync(folder, { recursive: true }))
 
-  it('are derived: the same for a secret, another for another, and good ones', () => {
+  it('are derived deterministically from each secret, and differ between secrets', () => {
     const secrets = Array.from({ length: 200 }, () => randomBytes(32))
     const keys = deriveSigningKeys(secrets)
     expect(deriveSigningKeys(secrets)).to.deep.equal(keys)
@@ -37,7 +37,7 @@ describe('auth-bridge: signing keys', () => {
     for (const { publicJwk } of keys) expect(Object.keys(publicJwk)).not.to.include('d')
   })
 
-  it('are read from a file, in its order', () => {
+  it('are read from a PEM file in file order', () => {
     const pems = ['sec1', 'pkcs8'].map(type =>
       generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: type as 'sec1', format: 'pem' }),
     )
@@ -60,7 +60,7 @@ describe('auth-bridge: signing keys', () => {
       'is not of the curve P-256',
     ],
   ] as const) {
-    it(`say what is wrong with a file that has ${what}`, () => {
+    it(`reports an error for a key file that contains ${what}`, () => {
       const file = join(folder, 'bad.pem')
       writeFileSync(file, text)
       expect(() => readSigningKeys(file)).to.throw(problem)
@@ -68,10 +68,10 @@ describe('auth-bridge: signing keys', () => {
   }
 })
 
-describe('auth-bridge: what is kept', () => {
+describe('auth-bridge: sealed records', () => {
   const [one, two] = [randomBytes(32), randomBytes(32)]
 
-  it('opens under the key that sealed it and at its own place alone', async () => {
+  it('open only with the sealing key and at their own location', async () => {
     const store = createMemoryGrantStore()
     const records = createRecords(store, createSealer([one]))
     const place = grantedAt('login', 'an id')
@@ -86,7 +86,7 @@ describe('auth-bridge: what is kept', () => {
     expect(await records.read(pendingAt('login', 'an id'))).to.equal(undefined)
   })
 
-  it('is refused with a single bit that changed', () => {
+  it('are rejected after a single bit change', () => {
     const sealer = createSealer([one])
     const sealed = sealer.seal('here', { a: 1 })
     let opened = 0
@@ -98,11 +98,10 @@ describe('auth-bridge: what is kept', () => {
         continue
       if (sealer.open('here', changed) !== undefined) opened++
     }
-    console.log(`      ${sealed.length} changes, opened ${opened}`)
     expect(opened).to.equal(0)
   })
 
-  it('is changed by one of many at a time', async () => {
+  it('are updated by one of several concurrent writers', async () => {
     const records = createRecords(createMemoryGrantStore(), createSealer([one]))
     const place = grantedAt('count', 'x')
     await records.write(place, { count: 0 }, 60_000)
@@ -112,14 +111,14 @@ describe('auth-bridge: what is kept', () => {
   })
 })
 
-describe('auth-bridge: clients that registered', () => {
+describe('auth-bridge: registered clients', () => {
   const said = {
     redirect_uris: ['http://127.0.0.1/cb'],
     client_name: 'A',
     token_endpoint_auth_method: 'client_secret_basic',
   }
 
-  it('are known by their id, whatever the secrets were then; no two have one secret', () => {
+  it('are recognised by id after secret rotation, and each has its own secret', () => {
     const [one, two] = [randomBytes(32), randomBytes(32)]
     const before = createRegisteredClients([one])
     const after = createRegisteredClients([two, one])
@@ -132,10 +131,10 @@ describe('auth-bridge: clients that registered', () => {
   })
 })
 
-describe('auth-bridge: secrets that change', () => {
+describe('auth-bridge: secret rotation', () => {
   after(stopBridges)
 
-  it('keep tokens and clients good while both are there', async () => {
+  it('keeps tokens and clients valid while both secrets are configured', async () => {
     const [old, fresh] = ['the old secret of a test, which is long', 'the new secret of a test, which is long']
     const idp = await startIdentityProvider()
     const port = await freePort()

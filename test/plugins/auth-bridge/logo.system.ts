@@ -1,4 +1,4 @@
-// The logo of the bridge's pages: what it is its bytes say, and nothing in it runs.
+// Tests that the logo type is detected from its content, and that no SVG script runs.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ function read(data: Buffer | string, name = 'logo.bin') {
   return readLogo(name, directory)
 }
 
-describe("the logo of the bridge's pages", () => {
+describe('auth-bridge pages: logo', () => {
   for (const [what, type, data] of [
     ['a PNG', 'image/png', PNG],
     ['a JPEG', 'image/jpeg', bytes([0xff, 0xd8, 0xff, 0xe0], 'rest')],
@@ -42,7 +42,7 @@ describe("the logo of the bridge's pages", () => {
     ],
     ['a PNG of 256 kB', 'image/png', Buffer.concat([PNG, Buffer.alloc(256 * 1024 - PNG.length)])],
   ] as const) {
-    it(`is ${what}, whatever its name`, () => expect(read(data)).to.deep.equal({ type, data }))
+    it(`is detected as ${what}, whatever the file name`, () => expect(read(data)).to.deep.equal({ type, data }))
   }
 
   for (const [what, data] of [
@@ -57,12 +57,12 @@ describe("the logo of the bridge's pages", () => {
     ['a comment without an end', '<!-- <svg></svg>'],
     ['another element', '<svgx></svg>'],
   ] as const) {
-    it(`is refused: ${what}`, () => {
+    it(`is rejected: ${what}`, () => {
       expect(() => read(data)).to.throw(StartError, 'the logo "logo.bin" is no SVG, PNG, JPEG or WebP by its content')
     })
   }
 
-  it('is refused: larger than 256 kB, missing, a folder, a pipe that nobody writes to', () => {
+  it('is rejected if larger than 256 kB, missing, a directory or a pipe', () => {
     expect(() => read(Buffer.concat([PNG, Buffer.alloc(256 * 1024)]))).to.throw(StartError, 'at most 262144 (256 kB)')
     expect(() => readLogo('none.svg', directory)).to.throw(StartError, 'the logo "none.svg" cannot be read (ENOENT)')
     mkdirSync(join(directory, 'folder'))
@@ -71,16 +71,16 @@ describe("the logo of the bridge's pages", () => {
     expect(() => readLogo('pipe', directory)).to.throw(StartError, 'is no file')
   })
 
-  it('takes no time for a file that is made to take time', () => {
+  it('is checked in linear time for hostile files', () => {
     for (const part of ['<!--', '<?', '<!-- -->', '<!DOCTYPE>', ' ', '<svg'])
       expect(() => read(part.repeat(Math.floor((256 * 1024) / part.length)))).to.throw(StartError)
   }).timeout(5_000)
 })
 
-describe('the logo in chromium', function () {
+describe('auth-bridge pages: logo in chromium', function () {
   this.timeout(60_000)
 
-  it('is shown; what an SVG holds neither runs nor loads', async function () {
+  it('is shown, and an SVG neither runs scripts nor loads resources', async function () {
     const browser = await launchBrowser(this)
     const asked: string[] = []
     const elsewhere = await listen(({ url = '' }, response) => {

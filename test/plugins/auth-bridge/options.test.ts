@@ -1,4 +1,4 @@
-// What cannot be a bridge: each mistake is told at the start, with its place in the config and what to do.
+// Tests the validation of auth-bridge options at startup.
 import { expect } from 'chai'
 import { createHost } from '../../../core/create-host.ts'
 import { type BuiltInOptions, defineTool } from '../../../core/index.ts'
@@ -34,8 +34,8 @@ async function mistakeOf(options: Partial<Options>, more: object = {}, plugins: 
   return ''
 }
 
-describe('auth-bridge: the start', () => {
-  it('is fine with what it needs', async () => {
+describe('auth-bridge: options', () => {
+  it('accepts the minimal options', async () => {
     expect(await mistakeOf({})).to.equal('')
   })
 
@@ -121,29 +121,29 @@ describe('auth-bridge: the start', () => {
     ['a life of tokens of no time', { accessToken: 0 }, {}, ['accessToken']],
   ]
   for (const [what, options, more, texts] of mistakes) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       const text = await mistakeOf(options as Partial<Options>, more)
       for (const part of texts) expect(text).to.include(part)
     })
   }
 
-  it('takes times of a second and more, in every spelling', async () => {
+  it('accepts durations from one second in every notation', async () => {
     for (const session of [1_000, '1s', '1000ms', '01.5s', '10.0s', '0.5h', '0.5d', '30m'])
       expect(await mistakeOf({ session }), String(session)).to.equal('')
   })
 
-  it('takes domains of every script and depth', async () => {
+  it('accepts domains in every script and depth', async () => {
     const domains = ['acme.example', 'Mail.ACME.example', 'xn--bcher-kva.example', 'bücher.example', 'a-b.co.uk']
     const rules = { write: { domain: 'acme.example' }, read: { domain: domains } }
     expect(await mistakeOf({ allow: { domains }, scopes: rules })).to.equal('')
   })
 
-  it('tells all mistakes at once', async () => {
+  it('reports all configuration errors together', async () => {
     const text = await mistakeOf({ clients: { redirects: ['https://*/', 'file:///etc'] } })
     expect(text).to.include('redirects[0]').and.include('redirects[1]')
   })
 
-  it('needs secrets that all nodes know where they share a store', async () => {
+  it('requires shared secrets if nodes share a store', async () => {
     const text = await mistakeOf({}, { secrets: [], redis: { url: 'redis://127.0.0.1:1' } }, { 'cluster-redis': {} })
     expect(text).to.include('MCP_HOST_SECRETS')
   })

@@ -1,4 +1,4 @@
-// The pages of the bridge in chromium, under their own policy: small, large, dark, framed, and of hostile texts.
+// Tests the auth-bridge pages in chromium under their content security policy: accessibility, layout and hostile text.
 import { mkdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -82,17 +82,17 @@ const tooWide = (size: number) => `(() => {
   return [document.documentElement.scrollWidth, ...cut.map(() => -1)]
 })()`
 
-describe('the pages of the bridge in chromium', function () {
+describe('auth-bridge pages in chromium', function () {
   this.timeout(60_000)
 
-  it('are shown under their policy: nothing is refused, nothing is loaded, all are titled', async () => {
+  it('load without policy violations or external requests, and have titles', async () => {
     for (const page of Object.values(allPages(pages)))
       await tabs.withPage(page, async tab => expect(await tab.title()).to.match(/ – Acme Tools$/))
     expect(tabs.server.stray).to.deep.equal([])
   })
 
   for (const colorScheme of ['light', 'dark'] as const) {
-    it(`have no fault that axe finds (${colorScheme})`, async () => {
+    it(`pass all axe accessibility rules (${colorScheme})`, async () => {
       let rules = 0
       await tabs.inTab(
         async tab => {
@@ -108,12 +108,11 @@ describe('the pages of the bridge in chromium', function () {
         // What runs axe is a script, which the policy has no place for.
         { colorScheme, bypassCSP: true },
       )
-      console.log(`      ${rules} rules passed`)
       expect(rules).to.be.above(200)
     })
   }
 
-  it('have the elements and attributes that we wrote, by the parser of the browser', async () => {
+  it('contain only their own elements and attributes after parsing', async () => {
     const made = fc
       .sample(fc.tuple(hostile, hostile, address), { numRuns: 400, seed: 7 })
       .map(([text, other, uri]) => {
@@ -133,12 +132,10 @@ describe('the pages of the bridge in chromium', function () {
     const found = await tabs.inTab(tab => tab.evaluate<string[][]>(`(${PARSE})(${JSON.stringify(made)})`))
     const ours = [KNOWN, IN_APP, UNVERIFIED].map(question => pages.consent(question).html)
     const own = await tabs.inTab(tab => tab.evaluate<string[][]>(`(${PARSE})(${JSON.stringify(ours)})`))
-    console.log(`      ${found.length} pages, ${found.flat().length} elements`)
     expect([...new Set(own.flat())]).to.include.members([...new Set(found.flat())])
   })
 
-  it(`are read in ${BRANDS.length} colours, light and dark`, async () => {
-    const least = { text: 21, edge: 21 }
+  it(`have sufficient contrast in ${BRANDS.length} brand colours, light and dark`, async () => {
     let texts = 0
     await tabs.inTab(async tab => {
       for (const colorScheme of ['light', 'dark'] as const) {
@@ -147,21 +144,18 @@ describe('the pages of the bridge in chromium', function () {
           const { consent, 'consent-unverified': unverified, fault, account } = allPages(pagesIn(brand))
           for (const { html } of [consent, unverified, fault, account]) {
             await tab.setContent(html)
-            const found = await tab.evaluate<typeof least & { texts: number }>(LEAST_CONTRAST)
+            const found = await tab.evaluate<{ text: number; edge: number; texts: number }>(LEAST_CONTRAST)
             expect(found.text, `text, ${brand}, ${colorScheme}`).to.be.at.least(4.5)
             expect(found.edge, `edge of buttons, ${brand}, ${colorScheme}`).to.be.at.least(3)
-            least.text = Math.min(least.text, found.text)
-            least.edge = Math.min(least.edge, found.edge)
             texts += found.texts
           }
         }
       }
     })
-    console.log(`      ${texts} texts: least contrast ${least.text.toFixed(2)}, of edges ${least.edge.toFixed(2)}`)
     expect(texts).to.be.above(2_000)
   })
 
-  it('fit 320 pixels, and 640 with text twice as large: nothing to scroll sideways, nothing cut', async () => {
+  it('fit 320 pixels and 640 pixels with double text size without sideways scrolling', async () => {
     const long = { ...UNVERIFIED.client, name: 'W'.repeat(200), id: 'x'.repeat(300) }
     const odd = {
       'consent-long': pages.consent({
@@ -177,20 +171,17 @@ describe('the pages of the bridge in chromium', function () {
         grants: ACCOUNT.grants.map(grant => ({ ...grant, client: long, redirectHost: 'a'.repeat(253) })),
       }),
     }
-    let tried = 0
     for (const [name, page] of Object.entries({ ...allPages(pages), ...odd })) {
       await tabs.withPage(page, async tab => {
         for (const [width, size] of SIZES) {
           await tab.setViewportSize({ width, height: 600 })
           expect(await tab.evaluate(tooWide(size)), `${name}, ${width} pixels, text of ${size}`).to.deep.equal([width])
-          tried++
         }
       })
     }
-    console.log(`      ${tried} times`)
   })
 
-  it('move nothing, and end no word in a direction that it was not written in', async () => {
+  it('have no layout shift, and isolate text direction', async () => {
     const client = { ...UNVERIFIED.client, name: '\u202eedualC\u202c שלום' }
     await tabs.withPage(pages.consent({ ...UNVERIFIED, client }), async tab => {
       expect(await tab.evaluate('document.getAnimations().length')).to.equal(0)
@@ -216,7 +207,7 @@ describe('the pages of the bridge in chromium', function () {
     })
   })
 
-  it('take pictures of themselves, where UPDATE_PICTURES is set', async () => {
+  it('save screenshots if UPDATE_PICTURES is set', async () => {
     const { consent, account, fault } = allPages(pages)
     const pictures = { consent, account, message: fault, 'consent-unverified': pages.consent(UNVERIFIED) }
     for (const [name, page] of Object.entries(pictures)) {

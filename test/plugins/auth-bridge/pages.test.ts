@@ -1,4 +1,4 @@
-// The pages of the bridge as text: what is put into them stays text, whose names are whose, and what their policy lets.
+// Tests the HTML of the auth-bridge pages: escaping of foreign text, content and content security policy.
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
@@ -41,8 +41,8 @@ function foreignIn(html: string): string | undefined {
   return /[<>"]|&(?!#\d+;)/.exec(rest) ? rest : undefined
 }
 
-describe('text of others in the pages of the bridge', () => {
-  it('the rule of this test finds what is foreign, and nothing in our own pages', () => {
+describe('auth-bridge pages: escaping of foreign text', () => {
+  it('the injection check of this test detects foreign markup and passes our own pages', () => {
     for (const [name, { html }] of Object.entries(allPages())) expect(foreignIn(html), name).to.equal(undefined)
     expect(foreignIn(pages.leave(IN_APP.redirect.uri).html)).to.equal(undefined)
     for (const bad of [
@@ -59,8 +59,7 @@ describe('text of others in the pages of the bridge', () => {
       expect(foreignIn(`<p>${bad}</p>`), bad).not.to.equal(undefined)
   })
 
-  it('is never an element or attribute: the consent page', () => {
-    let tried = 0
+  it('never becomes an element or attribute on the consent page', () => {
     const property = fc.property(
       fc.record({
         name: fc.option(hostile, { nil: undefined }),
@@ -74,7 +73,6 @@ describe('text of others in the pages of the bridge', () => {
       fc.array(hostile, { maxLength: 3 }),
       hostile,
       (client, uri, person, texts, token) => {
-        tried++
         const question: ConsentQuestion = {
           ...KNOWN,
           client,
@@ -91,11 +89,9 @@ describe('text of others in the pages of the bridge', () => {
       },
     )
     fc.assert(property, { numRuns: 1_500 })
-    console.log(`      ${tried} consent pages`)
   })
 
-  it('is never an element or attribute: the other pages, and settings', () => {
-    let tried = 0
+  it('never becomes an element or attribute on other pages and in settings', () => {
     const property = fc.property(hostile, hostile, address, hostile, (text, other, href, id) => {
       const odd = createPages({ ...SETTINGS, label: other, page: { name: text, support: href } })
       const client = { ...UNVERIFIED.client, name: text, documentHost: other }
@@ -127,13 +123,11 @@ describe('text of others in the pages of the bridge', () => {
         odd.signIn({ text, label: other, action: href }),
       ]
       for (const { html } of made) expect(foreignIn(html)).to.equal(undefined)
-      tried += made.length
     })
     fc.assert(property, { numRuns: 700 })
-    console.log(`      ${tried} pages`)
   })
 
-  it('has at most 80 characters, on one line, none of them unseen or turning the direction', () => {
+  it('is limited to 80 visible characters on one line without direction marks', () => {
     const property = fc.property(hostile, text => {
       const made = shown(text)
       expect([...made].length).to.be.at.most(80)
@@ -156,10 +150,10 @@ describe('text of others in the pages of the bridge', () => {
     ['letters of two units', '😀'.repeat(100), `${'😀'.repeat(79)}…`],
     ['a name as it is', "Ada's Łódź 東京 كلود", "Ada's Łódź 東京 كلود"],
   ] as const) {
-    it(`is made fit: ${what}`, () => expect(shown(text)).to.equal(expected))
+    it(`is sanitised: ${what}`, () => expect(shown(text)).to.equal(expected))
   }
 
-  it('a megabyte of it takes no time worth naming and no page worth naming', () => {
+  it('a megabyte of text keeps the page small', () => {
     const text = '\u0301 <'.repeat(350_000)
     const client = { name: text, id: text, documentHost: text, isKnown: false, homepage: `https://x.example/${text}` }
     const { html } = pages.consent({ ...KNOWN, client, redirect: { uri: text }, scopes: Array(10_000).fill(text) })
@@ -167,7 +161,7 @@ describe('text of others in the pages of the bridge', () => {
     expect(html).to.contain('And 9950 more.')
   })
 
-  it('posts tokens and ids exactly as they are', () => {
+  it('posts tokens and ids unchanged', () => {
     const odd = `a"b'<c>&amp;\u202e${'x'.repeat(300)}`
     const expected = odd.replace(/["'<>&]/g, character => `&#${character.charCodeAt(0)};`)
     expect(pages.consent({ ...KNOWN, token: odd }).html).to.contain(`name="csrf" value="${expected}"`)
@@ -179,7 +173,7 @@ describe('text of others in the pages of the bridge', () => {
   })
 })
 
-describe('what the consent page says', () => {
+describe('auth-bridge pages: consent page', () => {
   const textOf = (question: ConsentQuestion) =>
     pages
       .consent(question)
@@ -187,7 +181,7 @@ describe('what the consent page says', () => {
       .replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)))
       .replace(/\s+/g, ' ')
 
-  it('what changed first, before anything of the client', () => {
+  it('shows changes before all client information', () => {
     const text = textOf(UNVERIFIED)
     expect(text.indexOf('Something changed')).to.be.within(0, text.indexOf('callback.agent-tools.example'))
     expect(text.indexOf('Something changed')).to.be.below(text.indexOf('You are'))
@@ -195,7 +189,7 @@ describe('what the consent page says', () => {
     expect(textOf(KNOWN)).not.to.contain('Something changed')
   })
 
-  it('what else was asked for and is not given, in a line of its own', () => {
+  it('lists withheld scopes on a separate line', () => {
     const withheld = ['orders:delete', '<b>admin']
     expect(textOf({ ...KNOWN, withheld })).to.match(
       /It also asked for orders:delete ?, <b>admin ?, which your account may not have\./,
@@ -211,7 +205,7 @@ describe('what the consent page says', () => {
     for (const none of [{}, { withheld: [] }]) expect(textOf({ ...KNOWN, ...none })).not.to.contain('also asked')
   })
 
-  it('that nobody has verified a client, if it is so', () => {
+  it('warns about an unverified client', () => {
     expect(textOf(UNVERIFIED))
       .to.contain('Nobody has verified who made this client.')
       .and.contain('If you are not sure, deny')
@@ -221,7 +215,7 @@ describe('what the consent page says', () => {
     expect(textOf(IN_APP)).to.contain('Whoever runs Acme Tools set this client up')
   })
 
-  it('the page of a client only where it is its own: known, or under the host of its document', () => {
+  it('links the client homepage only if the client is known or it matches the document host', () => {
     const at = (homepage: string, client: Partial<ConsentQuestion['client']>) =>
       pages.consent({ ...KNOWN, client: { ...KNOWN.client, homepage, ...client } }).html.includes('Its page')
     expect(at('https://claude.ai/a', {})).to.equal(true)
@@ -252,7 +246,7 @@ describe('what the consent page says', () => {
     ['https://*.example/', 'https://*.example/', false],
     ['not a url', 'not a url', false],
   ] as const) {
-    it(`where access goes for ${uri.slice(0, 40)}`, () => {
+    it(`shows the redirect target of ${uri.slice(0, 40)}`, () => {
       const { html, policy } = pages.consent({ ...KNOWN, redirect: { uri } })
       expect(html).to.contain(`<p class="box"><bdi>${place}</bdi>`)
       expect(policy).to.contain("; form-action 'self'; frame")
@@ -261,7 +255,7 @@ describe('what the consent page says', () => {
     })
   }
 
-  it('Deny before Allow, and nothing that is focused beforehand', () => {
+  it('places Deny before Allow, without autofocus', () => {
     const { html } = pages.consent(KNOWN)
     const buttons = [...html.matchAll(/<button[^>]*value="([a-z]+)"/g)].map(([, value]) => value)
     expect(buttons).to.deep.equal(['deny', 'allow'])
@@ -269,11 +263,11 @@ describe('what the consent page says', () => {
   })
 })
 
-describe('every page of the bridge', () => {
+describe('auth-bridge pages: all pages', () => {
   const all = { ...allPages(), leave: pages.leave(KNOWN.redirect.uri) }
 
   for (const [name, { html, policy }] of Object.entries(all)) {
-    it(`${name}: its policy lets its own style, pictures in it, and nothing else`, () => {
+    it(`${name}: the content security policy allows only its own style and inline images`, () => {
       const style = /<style>([^<]*)<\/style>/.exec(html)?.[1] ?? ''
       const hash = createHash('sha256').update(style).digest('base64')
       const isForm = html.includes('<form')
@@ -292,7 +286,7 @@ describe('every page of the bridge', () => {
     })
   }
 
-  it('leaves out a link that is not safe to click on', () => {
+  it('omits unsafe links', () => {
     for (const href of [
       'javascript:alert(1)',
       '//evil.example',
@@ -308,7 +302,7 @@ describe('every page of the bridge', () => {
     )
   })
 
-  it('has a second, plain link under the button: to addresses of apps, too, and to none that a browser opens itself', () => {
+  it('repeats the button target as a plain link, also for app schemes but not for browser schemes', () => {
     const made = (href: string) => pages.message({ ...FAULT, other: { label: 'Back to <it>', href } }).html
     for (const [href, expected] of [
       ['https://claude.ai/cb?error=access_denied&state=x', 'https://claude.ai/cb?error=access_denied&#38;state=x'],
@@ -334,7 +328,7 @@ describe('every page of the bridge', () => {
       expect(made(href), href).not.to.contain('Back to')
   })
 
-  it('shows on the account page what each client can use', () => {
+  it('shows the access of each client on the account page', () => {
     const [grant] = ACCOUNT.grants
     if (!grant) throw new Error('no grant')
     const made = (resources?: readonly string[]) =>
@@ -346,7 +340,7 @@ describe('every page of the bridge', () => {
     for (const none of [undefined, []]) expect(made(none)).not.to.contain('It can use')
   })
 
-  it('names whom to ask: an address as a link, a sentence as it is', () => {
+  it('shows the contact as a mail link or as text', () => {
     const footerFor = (support: string) =>
       createPages({ ...SETTINGS, page: { name: 'A', support } }).signIn(SIGN_IN).html
     expect(footerFor('https://help.example/a')).to.contain('<a href="https://help.example/a">help.example/a</a>')
@@ -354,8 +348,8 @@ describe('every page of the bridge', () => {
   })
 })
 
-describe('the colours of the pages', () => {
-  it('are read, whatever the brand: 4,096 colours, as text on light and dark, and under text', () => {
+describe('auth-bridge pages: colours', () => {
+  it('have sufficient contrast for 4,096 brand colours, light and dark', () => {
     const digits = [0, 17, 34, 51, 68, 85, 102, 119, 136, 153, 170, 187, 204, 221, 238, 255]
     let least = 21
     for (const red of digits) {
@@ -368,11 +362,10 @@ describe('the colours of the pages', () => {
         }
       }
     }
-    console.log(`      least contrast ${least.toFixed(2)}`)
     expect(least).to.be.at.least(4.5)
   })
 
-  it('by the numbers that WCAG has', () => {
+  it('match the contrast values of WCAG', () => {
     expect(contrast('#000000', '#ffffff')).to.be.closeTo(21, 1e-9)
     expect(contrast('#777777', '#ffffff')).to.be.closeTo(4.478, 0.001)
     expect(readableOn('#0b5fff', ['#ffffff'])).to.equal('#0b5fff')

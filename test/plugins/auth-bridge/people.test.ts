@@ -1,4 +1,4 @@
-// Who may sign in, what they may have, and what happens once the provider thinks otherwise.
+// Tests which users can sign in, their scopes and roles, and changes at the provider.
 import { expect } from 'chai'
 import { type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -13,7 +13,7 @@ const USERS = [
   { sub: 'nil' },
 ]
 
-describe('auth-bridge: people', () => {
+describe('auth-bridge: users', () => {
   let bridge: StartedBridge
 
   before(async () => {
@@ -34,7 +34,7 @@ describe('auth-bridge: people', () => {
     ['nil', 'your account has no verified e-mail address, and the provider does not say which groups you are in'],
   ]
   for (const [person, reason] of refused) {
-    it(`tells ${person} why they may not`, async () => {
+    it(`shows ${person} why access is denied`, async () => {
       const client = await bridge.client()
       const page = await client.ask({ login_hint: person, scope: 'read' })
       expect(page.status).to.equal(403)
@@ -43,7 +43,7 @@ describe('auth-bridge: people', () => {
     })
   }
 
-  it('leads who may not back to the client, which hears of it', async () => {
+  it('redirects a denied user to the client with access_denied', async () => {
     const client = await bridge.client()
     const page = await client.ask({ login_hint: 'eve', scope: 'read' })
     const [, href = ''] = /href="([^"]*\?cancel)"/.exec(page.html) ?? []
@@ -51,7 +51,7 @@ describe('auth-bridge: people', () => {
     expect('redirect' in back && back.redirect.searchParams.get('error')).to.equal('access_denied')
   })
 
-  it('gives each the scopes and roles that are theirs', async () => {
+  it('grants the scopes and roles whose rules match the user', async () => {
     const held = []
     for (const person of ['ann', 'bob']) {
       const client = await bridge.client()
@@ -66,18 +66,18 @@ describe('auth-bridge: people', () => {
     ])
   })
 
-  it('says no for somebody who may have nothing of what was asked for', async () => {
+  it('denies the request if the user may have none of the requested scopes', async () => {
     const client = await bridge.client()
     const back = await client.decide(await client.ask({ login_hint: 'bob', scope: 'admin' }))
     expect(back.searchParams.get('error')).to.equal('access_denied')
   })
 
-  it('gives a client that names no scope what everybody may have', async () => {
+  it('grants the default scopes to a client that requests none', async () => {
     const client = await bridge.client()
     expect(await client.logIn({ login_hint: 'ann' })).to.include({ scope: 'read' })
   })
 
-  it('takes a scope back at the next refresh, and gives it again', async () => {
+  it('removes a scope at the next refresh, and grants it again later', async () => {
     const client = await bridge.client()
     const first = await client.logIn({ login_hint: 'ann', scope: 'read admin' })
     bridge.idp.users.set('ann', { sub: 'ann', email: 'ann@acme.example', groups: ['sales'] })
@@ -92,7 +92,7 @@ describe('auth-bridge: people', () => {
     await eventually('the scope is back', refresh, scope => scope === 'read admin')
   })
 
-  it('refuses the refresh of somebody who was removed, and ends their login', async () => {
+  it('rejects the refresh of a removed user and ends the login', async () => {
     bridge.idp.users.set('tom', { sub: 'tom', email: 'tom@acme.example' })
     const client = await bridge.client()
     const first = await client.logIn({ login_hint: 'tom', scope: 'read' })
@@ -114,7 +114,7 @@ describe('auth-bridge: people', () => {
     expect(client.browser.visited.at(-1)?.origin).to.equal(bridge.idp.origin)
   })
 
-  it('refuses the refresh of somebody who is no longer allowed', async () => {
+  it('rejects the refresh of a user who no longer matches the allow rules', async () => {
     bridge.idp.users.set('joe', { sub: 'joe', email: 'joe@acme.example' })
     const client = await bridge.client()
     let token = (await client.logIn({ login_hint: 'joe', scope: 'read' })).refresh_token ?? ''

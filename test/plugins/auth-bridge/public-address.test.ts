@@ -1,8 +1,8 @@
-// Which addresses are public, for documents of clients.
+// Tests the check for public addresses of client metadata documents.
 import { expect } from 'chai'
 import { isPublic } from '../../../plugins/auth-bridge/clients/public-address.ts'
 
-describe('auth-bridge, of the address of a document', () => {
+describe('auth-bridge: public address check', () => {
   for (const host of [
     '93.184.215.14',
     '8.8.8.8',
@@ -12,9 +12,9 @@ describe('auth-bridge, of the address of a document', () => {
     '100.63.255.255',
     '223.255.255.255',
   ])
-    it(`takes ${host} for public`, async () => expect(await isPublic(`https://${host}/x`)).to.equal(true))
+    it(`accepts public IPv4 address ${host}`, async () => expect(await isPublic(`https://${host}/x`)).to.equal(true))
   for (const host of ['[2606:4700:4700::1111]', '[2001:4860:4860::8888]', '[2a00:1450::1]', '[3ffe::1]'])
-    it(`takes ${host} for public`, async () => expect(await isPublic(`https://${host}/x`)).to.equal(true))
+    it(`accepts public IPv6 address ${host}`, async () => expect(await isPublic(`https://${host}/x`)).to.equal(true))
   for (const host of [
     '127.0.0.1',
     '10.0.0.1',
@@ -26,8 +26,8 @@ describe('auth-bridge, of the address of a document', () => {
     'localhost',
     'x.localhost.',
   ])
-    it(`does not take ${host} for public`, async () => expect(await isPublic(`https://${host}/x`)).to.equal(false))
-  it('takes no name that is not found, and no URL that is none', async () => {
+    it(`rejects ${host}`, async () => expect(await isPublic(`https://${host}/x`)).to.equal(false))
+  it('rejects an unresolvable name and an invalid URL', async () => {
     expect([await isPublic('https://nobody.invalid/x'), await isPublic('x')]).to.deep.equal([false, false])
   })
 })

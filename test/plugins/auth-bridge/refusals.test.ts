@@ -1,8 +1,8 @@
-// What a client that is not known, or may not be had, is told: people a page, programs JSON, and the log more than both.
+// Tests the responses for unknown or unavailable clients: a page for browsers, JSON for programs and a log line.
 import { expect } from 'chai'
 import { type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 
-describe('auth-bridge: refusals', () => {
+describe('auth-bridge: rejected clients', () => {
   let bridge: StartedBridge
 
   before(async () => {
@@ -19,20 +19,20 @@ describe('auth-bridge: refusals', () => {
   }
 
   for (const accept of ['text/html,application/xhtml+xml,*/*;q=0.8', '*/*', undefined, 'text/html, application/json'])
-    it(`shows a page to a browser: ${accept ?? 'no Accept'}`, async () => {
+    it(`shows an HTML page to a browser: ${accept ?? 'no Accept'}`, async () => {
       const { status, type, text } = await openAs('reg.of.nobody', accept)
       expect([status, type]).to.deep.equal([400, 'text/html; charset=utf-8'])
       expect(text).to.include('This request cannot go on').and.include('invalid_client')
     })
 
   for (const accept of ['application/json', 'application/json, text/html;q=0.5'])
-    it(`answers JSON to a program: ${accept}`, async () => {
+    it(`returns JSON to a program: ${accept}`, async () => {
       const { status, type, text } = await openAs('reg.of.nobody', accept)
       expect([status, type]).to.deep.equal([400, 'application/json; charset=utf-8'])
       expect(JSON.parse(text)).to.include({ error: 'invalid_client', iss: bridge.issuer })
     })
 
-  it('says in the log why, with no more of an id than there is to see', async () => {
+  it('logs the reason with a shortened client id and without secrets', async () => {
     const before = bridge.log.length
     await openAs('https://127.0.0.1:1/client.json', 'text/html')
     await openAs('x'.repeat(5_000), 'text/html')

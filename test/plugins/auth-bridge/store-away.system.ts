@@ -1,5 +1,4 @@
-// The store of the bridge is away: clients and people are told to come again, nobody is signed out, and once it is back
-// everything goes on.
+// Tests auth-bridge while Redis is unavailable and after it recovers.
 import { expect } from 'chai'
 import { type StartedBridge, startBridge } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -8,7 +7,7 @@ import { callAs } from '../../support/protected-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../../support/redis-server.ts'
 import { stopHosts } from '../../support/start-host.ts'
 
-describe('auth-bridge: Redis is away', () => {
+describe('auth-bridge: Redis outage', () => {
   let redis: RedisServer
   let bridge: StartedBridge
 
@@ -26,7 +25,7 @@ describe('auth-bridge: Redis is away', () => {
     await stopIdentityProviders()
   })
 
-  it('says so with 503, to clients as OAuth does and to people on a page', async () => {
+  it('answers 503 as an OAuth error and as a page, and resumes sessions after recovery', async () => {
     const client = await bridge.client()
     const tokens = await client.logIn({ scope: 'read' })
     const page = await client.ask({ scope: 'read' })

@@ -1,5 +1,4 @@
-// What somebody may put between the bridge and its provider: callbacks, ID tokens, userinfo and renewals that are not what
-// was asked for. Each is tried, each is refused, all are printed.
+// Tests hostile callbacks, ID tokens, userinfo, token refreshes and metadata between auth-bridge and its provider.
 import { expect } from 'chai'
 import type { LoginUnderWay } from '../../../plugins/auth-bridge/upstream/upstream.ts'
 import {
@@ -65,25 +64,24 @@ const ID_TOKENS: Readonly<Record<string, () => (answer: Claims) => Claims>> = {
       answer,
 }
 
-describe('an ID token', () => {
-  it('is taken as the provider gave it, and made anew of the same claims', async () => {
+describe('Upstream attacks: ID token', () => {
+  it('is accepted as issued, and when signed again with the same claims', async () => {
     const { upstream } = makeUpstream(idp.options())
     await signIn(upstream, idp)
     idp.tamper = withClaims({})
     expect((await signIn(upstream, idp)).person.subject).to.equal('ann')
   })
 
-  it('that is not what was asked for is refused', async () => {
+  it('is rejected if it does not match the request', async () => {
     const { upstream } = makeUpstream(idp.options())
     for (const [name, make] of Object.entries(ID_TOKENS)) {
       idp.tamper = make()
       const fault = await faultOf(signIn(upstream, idp))
       expect(fault.fault, `${name}: ${fault.message}`).to.equal('untrusted')
     }
-    console.log(`      ${Object.keys(ID_TOKENS).length} ID tokens refused`)
   })
 
-  it('of a new key is taken at once, though the old keys were read a moment ago', async () => {
+  it('is accepted at once with a new key, even after a recent key fetch', async () => {
     const { upstream } = makeUpstream(idp.options())
     await signIn(upstream, idp)
     idp.rotateKeys()
@@ -118,8 +116,8 @@ const CALLBACKS: Readonly<Record<string, (callback: URL) => void>> = {
   'with an ID token': callback => callback.searchParams.set('id_token', 'a.b.c'),
 }
 
-describe('a callback', () => {
-  it('that is not the answer to this login is refused, and no code is sent anywhere', async () => {
+describe('Upstream attacks: callback', () => {
+  it('is rejected if it does not match the login, and no code is sent', async () => {
     const { upstream } = makeUpstream(idp.options())
     await upstream.begin(REQUEST)
     const before = idp.asked('token')
@@ -128,10 +126,9 @@ describe('a callback', () => {
       expect(fault.fault, `${name}: ${fault.message}`).to.equal('untrusted')
     }
     expect(idp.asked('token')).to.equal(before)
-    console.log(`      ${Object.keys(CALLBACKS).length} callbacks refused`)
   })
 
-  it('of another login is refused by PKCE and the nonce', async () => {
+  it('of another login is rejected by PKCE and the nonce', async () => {
     const { upstream } = makeUpstream(idp.options())
     const request = { redirectUri: CALLBACK, state: 'one state' }
     const one = await upstream.begin(request)
@@ -147,7 +144,7 @@ describe('a callback', () => {
     expect(await faultOf(upstream.finish(third, bare, request))).to.include({ fault: 'untrusted' })
   })
 
-  it('counts once: its code is used up', async () => {
+  it('is accepted once, because its code is used up', async () => {
     const { upstream } = makeUpstream(idp.options())
     const request = { redirectUri: CALLBACK, state: 'one state' }
     const { url, underWay } = await upstream.begin(request)
@@ -158,22 +155,22 @@ describe('a callback', () => {
   })
 })
 
-describe('a renewal', () => {
-  it('that is of somebody else is refused', async () => {
+describe('Upstream attacks: token refresh', () => {
+  it('is rejected for another user', async () => {
     const { upstream } = makeUpstream(idp.options())
     const ann = await signIn(upstream, idp, { loginHint: 'ann' })
     idp.tamper = withClaims({ sub: 'eve' })
     expect(await faultOf(upstream.renew(ann))).to.include({ fault: 'refused' })
   })
 
-  it('that is of somebody else is refused, though what counts as the subject is the same', async () => {
+  it('is rejected for another user, even with an equal subject claim', async () => {
     const { upstream } = makeUpstream(idp.options({ claims: { subject: 'preferred_username' } }))
     const ann = await signIn(upstream, idp, { loginHint: 'ann' })
     idp.tamper = withClaims({ sub: 'eve' })
     expect(await faultOf(upstream.renew(ann))).to.include({ fault: 'refused' })
   })
 
-  it('with userinfo of somebody else is refused', async () => {
+  it('is rejected if userinfo belongs to another user', async () => {
     const { upstream } = makeUpstream(idp.options({ scopes: ['profile'] }))
     const request = { redirectUri: CALLBACK, state: 'one' }
     const begun = await upstream.begin(request)
@@ -184,7 +181,7 @@ describe('a renewal', () => {
     expect(await faultOf(upstream.renew(mixed))).to.include({ fault: 'untrusted' })
   })
 
-  it('with a refresh token of somebody else is refused', async () => {
+  it('is rejected with a refresh token of another user', async () => {
     const { upstream } = makeUpstream(idp.options())
     const ann = await signIn(upstream, idp, { loginHint: 'ann' })
     const eve = await signIn(upstream, idp, { loginHint: 'eve' })
@@ -198,7 +195,7 @@ describe('a renewal', () => {
   })
 })
 
-describe('metadata', () => {
+describe('Upstream attacks: metadata', () => {
   for (const [name, metadata, fault] of [
     ['of another issuer', { issuer: 'https://evil.example' }, 'misconfigured'],
     ['without an issuer', { issuer: undefined }, 'misconfigured'],
@@ -209,7 +206,7 @@ describe('metadata', () => {
     ['whose token endpoint is no URL', { token_endpoint: 'nowhere' }, 'misconfigured'],
     ['whose endpoint is a script', { authorization_endpoint: 'javascript:alert(1)' }, 'untrusted'],
   ] as const) {
-    it(`${name} is refused`, async () => {
+    it(`${name} is rejected`, async () => {
       idp.metadata = metadata
       const { upstream } = makeUpstream(idp.options())
       expect(await faultOf(upstream.begin(REQUEST))).to.include({ fault })

@@ -1,5 +1,4 @@
-// Entra's own ways: groups that do not fit into a token, tokens for one API each, and other scopes by refresh, by exchange
-// and on behalf of somebody.
+// Tests Entra specifics: group overage, tokens for one API each, token exchange and on-behalf-of.
 import { expect } from 'chai'
 import { type IdentityProvider, startIdentityProvider, stopIdentityProviders } from '../../support/identity-provider.ts'
 import { CALLBACK, faultOf, makeUpstream, signIn } from '../../support/upstream.ts'
@@ -22,8 +21,8 @@ beforeEach(() => {
   idp.users.set('ann', { sub: 'ann', name: 'Ann', groups: MANY })
 })
 
-describe('too many groups for a token', () => {
-  it('are asked of Microsoft Graph with the access token', async () => {
+describe('Entra: group overage', () => {
+  it('reads groups from Microsoft Graph with the access token', async () => {
     const before = idp.asked('token')
     const { upstream, lines } = makeUpstream(idp.options())
     const { person } = await signIn(upstream, idp)
@@ -33,7 +32,7 @@ describe('too many groups for a token', () => {
     expect(lines).to.deep.equal([])
   })
 
-  it('are asked anew with each renewal, and not where they fit', async () => {
+  it('reads groups again at each refresh, and only on overage', async () => {
     const { upstream } = makeUpstream(idp.options())
     const first = await signIn(upstream, idp)
     idp.users.set('ann', { sub: 'ann', groups: MANY.slice(0, 250) })
@@ -45,7 +44,7 @@ describe('too many groups for a token', () => {
     expect(idp.asked('graph')).to.equal(asked)
   })
 
-  it('are asked with a token for Graph where the login is for another API', async () => {
+  it('uses a Graph token if the login is for another API', async () => {
     const { upstream } = makeUpstream(idp.options({ scopes: [API, 'profile', 'offline_access'] }))
     const first = await signIn(upstream, idp)
     expect(first.tokens.scopes).to.include(API)
@@ -58,7 +57,7 @@ describe('too many groups for a token', () => {
     expect(second.tokens.scopes).to.include(API)
   })
 
-  it('are unknown where Graph refuses, and the log says what to change', async () => {
+  it('leaves groups unknown if Graph refuses, and logs what to change', async () => {
     for (const status of [400, 401, 403]) {
       idp.failing.graph = { status, error: 'Authorization_RequestDenied' }
       const { upstream, lines } = makeUpstream(idp.options())
@@ -69,14 +68,14 @@ describe('too many groups for a token', () => {
     }
   })
 
-  it('are unknown where the login is for another API and there is no refresh token', async () => {
+  it('leaves groups unknown for another API without a refresh token', async () => {
     const { upstream, lines } = makeUpstream(idp.options({ scopes: [API] }))
     const { person } = await signIn(upstream, idp)
     expect(person.groups).to.equal(undefined)
     expect(lines.at(-1)?.message).to.include('too many groups')
   })
 
-  it('make a login wait for Graph: where that is away, nobody is refused for it', async () => {
+  it('fails the login as unavailable, not as denied, while Graph is away', async () => {
     const { upstream } = makeUpstream(idp.options())
     await upstream.begin(REQUEST)
     idp.troubled = ['graph']
@@ -84,15 +83,15 @@ describe('too many groups for a token', () => {
     expect((await faultOf(signIn(upstream, idp))).fault).to.equal('unavailable')
   })
 
-  it('are seen by hasgroups, too', async () => {
+  it('detects overage in the hasgroups claim', async () => {
     idp.users.set('ann', { sub: 'ann', groups: ['staff'], claims: { hasgroups: true, groups: null } })
     const { upstream } = makeUpstream(idp.options())
     expect((await signIn(upstream, idp)).person.groups).to.deep.equal(['staff'])
   })
 })
 
-describe('another scope', () => {
-  it('comes by a refresh that names it, with the refresh token to go on with', async () => {
+describe('Entra: tokens for another API', () => {
+  it('are issued by a refresh with that scope, which returns the next refresh token', async () => {
     const { upstream } = makeUpstream(idp.options())
     const { tokens, person } = await signIn(upstream, idp)
     const other = await upstream.exchange(tokens, API)
@@ -103,7 +102,7 @@ describe('another scope', () => {
     await upstream.renew({ person, tokens: next })
   })
 
-  it('needs a refresh token for that', async () => {
+  it('require a refresh token', async () => {
     const { upstream } = makeUpstream(idp.options())
     const { tokens } = await signIn(upstream, idp)
     const { refreshToken: _, ...bare } = tokens
@@ -120,7 +119,7 @@ describe('another scope', () => {
       { subject_token_type: 'urn:ietf:params:oauth:token-type:access_token' },
     ],
   ] as const) {
-    it(`comes by ${exchange}`, async () => {
+    it(`are issued by ${exchange}`, async () => {
       const { upstream } = makeUpstream(idp.options({ exchange }))
       const { tokens } = await signIn(upstream, idp)
       const other = await upstream.exchange(tokens, API)
@@ -135,7 +134,7 @@ describe('another scope', () => {
     })
   }
 
-  it('comes in no way where the options say none', async () => {
+  it('are disabled by the options', async () => {
     const { upstream } = makeUpstream(idp.options({ exchange: 'none' }))
     const { tokens } = await signIn(upstream, idp)
     const fault = await faultOf(upstream.exchange(tokens, API))
@@ -143,7 +142,7 @@ describe('another scope', () => {
     expect(fault.fix).to.include('provider.exchange')
   })
 
-  it('that nobody consented to is no end of the login: it says what to change', async () => {
+  it('without user consent keep the login and report what to change', async () => {
     const { upstream } = makeUpstream(idp.options())
     const signedIn = await signIn(upstream, idp)
     idp.failing.token = { error: 'invalid_grant', error_description: 'AADSTS65001: The user has not consented.' }
@@ -154,8 +153,8 @@ describe('another scope', () => {
   })
 })
 
-describe('a parameter `resource`', () => {
-  it('is refused there, and the log says why', async () => {
+describe('Entra: parameter `resource`', () => {
+  it('is rejected by Entra, and the log states why', async () => {
     const { upstream } = makeUpstream(idp.options({ parameters: { resource: 'https://mcp.acme.example/' } }))
     const fault = await faultOf(signIn(upstream, idp))
     expect(fault.fault).to.equal('misconfigured')

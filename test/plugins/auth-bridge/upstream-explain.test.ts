@@ -1,4 +1,4 @@
-// What an operator is told to change where a provider says no, by what vendors really answer.
+// Tests the advice in the log for error responses of identity providers.
 import { expect } from 'chai'
 import { explain, type ProviderRefusal } from '../../../plugins/auth-bridge/upstream/index.ts'
 
@@ -107,9 +107,9 @@ const CASES: readonly Case[] = [
   ['oidc', 'invalid_grant', 'redirect_uri mismatch', 'sign in again'],
 ]
 
-describe('an explanation', () => {
+describe('Upstream error explanations', () => {
   for (const [type, code, description, says, fault] of CASES) {
-    it(`of ${type} ${code} ${/^AADSTS\d+/.exec(description)?.[0] ?? ''} is about ${says}`, () => {
+    it(`explains ${type} ${code} ${/^AADSTS\d+/.exec(description)?.[0] ?? ''} with ${says}`, () => {
       const told = explain({ type, code, description })
       expect(told?.fix).to.include(says)
       expect(told?.fault).to.equal(fault)
@@ -119,7 +119,7 @@ describe('an explanation', () => {
     })
   }
 
-  it('of what nobody knows is none, and of another vendor none of its own', () => {
+  it('explains neither unknown errors nor those of other vendors', () => {
     expect(explain({ type: 'oidc', code: 'something_else', description: 'in words' })).to.equal(undefined)
     expect(explain({ type: 'oidc' })).to.equal(undefined)
     expect(explain({ type: 'google', code: 'incorrect_client_credentials' })).to.equal(undefined)

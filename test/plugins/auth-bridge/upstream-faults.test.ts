@@ -1,5 +1,4 @@
-// An identity provider that is away, slow, wrong, or says no: whose fault it is, what to change, and that nothing of a token,
-// a code or a secret is in what is told.
+// Tests provider outages, slow or invalid responses and errors, and that error messages contain no secret.
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
@@ -38,9 +37,9 @@ async function serve(listener: RequestListener): Promise<string> {
 
 const REQUEST = { redirectUri: CALLBACK, state: 'a state' }
 
-describe('a provider that is away', () => {
+describe('Upstream faults: provider outage', () => {
   for (const mood of ['down', 'gone', 'hangs'] as const) {
-    it(`(${mood}) is unavailable, and found again when it is back`, async () => {
+    it(`(${mood}) fails as unavailable, and recovers`, async () => {
       const { upstream } = makeUpstream(idp.options(), { timeout: 250 })
       idp.mood = mood
       const faults = await Promise.all([upstream.begin(REQUEST), upstream.begin(REQUEST)].map(faultOf))
@@ -57,7 +56,7 @@ describe('a provider that is away', () => {
     })
   }
 
-  it('is asked once for its metadata by all who begin at the same time', async () => {
+  it('fetches metadata once for concurrent logins', async () => {
     const { upstream } = makeUpstream(idp.options())
     const before = idp.asked('discovery')
     await Promise.all(Array.from({ length: 20 }, () => upstream.begin(REQUEST)))
@@ -65,7 +64,7 @@ describe('a provider that is away', () => {
   })
 
   for (const endpoint of ['token', 'jwks', 'userinfo'] as const) {
-    it(`only at ${endpoint} ends a login as unavailable`, async () => {
+    it(`at ${endpoint} alone fails the login as unavailable`, async () => {
       const { upstream } = makeUpstream(idp.options({ claims: { groups: 'nowhere' } }))
       await upstream.begin(REQUEST)
       idp.troubled = [endpoint]
@@ -75,7 +74,7 @@ describe('a provider that is away', () => {
   }
 
   for (const status of [429, 500, 502, 503]) {
-    it(`answers ${status} to a renewal: unavailable, whatever its body says`, async () => {
+    it(`with status ${status} at refresh is unavailable, whatever the body`, async () => {
       const { upstream } = makeUpstream(idp.options())
       const ann = await signIn(upstream, idp)
       idp.failing.token = { status, error: 'invalid_grant' }
@@ -84,7 +83,7 @@ describe('a provider that is away', () => {
   }
 })
 
-describe('an answer', () => {
+describe('Upstream faults: invalid responses', () => {
   for (const [name, listener, fault] of [
     ['of more than 1 MiB', (_, response) => void response.writeHead(200).end(Buffer.alloc(1_100_000, 32)), 'untrusted'],
     [
@@ -101,14 +100,14 @@ describe('an answer', () => {
       'unavailable',
     ],
   ] as ReadonlyArray<readonly [string, RequestListener, string]>) {
-    it(`${name} is ${fault}`, async () => {
+    it(`${name}: ${fault}`, async () => {
       const issuer = await serve(listener)
       const { upstream } = makeUpstream(idp.options({ issuer }))
       expect((await faultOf(upstream.begin(REQUEST))).fault).to.equal(fault)
     })
   }
 
-  it('that leads elsewhere is not followed: no code and no token goes there', async () => {
+  it('a redirect is not followed and receives no code or token', async () => {
     const seen: unknown[] = []
     const elsewhere = await serve(({ url, headers }, response) => {
       seen.push(url, headers)
@@ -130,7 +129,7 @@ describe('an answer', () => {
     expect(seen).to.deep.equal([])
   })
 
-  it('of the token endpoint may have nulls, scopes as a list, seconds as text, and no token_type', async () => {
+  it('accepts nulls, scopes as a list, seconds as text and a missing token_type from the token endpoint', async () => {
     const { upstream } = makeUpstream(idp.options())
     idp.tamper = ({ token_type: _, ...answer }) => ({
       ...answer,
@@ -144,7 +143,7 @@ describe('an answer', () => {
     expect(tokens.expiresAt).to.be.a('number')
   })
 
-  it('without a scope means what was asked for', async () => {
+  it('a token response without scope grants the requested scopes', async () => {
     const { upstream } = makeUpstream(idp.options())
     idp.tamper = ({ scope: _, ...answer }) => answer
     expect((await signIn(upstream, idp)).tokens.scopes).to.deep.equal(['openid', 'profile', 'email', 'offline_access'])
@@ -179,7 +178,7 @@ const AT_TOKEN = {
   temporarily_unavailable: 'unavailable',
 } as const
 
-describe('an error', () => {
+describe('Upstream faults: OAuth errors', () => {
   for (const [error, fault] of Object.entries(AT_AUTHORIZATION)) {
     it(`${error} in the callback is ${fault}`, async () => {
       const { upstream } = makeUpstream(idp.options())
@@ -191,7 +190,7 @@ describe('an error', () => {
   }
 
   for (const [error, fault] of Object.entries(AT_TOKEN)) {
-    it(`${error} of the token endpoint is ${fault}`, async () => {
+    it(`${error} at the token endpoint is ${fault}`, async () => {
       const { upstream } = makeUpstream(idp.options())
       const ann = await signIn(upstream, idp)
       for (const status of [400, 401, 200]) {
@@ -202,7 +201,7 @@ describe('an error', () => {
     })
   }
 
-  it('of a wrong secret says what to check', async () => {
+  it('a wrong client secret reports what to check', async () => {
     const { upstream } = makeUpstream(idp.options({ clientSecret: 'wrong' }))
     const fault = await faultOf(signIn(upstream, idp))
     expect(fault).to.include({ fault: 'misconfigured', code: 'invalid_client' })
@@ -210,8 +209,8 @@ describe('an error', () => {
   })
 })
 
-describe('what is told', () => {
-  it('has nothing of a code, token or secret in it, though the provider repeats all', async () => {
+describe('Upstream faults: error messages', () => {
+  it('contain no code, token or secret, even if the provider echoes them', async () => {
     const told: string[] = []
     const note = async (promise: Promise<unknown>) => {
       const fault = await faultOf(promise)
@@ -250,6 +249,5 @@ describe('what is told', () => {
     const found = secrets.filter(secret => secret !== '' && told.some(text => text.includes(secret)))
     expect(found).to.deep.equal([])
     expect(told.join()).to.not.match(/[\r]/)
-    console.log(`      ${secrets.length} secrets looked for in ${told.length} texts`)
   })
 })

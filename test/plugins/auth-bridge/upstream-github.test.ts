@@ -1,4 +1,4 @@
-// GitHub, and plain OAuth: no ID token, errors under 200, addresses and groups at addresses of their own.
+// Tests GitHub and plain OAuth providers: no ID token, errors with status 200, and separate e-mail and group endpoints.
 import { expect } from 'chai'
 import { type PlainOauth, type PlainUser, startPlainOauth, stopPlainOauths } from '../../support/plain-oauth.ts'
 import { CALLBACK, faultOf, makeUpstream, signIn } from '../../support/upstream.ts'
@@ -14,8 +14,8 @@ const change = (of: Partial<PlainUser>) => {
   if (ann) github.users.set('ann', { ...ann, ...of })
 }
 
-describe('a login at GitHub', () => {
-  it('gives the account, its primary verified address, organizations and teams', async () => {
+describe('GitHub: login', () => {
+  it('returns the account, verified primary e-mail address, organizations and teams', async () => {
     const { upstream, lines } = makeUpstream(github.options())
     const { person, tokens } = await signIn(upstream, github)
     expect(person).to.deep.include({ subject: '4711', name: 'Ann Example', email: 'ann@acme.example' })
@@ -29,7 +29,7 @@ describe('a login at GitHub', () => {
     expect(asked?.query).to.not.have.any.keys('nonce', 'prompt', 'login_hint')
   })
 
-  it('never takes the address of the public profile, nor one that is not verified', async () => {
+  it('ignores the public profile e-mail address and unverified addresses', async () => {
     change({ emails: [{ email: 'ceo@acme.example', primary: true, verified: false }], email: 'ceo@acme.example' })
     const { upstream } = makeUpstream(github.options())
     const { person } = await signIn(upstream, github)
@@ -37,7 +37,7 @@ describe('a login at GitHub', () => {
     expect(JSON.stringify(person)).to.not.include('ceo@')
   })
 
-  it('gives neither address nor groups where the token may not ask, and the log says what to change', async () => {
+  it('omits e-mail and groups if the token lacks the scope, and logs what to change', async () => {
     github.grants = ['read:user']
     const { upstream, lines } = makeUpstream(github.options())
     const { person } = await signIn(upstream, github)
@@ -48,7 +48,7 @@ describe('a login at GitHub', () => {
       .and.include('read:org')
   })
 
-  it('reads all pages, ten at most', async () => {
+  it('reads at most ten pages', async () => {
     github.pageSize = 3
     change({ teams: Array.from({ length: 20 }, (_, index) => `acme/team-${index}`) })
     const { upstream, lines } = makeUpstream(github.options())
@@ -61,7 +61,7 @@ describe('a login at GitHub', () => {
     expect(lines).to.have.lengthOf(1)
   })
 
-  it('is renewed by asking for the account again', async () => {
+  it('checks the account again at refresh', async () => {
     const { upstream } = makeUpstream(github.options())
     const first = await signIn(upstream, github)
     change({ teams: [], name: 'Ann B' })
@@ -71,7 +71,7 @@ describe('a login at GitHub', () => {
     expect((await faultOf(upstream.renew(second))).fault).to.equal('refused')
   })
 
-  it('is renewed by a refresh where tokens expire', async () => {
+  it('uses the refresh token if tokens expire', async () => {
     github.expiring = true
     const { upstream } = makeUpstream(github.options())
     const first = await signIn(upstream, github)
@@ -80,14 +80,14 @@ describe('a login at GitHub', () => {
     expect(await faultOf(upstream.renew(first))).to.include({ fault: 'refused', code: 'bad_refresh_token' })
   })
 
-  it('is of no other account after a renewal', async () => {
+  it('rejects another account at refresh', async () => {
     const { upstream } = makeUpstream(github.options())
     const first = await signIn(upstream, github)
     change({ id: 4712 })
     expect((await faultOf(upstream.renew(first))).fault).to.equal('refused')
   })
 
-  it('waits where GitHub is away or counts too many requests', async () => {
+  it('is temporarily unavailable during an outage or rate limit at GitHub', async () => {
     const { upstream } = makeUpstream(github.options())
     const first = await signIn(upstream, github)
     for (const mood of ['down', 'limited'] as const) {
@@ -97,7 +97,7 @@ describe('a login at GitHub', () => {
     }
   })
 
-  it('is ended by ending the grant, and again without harm', async () => {
+  it('revokes the grant at logout, and again without error', async () => {
     const { upstream } = makeUpstream(github.options())
     const first = await signIn(upstream, github)
     await upstream.revoke(first.tokens)
@@ -106,22 +106,22 @@ describe('a login at GitHub', () => {
     expect((await faultOf(upstream.renew(first))).fault).to.equal('refused')
   })
 
-  it('gives no token with other scopes', async () => {
+  it('issues no token with other scopes', async () => {
     const { upstream } = makeUpstream(github.options())
     const { tokens } = await signIn(upstream, github)
     expect((await faultOf(upstream.exchange(tokens, 'repo'))).fault).to.equal('misconfigured')
   })
 })
 
-describe('an error of GitHub', () => {
-  it('under 200 is one: a wrong secret', async () => {
+describe('GitHub: errors', () => {
+  it('with status 200: wrong client secret', async () => {
     const { upstream } = makeUpstream(github.options({ clientSecret: 'wrong' }))
     const fault = await faultOf(signIn(upstream, github))
     expect(fault).to.include({ fault: 'misconfigured', code: 'incorrect_client_credentials' })
     expect(fault.fix).to.include('clientSecret')
   })
 
-  it('under 200 is one: a code that was used', async () => {
+  it('with status 200: used code', async () => {
     const { upstream } = makeUpstream(github.options())
     const fault = await faultOf(
       signIn(upstream, github, { change: callback => callback.searchParams.set('code', 'another') }),
@@ -129,19 +129,19 @@ describe('an error of GitHub', () => {
     expect(fault).to.include({ fault: 'refused', code: 'bad_verification_code' })
   })
 
-  it('in the callback: a redirect URI that is not registered', async () => {
+  it('in the callback: unregistered redirect URI', async () => {
     const { upstream } = makeUpstream(github.options())
     const fault = await faultOf(signIn(upstream, github, { redirectUri: 'http://127.0.0.1:8080/other' }))
     expect(fault).to.include({ fault: 'misconfigured', code: 'redirect_uri_mismatch' })
   })
 
-  it('in the callback: somebody who says no', async () => {
+  it('in the callback: access denied by the user', async () => {
     github.denies = true
     const { upstream } = makeUpstream(github.options())
     expect(await faultOf(signIn(upstream, github))).to.include({ fault: 'refused', code: 'access_denied' })
   })
 
-  it('in the callback: another state', async () => {
+  it('in the callback: wrong state', async () => {
     const { upstream } = makeUpstream(github.options())
     const before = github.asked('/login/oauth/access_token')
     const fault = await faultOf(
@@ -152,10 +152,10 @@ describe('an error of GitHub', () => {
   })
 })
 
-describe('plain OAuth', () => {
+describe('Plain OAuth provider', () => {
   const plain = (changes: Record<string, unknown> = {}) => github.options({ type: 'oauth', ...changes })
 
-  it('gives what userinfo says; an address that nobody verified does not count', async () => {
+  it('uses the userinfo claims, and ignores an unverified e-mail address', async () => {
     const { upstream } = makeUpstream(plain({ scopes: ['read:user'], authMethod: 'client_secret_post' }))
     const { person } = await signIn(upstream, github)
     expect(person).to.deep.include({ subject: '4711', name: 'Ann Example', groups: undefined })
@@ -164,14 +164,14 @@ describe('plain OAuth', () => {
     expect((await signIn(trusting.upstream, github)).person.email).to.equal('public@elsewhere.example')
   })
 
-  it('needs a claim that says the subject', async () => {
+  it('requires a claim for the subject', async () => {
     const { upstream } = makeUpstream(plain({ claims: { subject: 'sub' } }))
     expect((await faultOf(signIn(upstream, github))).fix).to.include('provider.claims.subject')
     const other = makeUpstream(plain({ claims: { subject: 'login' } }))
     expect((await signIn(other.upstream, github)).person.subject).to.equal('ann')
   })
 
-  it('is ended where there is an endpoint for it, and else not', async () => {
+  it('revokes tokens only if a revocation endpoint is configured', async () => {
     const { upstream } = makeUpstream(plain())
     const { tokens } = await signIn(upstream, github)
     const before = github.requests.length

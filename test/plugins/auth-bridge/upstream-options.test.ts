@@ -1,5 +1,4 @@
-// Options of a provider: those that do not go together are refused where they are written, and the others make the
-// authorization request that they say.
+// Tests provider options: incompatible combinations, presets and the resulting authorization request.
 import { expect } from 'chai'
 import { StartError } from '../../../core/index.ts'
 import { auth0, entra, github, google, keycloak, oauth, oidc, okta } from '../../../plugins/auth-bridge/presets.ts'
@@ -27,7 +26,7 @@ function refusalOf(options: Record<string, unknown>): string {
   throw new Error('it was taken')
 }
 
-describe('provider options that do not go together', () => {
+describe('Upstream options: incompatible combinations', () => {
   for (const [options, place, says] of [
     [{ type: 'entra', ...own }, '', 'needs tenant'],
     [{ type: 'entra', ...own, tenant: 'acme.onmicrosoft.com' }, '.tenant', 'no directory (tenant) id'],
@@ -80,7 +79,7 @@ describe('provider options that do not go together', () => {
       name => [{ type: 'google', ...own, parameters: { [name]: 'x' } }, '.parameters', `${name} is set by`] as const,
     ),
   ] as ReadonlyArray<readonly [Record<string, unknown>, string, string]>) {
-    it(`are refused at ${AT}${place}: ${JSON.stringify(options)}`, () => {
+    it(`are rejected at ${AT}${place}: ${JSON.stringify(options)}`, () => {
       const told = refusalOf(options)
       expect(told).to.include(`${AT}${place}: `)
       expect(told).to.include(says)
@@ -89,7 +88,7 @@ describe('provider options that do not go together', () => {
   }
 })
 
-describe('presets', () => {
+describe('Upstream options: presets', () => {
   for (const options of [
     entra({ ...own, tenant: TENANT }),
     entra({ ...own, issuer: `https://login.microsoftonline.us/${TENANT}/v2.0` }),
@@ -102,7 +101,7 @@ describe('presets', () => {
     oidc({ clientId: 'public', authMethod: 'none', issuer: 'https://id.acme.example' }),
     oauth({ ...own, endpoints, label: 'Acme' }),
   ]) {
-    it(`of ${options.type} are plain options, which are taken`, () => {
+    it(`expand ${options.type} to plain options that are valid`, () => {
       expect(JSON.parse(JSON.stringify(options))).to.deep.equal(options)
       const { upstream } = makeUpstream(options)
       expect(upstream.label).to.be.a('string').and.not.equal('')
@@ -110,7 +109,7 @@ describe('presets', () => {
   }
 })
 
-describe('an authorization request', () => {
+describe('Upstream options: authorization request', () => {
   let idp: IdentityProvider
   before(async () => {
     idp = await startIdentityProvider({ redirects: [CALLBACK] })
@@ -122,7 +121,7 @@ describe('an authorization request', () => {
     return { parameters: Object.fromEntries(new URL(url).searchParams), underWay }
   }
 
-  it('has what the type asks for', async () => {
+  it('contains the defaults of the provider type', async () => {
     const { parameters, underWay } = await ask({})
     expect(parameters).to.include({
       response_type: 'code',
@@ -136,7 +135,7 @@ describe('an authorization request', () => {
     expect(parameters).to.not.have.any.keys('login_hint', 'resource')
   })
 
-  it('has no offline_access where the metadata of an oidc provider does not list it', async () => {
+  it('omits offline_access if the metadata of an oidc provider does not list it', async () => {
     idp.metadata = { scopes_supported: ['openid', 'profile', 'email'] }
     const { parameters } = await ask({})
     idp.metadata = {}
@@ -144,12 +143,12 @@ describe('an authorization request', () => {
     expect(parameters).to.not.have.property('prompt')
   })
 
-  it('has the scopes of the options, and openid', async () => {
+  it('contains the configured scopes and openid', async () => {
     const { parameters } = await ask({ scopes: ['email', 'reports'] })
     expect(parameters['scope']).to.equal('openid email reports')
   })
 
-  it('has further parameters, which may be about prompt', async () => {
+  it('contains additional parameters, including prompt', async () => {
     const { parameters } = await ask({ parameters: { hd: 'acme.example', prompt: 'login' } })
     expect(parameters).to.include({ hd: 'acme.example', prompt: 'login' })
     expect((await ask({ parameters: { prompt: '' } })).parameters).to.not.have.property('prompt')
@@ -157,7 +156,7 @@ describe('an authorization request', () => {
     expect(asked.parameters['prompt']).to.equal('select_account consent')
   })
 
-  it('has a login_hint of at most 256 characters', async () => {
+  it('limits login_hint to 256 characters', async () => {
     for (const [loginHint, sent] of [
       ['ann@acme.example', 'ann@acme.example'],
       ['a'.repeat(256), 'a'.repeat(256)],
@@ -168,7 +167,7 @@ describe('an authorization request', () => {
     }
   })
 
-  it('is another each time', async () => {
+  it('has a new PKCE challenge and nonce each time', async () => {
     const all = await Promise.all(Array.from({ length: 50 }, () => ask({})))
     for (const read of [
       ({ parameters }: (typeof all)[number]) => parameters['code_challenge'],
@@ -178,33 +177,33 @@ describe('an authorization request', () => {
       expect(new Set(all.map(read)).size).to.equal(50)
   })
 
-  it('of google asks for a refresh token in its way, and knows no prompt=login', async () => {
+  it('for google requests offline access, and ignores prompt=login', async () => {
     const { parameters } = await ask({ type: 'google' }, { prompt: 'login' })
     expect(parameters).to.include({ access_type: 'offline', prompt: 'select_account consent' })
     expect(parameters['scope']).to.equal('openid profile email')
   })
 
-  it('of okta asks for groups where they are listed', async () => {
+  it('for okta requests groups if the metadata lists them', async () => {
     expect((await ask({ type: 'okta' })).parameters['scope']).to.equal('openid profile email groups offline_access')
     idp.metadata = { scopes_supported: ['openid'] }
     expect((await ask({ type: 'okta' })).parameters['scope']).to.equal('openid profile email offline_access')
     idp.metadata = {}
   })
 
-  it('without offline_access, where the type needs that, is warned of', () => {
+  it('without offline_access logs a warning if the type requires it', () => {
     const { lines } = makeUpstream(idp.options({ type: 'keycloak', scopes: ['email'] }))
     expect(lines.map(({ level }) => level)).to.deep.equal(['warn'])
   })
 })
 
-describe('the secret', () => {
+describe('Upstream options: client secret', () => {
   for (const [listed, header] of [
     [['client_secret_basic', 'client_secret_post'], true],
     [['client_secret_post', 'private_key_jwt'], false],
     [['private_key_jwt'], true],
     [undefined, true],
   ] as const) {
-    it(`is shown in ${header ? 'the header' : 'the body'} where the metadata lists ${listed?.join(', ')}`, async () => {
+    it(`is sent in ${header ? 'the header' : 'the body'} if the metadata lists ${listed?.join(', ')}`, async () => {
       const authMethod = header ? 'client_secret_basic' : 'client_secret_post'
       const idp = await startIdentityProvider({ redirects: [CALLBACK], authMethod })
       idp.metadata = { token_endpoint_auth_methods_supported: listed }
@@ -218,7 +217,7 @@ describe('the secret', () => {
     })
   }
 
-  it('is shown nowhere by a public client', async () => {
+  it('is not sent by a public client', async () => {
     const idp = await startIdentityProvider({ redirects: [CALLBACK], authMethod: 'none' })
     const { upstream } = makeUpstream(idp.options())
     const request = { redirectUri: CALLBACK, state: 'a state' }

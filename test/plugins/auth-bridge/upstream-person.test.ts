@@ -1,4 +1,4 @@
-// Who somebody is: which words of a provider count, which do not, and what a renewal changes of them.
+// Tests how provider claims map to a user, and how a refresh updates them.
 import { expect } from 'chai'
 import {
   type IdentityProvider,
@@ -23,7 +23,7 @@ async function personOf(user: IdpUser, settings: Settings = {}, options: Record<
 
 const ann = { sub: 'ann', email: 'Ann@Acme.example' }
 
-describe('an e-mail address', () => {
+describe('Upstream user: e-mail address', () => {
   for (const [name, user, settings, options, email] of [
     ['that is verified, in lower case', ann, {}, {}, 'ann@acme.example'],
     ['that is verified in text', { ...ann, claims: { email_verified: 'true' } }, {}, {}, 'ann@acme.example'],
@@ -82,13 +82,13 @@ describe('an e-mail address', () => {
     ],
     ['of Google that is not verified', { ...ann, emailVerified: false }, { vendor: 'google' }, {}, undefined],
   ] as ReadonlyArray<readonly [string, IdpUser, Settings, Record<string, unknown>, string | undefined]>) {
-    it(`${name}: ${email ?? 'does not count'}`, async () => {
+    it(`${name}: ${email ?? 'ignored'}`, async () => {
       const person = await personOf(user, settings, options)
       expect(person.email).to.equal(email)
     })
   }
 
-  it('of userinfo is not verified by what the ID token says of another', async () => {
+  it('in userinfo is not verified by the ID token of another address', async () => {
     const idp = await start({ claimsIn: 'userinfo', users: [{ ...ann, claims: { email_verified: null } }] })
     idp.tamper = answer => ({
       ...answer,
@@ -101,7 +101,7 @@ describe('an e-mail address', () => {
   })
 })
 
-describe('a subject', () => {
+describe('Upstream user: subject', () => {
   for (const [name, claims, paths, subject] of [
     ['at a path', { org: { id: 'x-1' } }, 'org.id', 'x-1'],
     ['at the second of two paths', {}, ['org.id', 'sub'], 'ann'],
@@ -123,7 +123,7 @@ describe('a subject', () => {
     'an empty text': '',
     'a fraction': 1.5,
   })) {
-    it(`that is ${name} is refused, with what to change`, async () => {
+    it(`with value ${name} is rejected with advice`, async () => {
       const idp = await start({ users: [{ ...ann, claims: { number: value } }], extraClaims: ['number'] })
       const { upstream } = makeUpstream(idp.options({ claims: { subject: 'number' } }))
       const fault = await faultOf(signIn(upstream, idp))
@@ -133,7 +133,7 @@ describe('a subject', () => {
   }
 })
 
-describe('groups', () => {
+describe('Upstream user: groups', () => {
   for (const [name, claims, paths, groups] of [
     ['that are a list', { groups: ['a', 'b', 'a'] }, undefined, ['a', 'b']],
     ['that are one text', { groups: 'a' }, undefined, ['a']],
@@ -152,7 +152,7 @@ describe('groups', () => {
   }
 })
 
-describe('a renewal', () => {
+describe('Upstream user: refresh', () => {
   const changed = async (settings: Settings, change: (idp: IdentityProvider) => void, options = {}) => {
     const idp = await start({ users: [{ ...ann, name: 'Ann', groups: ['staff', 'admins'] }], ...settings })
     const { upstream } = makeUpstream(idp.options(options))
@@ -165,12 +165,12 @@ describe('a renewal', () => {
     void idp.users.set('ann', { sub: 'ann', claims: { preferred_username: null } })
 
   for (const claimsIn of ['both', 'id_token', 'userinfo'] as const) {
-    it(`reads who they are anew (${claimsIn})`, async () => {
+    it(`reads the user claims again (${claimsIn})`, async () => {
       const { after } = await changed({ claimsIn }, demote)
       expect(after.person).to.deep.include({ name: 'Ann B', groups: ['staff'], email: 'ann@acme.example' })
     })
 
-    it(`with an ID token takes away what is not said any more (${claimsIn})`, async () => {
+    it(`with an ID token removes claims that are no longer present (${claimsIn})`, async () => {
       const { after } = await changed({ claimsIn }, forget)
       expect(after.person.groups).to.equal(undefined)
       expect(after.person.email).to.equal(undefined)
@@ -178,7 +178,7 @@ describe('a renewal', () => {
     })
   }
 
-  it('without an ID token asks userinfo', async () => {
+  it('without an ID token reads userinfo', async () => {
     const { after } = await changed({}, idp => {
       idp.idTokenOnRefresh = false
       demote(idp)
@@ -188,7 +188,7 @@ describe('a renewal', () => {
     expect(after.tokens.idToken).to.be.a('string')
   })
 
-  it('without an ID token keeps what userinfo does not say', async () => {
+  it('without an ID token keeps claims that userinfo lacks', async () => {
     const { after } = await changed({}, idp => {
       idp.idTokenOnRefresh = false
       forget(idp)
@@ -196,7 +196,7 @@ describe('a renewal', () => {
     expect(after.person).to.deep.include({ groups: ['staff', 'admins'], email: 'ann@acme.example', name: 'Ann' })
   })
 
-  it('without a refresh token asks userinfo, and is refused where that refuses', async () => {
+  it('without a refresh token reads userinfo, and is rejected if userinfo refuses', async () => {
     const { before, after, idp, upstream } = await changed({}, demote, { scopes: ['profile', 'email'] })
     expect(before.tokens).to.not.have.property('refreshToken')
     expect(after.tokens).to.deep.equal(before.tokens)
@@ -210,7 +210,7 @@ describe('a renewal', () => {
     expect((await faultOf(upstream.renew(after))).fault).to.equal('refused')
   })
 
-  it('without a refresh token and userinfo says what to change', async () => {
+  it('without a refresh token and userinfo reports what to change', async () => {
     const idp = await start({ users: [ann] })
     idp.metadata = { userinfo_endpoint: undefined }
     const { upstream } = makeUpstream(idp.options({ scopes: ['profile', 'email'] }))
@@ -219,14 +219,14 @@ describe('a renewal', () => {
     expect(fault.fix).to.include('offline_access')
   })
 
-  it('with a refresh token that was used is refused, and so is the newest then', async () => {
+  it('with a reused refresh token is rejected, and so is the newest one', async () => {
     const { before, after, upstream } = await changed({}, demote)
     expect((await faultOf(upstream.renew(before))).fault).to.equal('refused')
     expect((await faultOf(upstream.renew(after))).fault).to.equal('refused')
   })
 
   for (const endpoint of ['userinfo', 'jwks'] as const) {
-    it(`where only ${endpoint} is away keeps what was known, and the new refresh token`, async () => {
+    it(`keeps known claims and the new refresh token while only ${endpoint} is unavailable`, async () => {
       const idp = await start({ users: [{ ...ann, groups: ['staff'] }], claimsIn: 'userinfo' })
       const { upstream, lines } = makeUpstream(idp.options())
       const first = await signIn(upstream, idp)
@@ -242,7 +242,7 @@ describe('a renewal', () => {
     })
   }
 
-  it('where userinfo refuses goes by the ID token, and the log says what to change', async () => {
+  it('uses the ID token if userinfo refuses, and logs what to change', async () => {
     const idp = await start({ users: [{ ...ann, groups: ['staff'] }], claimsIn: 'userinfo' })
     const { upstream, lines } = makeUpstream(idp.options())
     idp.failing.userinfo = { status: 403, error: 'insufficient_scope' }

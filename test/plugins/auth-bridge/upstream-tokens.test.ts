@@ -1,4 +1,4 @@
-// Tools that call the company's API as the caller: whose token they get, until when, and what callers are told without.
+// Tests upstream tokens for tools: owner, scopes, expiry and provider outages.
 import { expect } from 'chai'
 import { type StartedBridge, seen, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -28,7 +28,7 @@ describe('auth-bridge: ctx.upstreamToken', () => {
   })
   after(stopBridges)
 
-  it('is the caller’s own at the provider', async () => {
+  it('returns the provider token of the caller', async () => {
     const client = await bridge.client()
     const { access_token } = await client.logIn({ scope: 'read' })
     const answer = await ask(bridge, access_token)
@@ -38,7 +38,7 @@ describe('auth-bridge: ctx.upstreamToken', () => {
     expect(JSON.stringify(answer.message)).not.to.include(last())
   })
 
-  it('has the scopes that the tool names, and is asked for once', async () => {
+  it('has the scopes that the tool names, and is requested once', async () => {
     const client = await bridge.client()
     const { access_token } = await client.logIn({ scope: 'read' })
     await ask(bridge, access_token)
@@ -54,7 +54,7 @@ describe('auth-bridge: ctx.upstreamToken', () => {
     expect(bridge.idp.asked('token')).to.equal(asked + 1)
   })
 
-  it('is new where it would soon expire', async () => {
+  it('is refreshed before expiry', async () => {
     const short = await startBridge({ idp: { accessTokenLife: 30 } })
     const client = await short.client()
     const { access_token } = await client.logIn({ scope: 'read' })
@@ -70,7 +70,7 @@ describe('auth-bridge: ctx.upstreamToken', () => {
     )
   })
 
-  it('is none for somebody whose login has ended: they are told to sign in again', async () => {
+  it('requires a new sign-in after the upstream login ended', async () => {
     const client = await bridge.client()
     const { access_token } = await client.logIn({ scope: 'read' })
     const page = await client.browser.page(`${bridge.issuer}/account`)
@@ -80,7 +80,7 @@ describe('auth-bridge: ctx.upstreamToken', () => {
     expect(answer.headers.get('www-authenticate')).to.include('error="invalid_token"').and.include('resource_metadata=')
   })
 
-  it('says that the provider does not answer, and goes on once it does', async () => {
+  it('reports a provider outage, and works again after recovery', async () => {
     const client = await bridge.client()
     const { access_token } = await client.logIn({ scope: 'read' })
     bridge.idp.mood = 'down'
@@ -93,7 +93,7 @@ describe('auth-bridge: ctx.upstreamToken', () => {
   })
 })
 
-describe('auth-bridge: the provider is away', () => {
+describe('auth-bridge: provider outage', () => {
   let bridge: StartedBridge
 
   before(async () => {
@@ -101,7 +101,7 @@ describe('auth-bridge: the provider is away', () => {
   })
   after(stopBridges)
 
-  it('lets clients refresh for a while, and nobody sign in', async () => {
+  it('allows client refreshes for a limited time, and no sign-in', async () => {
     const client = await bridge.client()
     const first = await client.logIn({ scope: 'read' })
     let token = first.refresh_token ?? ''
@@ -124,7 +124,7 @@ describe('auth-bridge: the provider is away', () => {
     expect((await other.logIn({ scope: 'read' })).error).to.equal(undefined)
   })
 
-  it('ends no login by an answer that cannot be trusted, and says so loudly', async () => {
+  it('keeps logins after an untrusted provider response, and logs an error', async () => {
     const strange = await startBridge()
     const client = await strange.client()
     let token = (await client.logIn({ scope: 'read' })).refresh_token ?? ''
@@ -153,7 +153,7 @@ describe('auth-bridge: the provider is away', () => {
     expect((await client.refreshSlowly(token)).error).to.equal(undefined)
   })
 
-  it('says on a page that it does not answer, and what it has against us', async () => {
+  it('shows a page for an outage and for a provider error', async () => {
     const fresh = await startBridge()
     const client = await fresh.client()
     fresh.idp.mood = 'down'

@@ -1,5 +1,4 @@
-// Logins at an OpenID Connect provider, from the first request to the end of the tokens: a real provider with the ways of
-// each vendor.
+// Tests OpenID Connect logins with a real provider in the variants of each vendor.
 import { expect } from 'chai'
 import { Browser } from '../../support/form-browser.ts'
 import { type IdentityProvider, startIdentityProvider, stopIdentityProviders } from '../../support/identity-provider.ts'
@@ -22,13 +21,13 @@ const GROUPS: Readonly<Record<(typeof VENDORS)[number], string[] | undefined>> =
 }
 
 for (const vendor of VENDORS) {
-  describe(`a login at ${vendor}`, () => {
+  describe(`Upstream login: ${vendor}`, () => {
     let idp: IdentityProvider
     before(async () => {
       idp = await start({ vendor })
     })
 
-    it('gives the person, and tokens that are renewed and ended', async () => {
+    it('returns the user, and tokens that can be refreshed and revoked', async () => {
       const { upstream } = makeUpstream(idp.options())
       const first = await signIn(upstream, idp)
       expect(first.person.subject).to.equal(vendor === 'entra' ? 'oid-of-ann' : 'ann')
@@ -50,7 +49,7 @@ for (const vendor of VENDORS) {
       if (vendor !== 'entra') expect((await faultOf(upstream.renew(second))).fault).to.equal('refused')
     })
 
-    it('asks with PKCE, a nonce and the state', () => {
+    it('sends PKCE, a nonce and the state', () => {
       const query = idp.requests.find(({ endpoint }) => endpoint === 'authorization')?.query ?? {}
       expect(query).to.include({ response_type: 'code', code_challenge_method: 'S256', redirect_uri: CALLBACK })
       expect(query['code_challenge']).to.have.lengthOf(43)
@@ -61,7 +60,7 @@ for (const vendor of VENDORS) {
       for (const form of forms) expect(form).to.not.have.any.keys('resource', 'audience', 'scope')
     })
 
-    it('refuses whoever was removed', async () => {
+    it('rejects a removed user', async () => {
       idp.users.set('bob', { sub: 'bob', name: 'Bob', email: 'bob@acme.example' })
       const { upstream } = makeUpstream(idp.options())
       const bob = await signIn(upstream, idp, { loginHint: 'bob' })
@@ -73,8 +72,8 @@ for (const vendor of VENDORS) {
   })
 }
 
-describe('a login on a page', () => {
-  it('is finished by whoever is chosen there, and by nobody where it is cancelled', async () => {
+describe('Upstream login: login page', () => {
+  it('completes for the chosen user, and fails if cancelled', async () => {
     const idp = await start({ page: 'form' })
     idp.users.set('bob', { sub: 'bob', name: 'Bob' })
     const { upstream } = makeUpstream(idp.options())

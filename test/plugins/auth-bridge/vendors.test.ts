@@ -1,5 +1,4 @@
-// The whole way through the bridge with each vendor's ways: somebody signs in, a tool gets the provider's token for them, a
-// client refreshes, and no more once the provider does not know the person.
+// Tests the complete flow with each vendor: sign-in, upstream token, refresh and removed users.
 import { mock } from 'node:test'
 import { expect } from 'chai'
 import { type BridgeClient, type StartedBridge, seen, startBridge } from '../../support/bridge.ts'
@@ -92,7 +91,7 @@ const VENDORS: readonly VendorCase[] = [
 const askUpstream = ({ resource }: StartedBridge, token: string) =>
   modern(resource, 'tools/call', { name: 'upstream' }, { headers: { Authorization: `Bearer ${token}` } })
 
-describe('auth-bridge with each vendor’s ways', () => {
+describe('auth-bridge with each vendor', () => {
   after(async () => {
     await stopHosts()
     await stopIdentityProviders()
@@ -117,7 +116,7 @@ describe('auth-bridge with each vendor’s ways', () => {
       })
       afterEach(() => mock.timers.reset())
 
-      it('signs in, and a tool knows who calls', async () => {
+      it('signs in, and a tool receives the caller', async () => {
         const { access_token, error_description } = await client.logIn({ scope: 'read admin' })
         expect(error_description).to.equal(undefined)
         const answer = await callAs(bridge.resource, access_token)
@@ -126,7 +125,7 @@ describe('auth-bridge with each vendor’s ways', () => {
         expect(claimsOf(access_token)).to.include({ scope: group === undefined ? 'read' : 'read admin' })
       })
 
-      it('gives a tool the provider’s token of the caller', async () => {
+      it('gives a tool the upstream token of the caller', async () => {
         const { access_token } = await client.logIn({ scope: 'read' })
         const { status, message } = await askUpstream(bridge, access_token)
         expect(status).to.equal(200)
@@ -135,7 +134,7 @@ describe('auth-bridge with each vendor’s ways', () => {
         expect(await company.ownerOf(seen[count - 1] ?? '')).to.equal('ann')
       })
 
-      it('refreshes, and asks the provider whether it still knows the person', async () => {
+      it('refreshes, and checks the user at the provider', async () => {
         const first = await client.logIn({ scope: 'read' })
         const before = company.asked()
         mock.timers.tick(LATER)
@@ -150,7 +149,7 @@ describe('auth-bridge with each vendor’s ways', () => {
         expect(company.asked()).to.equal(before + 2)
       })
 
-      it('refuses a refresh, and a tool the token, once the provider does not know the person any more', async () => {
+      it('rejects refreshes and upstream tokens after the provider removed the user', async () => {
         const tokens = await client.logIn({ scope: 'read' })
         company.know(false)
         mock.timers.tick(LATER)

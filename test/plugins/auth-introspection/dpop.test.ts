@@ -1,5 +1,5 @@
-// Opaque tokens that are bound to a key (DPoP, RFC 9449 section 6.2): the answer about a token says to which, with a small
-// authorization server whose answers the test decides.
+// Tests token introspection of sender-constrained opaque tokens (DPoP, RFC 9449 section 6.2) with a fake authorization
+// server.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -43,8 +43,8 @@ beforeEach(() => {
 const proven = (token: string, more: Partial<ProofFacts> = {}) => provenBy({ key, token, url: host.guarded, ...more })
 const statusOf = async (headers: Record<string, string>) => (await callWith(host.guarded, headers)).status
 
-describe('auth-introspection and tokens that are bound to a key', () => {
-  it('takes one with a proof of the key that the answer says, whatever type it says', async () => {
+describe('auth-introspection: DPoP-bound tokens', () => {
+  it('accepts a bound token with a proof of the key in cnf, whatever its token_type', async () => {
     for (const [index, type] of [undefined, 'DPoP', 'dpop', 'Bearer'].entries()) {
       const token = `token-${index}`
       answers.set(token, { ...boundTo(key), ...(type !== undefined && { token_type: type }) })
@@ -55,7 +55,7 @@ describe('auth-introspection and tokens that are bound to a key', () => {
     }
   })
 
-  it('asks about it once, and for a proof each time', async () => {
+  it('introspects a token once, and requires a proof for each request', async () => {
     answers.set('one', { ...boundTo(key), token_type: 'DPoP' })
     for (let calls = 0; calls < 5; calls++) expect(await statusOf(proven('one'))).to.equal(200)
     const used = proven('one')
@@ -63,7 +63,7 @@ describe('auth-introspection and tokens that are bound to a key', () => {
     expect(asked).to.deep.equal(['one'])
   })
 
-  it('refuses one of which the answer says DPoP and no key, and one of another type', async () => {
+  it('rejects a token of type DPoP without a key, and one of an unknown type', async () => {
     for (const cnf of [undefined, {}, { jkt: 5 }, 'x', { 'x5t#S256': 'x' }]) {
       answers.clear()
       const token = `odd-${JSON.stringify(cnf)?.replace(/\W/g, '') ?? 'none'}`

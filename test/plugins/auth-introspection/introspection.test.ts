@@ -1,4 +1,4 @@
-// auth-introspection with a real authorization server: oidc-provider, over loopback HTTP.
+// Tests auth-introspection with a real authorization server (oidc-provider) over loopback HTTP.
 import { expect } from 'chai'
 import type { AuthIntrospectionOptions } from '../../../plugins/auth-introspection/index.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
@@ -42,7 +42,7 @@ async function start(changes: Partial<AuthIntrospectionOptions> = {}) {
 const questions = () => authority.asked('/token/introspection')
 
 describe('auth-introspection', () => {
-  it('serves an active token with its client, scopes and claims', async () => {
+  it('accepts an active token and provides its client, scopes and claims', async () => {
     const { guarded } = await start()
     const token = await authority.issue({ resource: guarded, scope: 'read write' })
     expect(token).not.to.contain('.')
@@ -51,13 +51,13 @@ describe('auth-introspection', () => {
     expect(user.scopes).to.deep.equal(['read', 'write'])
   })
 
-  it('sends its id and secret in the body where it is told to', async () => {
+  it('sends client credentials in the body if configured', async () => {
     const { id: clientId, secret: clientSecret } = POSTING_SERVER
     const { guarded } = await start({ clientId, clientSecret, clientAuth: 'post' })
     expect((await callAs(guarded, await authority.issue({ resource: guarded }))).status).to.equal(200)
   })
 
-  it('answers 401 with a challenge for a token that is not active', async () => {
+  it('answers 401 with a challenge for an inactive token', async () => {
     const { guarded, open } = await start()
     for (const url of [guarded, open]) {
       const answer = await callAs(url, 'never-issued')
@@ -67,7 +67,7 @@ describe('auth-introspection', () => {
     expect(challengeIn(await callAs(guarded, undefined))).to.equal('Bearer')
   })
 
-  it('enforces the scope of a route: 403 that names it', async () => {
+  it('answers 403 with the required scope of the route', async () => {
     const { writers } = await start()
     const answer = await callAs(writers, await authority.issue({ resource: writers }))
     expect([answer.status, challengeIn(answer)?.includes('scope="write"')]).to.deep.equal([403, true])
@@ -75,7 +75,7 @@ describe('auth-introspection', () => {
     expect((await callAs(writers, better)).status).to.equal(200)
   })
 
-  it('refuses a token for another resource, though it is active', async () => {
+  it('rejects an active token with another audience', async () => {
     const { guarded, open, log } = await start()
     const token = await authority.issue({ resource: open })
     expect((await callAs(open, token)).status).to.equal(200)
@@ -84,7 +84,7 @@ describe('auth-introspection', () => {
     expect(lines.map(({ audience }) => audience)).to.deep.equal([[guarded]])
   })
 
-  it('takes the audience that is configured in the place of the route’s own', async () => {
+  it('accepts the configured audience instead of the route URL', async () => {
     const { guarded } = await start({ audience: ['https://a.example', 'https://b.example/'] })
     for (const resource of ['https://a.example/', 'https://b.example/', 'https://c.example/'])
       authority.opaque.add(resource)
@@ -94,19 +94,19 @@ describe('auth-introspection', () => {
     expect(await status('https://c.example/')).to.equal(401)
   })
 
-  it('accepts any audience where that check is off, and warns of it at the start', async () => {
+  it('accepts any audience if the check is disabled, and warns at startup', async () => {
     const { guarded, open, log } = await start({ validate: { audience: false } })
     expect((await callAs(guarded, await authority.issue({ resource: open }))).status).to.equal(200)
     expect(log.some(({ level, check }) => level === 'warn' && check === 'audience')).to.equal(true)
   })
 
-  it('refuses a token of another issuer than the configured one', async () => {
+  it('rejects a token of another issuer than the configured one', async () => {
     const { guarded } = await start({ issuer: 'https://other.example' })
     const answer = await callAs(guarded, await authority.issue({ resource: guarded }))
     expect(challengeIn(answer)).to.contain('another issuer')
   })
 
-  it('asks once about a token, however many requests show it at once or soon after', async () => {
+  it('introspects a token once for concurrent and later requests (cache)', async () => {
     const { guarded } = await start()
     const token = await authority.issue({ resource: guarded })
     const many = await Promise.all(Array.from({ length: 10 }, () => callAs(guarded, token)))
@@ -115,7 +115,7 @@ describe('auth-introspection', () => {
     expect(questions()).to.equal(1)
   })
 
-  it('asks each time where an answer may not be kept: a revoked token ends at once', async () => {
+  it('introspects every time without a cache, so revocation takes effect immediately', async () => {
     const { guarded } = await start({ cacheFor: 0 })
     const token = await authority.issue({ resource: guarded })
     expect((await callAs(guarded, token)).status).to.equal(200)
@@ -125,7 +125,7 @@ describe('auth-introspection', () => {
     expect(questions()).to.equal(3)
   })
 
-  it('believes an answer no longer than configured', async () => {
+  it('expires cached responses after the configured time', async () => {
     const { guarded } = await start({ cacheFor: '100ms' })
     const token = await authority.issue({ resource: guarded })
     expect((await callAs(guarded, token)).status).to.equal(200)
@@ -138,7 +138,7 @@ describe('auth-introspection', () => {
     expect(questions()).to.equal(2)
   })
 
-  it('never takes a failure for an answer: 503 with Retry-After while the server fails, 200 after', async () => {
+  it('answers 503 with Retry-After while the server fails, and does not cache the failure', async () => {
     const { guarded, open, log } = await start()
     const token = await authority.issue({ resource: guarded })
     authority.failWith = 500
@@ -153,14 +153,14 @@ describe('auth-introspection', () => {
     expect(JSON.stringify(log)).not.to.contain(token)
   })
 
-  it('is 503, and says so in the log, where the server does not know it by this secret', async () => {
+  it('answers 503 and logs an error if the server rejects the client secret', async () => {
     const { guarded, log } = await start({ clientSecret: 'wrong' })
     expect((await callAs(guarded, await authority.issue({ resource: guarded }))).status).to.equal(503)
     const [line] = log.filter(({ level }) => level === 'error')
     expect(String(line?.['err'])).to.contain('check clientId and clientSecret')
   })
 
-  it('logs each refusal in one warning with its reason, and never the token', async () => {
+  it('logs each rejection as one warning with its reason, never the token', async () => {
     const { guarded, log } = await start()
     log.length = 0
     await callAs(guarded, 'never-issued')
@@ -170,7 +170,7 @@ describe('auth-introspection', () => {
     expect(JSON.stringify(log)).not.to.contain('never-issued')
   })
 
-  it('is 400 for a token in the query, about which nobody is asked', async () => {
+  it('answers 400 for a token in the query without introspection', async () => {
     const { guarded } = await start()
     const token = await authority.issue({ resource: guarded })
     expect((await callAs(`${guarded}?access_token=${token}`, undefined)).status).to.equal(400)
@@ -178,17 +178,16 @@ describe('auth-introspection', () => {
   })
 })
 
-describe('auth-introspection: a start', () => {
+describe('auth-introspection: startup', () => {
   const config = (options: Partial<AuthIntrospectionOptions>) => ({
     toolsets: { all: [] },
     routes: { '/': { toolsets: 'all' } },
     plugins: { 'transport-streamable': {}, 'auth-introspection': asServer(options) },
   })
 
-  it('is refused where answers would be believed for more than five minutes', () =>
-    expectStopped(config({ cacheFor: '6m' }), 'more than 5m'))
+  it('fails if the cache time exceeds five minutes', () => expectStopped(config({ cacheFor: '6m' }), 'more than 5m'))
 
-  it('is refused without a secret or with an audience that is none', async () => {
+  it('fails without a client secret or with an invalid audience', async () => {
     await expectStopped(config({ clientSecret: '' }), 'must not be empty')
     await expectStopped(config({ audience: [] }), 'audience')
   })

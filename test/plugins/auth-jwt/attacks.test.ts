@@ -1,4 +1,4 @@
-// The attack table: everything that somebody may try with a token, each tried, each refused, all printed.
+// Tests a table of token attacks: each must be rejected for its own reason.
 import { expect } from 'chai'
 import { callAs, challengeIn, type ProtectedHost, startProtected } from '../../support/protected-host.ts'
 import { requestBytes, sendRaw } from '../../support/raw-http.ts'
@@ -167,35 +167,27 @@ const ENCODINGS: readonly Row[] = [
   ['an opaque token', () => 'c2VjcmV0', /no JWT/],
 ]
 
-function printed(rows: ReadonlyArray<readonly [string, number, string]>): string {
-  const width = Math.max(...rows.map(([attack]) => attack.length))
-  return rows.map(([attack, status, words]) => `      ${attack.padEnd(width)}  ${status}  ${words}`).join('\n')
-}
-
 const descriptionIn = (answer: RpcAnswer) => /error_description="([^"]*)"/.exec(challengeIn(answer) ?? '')?.[1] ?? ''
 
-describe('auth-jwt: the attack table', () => {
-  it('has every row refused: each with 401, for the reason that it stands for', async () => {
+describe('auth-jwt: token attacks', () => {
+  it('rejects every forged or invalid token with 401 and the matching reason', async () => {
     const control = await callAs(host.guarded, signToken(good(), ec))
     expect(control.status, 'a good token').to.equal(200)
-    const outcomes: Array<readonly [string, number, string]> = []
     const wrong: string[] = []
     for (const [attack, token, words] of [...HEADERS, ...CLAIMS, ...ENCODINGS]) {
       const answer = await callAs(host.guarded, token())
       const description = descriptionIn(answer)
-      outcomes.push([attack, answer.status, description])
       const refused = answer.status === 401 && challengeIn(answer)?.includes('error="invalid_token"')
       if (!refused || !words.test(description)) wrong.push(attack)
     }
-    console.log(printed(outcomes))
     expect(wrong).to.deep.equal([])
   })
 
-  it('never has the thief’s server asked, whatever a header or a claim says', () => {
+  it("never contacts the attacker's server named in headers or claims (jku, x5u, iss)", () => {
     expect(thief.asked).to.deep.equal([])
   })
 
-  it('knows no way around by the request: two headers, a token in the query, in the body, too long a header', async () => {
+  it('rejects duplicate headers, tokens in the query or body, and oversized headers', async () => {
     const token = signToken(good(), ec)
     const { headers, body } = modernRequest('tools/call', { name: 'whoami' })
     const raw = (change: { path?: string; authorization?: string | string[] }, text = body) =>
@@ -221,7 +213,6 @@ describe('auth-jwt: the attack table', () => {
       ['no scheme', await raw({ authorization: token }), 401],
       ['a header of 20 kB', await raw({ authorization: `Bearer ${'x'.repeat(20_000)}` }), 431],
     ] as const
-    console.log(printed(rows.map(([attack, { status }]) => [attack, status, ''])))
     expect(rows.map(([attack, { status }]) => [attack, status])).to.deep.equal(
       rows.map(([attack, , status]) => [attack, status]),
     )

@@ -1,4 +1,4 @@
-// auth-jwt with a real authorization server: oidc-provider, over loopback HTTP.
+// Tests auth-jwt with a real authorization server (oidc-provider) over loopback HTTP.
 import { expect } from 'chai'
 import {
   type AuthorizationServer,
@@ -24,24 +24,24 @@ afterEach(async () => {
 
 const issue = (resource: string, scope?: string) => authority.issue({ resource, ...(scope !== undefined && { scope }) })
 
-describe('auth-jwt and an authorization server', () => {
-  it('serve a token that was issued for the route, with its client and scopes', async () => {
+describe('auth-jwt with an authorization server', () => {
+  it('accepts a token issued for the route, with its client and scopes', async () => {
     const user = userIn(await callAs(host.guarded, await issue(host.guarded, 'read write')))
     expect(user).to.deep.include({ issuer: authority.url, clientId: 'a-client', scopes: ['read', 'write'] })
   })
 
-  it('refuse a token that was issued for another resource', async () => {
+  it('rejects a token issued for another resource (audience)', async () => {
     const answer = await callAs(host.guarded, await issue('https://other.example/mcp'))
     expect([answer.status, challengeIn(answer)?.includes('another audience')]).to.deep.equal([401, true])
   })
 
-  it('answer 403 with the scope where a token lacks it, and serve the token that has it', async () => {
+  it('answers 403 with the missing scope, and accepts a token that has it', async () => {
     const answer = await callAs(host.writers, await issue(host.writers, 'read'))
     expect([answer.status, challengeIn(answer)?.includes('scope="write"')]).to.deep.equal([403, true])
     expect((await callAs(host.writers, await issue(host.writers, 'read write'))).status).to.equal(200)
   })
 
-  it('go on through a rotation: new tokens at once, old ones while their key is published', async () => {
+  it('accepts new tokens during key rotation, and old ones while their key is published', async () => {
     const old = await issue(host.guarded)
     expect((await callAs(host.guarded, old)).status).to.equal(200)
     authority.useKeys([second, first])
@@ -49,7 +49,7 @@ describe('auth-jwt and an authorization server', () => {
     expect((await callAs(host.guarded, old)).status).to.equal(200)
   })
 
-  it('refuse a token of a withdrawn key, once the new key made the host look', async () => {
+  it('rejects tokens of a withdrawn key after the new key triggers a key fetch', async () => {
     const old = await issue(host.guarded)
     expect((await callAs(host.guarded, old)).status).to.equal(200)
     authority.useKeys([second])
@@ -57,7 +57,7 @@ describe('auth-jwt and an authorization server', () => {
     expect((await callAs(host.guarded, old)).status).to.equal(401)
   })
 
-  it('refuse a tampered token, and one by another key under the same name', async () => {
+  it('rejects a tampered token, and one signed by another key with the same kid', async () => {
     const [header = '', claims = '', signature = ''] = (await issue(host.guarded)).split('.')
     const read = JSON.parse(Buffer.from(claims, 'base64url').toString())
     const tampered = [header, encode({ ...read, scope: 'read write' }), signature].join('.')
@@ -66,12 +66,12 @@ describe('auth-jwt and an authorization server', () => {
     }
   })
 
-  it('refuse an opaque token: nothing in it can be verified', async () => {
+  it('rejects an opaque token', async () => {
     authority.opaque.add(host.guarded)
     expect((await callAs(host.guarded, await issue(host.guarded))).status).to.equal(401)
   })
 
-  it('go on while the server is down, for whoever has a token already and for whoever has not', async () => {
+  it('accepts known and new tokens while the authorization server is down', async () => {
     const [known, unknown] = [await issue(host.guarded), await issue(host.guarded)]
     expect((await callAs(host.guarded, known)).status).to.equal(200)
     authority.failWith = 500

@@ -1,5 +1,4 @@
-// What checking proofs (DPoP) keeps, and for how long: proofs that were used, bounded, and nonces, of which nothing is kept. By a
-// clock of the test's own.
+// Tests the memory limits of used DPoP proofs and the expiry of DPoP nonces, with a fake clock.
 import { expect } from 'chai'
 import { createNonces } from '../../../core/access/dpop/nonces.ts'
 import { createUsedProofs, type UsedProof, type UseOnce, usedIn } from '../../../core/access/dpop/used-proofs.ts'
@@ -27,8 +26,8 @@ function takeUntilRefused(useOnce: UseOnce, most: number, make: (index: number) 
   return { taken: most, kind: undefined }
 }
 
-describe('used proofs (DPoP)', () => {
-  it('count once until their time is over, and then may come again', () => {
+describe('DPoP: used proofs', () => {
+  it('are rejected until they expire, and can then be used again', () => {
     let now = 1_000_000
     const useOnce = createUsedProofs(100, () => now)
     expect(useOnce(proof('a', 1_000))).to.equal(true)
@@ -41,7 +40,7 @@ describe('used proofs (DPoP)', () => {
     expect(useOnce(proof('b', 1_000))).to.equal(true)
   })
 
-  it('are never forgotten for others while they count: where all are recent, no more are taken', () => {
+  it('are never evicted before expiry: at the limit, new proofs are rejected', () => {
     let now = 1_000_000
     const [most, ttl] = [1_000, 70_000]
     const useOnce = createUsedProofs(most, () => now)
@@ -52,13 +51,12 @@ describe('used proofs (DPoP)', () => {
       if (kind === 'unavailable') refused++
     }
     for (let index = 0; index < most; index++) if (useOnce(proof(`first ${index}`, ttl)) === false) replayed++
-    console.log(`      ${most} kept: 500 more refused: ${refused}, ${replayed} tried again and known`)
     expect([refused, replayed]).to.deep.equal([500, most])
     now += ttl
     expect(useOnce(proof('later', ttl))).to.equal(true)
   })
 
-  it('stay for no longer than the longest of them, whatever order their times end in', () => {
+  it('expire no later than the longest-lived proof, in any order', () => {
     let now = 1_000_000
     const useOnce = createUsedProofs(100, () => now)
     // Of a clock that is ahead: it keeps those that came after it, until it ends itself.
@@ -69,7 +67,7 @@ describe('used proofs (DPoP)', () => {
     for (let index = 0; index < 100; index++) expect(useOnce(proof(`next ${index}`, 10))).to.equal(true)
   })
 
-  it('have a share for each key and each user: of the largest floods of some, all others are taken', () => {
+  it('are limited per key and per user, so floods do not affect other users', () => {
     const [most, others] = [20_000, 25]
     const useOnce = createUsedProofs(most)
     const ofKey = takeUntilRefused(useOnce, most, index =>
@@ -90,7 +88,7 @@ describe('used proofs (DPoP)', () => {
     expect(all).to.be.at.most(most - ann.taken)
   })
 
-  it('give a share back as their time ends', () => {
+  it('free capacity of their key and user at expiry', () => {
     let now = 1_000_000
     const useOnce = createUsedProofs(1_000, () => now)
     const flood = (name: string) =>
@@ -100,7 +98,7 @@ describe('used proofs (DPoP)', () => {
     expect(flood('later')).to.equal(200)
   })
 
-  it('have keys of their own in a store that nodes share, and shares at each of these', async () => {
+  it('have their own keys in a shared store, and limits at each node', async () => {
     const store = createMemoryGrantStore()
     const useOnce = usedIn(store, createUsedProofs(100))
     const other = usedIn(store, createUsedProofs(100))
@@ -118,10 +116,10 @@ describe('used proofs (DPoP)', () => {
   })
 })
 
-describe('nonces (DPoP)', () => {
+describe('DPoP: nonces', () => {
   const [first, second, foreign] = ['a', 'b', 'c'].map(letter => Buffer.alloc(32, letter)) as [Buffer, Buffer, Buffer]
 
-  it('change each minute, and are good for two to three more', () => {
+  it('change every minute, and stay valid for two to three more', () => {
     let now = 60_000_000
     const nonces = createNonces([first], () => now)
     const given = nonces.current()
@@ -134,14 +132,14 @@ describe('nonces (DPoP)', () => {
     expect(nonces.current()).to.not.equal(given)
   })
 
-  it('are known to a node whose clock is a minute behind, and none from further ahead', () => {
+  it('are accepted from a node one minute ahead, and rejected from further ahead', () => {
     const at = (now: number, keys = [first]) => createNonces(keys, () => now)
     const ahead = at(60_060_000).current()
     expect(at(60_000_000).judge(ahead)).to.equal('known')
     expect(at(59_940_000).judge(ahead)).to.equal('unknown')
   })
 
-  it('are of the first key, known by all of them, and by no other', () => {
+  it('are signed by the first secret, and accepted for all configured secrets only', () => {
     const now = () => 60_000_000
     const old = createNonces([first], now).current()
     const both = createNonces([second, first], now)
@@ -150,19 +148,16 @@ describe('nonces (DPoP)', () => {
     expect(createNonces([foreign], now).judge(old)).to.equal('unknown')
   })
 
-  it('are none with any letter changed', () => {
+  it('are rejected after any one-character change', () => {
     const nonces = createNonces([first], () => 60_000_000)
     const good = nonces.current()
     const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-    let tried = 0
     for (let place = 0; place < good.length; place++) {
       for (const letter of letters) {
         if (letter === good[place]) continue
-        tried++
         const changed = good.slice(0, place) + letter + good.slice(place + 1)
         expect(nonces.judge(changed), changed).to.equal('unknown')
       }
     }
-    console.log(`      ${tried} nonces with one letter changed: none is known`)
   })
 })

@@ -1,5 +1,4 @@
-// What hosts ask of tokens by their option `dpop`: nothing new of bearer tokens, a proof of bound ones, or of all; where a proof is
-// for each request of a session; and which configs cannot enforce it.
+// Tests the `dpop` option of auth-jwt: modes, proof URLs, sessions, nonces and startup checks.
 import { expect } from 'chai'
 import { createHost } from '../../../core/create-host.ts'
 import { testHost } from '../../../core/testing.ts'
@@ -39,8 +38,8 @@ const bound = signToken({ ...claims, ...boundTo(key) }, issuerKey)
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
 const proven = (url: string, more: Partial<ProofFacts> = {}) => provenBy({ key, token: bound, url, ...more })
 
-describe('dpop, left out', () => {
-  it('takes bearer tokens and bound ones, and challenges as it did', async () => {
+describe('auth-jwt: dpop not set', () => {
+  it('accepts bearer and bound tokens, with an unchanged challenge', async () => {
     const { guarded, writers } = await start()
     expect(userIn(await callWith(guarded, bearer(unbound))).subject).to.equal('ann')
     expect(userIn(await callWith(guarded, proven(guarded))).subject).to.equal('ann')
@@ -52,7 +51,7 @@ describe('dpop, left out', () => {
     expect(challengeIn(lacking)).to.match(/^DPoP error="insufficient_scope", .*scope="write".*algs="ES256 /)
   })
 
-  it('is off where a host does not know how clients reach it: bound tokens are refused', async () => {
+  it('rejects bound tokens if the public URL is unknown', async () => {
     const { url, log } = await startProtected({ 'auth-jwt': withDPoP() }, { http: { host: '0.0.0.0' } })
     const guarded = `http://127.0.0.1:${new URL(url).port}/guarded`
     expect((await callWith(guarded, bearer(unbound))).status).to.equal(200)
@@ -68,8 +67,8 @@ describe('dpop, left out', () => {
   })
 })
 
-describe("dpop: { mode: 'required' }", () => {
-  it('refuses tokens that are bound to no key, and challenges for proofs alone', async () => {
+describe('auth-jwt: dpop mode "required"', () => {
+  it('rejects unbound tokens, and challenges only for DPoP', async () => {
     const { guarded, open, writers } = await start({ mode: 'required' })
     for (const url of [guarded, writers]) {
       expect(challengeIn(await callWith(url, {}))).to.match(/^DPoP .*resource_metadata="[^"]*", algs="ES256 [^"]*"$/)
@@ -87,7 +86,7 @@ describe("dpop: { mode: 'required' }", () => {
     expect((await callWith(open, {})).status).to.equal(200)
   })
 
-  it('may be for one route, whose document says it, and no other', async () => {
+  it('can apply to one route, whose resource metadata states it', async () => {
     const strict = {
       toolsets: 'all',
       authorize: true,
@@ -108,7 +107,7 @@ describe("dpop: { mode: 'required' }", () => {
     )
   })
 
-  it('takes the tokens that a test makes up without a proof, for nobody else is served there', async () => {
+  it('accepts fake tokens of testHost without a proof', async () => {
     const { 'auth-jwt': jwt } = { 'auth-jwt': withDPoP({ mode: 'required' }) }
     const config = {
       server: { name: 'x', version: '1.0.0' },
@@ -122,8 +121,8 @@ describe("dpop: { mode: 'required' }", () => {
   })
 })
 
-describe("dpop: { mode: 'off' }", () => {
-  it('refuses bound tokens however they come, and does not read the scheme', async () => {
+describe('auth-jwt: dpop mode "off"', () => {
+  it('rejects bound tokens under every scheme, and ignores the DPoP scheme', async () => {
     const { guarded, open } = await start({ mode: 'off' })
     const asBearer = await callWith(guarded, bearer(bound))
     expect(asBearer.status).to.equal(401)
@@ -134,7 +133,7 @@ describe("dpop: { mode: 'off' }", () => {
     expect((await callWith(guarded, bearer(unbound))).status).to.equal(200)
   })
 
-  it('is so on one connection with a route where it is not', async () => {
+  it('applies per route on one connection', async () => {
     const off = { toolsets: 'all', authorize: true, plugins: { 'auth-jwt': withDPoP({ mode: 'off' }) } } as const
     const { url } = await start(undefined, { routes: { '/on': { toolsets: 'all', authorize: true }, '/off': off } })
     for (let round = 0; round < 3; round++) {
@@ -144,8 +143,8 @@ describe("dpop: { mode: 'off' }", () => {
   })
 })
 
-describe('the address of a proof (DPoP)', () => {
-  it('is the one under http.publicUrl, with the path that a proxy takes off, and no other', async () => {
+describe('DPoP: proof URL (htu)', () => {
+  it('must be under http.publicUrl, including a path prefix that the proxy strips', async () => {
     const publicUrl = 'https://mcp.acme.example/tools/'
     const { guarded } = await start(undefined, { http: { publicUrl } })
     const right = ['https://mcp.acme.example/tools/guarded', 'https://MCP.acme.example:443/tools/guarded/']
@@ -154,7 +153,7 @@ describe('the address of a proof (DPoP)', () => {
     for (const url of wrong) expect((await callWith(guarded, proven(url))).status, url).to.equal(401)
   })
 
-  it('is without a public URL the one by which the request came, of those that the host answers to', async () => {
+  it('without a public URL must be the request URL under an accepted host name', async () => {
     const { guarded } = await start()
     const byName = guarded.replace('127.0.0.1', 'localhost')
     expect((await callWith(byName, proven(byName))).status).to.equal(200)
@@ -162,10 +161,10 @@ describe('the address of a proof (DPoP)', () => {
   })
 })
 
-describe('a session with a bound token (DPoP)', () => {
+describe('DPoP: sessions', () => {
   const session = { 'MCP-Protocol-Version': '2025-11-25' }
 
-  it('takes a proof for each request of it, whatever the verb, and none of another', async () => {
+  it('require a new proof for each request of the session, for every HTTP method', async () => {
     const { writers: _, open: url } = await start()
     const opened = await initialize(url, { headers: proven(url) })
     const id = String(opened.headers['mcp-session-id'])
@@ -186,7 +185,7 @@ describe('a session with a bound token (DPoP)', () => {
     expect(ended.status).to.be.oneOf([200, 204])
   })
 
-  it('is of the older transport as well: its stream and its posts have addresses of their own', async () => {
+  it('of HTTP+SSE have separate proof URLs for stream and messages', async () => {
     const routes = { '/open': { toolsets: 'all' } }
     const { open } = await startProtected({ 'auth-jwt': withDPoP(), 'transport-sse': {} }, { routes })
     const at = (suffix: string, method = 'POST') => proven(`${open}${suffix}`, { method })
@@ -204,11 +203,11 @@ describe('a session with a bound token (DPoP)', () => {
   })
 })
 
-describe('nonces of proofs (DPoP)', () => {
+describe('DPoP: nonce challenge', () => {
   const nonceIn = ({ headers }: { headers: Headers }) => headers.get('dpop-nonce') ?? ''
   const withNonce = (url: string, nonce: unknown) => proven(url, { claims: { nonce } })
 
-  it('are asked for with the one to use, known to hosts of the same secrets alone', async () => {
+  it('returns use_dpop_nonce with a nonce that only hosts with the same secrets accept', async () => {
     const dpop = { nonce: true } as const
     const [one, two] = [await start(dpop), await start(dpop)]
     const other = await start(dpop, { secrets: ['another secret for tests, and long enough too'] })
@@ -234,7 +233,7 @@ describe('nonces of proofs (DPoP)', () => {
     expect(warnings).to.not.include('refused a token')
   })
 
-  it('are none where somebody made them up', async () => {
+  it('rejects invalid nonces', async () => {
     const { guarded } = await start({ nonce: true })
     const nonce = nonceIn(await callWith(guarded, proven(guarded)))
     const flipped = `${nonce.slice(0, -2)}${nonce.at(-2) === 'A' ? 'B' : 'A'}${nonce.at(-1)}`
@@ -255,11 +254,10 @@ describe('nonces of proofs (DPoP)', () => {
       expect(answer.status, JSON.stringify(one)).to.equal(401)
       expect(challengeIn(answer)).to.contain('use_dpop_nonce')
     }
-    console.log(`      ${odd.length + 1} nonces that are none`)
   })
 })
 
-describe('a start with dpop', () => {
+describe('auth-jwt: dpop at startup', () => {
   const config = (dpop: DPoP, more: Partial<TestConfig> = {}) => ({
     toolsets: { none: [] },
     routes: { '/': { toolsets: 'none', stateless: true } },
@@ -267,13 +265,13 @@ describe('a start with dpop', () => {
     ...more,
   })
 
-  it('is refused where it cannot be enforced: the address is not known', async () => {
+  it('fails if the public URL is unknown', async () => {
     for (const mode of ['optional', 'required'] as const) {
       await expectStopped(config({ mode }, { http: { host: '0.0.0.0' } }), /auth-jwt'?\]?\.dpop: .*set http\.publicUrl/)
     }
   })
 
-  it('is refused where several processes would each take one proof', async () => {
+  it('fails if several processes would each accept the same proof', async () => {
     const full = (dpop: DPoP) => ({
       server: { name: 'x', version: '1.0.0' },
       ...config(dpop),
@@ -287,14 +285,14 @@ describe('a start with dpop', () => {
     await createHost(full({ mode: 'required' }), { processes: 1, purpose: 'inspect' })
   })
 
-  it('is refused for a time in which a proof counts that is none, an unknown algorithm and an unknown mode', async () => {
+  it('fails for an invalid proof lifetime, algorithm or mode', async () => {
     await expectStopped(config({ maxAge: '11m' }), /dpop\.maxAge: .*1s to 10m/)
     await expectStopped(config({ maxAge: '500ms' }), /dpop\.maxAge: .*1s to 10m/)
     await expectStopped(config({ algorithms: ['HS256' as 'ES256'] }), /dpop\.algorithms/)
     await expectStopped(config({ mode: 'on' as 'off' }), /dpop\.mode/)
   })
 
-  it('goes by the algorithms and the age that it says', async () => {
+  it('applies the configured algorithms and proof lifetime', async () => {
     const { guarded } = await start({ algorithms: ['RS256'], maxAge: '10m' })
     const refused = await callWith(guarded, proven(guarded))
     expect(challengeIn(refused)).to.match(/algs="RS256"$/)

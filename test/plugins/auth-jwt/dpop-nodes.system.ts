@@ -1,5 +1,4 @@
-// Bound tokens (DPoP) where other nodes may be: whatever a host keeps for others proves that there are some, and they must know
-// which proofs were used. And what a flood of proofs leaves in a store that they share.
+// Tests DPoP with several nodes: replay protection needs a shared store, and expired proofs leave it.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
@@ -44,25 +43,24 @@ const SHARED: ReadonlyArray<readonly [what: string, name: string, plugins: Plugi
   ['events of streams', 'event-store-redis', { 'event-store-redis': {}, tasks: {} }],
 ]
 
-describe('a host with dpop that shares something with other nodes, but not which proofs were used', () => {
-  it('does not start, whatever it is that they share', async () => {
-    for (const [what, name, plugins] of SHARED) {
+describe('DPoP with shared state but no shared proof store', () => {
+  it('fails startup for every kind of shared state', async () => {
+    for (const [what, , plugins] of SHARED) {
       for (const mode of ['optional', 'required'] as const) {
         const words = `each node that shares the ${what} would take a proof (DPoP) that another has seen`
         await expectStopped(config(plugins, mode), words)
       }
-      console.log(`      ${name}: stopped`)
     }
   })
 
-  it('refuses bound tokens where nothing is said of dpop', async () => {
+  it('rejects bound tokens if dpop is not set', async () => {
     const { url } = await startHost(config({ 'task-store-redis': {}, tasks: {} }))
     const headers = provenBy({ key, token: tokenFor(PUBLIC), url: `${PUBLIC}/guarded` })
     const answer = await callWith(`${url}/guarded`, headers)
     expect(answer.status).to.equal(401)
   })
 
-  it('starts with a store for them too, and then one of two nodes takes a proof', async () => {
+  it('starts with a shared proof store, and one of two nodes accepts a proof', async () => {
     const shared = config({ 'task-store-redis': {}, 'grant-store-redis': {}, tasks: { role: 'front' } }, 'required')
     const nodes = [await startHost(shared), await startHost(shared)]
     let [taken, replayed] = [0, 0]
@@ -72,13 +70,12 @@ describe('a host with dpop that shares something with other nodes, but not which
       taken += answers.filter(({ status }) => status !== 401).length
       replayed += answers.filter(answer => /was used before/.test(challengeIn(answer) ?? '')).length
     }
-    console.log(`      20 proofs, each at two nodes: ${taken} taken, ${replayed} replayed`)
     expect([taken, replayed]).to.deep.equal([20, 20])
   })
 })
 
-describe('proofs (DPoP) in a store that nodes share', () => {
-  it('are taken though they were made before the host began, and gone soon after their time: no lead of a clock keeps one for long', async () => {
+describe('DPoP proofs in a shared store', () => {
+  it('are accepted if made before startup, and expire soon after their lifetime', async () => {
     const { url } = await startHost(config({ 'grant-store-redis': {}, tasks: {} }, 'required'))
     const one = makeKey('another')
     for (const ahead of [-50, 0, 4]) {

@@ -1,5 +1,4 @@
-// What a host that knows nothing but itself makes of proofs (DPoP): for which address one is where no public URL is set, and that
-// one that was used before a restart is not taken after it.
+// Tests which proof URLs a single host accepts without a public URL, and proof replay after a restart.
 import { expect } from 'chai'
 import { proofOf, provenBy } from '../../support/dpop.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -29,8 +28,8 @@ async function relay(url: string, asked: string) {
   return sendRaw(url, requestBytes(url, body, { path: '/guarded', headers: sent }))
 }
 
-describe('a proof (DPoP) that another server of this machine passes on', () => {
-  it('is refused, whatever address of this machine it was made for, and its words say what to do', async () => {
+describe('DPoP proofs relayed by another local server', () => {
+  it('are rejected for every other loopback URL, with advice', async () => {
     const { url, guarded } = await start()
     const { port } = new URL(url)
     const elsewhere = [
@@ -44,12 +43,11 @@ describe('a proof (DPoP) that another server of this machine passes on', () => {
     }
     const own = [`localhost:${port}`, `127.0.0.1:${port}`, `LocalHost:${port}`]
     for (const asked of own) expect((await relay(url, asked)).status, asked).to.equal(200)
-    console.log(`      ${elsewhere.length} addresses of other servers refused, ${own.length} of its own taken`)
     const answer = await callWith(guarded, provenBy({ key, token: tokenFor(AUDIENCE), url: guarded }))
     expect(userIn(answer).subject).to.equal('ann')
   })
 
-  it('is taken for what http.allowedHosts names: with that port, and without one at the usual port or the own', async () => {
+  it('are accepted for hosts and ports in http.allowedHosts', async () => {
     const { url } = await start({ allowedHosts: ['localhost:3000', 'mcp.test'] })
     const { port } = new URL(url)
     const tried: Record<string, number> = {}
@@ -61,8 +59,8 @@ describe('a proof (DPoP) that another server of this machine passes on', () => {
   })
 })
 
-describe('a host that keeps used proofs (DPoP) to itself', () => {
-  it('takes none after a restart that it took before it', async () => {
+describe('DPoP proofs on a single host', () => {
+  it('are rejected after a restart if used before it (replay)', async () => {
     const port = await freePort()
     const first = await start({ port })
     const used = Array.from({ length: 20 }, () => {
@@ -82,10 +80,9 @@ describe('a host that keeps used proofs (DPoP) to itself', () => {
     }
     const fresh = provenBy({ key, token: tokenFor(AUDIENCE), url: guarded })
     expect((await callWith(guarded, fresh)).status).to.equal(200)
-    console.log(`      ${used.length} used proofs sent again after a restart: all refused`)
   })
 
-  it('lets a clock be ahead by 5 s, and no more', async () => {
+  it('are accepted from a clock up to 5 s ahead', async () => {
     const { guarded } = await start()
     const at = (seconds: number) => {
       const token = tokenFor(AUDIENCE)

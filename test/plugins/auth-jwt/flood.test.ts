@@ -10,8 +10,8 @@ afterEach(async () => {
   await stopIssuers()
 })
 
-describe('auth-jwt: a flood of tokens', () => {
-  it('that name unknown keys has the issuer asked once', async () => {
+describe('auth-jwt: token floods', () => {
+  it('fetches keys once for a flood of unknown key ids', async () => {
     const issuer = await startIssuer()
     const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url } })
     expect((await callAs(guarded, issuer.token(guarded))).status).to.equal(200)
@@ -24,7 +24,7 @@ describe('auth-jwt: a flood of tokens', () => {
     expect((await callAs(guarded, issuer.token(guarded))).status).to.equal(200)
   })
 
-  it('that are refused for their claims has the issuer asked nothing', async () => {
+  it('fetches no keys for a flood of tokens with invalid claims', async () => {
     const issuer = await startIssuer()
     const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url } })
     expect((await callAs(guarded, issuer.token(guarded))).status).to.equal(200)

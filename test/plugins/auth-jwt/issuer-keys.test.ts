@@ -1,4 +1,4 @@
-// An issuer's key set over time, which the test tells: what is asked, when, and what serves meanwhile.
+// Tests the key cache of an issuer over time with a fake clock: fetch, refresh, expiry and outage.
 import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
 import { createIssuerKeys, type IssuerKeys } from '../../../plugins/families/issuer-keys/issuer-keys.ts'
@@ -32,13 +32,13 @@ async function look(kid: string | undefined = 'first') {
   return 'keys' in found ? found.keys.length : `wait ${found.retryAfter}`
 }
 
-describe('the keys of an issuer', () => {
-  it('are fetched once for many who ask at once', async () => {
+describe('auth-jwt: issuer keys', () => {
+  it('are fetched once for concurrent requests', async () => {
     expect(await Promise.all([look(), look(), look()])).to.deep.equal([1, 1, 1])
     expect(issuer.asked).to.deep.equal(['/jwks'])
   })
 
-  it('are none that are for something else, of another kind, with their private part, or no key at all', async () => {
+  it('exclude encryption keys, unsupported types, private keys and malformed entries', async () => {
     const good = { ...first.publicKey.export({ format: 'jwk' }), kid: 'first' }
     issuer.others = [
       { ...good, use: 'enc' },
@@ -56,7 +56,7 @@ describe('the keys of an issuer', () => {
     expect(await look()).to.equal(2)
   })
 
-  it('are renewed in the background before they are too old, with nobody waiting', async () => {
+  it('are refreshed in the background before expiry', async () => {
     await look()
     time += 4.5 * MINUTE
     issuer.keys = [first, makeKey('first')]
@@ -65,7 +65,7 @@ describe('the keys of an issuer', () => {
     expect(issuer.asked).to.have.lengthOf(2)
   })
 
-  it('do not outlive the maximal age while the issuer answers: a withdrawn key is gone then', async () => {
+  it('expire at the maximum age while the issuer responds, so a withdrawn key is removed', async () => {
     expect(await look()).to.equal(1)
     issuer.keys = [second]
     time += 5 * MINUTE
@@ -73,7 +73,7 @@ describe('the keys of an issuer', () => {
     expect(await look('second')).to.equal(1)
   })
 
-  it('serve while the issuer is away, up to the stale age, then nobody can tell', async () => {
+  it('remain valid during an issuer outage up to the stale age, then verification is unavailable', async () => {
     await look()
     issuer.mood = 'broken'
     time += 5 * MINUTE
@@ -88,7 +88,7 @@ describe('the keys of an issuer', () => {
     expect(log.lines.map(({ level }) => level)).to.deep.equal(['error'])
   })
 
-  it('that could not be fetched are asked for again, after two seconds and not before', async () => {
+  it('are fetched again two seconds after a failed fetch, not earlier', async () => {
     issuer.mood = 'broken'
     expect(await look()).to.equal('wait 2')
     const asked = issuer.asked.length
@@ -101,7 +101,7 @@ describe('the keys of an issuer', () => {
     expect(log.lines.map(({ level }) => level)).to.deep.equal(['error', 'info'])
   })
 
-  it('that are not in the set are asked for at once, and then once in ten seconds', async () => {
+  it('with an unknown id are fetched immediately, then at most every ten seconds', async () => {
     await look()
     issuer.keys = [first, second]
     expect(await Promise.all([look('second'), look('second')])).to.deep.equal([1, 1])
@@ -115,14 +115,14 @@ describe('the keys of an issuer', () => {
     expect(issuer.asked).to.have.lengthOf(3)
   })
 
-  it('that are not in the set may be anybody’s while the issuer is away: nobody can tell', async () => {
+  it('with an unknown id are unavailable, not invalid, during an issuer outage', async () => {
     await look()
     issuer.mood = 'broken'
     expect(await look('second')).to.equal('wait 2')
     expect(await look('first')).to.equal(1)
   })
 
-  it('are current until they are withdrawn or too old to be believed without a question', async () => {
+  it('are current until withdrawn or past the maximum age', async () => {
     const found = await keys.find('first', 'ES256')
     const [key] = 'keys' in found ? found.keys : []
     if (!key) throw new Error('there is no key')
@@ -136,7 +136,7 @@ describe('the keys of an issuer', () => {
     expect(keys.isCurrent(key), 'withdrawn').to.equal(false)
   })
 
-  it('count for nothing where a warm-up fails: the first request asks again', async () => {
+  it('are fetched by the first request after a failed warm-up', async () => {
     issuer.mood = 'broken'
     keys.warmUp()
     expect(await look()).to.equal('wait 1')
@@ -144,7 +144,7 @@ describe('the keys of an issuer', () => {
     expect(await look()).to.equal(1)
   })
 
-  it('in a document that is no key set are an issuer that is away, an empty set is none', async () => {
+  it('are unavailable for an invalid key set document, and empty for an empty set', async () => {
     issuer.mood = 'missing'
     expect(await look()).to.equal('wait 2')
     issuer.mood = 'well'

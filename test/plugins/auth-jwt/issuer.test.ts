@@ -20,7 +20,7 @@ const until = (wanted: number, ask: () => Promise<{ status: number }>) =>
   )
 
 describe('auth-jwt: discovery', () => {
-  it('asks at the address of RFC 8414 first, then at that of OpenID Connect', () => {
+  it('requests the RFC 8414 URL first, then the OpenID Connect URL', () => {
     expect(metadataUrls('https://a.example')).to.deep.equal([
       'https://a.example/.well-known/oauth-authorization-server',
       'https://a.example/.well-known/openid-configuration',
@@ -31,7 +31,7 @@ describe('auth-jwt: discovery', () => {
     ])
   })
 
-  it('takes either document', async () => {
+  it('accepts either metadata document', async () => {
     for (const metadataPath of ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']) {
       const issuer = await startIssuer({ metadataPath })
       const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url } })
@@ -40,7 +40,7 @@ describe('auth-jwt: discovery', () => {
     }
   })
 
-  it('believes no document of another issuer, a slash more included, and no other place for keys than http(s)', async () => {
+  it('rejects metadata of another issuer, with a trailing slash or with a non-HTTP jwks_uri', async () => {
     const issuer = await startIssuer()
     for (const metadata of [{ issuer: `${issuer.url}/` }, { jwks_uri: 'file:///etc/keys' }, { jwks_uri: undefined }]) {
       issuer.metadata = metadata
@@ -53,8 +53,8 @@ describe('auth-jwt: discovery', () => {
   })
 })
 
-describe('auth-jwt: an issuer that cannot be reached', () => {
-  it('at the start stops nothing and opens nothing: 503 with Retry-After, then 200 once it is there', async () => {
+describe('auth-jwt: issuer outage', () => {
+  it('at startup answers 503 with Retry-After, then 200 after recovery', async () => {
     const issuer = await startIssuer()
     issuer.mood = 'broken'
     const { guarded, open, url } = await startProtected({ 'auth-jwt': { authority: issuer.url }, health: {} })
@@ -74,7 +74,7 @@ describe('auth-jwt: an issuer that cannot be reached', () => {
     expect((await fetch(`${url}/health`)).status).to.equal(200)
   })
 
-  it('later keeps its last keys serving', async () => {
+  it('after startup uses the cached keys', async () => {
     const issuer = await startIssuer()
     const { guarded, log } = await startProtected({ 'auth-jwt': { authority: issuer.url, jwksMaxAge: '1ms' } })
     expect((await callAs(guarded, issuer.token(guarded))).status).to.equal(200)
@@ -87,7 +87,7 @@ describe('auth-jwt: an issuer that cannot be reached', () => {
     expect((await callAs(guarded, issuer.token(guarded, { jti: 'c' }))).status).to.equal(200)
   })
 
-  it('later than the stale age is 503, for tokens too that were verified before', async () => {
+  it('beyond the stale age answers 503, even for verified tokens', async () => {
     const issuer = await startIssuer()
     const ages = { jwksMaxAge: '1ms', jwksMaxStale: '1ms' }
     const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url, ...ages } })
@@ -98,8 +98,8 @@ describe('auth-jwt: an issuer that cannot be reached', () => {
   })
 })
 
-describe('auth-jwt: keys that change while the host serves', () => {
-  it('serves tokens of a new key at once, and those of the old one as long as it is published', async () => {
+describe('auth-jwt: key rotation', () => {
+  it('accepts tokens of a new key at once, and of the old key while published', async () => {
     const issuer = await startIssuer()
     const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url } })
     const old = issuer.token(guarded)
@@ -109,7 +109,7 @@ describe('auth-jwt: keys that change while the host serves', () => {
     expect((await callAs(guarded, old)).status).to.equal(200)
   })
 
-  it('refuses a token whose key was withdrawn as soon as it knows, though it had verified that very token', async () => {
+  it('rejects a verified token as soon as its key is known to be withdrawn', async () => {
     const issuer = await startIssuer()
     const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url } })
     const stolen = issuer.token(guarded)
@@ -121,7 +121,7 @@ describe('auth-jwt: keys that change while the host serves', () => {
     expect(challengeIn(answer)).to.contain('no key of its issuer')
   })
 
-  it('refuses it no later than the maximal age where nothing else tells', async () => {
+  it('rejects tokens of a withdrawn key at the maximum age at the latest', async () => {
     const issuer = await startIssuer()
     const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url, jwksMaxAge: '100ms' } })
     const stolen = issuer.token(guarded)
@@ -130,7 +130,7 @@ describe('auth-jwt: keys that change while the host serves', () => {
     await until(401, () => callAs(guarded, stolen))
   })
 
-  it('tells a new key under an old name', async () => {
+  it('detects a new key under a reused kid', async () => {
     const issuer = await startIssuer()
     const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url, jwksMaxAge: '100ms' } })
     const old = issuer.token(guarded)
@@ -142,7 +142,7 @@ describe('auth-jwt: keys that change while the host serves', () => {
 })
 
 describe('auth-jwt: several issuers', () => {
-  it('each vouch for their own users, by their own keys, audience and claims', async () => {
+  it('verify tokens with their own keys, audience and claims', async () => {
     const [one, two] = [await startIssuer(), await startIssuer({ keys: [makeKey('first')] })]
     const { guarded } = await startProtected({
       'auth-jwt': {
@@ -157,7 +157,7 @@ describe('auth-jwt: several issuers', () => {
     expect((await callAs(guarded, one.token('own'))).status).to.equal(401)
   })
 
-  it('do not fall together: one that is away leaves the other serving', async () => {
+  it('are independent: an outage of one does not affect the other', async () => {
     const [one, two] = [await startIssuer(), await startIssuer()]
     one.mood = 'broken'
     const { guarded } = await startProtected({
@@ -168,8 +168,8 @@ describe('auth-jwt: several issuers', () => {
   })
 })
 
-describe('auth-jwt: every algorithm', () => {
-  it('of the default list is verified', async () => {
+describe('auth-jwt: algorithms of the default list', () => {
+  it('verifies every algorithm', async () => {
     const algorithms = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512']
     const keys = algorithms.map(alg => makeKey(alg, alg))
     const issuer = await startIssuer({ keys })

@@ -49,7 +49,7 @@ function signBySecret(claims: object, secret: string, alg = 'HS256'): string {
   return `${text}.${signatureOf(text, alg, secret)}`
 }
 
-describe('auth-jwt: a start', () => {
+describe('auth-jwt: options at startup', () => {
   const config = (options: AuthJwtOptions) => ({
     toolsets: { all: [] },
     routes: { '/': { toolsets: 'all' } },
@@ -103,10 +103,10 @@ describe('auth-jwt: a start', () => {
     ['with alg none', { authority: ISSUER, algorithms: ['none' as 'RS256'] }, 'algorithms'],
   ]
   for (const [what, options, words] of rows) {
-    it(`${what} is refused, naming what to change`, () => expectStopped(config(options), words))
+    it(`${what}: fails startup with advice`, () => expectStopped(config(options), words))
   }
 
-  it('takes secrets that are no keys', async () => {
+  it('accepts valid HMAC secrets', async () => {
     const fine = [
       SECRET,
       'q'.repeat(44),
@@ -117,7 +117,7 @@ describe('auth-jwt: a start', () => {
     for (const secret of fine) await startHost(config({ issuer: ISSUER, secret, audience: 'me' }))
   })
 
-  it('is refused where two plugins find out who calls on one route, and not where each has its own', async () => {
+  it('rejects two authentication plugins on one route, but not on separate routes', async () => {
     const jwt = { issuer: ISSUER, secret: SECRET, audience: 'me' }
     const introspection = { endpoint: 'https://a.example/i', clientId: 'a', clientSecret: 'b', audience: 'me' }
     const plugins = { ...config({}).plugins, 'auth-jwt': jwt, 'auth-introspection': introspection }
@@ -128,12 +128,12 @@ describe('auth-jwt: a start', () => {
     await startHost({ ...config({}), plugins, routes: { '/a': one, '/b': other } })
   })
 
-  it('is refused off loopback where neither publicUrl nor audience says whom tokens are for', async () => {
+  it('requires publicUrl or audience if the host listens off loopback', async () => {
     const http = { host: '0.0.0.0' }
     await expectStopped({ ...config({ authority: ISSUER }), http }, 'set http.publicUrl, or plugins.auth-jwt.audience')
   })
 
-  it('warns of each check that is switched off', async () => {
+  it('warns about each disabled check', async () => {
     const validate = { issuer: false, audience: false, lifetime: false, signingKey: false }
     const { log } = await startProtected({ 'auth-jwt': { issuer: ISSUER, keys: [toJwk(key)], validate } })
     const warned = log.filter(({ level, check }) => level === 'warn' && check !== undefined).map(({ check }) => check)
@@ -144,7 +144,7 @@ describe('auth-jwt: a start', () => {
 })
 
 describe('auth-jwt: keys in the config', () => {
-  it('may be JWKs and PEM texts; a token without a kid is tried with each', async () => {
+  it('can be JWKs and PEM texts; a token without kid is tried with each', async () => {
     const [a, b] = [makeKey('a'), makeKey('b', 'RS256')]
     const { guarded } = await startProtected({ 'auth-jwt': { issuer: ISSUER, keys: [toJwk(a), pemOf(b)] } })
     for (const key of [a, b]) {
@@ -155,7 +155,7 @@ describe('auth-jwt: keys in the config', () => {
     expect((await callAs(guarded, signToken(claimsFor(guarded), makeKey('a')))).status).to.equal(401)
   })
 
-  it('may be a secret, which no public algorithm passes', async () => {
+  it('can be a secret, which no public key algorithm accepts', async () => {
     const { guarded } = await startProtected({ 'auth-jwt': { issuer: ISSUER, secret: SECRET } })
     for (const alg of ['HS256', 'HS384', 'HS512']) {
       expect((await callAs(guarded, signBySecret(claimsFor(guarded), SECRET, alg))).status, alg).to.equal(200)
@@ -164,7 +164,7 @@ describe('auth-jwt: keys in the config', () => {
     expect((await callAs(guarded, signToken(claimsFor(guarded), makeKey('a')))).status).to.equal(401)
   })
 
-  it('are each for their own issuer: a secret beside public keys makes no public key a secret', async () => {
+  it('belong to one issuer each: a public key is never used as an HMAC secret', async () => {
     const rsa = makeKey('r', 'RS256')
     const { guarded } = await startProtected({
       'auth-jwt': {
@@ -187,8 +187,8 @@ describe('auth-jwt: keys in the config', () => {
   })
 })
 
-describe('auth-jwt: algorithms', () => {
-  it('that the config leaves out are refused by name', async () => {
+describe('auth-jwt: algorithms in the config', () => {
+  it('rejects tokens with other algorithms, named in the error', async () => {
     const issuer = await startIssuer({ keys: [makeKey('es'), makeKey('rs', 'RS256')] })
     const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url, algorithms: ['RS256'] } })
     const [es, rs] = issuer.keys
@@ -199,26 +199,26 @@ describe('auth-jwt: algorithms', () => {
   })
 })
 
-describe('auth-jwt: a check that is switched off', () => {
+describe('auth-jwt: disabled checks', () => {
   const key = makeKey('a')
   const start = (validate: AuthJwtOptions['validate'] & object) =>
     startProtected({ 'auth-jwt': { issuer: ISSUER, keys: [toJwk(key)], validate } })
 
-  it('is that check alone: audience', async () => {
+  it('disables only the audience check', async () => {
     const { guarded } = await start({ audience: false })
     expect((await callAs(guarded, signToken(claimsFor('other'), key))).status).to.equal(200)
     expect((await callAs(guarded, signToken(claimsFor('other', { exp: 1 }), key))).status).to.equal(401)
     expect((await callAs(guarded, signToken(claimsFor('other', { iss: 'x' }), key))).status).to.equal(401)
   })
 
-  it('is that check alone: lifetime', async () => {
+  it('disables only the lifetime check (expiry)', async () => {
     const { guarded } = await start({ lifetime: false })
     expect((await callAs(guarded, signToken(claimsFor(guarded, { exp: 1 }), key))).status).to.equal(200)
     expect((await callAs(guarded, signToken(claimsFor(guarded, { exp: undefined }), key))).status).to.equal(200)
     expect((await callAs(guarded, signToken(claimsFor('other'), key))).status).to.equal(401)
   })
 
-  it('is that check alone: issuer, which the user then has from the token', async () => {
+  it('disables only the issuer check, and takes the issuer of the user from the token', async () => {
     const { guarded } = await start({ issuer: false })
     const user = userIn(await callAs(guarded, signToken(claimsFor(guarded, { iss: 'https://b.example' }), key)))
     expect(user.issuer).to.equal('https://b.example')
@@ -226,7 +226,7 @@ describe('auth-jwt: a check that is switched off', () => {
     expect((await callAs(guarded, signToken(claimsFor(guarded), foreign))).status).to.equal(401)
   })
 
-  it('is never that of the signature: without signingKey any key of the issuer may sign, and no other', async () => {
+  it('never disables the signature check: without signingKey any key of the issuer is accepted', async () => {
     const { guarded } = await start({ signingKey: false })
     expect((await callAs(guarded, signToken(claimsFor(guarded), key, { kid: 'other' }))).status).to.equal(200)
     expect((await callAs(guarded, signToken(claimsFor(guarded), makeKey('a')))).status).to.equal(401)

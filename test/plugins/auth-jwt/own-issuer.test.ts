@@ -1,4 +1,4 @@
-// auth-jwt beside a plugin that makes the host its own authorization server: whose tokens count where, by the keys of now.
+// Tests auth-jwt together with a plugin that makes the host its own authorization server.
 import { expect } from 'chai'
 import { createHost } from '../../../core/create-host.ts'
 import { testHost } from '../../../core/testing.ts'
@@ -27,8 +27,8 @@ const OTHER = 'https://issuer.example'
 const ALL = { toolsets: 'all' }
 const GUARDED = { toolsets: 'all', authorize: true as const }
 
-describe("auth-jwt without an issuer, beside the host's own authorization server", () => {
-  it('takes its tokens, whose issuer is known only once the host listens, and fetches nothing', async () => {
+describe("auth-jwt without an issuer, with the host's own authorization server", () => {
+  it('accepts host-issued tokens without fetching keys, although the issuer depends on the port', async () => {
     const own = ownServer()
     const { guarded, url, log } = await startProtected({ own: own.plugin, 'auth-jwt': {} })
     expect(own.issuer()).to.equal(`${url}/auth`)
@@ -39,7 +39,7 @@ describe("auth-jwt without an issuer, beside the host's own authorization server
     expect(log.filter(({ level }) => level === 'error')).to.deep.equal([])
   })
 
-  it('takes tokens of its public URL where there is one', async () => {
+  it('accepts tokens of the public URL if one is set', async () => {
     const own = ownServer()
     const http = { port: 0, publicUrl: 'https://mcp.acme.example/tools/' }
     const { guarded } = await startProtected({ own: own.plugin, 'auth-jwt': {} }, { http })
@@ -49,7 +49,7 @@ describe("auth-jwt without an issuer, beside the host's own authorization server
     expect((await callAs(guarded, own.token(guarded))).status).to.equal(401)
   })
 
-  it('refuses everything else', async () => {
+  it('rejects all other tokens', async () => {
     const own = ownServer()
     const { guarded, open, url } = await startProtected({ own: own.plugin, 'auth-jwt': {} })
     const [key] = own.keys
@@ -77,7 +77,6 @@ describe("auth-jwt without an issuer, beside the host's own authorization server
       ['its public key as a secret', `${hs}.${signatureOf(hs, 'HS256', pem)}`, 'HS256 is not accepted'],
       ['no signature', none, 'not signed'],
     ]
-    console.log(`      ${rows.length} tokens of ${rows.map(([what]) => what).join(', ')}`)
     for (const [what, token, why] of rows) {
       const answer = await callAs(guarded, token)
       expect([answer.status, challengeIn(answer)].join(' '), what)
@@ -87,7 +86,7 @@ describe("auth-jwt without an issuer, beside the host's own authorization server
     expect((await callAs(guarded, own.token(guarded))).status).to.equal(200)
   })
 
-  it('goes by the keys of now: one that comes counts at once, and one that goes ends what it verified before', async () => {
+  it('follows key changes: accepts new keys at once, and rejects verified tokens of removed keys', async () => {
     const own = ownServer()
     const { guarded } = await startProtected({ own: own.plugin, 'auth-jwt': {} })
     const [first] = own.keys
@@ -106,7 +105,7 @@ describe("auth-jwt without an issuer, beside the host's own authorization server
     expect(await statuses()).to.deep.equal([200, 200])
   })
 
-  it('leaves out a key that cannot be read, and says so once', async () => {
+  it('ignores an unreadable key and logs it once', async () => {
     const own = ownServer()
     own.more = [{ kty: 'EC', crv: 'P-256', x: 'AAAA', y: 'AAAA', kid: 'broken', alg: 'ES256', use: 'sig' }]
     const { guarded, log } = await startProtected({ own: own.plugin, 'auth-jwt': {} })
@@ -115,7 +114,7 @@ describe("auth-jwt without an issuer, beside the host's own authorization server
     expect(told.map(({ kid, plugin }) => [kid, plugin])).to.deep.equal([['broken', 'auth-jwt']])
   })
 
-  it('has the audience and the claims that the options say', async () => {
+  it('uses the configured audience and claims', async () => {
     const own = ownServer()
     const options = { audience: 'api', claims: { roles: 'groups' } }
     const { guarded } = await startProtected({ own: own.plugin, 'auth-jwt': options })
@@ -124,10 +123,10 @@ describe("auth-jwt without an issuer, beside the host's own authorization server
   })
 })
 
-describe("auth-jwt beside an authorization server of the host's own that only some routes have", () => {
+describe('auth-jwt with an authorization server on some routes only', () => {
   const routes = { '/guarded': GUARDED, '/open': { ...ALL, plugins: { own: false as const } } }
 
-  it('is refused where no one gives out tokens for a route, by its name, and not where it is off there', async () => {
+  it('fails startup for a route without a token issuer, unless auth-jwt is off there', async () => {
     const config = { toolsets: { all: [] }, routes }
     const words = "plugins['auth-jwt']: no keys for routes['/open']: set authority, or issuer with one of"
     const plugins = () => ({ 'transport-streamable': {}, own: ownServer().plugin, 'auth-jwt': {} })
@@ -142,7 +141,7 @@ describe("auth-jwt beside an authorization server of the host's own that only so
     expect((await callAs(guarded, own.token(guarded))).status).to.equal(200)
   })
 
-  it('takes a token on the routes of its server alone, remembered or not, whatever the audience', async () => {
+  it('accepts tokens only on routes of their own authorization server, cached or not', async () => {
     const [a, b] = [ownServer('/a'), ownServer('/b')]
     const { guarded, open } = await startProtected(
       { a: a.plugin, b: b.plugin, 'auth-jwt': { audience: 'api' } },
@@ -166,12 +165,12 @@ describe("auth-jwt beside an authorization server of the host's own that only so
   })
 })
 
-describe("auth-jwt with issuers, beside the host's own authorization server", () => {
+describe("auth-jwt with issuers and the host's own authorization server", () => {
   const key = makeKey('other')
   const machine = { issuer: OTHER, keys: [toJwk(key)], audience: 'api', claims: { scopes: 'scp', roles: 'groups' } }
   const claims = (changes: object = {}) => ({ iss: OTHER, sub: 'job', aud: 'api', exp: inSeconds(300), ...changes })
 
-  it('takes exactly those issuers', async () => {
+  it('accepts only the configured issuers', async () => {
     const own = ownServer()
     for (const more of [{}, { ownIssuer: false }]) {
       const { guarded } = await startProtected({ own: own.plugin, 'auth-jwt': { ...machine, ...more } })
@@ -182,7 +181,7 @@ describe("auth-jwt with issuers, beside the host's own authorization server", ()
     }
   })
 
-  it('takes its own beside them with ownIssuer: each by its own keys, audience and claims', async () => {
+  it('accepts host-issued tokens with ownIssuer, each issuer with its own keys, audience and claims', async () => {
     for (const options of [machine, { issuers: [machine] }]) {
       const own = ownServer()
       const { guarded } = await startProtected({ own: own.plugin, 'auth-jwt': { ...options, ownIssuer: true } })
@@ -200,7 +199,7 @@ describe("auth-jwt with issuers, beside the host's own authorization server", ()
     }
   })
 
-  it('takes them on every route, and its own where there is one', async () => {
+  it('accepts configured issuers on every route, and host-issued tokens where available', async () => {
     const own = ownServer()
     const routes = { '/guarded': GUARDED, '/open': { ...ALL, plugins: { own: false as const } } }
     const options = { ...machine, ownIssuer: true }
@@ -210,7 +209,7 @@ describe("auth-jwt with issuers, beside the host's own authorization server", ()
     expect((await callAs(open, own.token(open))).status).to.equal(401)
   })
 
-  it('takes them still where their keys are fetched', async () => {
+  it('accepts issuers whose keys are fetched', async () => {
     const [own, issuer] = [ownServer(), await startIssuer()]
     const options = { authority: issuer.url, ownIssuer: true }
     const { guarded } = await startProtected({ own: own.plugin, 'auth-jwt': options })
@@ -220,14 +219,14 @@ describe("auth-jwt with issuers, beside the host's own authorization server", ()
   })
 })
 
-describe('auth-jwt and a host that may be its own authorization server: a start', () => {
+describe('auth-jwt startup with a possible own authorization server', () => {
   const config = (options: object, more: object = {}) => ({
     toolsets: { all: [] },
     routes: { '/': ALL },
     plugins: { 'transport-streamable': {}, 'auth-jwt': options, ...more },
   })
 
-  it('without an issuer and without such a server is refused, naming both ways', async () => {
+  it('fails without an issuer or authorization server, and names both options', async () => {
     await expectStopped(config({}), /no keys: set authority, or issuer .*; or switch on auth-bridge/)
     await expectStopped(config({ ownIssuer: true }), /no keys: set authority, or issuer .*; or switch on auth-bridge/)
     const beside = { authority: OTHER, ownIssuer: true }
@@ -241,7 +240,7 @@ describe('auth-jwt and a host that may be its own authorization server: a start'
     await expectStopped(offLoopback, 'set http.publicUrl, or plugins.auth-jwt.audience')
   })
 
-  it('that is only asked, as `mcp-host check` does, finds the same', async () => {
+  it('reports the same error for `mcp-host check`', async () => {
     const inspect = (more: object) => {
       const full = {
         server: { name: 'test', version: '1.0.0' },
@@ -256,7 +255,7 @@ describe('auth-jwt and a host that may be its own authorization server: a start'
     expect(failed).to.have.nested.property('reason.message').that.contains('switch on auth-bridge')
   })
 
-  it('in a test takes tokens that the test makes up, and those of the host itself', async () => {
+  it('accepts fake tokens and host-issued tokens in testHost', async () => {
     const own = ownServer()
     const test = { server: { name: 'test', version: '1.0.0' }, ...config({}, { own: own.plugin }) }
     const whole = { ...test, toolsets: { all: [hello] }, routes: { '/guarded': GUARDED } }

@@ -1,4 +1,4 @@
-// Each preset against tokens of the shape that the provider's own have (names changed), signed by keys of the test.
+// Tests each provider preset with tokens of the provider's format, signed with test keys.
 import { expect } from 'chai'
 import { type AuthJwtOptions, auth0, cognito, entra, keycloak, okta } from '../../../plugins/auth-jwt/index.ts'
 import { callAs, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
@@ -45,7 +45,7 @@ describe('auth-jwt: entra()', () => {
     ver: '2.0',
   }
 
-  it('reads version 2 tokens, which are for the client id', async () => {
+  it('accepts version 2 tokens, whose audience is the client id', async () => {
     const { userOf } = await serve(entra({ tenant, clientId }))
     const user = await userOf(v2, { x5t: 'thumbprint' })
     expect(user).to.deep.include({
@@ -56,7 +56,7 @@ describe('auth-jwt: entra()', () => {
     })
   })
 
-  it('reads version 1 tokens, which are for the api:// URI and of another issuer', async () => {
+  it('accepts version 1 tokens, with an api:// audience and another issuer', async () => {
     const { userOf, refusal } = await serve(entra({ tenant, clientId }))
     const { azp: _, ...rest } = v2
     const v1 = {
@@ -73,7 +73,7 @@ describe('auth-jwt: entra()', () => {
     expect(await refusal({ ...v1, aud: 'https://graph.microsoft.com' })).to.contain('another audience')
   })
 
-  it('demands the tenant by its id: a domain, common and organizations never are in a token', () => {
+  it('requires a tenant id, and rejects domains, "common" and "organizations"', () => {
     for (const name of ['acme.onmicrosoft.com', 'common', 'organizations']) {
       expect(() => entra({ tenant: name, clientId })).to.throw('tenant')
     }
@@ -94,7 +94,7 @@ describe('auth-jwt: okta()', () => {
     groups: ['Everyone', 'Admins'],
   }
 
-  it('reads scopes as a list, the user’s id, the client as cid and groups as roles', async () => {
+  it('maps scopes from a list, the user id, cid as client and groups as roles', async () => {
     const { userOf } = await serve(okta({ domain: 'acme.okta.example' }))
     expect(await userOf(token, { typ: undefined })).to.deep.include({
       subject: '00uuser',
@@ -104,12 +104,12 @@ describe('auth-jwt: okta()', () => {
     })
   })
 
-  it('takes tokens of its authorization server alone, not those of the organisation’s', async () => {
+  it('accepts tokens of its custom authorization server, not of the organisation server', async () => {
     const { refusal } = await serve(okta({ domain: 'acme.okta.example', authorizationServer: 'default' }))
     expect(await refusal({ ...token, iss: 'https://acme.okta.example' })).to.contain('another issuer')
   })
 
-  it('wants a host name, not a URL', () => {
+  it('requires a host name, not a URL', () => {
     expect(() => okta({ domain: 'https://acme.okta.example' })).to.throw('without https://')
   })
 })
@@ -130,7 +130,7 @@ describe('auth-jwt: keycloak()', () => {
   }
   const options = { url: 'https://sso.acme.example/', realm: 'acme', clientId: 'mcp.server', audience: 'mcp' }
 
-  it('reads the roles of the realm and of its own client, whose name may have dots, and of no other', async () => {
+  it('maps realm roles and roles of its own client only, also with dots in the client id', async () => {
     const { userOf } = await serve(keycloak(options))
     expect(await userOf(token)).to.deep.include({
       subject: '6b1e7b2c',
@@ -140,7 +140,7 @@ describe('auth-jwt: keycloak()', () => {
     })
   })
 
-  it('refuses its ID and refresh tokens, which their claim typ tells', async () => {
+  it('rejects ID and refresh tokens by their typ claim', async () => {
     const { refusal } = await serve(keycloak(options))
     for (const typ of ['ID', 'Refresh', 'Offline', undefined])
       expect(await refusal({ ...token, typ })).to.contain('typ')
@@ -158,7 +158,7 @@ describe('auth-jwt: auth0()', () => {
     permissions: ['mcp.tools'],
   }
 
-  it('reads permissions as scopes beside scope, and roles from a namespaced claim', async () => {
+  it('adds permissions to the scopes, and reads roles from a namespaced claim', async () => {
     const preset = auth0({
       domain: 'acme.eu.auth0.example',
       audience: 'https://mcp.acme.example',
@@ -192,7 +192,7 @@ describe('auth-jwt: cognito()', () => {
   }
   const preset = cognito({ region: 'eu-west-1', userPoolId: 'eu-west-1_abc', clientId: 'app-client' })
 
-  it('reads access tokens, which have a client and no audience, with groups as roles', async () => {
+  it('accepts access tokens with a client and no audience, and maps groups to roles', async () => {
     const { userOf, refusal } = await serve(preset)
     expect(await userOf(token, { typ: undefined })).to.deep.include({
       subject: 'f9f5a0a8',
@@ -203,7 +203,7 @@ describe('auth-jwt: cognito()', () => {
     expect(await refusal({ ...token, client_id: 'another-app' })).to.contain('another audience')
   })
 
-  it('refuses its ID tokens, which have the client as their audience', async () => {
+  it('rejects ID tokens, whose audience is the client', async () => {
     const { refusal } = await serve(preset)
     expect(await refusal({ ...token, client_id: undefined, aud: 'app-client', token_use: 'id' })).to.contain(
       'token_use',

@@ -23,8 +23,8 @@ after(async () => {
   await stopIssuers()
 })
 
-describe('auth-jwt: a good token', () => {
-  it('tells the handler who calls: issuer, subject, client, scopes, roles and claims', async () => {
+describe('auth-jwt: valid token', () => {
+  it('provides issuer, subject, client, scopes, roles and claims to the handler', async () => {
     const changes = { scope: 'read write', roles: ['admin'], tier: 'gold' }
     const user = userIn(await callAs(host.guarded, issuer.token(host.guarded, changes)))
     expect(user).to.deep.include({ issuer: issuer.url, subject: 'ann', clientId: 'a-client' })
@@ -32,7 +32,7 @@ describe('auth-jwt: a good token', () => {
     expect(user.claims).to.include({ tier: 'gold', sub: 'ann' })
   })
 
-  it('is for the resource of its route when no audience is configured, and for no other route', async () => {
+  it('is accepted only for the route URL if no audience is configured', async () => {
     const token = issuer.token(host.guarded)
     expect((await callAs(host.guarded, token)).status).to.equal(200)
     const elsewhere = await callAs(host.open, token)
@@ -43,29 +43,29 @@ describe('auth-jwt: a good token', () => {
     expect((await callAs(host.guarded, token)).status).to.equal(200)
   })
 
-  it('may have several audiences, of which one is enough', async () => {
+  it('can have several audiences, one of which must match', async () => {
     const token = issuer.token(host.guarded, { aud: ['https://other.example', host.guarded] })
     expect((await callAs(host.guarded, token)).status).to.equal(200)
   })
 
-  it('is taken whatever the case of its scheme', async () => {
+  it('is accepted with a scheme in any letter case', async () => {
     const token = issuer.token(host.guarded)
     for (const scheme of ['bearer', 'BEARER', 'Bearer ']) {
       expect((await callWith(host.guarded, { Authorization: `${scheme} ${token}` })).status, scheme).to.equal(200)
     }
   })
 
-  it('names its user on an open route too, where nobody needs one', async () => {
+  it('identifies the user on a route without required authentication', async () => {
     expect(userIn(await callAs(host.open, issuer.token(host.open))).subject).to.equal('ann')
     expect(userIn(await callAs(host.open, undefined))).to.equal(null)
   })
 
-  it('of a client without a user has the client as its subject', async () => {
+  it('of a client without a user uses the client as subject', async () => {
     const user = userIn(await callAs(host.guarded, issuer.token(host.guarded, { sub: undefined })))
     expect(user).to.include({ subject: 'a-client', clientId: 'a-client' })
   })
 
-  it('is accepted with each type that an access token may have', async () => {
+  it('is accepted with each access token type (typ)', async () => {
     const [key = makeKey('none')] = issuer.keys
     for (const typ of ['JWT', 'at+jwt', 'AT+JWT', 'application/at+jwt', undefined]) {
       const token = signToken(issuer.claims(host.guarded), key, { typ })
@@ -73,7 +73,7 @@ describe('auth-jwt: a good token', () => {
     }
   })
 
-  it('is accepted within the clock tolerance of its times, and not beyond', async () => {
+  it('is accepted within the clock tolerance and rejected beyond it', async () => {
     const times = [
       [{ exp: inSeconds(-30) }, 200],
       [{ exp: inSeconds(-90) }, 401],
@@ -88,7 +88,7 @@ describe('auth-jwt: a good token', () => {
     }
   })
 
-  it('cannot be changed by a handler for the requests that follow', async () => {
+  it('cannot be changed by a handler for later requests', async () => {
     const meddle = defineTool({
       name: 'whoami',
       handler(_, { user }) {
@@ -105,30 +105,30 @@ describe('auth-jwt: a good token', () => {
   })
 })
 
-describe('auth-jwt: an answer to a request that lacks a good token', () => {
-  it('is 401 with a challenge that names no error where no token was shown', async () => {
+describe('auth-jwt: error responses', () => {
+  it('are 401 without an error code if no token was sent', async () => {
     const answer = await callAs(host.guarded, undefined)
     expect([answer.status, challengeIn(answer)]).to.deep.equal([401, 'Bearer'])
   })
 
-  it('names the scope that the route needs, with a bad token and without one', async () => {
+  it('name the scope of the route, with an invalid token and without a token', async () => {
     expect(challengeIn(await callAs(host.writers, undefined))).to.equal('Bearer scope="write"')
     const bad = challengeIn(await callAs(host.writers, 'nonsense'))
     expect(bad).to.equal('Bearer error="invalid_token", error_description="the token is no JWT", scope="write"')
   })
 
-  it('is 403 with the scope for a good token that lacks it', async () => {
+  it('are 403 with the scope if a valid token lacks it', async () => {
     const answer = await callAs(host.writers, issuer.token(host.writers, { scope: 'read' }))
     expect(answer.status).to.equal(403)
     expect(challengeIn(answer)).to.contain('error="insufficient_scope"').and.to.contain('scope="write"')
     expect((await callAs(host.writers, issuer.token(host.writers, { scope: 'write' }))).status).to.equal(200)
   })
 
-  it('is 401 for an invalid token on an open route', async () => {
+  it('are 401 for an invalid token on an open route', async () => {
     expect((await callAs(host.open, 'nonsense')).status).to.equal(401)
   })
 
-  it('is 400 invalid_request for a token in the query, beside a good one in the header too', async () => {
+  it('are 400 invalid_request for a token in the query, even with a valid header', async () => {
     for (const url of [host.guarded, host.open]) {
       const token = issuer.token(url)
       for (const header of [undefined, token]) {
@@ -139,26 +139,26 @@ describe('auth-jwt: an answer to a request that lacks a good token', () => {
     }
   })
 
-  it('takes another scheme for no token', async () => {
+  it('treat another scheme as no token', async () => {
     const headers = { Authorization: 'Basic YTpi' }
     expect(challengeIn(await callWith(host.guarded, headers))).to.equal('Bearer')
     expect(userIn(await callWith(host.open, headers))).to.equal(null)
   })
 
-  it('comes on every verb of the route, before the verb is looked at', async () => {
+  it('apply to every HTTP method before method checks', async () => {
     for (const method of ['GET', 'POST', 'DELETE', 'PUT']) {
       expect((await fetch(host.guarded, { method })).status, method).to.equal(401)
     }
   })
 
-  it('names the algorithm that is not accepted, EdDSA for one', async () => {
+  it('name the rejected algorithm, for example EdDSA', async () => {
     const token = signToken(issuer.claims(host.guarded), makeKey('ed', 'EdDSA'))
     const answer = await callAs(host.guarded, token)
     expect(answer.status).to.equal(401)
     expect(challengeIn(answer)).to.contain('the algorithm EdDSA is not accepted')
   })
 
-  it('is logged in one warning with its reason, the route and the address, and never the token', async () => {
+  it('are logged as one warning with reason, route and IP address, never the token', async () => {
     const token = issuer.token(host.guarded, { exp: inSeconds(-1_000) })
     host.log.length = 0
     await callAs(host.guarded, token)
@@ -170,8 +170,8 @@ describe('auth-jwt: an answer to a request that lacks a good token', () => {
   })
 })
 
-describe('auth-jwt: a challenge', () => {
-  it('points to the metadata of the resource, where there is some', async () => {
+describe('auth-jwt: challenge', () => {
+  it('contains the resource metadata URL if available', async () => {
     const { guarded } = await startProtected({
       'auth-jwt': { authority: issuer.url },
       'resource-metadata': { authorizationServers: [issuer.url] },
@@ -184,8 +184,8 @@ describe('auth-jwt: a challenge', () => {
   })
 })
 
-describe('auth-jwt: an audience', () => {
-  it('that is a bare origin is the same with a slash at its end', async () => {
+describe('auth-jwt: audience', () => {
+  it('of a bare origin matches with and without a trailing slash', async () => {
     const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url, audience: 'https://mcp.example' } })
     for (const [aud, status] of [
       ['https://mcp.example', 200],
@@ -197,7 +197,7 @@ describe('auth-jwt: an audience', () => {
     }
   })
 
-  it('may be one of a list, and one of its own on a route', async () => {
+  it('can be a list, and can differ per route', async () => {
     const { guarded, open } = await startProtected(
       { 'auth-jwt': { authority: issuer.url, audience: ['one', 'two'] } },
       {
@@ -214,8 +214,8 @@ describe('auth-jwt: an audience', () => {
   })
 })
 
-describe('auth-jwt: the user', () => {
-  it('is there for configureSession', async () => {
+describe('auth-jwt: user', () => {
+  it('is available in configureSession', async () => {
     const seen: unknown[] = []
     const { guarded } = await startProtected(
       { 'auth-jwt': { authority: issuer.url } },

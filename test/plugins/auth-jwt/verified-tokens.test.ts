@@ -1,4 +1,4 @@
-// What is remembered of a token that was verified, over time, which the test tells.
+// Tests the cache of verified tokens over time with a fake clock.
 import { expect } from 'chai'
 import type { Route } from '../../../core/index.ts'
 import { createVerifier } from '../../../plugins/auth-jwt/verify-token.ts'
@@ -35,8 +35,8 @@ function createSubject() {
   return { state, ask: async (shown = token) => verify(shown, place, () => shown) }
 }
 
-describe('a verified token', () => {
-  it('is looked at once, and gives the very same user again', async () => {
+describe('auth-jwt: verified token cache', () => {
+  it('verifies a token once, and returns the same user again', async () => {
     const { state, ask } = createSubject()
     const [one, two] = [await ask(), await ask()]
     expect(one).to.have.nested.property('user.subject', 'ann')
@@ -44,7 +44,7 @@ describe('a verified token', () => {
     expect(state.looked).to.equal(1)
   })
 
-  it('is remembered until it expires, then looked at again, and refused past the tolerance', async () => {
+  it('keeps a token until expiry, then verifies again and rejects beyond the tolerance', async () => {
     const { state, ask } = createSubject()
     await ask()
     state.time = exp * 1_000 - 1
@@ -57,7 +57,7 @@ describe('a verified token', () => {
     expect(await ask()).to.deep.equal({ refused: 'the token expired' })
   })
 
-  it('is looked at again once its key is no longer current', async () => {
+  it('verifies a token again if its key is no longer current', async () => {
     const { state, ask } = createSubject()
     await ask()
     state.current = false
@@ -65,7 +65,7 @@ describe('a verified token', () => {
     expect(state.looked).to.equal(2)
   })
 
-  it('counts for the resource that it was verified for, and for no other', async () => {
+  it('is separate for each resource', async () => {
     const { state, ask } = createSubject()
     await ask()
     state.resource = 'https://b.example/mcp'
@@ -73,7 +73,7 @@ describe('a verified token', () => {
     expect(await ask()).to.deep.equal({ refused: 'the token is for another audience', audience })
   })
 
-  it('vouches for no token that is nearly the same', async () => {
+  it('does not match a similar token', async () => {
     const { ask } = createSubject()
     await ask()
     const other = signToken({ iss: ISSUER, sub: 'ann', aud: 'https://a.example/mcp', exp }, makeKey('a'))
@@ -81,7 +81,7 @@ describe('a verified token', () => {
     expect(await ask(`${token}A`)).to.have.property('refused')
   })
 
-  it('is none that failed: a refusal is found out again each time', async () => {
+  it('does not cache rejections', async () => {
     const { state, ask } = createSubject()
     const forged = signToken({ iss: ISSUER, sub: 'ann', aud: 'https://a.example/mcp', exp }, makeKey('a'))
     for (let time = 0; time < 3; time += 1) expect(await ask(forged)).to.have.property('refused')

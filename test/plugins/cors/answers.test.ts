@@ -1,4 +1,4 @@
-// Answers to pages of other origins: whatever an endpoint says, the page can read it.
+// Tests that responses to allowed cross-origin pages carry CORS headers, including errors and streams.
 import { expect } from 'chai'
 import { defineTool, HostError } from '../../../core/index.ts'
 import { hello, plugin } from '../../fixtures/plugins.ts'
@@ -85,8 +85,8 @@ const REFUSED: Array<[number, string, () => Promise<Answered>]> = [
   [429, 'a limit at the edge, set up before cors', () => list('/open', { ...FROM_APP, 'X-Limit': 'edge' })],
 ]
 
-describe('an answer to a page of an origin of the policy', () => {
-  it('can be read where it is JSON, in both eras', async () => {
+describe('cors: responses to an allowed origin', () => {
+  it('are readable as JSON, for modern and legacy requests', async () => {
     const now = await list('/open', FROM_APP)
     expect([now.status, now.message.result.tools.length]).to.deep.equal([200, 2])
     expectReadable(now, 'modern')
@@ -96,7 +96,7 @@ describe('an answer to a page of an origin of the policy', () => {
     expectReadable(opened, 'initialize')
   })
 
-  it('can be read where it is a stream: of a call, of a session, of HTTP+SSE', async () => {
+  it('are readable as streams: of a call, of a session and of HTTP+SSE', async () => {
     const { response, events } = await openCall(`${url}/open`, 'puppet', { name: 'slow' }, { headers: FROM_APP })
     const { finish } = await puppet.call('slow')
     expect(response.headers.get('content-type')).to.match(/^text\/event-stream/)
@@ -118,39 +118,39 @@ describe('an answer to a page of an origin of the policy', () => {
   })
 
   for (const [status, what, send] of REFUSED) {
-    it(`can be read where it is ${status}: ${what}`, async () => {
+    it(`are readable with status ${status}: ${what}`, async () => {
       const answer = await send()
       expect(answer.status).to.equal(status)
       expectReadable(answer, what)
     })
   }
 
-  it('carries its challenge and its Retry-After beside the CORS headers', async () => {
+  it('expose WWW-Authenticate and Retry-After', async () => {
     expect((await list('/signed-in', FROM_APP)).headers.get('www-authenticate')).to.match(/^Bearer/)
     expect((await list('/admin', AS_ANN)).headers.get('www-authenticate')).to.contain('scope="admin"')
     expect((await list('/open', { ...FROM_APP, 'X-Limit': 'edge' })).headers.get('retry-after')).to.equal('7')
   })
 })
 
-describe('an answer that no policy opens', () => {
-  it('is 403 without CORS headers on a route without a policy, whatever other routes allow', async () => {
+describe('cors: responses without CORS headers', () => {
+  it('are 403 on a route without a policy, whatever other routes allow', async () => {
     const answer = await list('/plain', FROM_APP)
     expect([answer.status, corsHeaders(answer.headers)]).to.deep.equal([403, {}])
   })
 
-  it('has no CORS headers for a request without Origin, and still varies by it', async () => {
+  it('are sent to requests without Origin, with Vary: Origin', async () => {
     const { headers, body } = modernRequest('tools/list')
     const answer = await post(`${url}/open`, body, headers)
     expect([answer.status, corsHeaders(answer.headers)]).to.deep.equal([200, {}])
     expect(names(answer.headers.get('vary'))).to.include('origin')
   })
 
-  it('is served without CORS headers to an origin that the host allows and the policy does not name', async () => {
+  it('are sent to an origin that the host allows but the policy does not list', async () => {
     const answer = await list('/open', { Origin: 'http://localhost:5173' })
     expect([answer.status, corsHeaders(answer.headers)]).to.deep.equal([200, {}])
   })
 
-  it('is 403 without CORS headers for a foreign Host, from an origin of the policy too', async () => {
+  it('are 403 for a foreign Host header, even from an allowed origin', async () => {
     const headers = { ...FROM_APP, Host: 'evil.example' }
     const answer = await sendRaw(url, requestHead(url, { path: '/open', headers }))
     expect([answer.status, answer.headers.has('access-control-allow-origin')]).to.deep.equal([403, false])

@@ -1,4 +1,4 @@
-// Preflights: what a page may send, told before anything is asked of it.
+// Tests CORS preflight requests.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
@@ -43,8 +43,8 @@ before(async () => {
 })
 after(stopHosts)
 
-describe('a preflight from an origin of the policy', () => {
-  it('is answered 204 without a body and without a token, on a route that demands one', async () => {
+describe('cors: preflight from an allowed origin', () => {
+  it('returns 204 without a body and without a token, on a protected route', async () => {
     const answer = await preflight(`${url}/app`)
     expect([answer.status, await answer.text()]).to.deep.equal([204, ''])
     expect(corsHeaders(answer.headers)).to.include({
@@ -54,7 +54,7 @@ describe('a preflight from an origin of the policy', () => {
     expect(names(answer.headers.get('vary'))).to.include('origin')
   })
 
-  it('allows every verb and every request header of MCP, whichever revision names it', async () => {
+  it('allows every HTTP method and MCP request header of every protocol version', async () => {
     for (const method of ['GET', 'POST', 'DELETE']) {
       const { headers } = await preflight(`${url}/app`, {
         'Access-Control-Request-Method': method,
@@ -65,27 +65,27 @@ describe('a preflight from an origin of the policy', () => {
     }
   })
 
-  it('allows the Mcp-Param-* headers that it asks for, and no other header that it asks for', async () => {
+  it('allows requested Mcp-Param-* headers and no other requested header', async () => {
     const asked = 'mcp-method, mcp-param-region,Mcp-Param-Tenant_2, x-other, mcp-param-, x-mcp-param-a, mcp-param-a b'
     const { headers } = await preflight(`${url}/app`, { 'Access-Control-Request-Headers': asked })
     const allowed = names(headers.get('access-control-allow-headers'))
     expect(allowed).to.have.members([...PRESET, 'mcp-param-region', 'mcp-param-tenant_2'])
   })
 
-  it('is answered for an origin that the config writes in another way, and for one with a scheme of its own', async () => {
+  it('accepts equivalent spellings of a configured origin, and origins with a custom scheme', async () => {
     for (const origin of ['https://other.acme.example', 'vscode-webview://panel']) {
       const { status, headers } = await preflight(`${url}/app`, { Origin: origin })
       expect([status, headers.get('access-control-allow-origin')]).to.deep.equal([204, origin])
     }
   })
 
-  it('is answered before the verb is looked at, and for a category that does not exist', async () => {
+  it('is answered before method checks, and for an unknown category', async () => {
     for (const path of ['/post-only', '/t/all', '/t/nothing', '/app/']) {
       expect((await preflight(`${url}${path}`, { 'Access-Control-Request-Method': 'GET' })).status, path).to.equal(204)
     }
   })
 
-  it('lets a page reach a host on a private network where origins are listed, and only when asked', async () => {
+  it('allows private network access for listed origins, only on request', async () => {
     const ask = { 'Access-Control-Request-Private-Network': 'true' }
     const name = 'access-control-allow-private-network'
     expect((await preflight(`${url}/app`, ask)).headers.get(name)).to.equal('true')
@@ -93,13 +93,13 @@ describe('a preflight from an origin of the policy', () => {
     expect((await preflight(`${url}/any`, ask)).headers.get(name)).to.equal(null)
   })
 
-  it('allows credentials only where the policy says so', async () => {
+  it('allows credentials only if the policy does', async () => {
     const name = 'access-control-allow-credentials'
     expect((await preflight(`${url}/cookies`)).headers.get(name)).to.equal('true')
     expect((await preflight(`${url}/app`)).headers.get(name)).to.equal(null)
   })
 
-  it('is answered with * by a policy for any origin, and remembered as long as the policy says', async () => {
+  it('returns * for a policy with any origin, and the configured max age', async () => {
     for (const origin of [APP, 'https://elsewhere.example', 'null']) {
       const { status, headers } = await preflight(`${url}/any`, { Origin: origin })
       expect(status).to.equal(204)
@@ -111,7 +111,7 @@ describe('a preflight from an origin of the policy', () => {
   })
 })
 
-describe('a preflight that the policy does not allow', () => {
+describe('cors: rejected preflight', () => {
   const FOREIGN = ['https://evil.example', 'https://app.acme.example.evil.example', 'http://app.acme.example', 'null']
 
   it('is 403 without CORS headers from a foreign origin', async () => {
@@ -121,17 +121,17 @@ describe('a preflight that the policy does not allow', () => {
     }
   })
 
-  it('gets no CORS headers from an origin that the host serves but the policy does not name', async () => {
+  it('has no CORS headers for a host origin that the policy does not list', async () => {
     const { status, headers } = await preflight(`${url}/app`, { Origin: 'http://localhost:5173' })
     expect([status, corsHeaders(headers)]).to.deep.equal([401, {}])
   })
 
-  it('is 403 on a route without a policy, for the origins of other routes too', async () => {
+  it('is 403 on a route without a policy, even for origins of other routes', async () => {
     const { status, headers } = await preflight(url)
     expect([status, corsHeaders(headers)]).to.deep.equal([403, {}])
   })
 
-  it('is no preflight without Access-Control-Request-Method: the verb is refused like any other', async () => {
+  it('without Access-Control-Request-Method is treated as a plain OPTIONS request', async () => {
     const answer = await fetch(`${url}/cookies`, { method: 'OPTIONS', headers: { Origin: APP } })
     expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'GET, POST, DELETE'])
   })

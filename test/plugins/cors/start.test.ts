@@ -1,4 +1,4 @@
-// CORS in the config: what stops the start, and what the operator is warned of.
+// Tests CORS options at startup: errors and warnings.
 import { expect } from 'chai'
 import type { CorsOptions } from '../../../plugins/cors/index.ts'
 import { hello } from '../../fixtures/plugins.ts'
@@ -12,10 +12,10 @@ const config = (policies: CorsOptions['policies'], cors = 'browser') => ({
   plugins: { 'transport-streamable': {}, cors: { policies } },
 })
 
-describe('a CORS policy in the config', () => {
+describe('cors: startup', () => {
   after(stopHosts)
 
-  it('that a route names and nobody defines stops the start, with the nearest name', async () => {
+  it('fails for an undefined policy of a route, and suggests the nearest name', async () => {
     const policies = { browser: { origins: [APP] }, mobile: { origins: [APP] } }
     await expectStopped(config(policies, 'broswer'), 'there is no policy "broswer"; did you mean "browser"?')
     await expectStopped(
@@ -25,12 +25,12 @@ describe('a CORS policy in the config', () => {
     await expectStopped(config({}, 'partners'), 'there is no policy "partners"; there are none')
   })
 
-  it('that a route names stops the start where the plugin is off for it', async () => {
+  it('fails if a route names a policy but the plugin is off for it', async () => {
     const { plugins, ...rest } = config({ browser: { origins: [APP] } })
     await expectStopped({ ...rest, plugins: { ...plugins, cors: false } }, 'no plugin of this route knows "browser"')
   })
 
-  it('that lets any origin send cookies, or lists origins beside *, stops the start', async () => {
+  it('fails if any origin can send credentials, or if origins are listed next to *', async () => {
     await expectStopped(
       config({ browser: { origins: ['*'], credentials: true } }),
       'credentials need a list of origins',
@@ -38,14 +38,14 @@ describe('a CORS policy in the config', () => {
     await expectStopped(config({ browser: { origins: [APP, '*'] } }), 'policies.browser.origins: "*" stands alone')
   })
 
-  it('whose origin has a path, a pattern or no scheme stops the start', async () => {
+  it('fails for an origin with a path, a pattern or no scheme', async () => {
     for (const origin of [`${APP}/`, `${APP}/app`, 'https://*.acme.example', 'app.acme.example', 'null', '']) {
       await expectStopped(config({ browser: { origins: [origin] } }), 'plugins.cors.policies.browser.origins[0]')
     }
     await expectStopped(config({ browser: { origins: [] } }), 'plugins.cors.policies.browser.origins')
   })
 
-  it('of a route alone replaces the general ones there', async () => {
+  it('uses policies of a route instead of the general ones', async () => {
     const other = 'https://other.acme.example'
     const { plugins, toolsets } = config({ browser: { origins: [APP] } })
     const route = { toolsets: 'all', cors: 'browser', authorize: true as const }
@@ -60,7 +60,7 @@ describe('a CORS policy in the config', () => {
     expect([await status('/special', APP), await status('/special', other)]).to.deep.equal([403, 204])
   })
 
-  it('for any origin is warned of on a route that asks for no token, and only there', async () => {
+  it('warns about any origin only on a route without required authentication', async () => {
     const { plugins, ...rest } = config({ browser: { origins: ['*'] } })
     const open = await startHost({ ...rest, plugins })
     const [line] = open.log.filter(({ level }) => level === 'warn')

@@ -1,4 +1,4 @@
-// What the authorization server for development keeps over a restart: in a file for its owner alone, whole or not at all.
+// Tests the state file of the development authorization server across restarts, and its file permissions.
 import type { JsonWebKey } from 'node:crypto'
 import { chmod, chown, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -38,10 +38,10 @@ async function start(folder: string, port: number, keepIn: string | undefined = 
 
 const keysOf = async (issuer: string) => (await (await fetch(`${issuer}/jwks`)).json()) as unknown
 
-describe('dev-auth-server with keepIn', function () {
+describe('dev-auth-server: keepIn', function () {
   this.timeout(60_000)
 
-  it('knows its keys, clients, grants and tokens after a restart, and has not warned of itself', async () => {
+  it('keeps keys, clients, grants and tokens across a restart', async () => {
     const folder = await makeFolder({})
     const port = await freePort()
     const first = await start(folder, port)
@@ -78,7 +78,7 @@ describe('dev-auth-server with keepIn', function () {
     ['JSON of another kind', '{"format":1,"jwks":{"keys":[]},"cookieKeys":["x"],"entries":[]}'],
     ['empty', ''],
   ] as const) {
-    it(`says that a file is ${what}, and begins anew`, async () => {
+    it(`logs that the file is ${what}, and starts with new state`, async () => {
       const folder = await makeFolder({})
       await mkdir(join(folder, 'kept'))
       await writeFile(join(folder, 'kept/auth.json'), text)
@@ -101,7 +101,7 @@ describe('dev-auth-server with keepIn', function () {
     ['a file that others may write', 0o622, 0o700, /auth\.json may be written by others \(mode 622\).*delete it$/],
     ['a folder that everybody may write', 0o600, 0o707, /kept may be written by everybody \(mode 707\).*chmod o-w/],
   ] as const) {
-    it(`does not start with ${what}`, async () => {
+    it(`fails startup with ${what}`, async () => {
       const folder = await makeFolder({ 'kept/auth.json': '' })
       await chmod(join(folder, 'kept/auth.json'), file)
       await chmod(join(folder, 'kept'), place)
@@ -111,7 +111,7 @@ describe('dev-auth-server with keepIn', function () {
     })
   }
 
-  it('does not start with a link, nor with a file of another user', async () => {
+  it('fails startup with a symbolic link or a file of another user', async () => {
     const folder = await makeFolder({ 'theirs.json': '' })
     await symlink('theirs.json', join(folder, 'link.json'))
     const port = await freePort()
@@ -121,7 +121,7 @@ describe('dev-auth-server with keepIn', function () {
     expect(String(await rejectionOf(start(folder, port, 'theirs.json')))).to.contain('belongs to user 65534')
   })
 
-  it('writes to no file that lies there, and closes one that others may read', async () => {
+  it('overwrites no existing file, and removes read permission of others', async () => {
     const folder = await makeFolder({ 'precious.txt': 'mine' })
     const file = join(folder, 'auth.json')
     await symlink('precious.txt', `${file}.${process.pid}.new`)
@@ -141,7 +141,7 @@ describe('dev-auth-server with keepIn', function () {
     ['whose halves do not fit', (key: JsonWebKey) => ({ ...key, x: key.y, y: key.x })],
     ['of two keys', (key: JsonWebKey) => ({ ...key, d: key.x })],
   ] as const) {
-    it(`begins anew with a key ${what}`, async () => {
+    it(`starts with new state for a key ${what}`, async () => {
       const file = join(await makeFolder({}), 'auth.json')
       const warned: object[] = []
       const log = { ...console, warn: (fields: object) => void warned.push(fields), child: () => log }
@@ -154,7 +154,7 @@ describe('dev-auth-server with keepIn', function () {
     })
   }
 
-  it('keeps nothing where nobody says where, and what mcp-host dev says counts where no option does', async () => {
+  it('keeps nothing by default, and uses the mcp-host dev location if keepIn is not set', async () => {
     const folder = await makeFolder({})
     const port = await freePort()
     async function runWithoutOptions() {

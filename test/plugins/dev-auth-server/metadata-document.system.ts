@@ -1,5 +1,4 @@
-// Clients that are known by a document at an https address (CIMD). The host runs in a process of its own, which trusts
-// the certificate that this test makes.
+// Tests client id metadata documents (CIMD) with a host process that trusts the test certificate.
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -9,7 +8,7 @@ import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { claimsOf, HandClient, REDIRECT } from '../../support/form-browser.ts'
 import { makeCertificate, startTrusting } from './certificate.ts'
 
-describe('dev-auth-server, for a client that is known by its metadata document', () => {
+describe('dev-auth-server: client id metadata documents (CIMD)', () => {
   let documents: Server
   let address: string
   let host: string
@@ -51,13 +50,13 @@ describe('dev-auth-server, for a client that is known by its metadata document',
 
   const wanted = () => ({ resource: `${host}/`, scope: 'mcp.tools' })
 
-  it('gives tokens without registration', async () => {
+  it('issues tokens without registration', async () => {
     const client = clientAt('/client.json')
     const { access_token } = await client.signIn('dev', wanted())
     expect(claimsOf(access_token)).to.include({ client_id: `${address}/client.json`, scope: 'mcp.tools', sub: 'dev' })
   })
 
-  it('names the client as its document does', async () => {
+  it('shows the client name of the document', async () => {
     const client = clientAt('/named.json', { client_name: 'The Named One' })
     expect((await client.browser.page(client.authorizeUrl(wanted()))).html).to.contain('Allow The Named One?')
   })
@@ -67,7 +66,7 @@ describe('dev-auth-server, for a client that is known by its metadata document',
     ['sends codes elsewhere than to this machine', '/elsewhere.json', { redirect_uris: ['https://evil.example/cb'] }],
     ['has a secret', '/secret.json', { client_secret: 'x', token_endpoint_auth_method: 'client_secret_basic' }],
   ] as const) {
-    it(`refuses one whose document ${what}`, async () => {
+    it(`rejects a client whose document ${what}`, async () => {
       const client = clientAt(path, metadata)
       const redirect_uri = 'redirect_uris' in metadata ? metadata.redirect_uris[0] : REDIRECT
       const page = await client.browser.page(client.authorizeUrl({ ...wanted(), redirect_uri }))
@@ -76,7 +75,7 @@ describe('dev-auth-server, for a client that is known by its metadata document',
     })
   }
 
-  it('refuses one whose document cannot be had', async () => {
+  it('rejects a client whose document cannot be fetched', async () => {
     const client = clientAt('/gone.json')
     served.delete('/gone.json')
     const page = await client.browser.page(client.authorizeUrl(wanted()))

@@ -1,4 +1,4 @@
-// What keeps the authorization server for development from harm: where it runs, whom it answers, and who may click.
+// Tests the protections of the development authorization server: loopback only, consent, CSRF and CORS.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
@@ -16,20 +16,20 @@ const config = (http: object = {}) => ({
 const corsHeaders = (headers: Iterable<[string, string]>) =>
   [...headers].map(([name]) => name).filter(name => name.startsWith('access-control-'))
 
-describe('dev-auth-server refuses to start', () => {
+describe('dev-auth-server: startup', () => {
   after(stopHosts)
 
   for (const host of ['0.0.0.0', '::']) {
-    it(`on ${host}`, () => expectStopped(config({ host, port: 0 }), `http.host is ${host}`))
+    it(`fails on ${host}`, () => expectStopped(config({ host, port: 0 }), `http.host is ${host}`))
   }
 
-  it('under a publicUrl that others can reach', () =>
+  it('fails with a public URL off loopback', () =>
     expectStopped(
       config({ port: 0, publicUrl: 'https://mcp.acme.example' }),
       'http.publicUrl is https://mcp.acme.example',
     ))
 
-  it('in production', async () => {
+  it('fails in production', async () => {
     const before = process.env['NODE_ENV']
     process.env['NODE_ENV'] = 'production'
     try {
@@ -40,14 +40,14 @@ describe('dev-auth-server refuses to start', () => {
     }
   })
 
-  it('for a list of users that names nobody', () =>
+  it('fails for an empty user list', () =>
     expectStopped(
       { ...config({ port: 0 }), plugins: { 'transport-streamable': {}, 'dev-auth-server': { users: [] } } },
       'users',
     ))
 })
 
-describe('dev-auth-server', () => {
+describe('dev-auth-server: protections', () => {
   let url: string
   let client: HandClient
   before(async () => {
@@ -58,7 +58,7 @@ describe('dev-auth-server', () => {
 
   const authorizeUrl = () => client.authorizeUrl({ resource: `${url}/`, scope: 'mcp.tools' })
 
-  it('takes the issuer from a publicUrl on this machine', async () => {
+  it('uses a loopback publicUrl as issuer', async () => {
     const { url: other } = await startHost(config({ port: 0, publicUrl: 'https://localhost:8443/base/' }))
     const response = await fetch(`${other}/dev-auth/.well-known/openid-configuration`)
     expect(await response.json()).to.include({
@@ -67,22 +67,22 @@ describe('dev-auth-server', () => {
     })
   })
 
-  describe('the consent page', () => {
-    it('asks once for every user, and names client, redirect URI, resource and scopes as text', async () => {
+  describe('consent page', () => {
+    it('lists every user, and shows client, redirect URI, resource and scopes as escaped text', async () => {
       const { html } = await client.browser.page(authorizeUrl())
       expect(html).to.contain('Hand &#38; Co').and.to.not.contain('Hand & Co')
       expect(html).to.contain('http://127.0.0.1:9/callback').and.to.contain(`${url}/`).and.to.contain('mcp.tools')
       expect([...html.matchAll(/<button name="account" value="([^"]*)"/g)].map(([, id]) => id)).to.deep.equal(['dev'])
     })
 
-    it('can be framed by no page, and is kept by no cache', async () => {
+    it('cannot be framed or cached', async () => {
       const { headers } = await client.browser.page(authorizeUrl())
       expect(headers.get('x-frame-options')).to.equal('DENY')
       expect(headers.get('content-security-policy')).to.contain("frame-ancestors 'none'")
       expect(headers.get('cache-control')).to.equal('no-store')
     })
 
-    it('changes nothing when it is shown: a client that was not allowed is asked for again', async () => {
+    it('changes nothing when opened: an unapproved client needs consent again', async () => {
       const fresh = await new HandClient(`${url}/dev-auth`).start()
       const address = fresh.authorizeUrl({ resource: `${url}/`, scope: 'mcp.tools' })
       await fresh.browser.page(address)
@@ -93,14 +93,14 @@ describe('dev-auth-server', () => {
       ['without a CSRF token', ''],
       ['with a CSRF token that is made up', 'A'.repeat(43)],
     ] as const) {
-      it(`is not answered by a form ${what}`, async () => {
+      it(`rejects a form ${what}`, async () => {
         const page = await client.browser.page(authorizeUrl())
         const answer = await client.browser.click(page, { account: 'dev', csrf })
         expect(answer).to.have.property('status', 403)
       })
     }
 
-    it('is not answered with the CSRF token of another sign-in', async () => {
+    it('rejects the CSRF token of another sign-in', async () => {
       const first = await client.browser.page(authorizeUrl())
       const second = await client.browser.page(authorizeUrl())
       const csrf = first.fields['csrf'] ?? ''
@@ -108,25 +108,25 @@ describe('dev-auth-server', () => {
       expect(await client.browser.click(second, { account: 'dev', csrf })).to.have.property('status', 403)
     })
 
-    it('is not answered by a browser that did not open it', async () => {
+    it('rejects an answer from another browser', async () => {
       const page = await client.browser.page(authorizeUrl())
       expect(await new Browser(url).click(page, { account: 'dev' })).to.have.property('status', 400)
     })
 
-    it('is not answered by a page of another origin', async () => {
+    it('rejects an answer from another origin', async () => {
       const { url: address } = await client.browser.page(authorizeUrl())
       const response = await fetch(address, { method: 'POST', headers: { Origin: 'https://evil.example' } })
       expect(response.status).to.equal(403)
       expect(corsHeaders(response.headers)).to.deep.equal([])
     })
 
-    it('knows no user that is not in the config', async () => {
+    it('rejects a user who is not in the config', async () => {
       const page = await client.browser.page(authorizeUrl())
       expect(await client.browser.click(page, { account: 'root' })).to.have.property('status', 400)
     })
   })
 
-  describe('towards pages', () => {
+  describe('cross-origin requests', () => {
     const ORIGIN = 'https://inspector.example'
 
     for (const path of [
@@ -134,14 +134,14 @@ describe('dev-auth-server', () => {
       '/dev-auth/.well-known/openid-configuration',
       '/dev-auth/jwks',
     ]) {
-      it(`lets any origin read ${path}`, async () => {
+      it(`allows any origin to read ${path}`, async () => {
         const response = await fetch(url + path, { headers: { Origin: ORIGIN } })
         expect([response.status, response.headers.get('access-control-allow-origin')]).to.deep.equal([200, '*'])
       })
     }
 
     for (const path of ['/dev-auth/token', '/dev-auth/reg']) {
-      it(`lets any origin post to ${path}, preflight and answer, an error's too`, async () => {
+      it(`allows any origin to post to ${path}, for preflight, response and errors`, async () => {
         const preflight = await fetch(url + path, {
           method: 'OPTIONS',
           headers: {
@@ -158,7 +158,7 @@ describe('dev-auth-server', () => {
       })
     }
 
-    it('gives no CORS header on authorize, and refuses other origins there', async () => {
+    it('sends no CORS headers on authorize, and rejects other origins', async () => {
       const own = await fetch(authorizeUrl(), { redirect: 'manual' })
       expect([own.status, corsHeaders(own.headers)]).to.deep.equal([303, []])
       const foreign = await fetch(authorizeUrl(), { redirect: 'manual', headers: { Origin: ORIGIN } })
@@ -166,20 +166,20 @@ describe('dev-auth-server', () => {
     })
 
     for (const path of ['/dev-auth/auth', '/dev-auth/jwks', '/dev-auth/.well-known/openid-configuration']) {
-      it(`answers 403 at ${path} under a name that is not this machine's`, async () => {
+      it(`answers 403 at ${path} for a non-loopback host name`, async () => {
         const head = requestHead(url, { method: 'GET', path, headers: { Host: 'rebound.example' } })
         expect((await sendRaw(url, head)).status).to.equal(403)
       })
     }
 
     for (const path of ['/dev-auth/auth', '/dev-auth/jwks']) {
-      it(`answers 403 at ${path} to who came through a tunnel`, async () => {
+      it(`answers 403 at ${path} for requests through a tunnel`, async () => {
         const response = await fetch(url + path, { headers: { 'X-Forwarded-Host': 'tunnel.example' } })
         expect(response.status).to.equal(403)
       })
     }
 
-    it('registers nobody under a name that is not this machine’s', async () => {
+    it('rejects registrations under a non-loopback host name', async () => {
       const bytes = requestBytes(url, '{"redirect_uris":["http://127.0.0.1:9/"]}', {
         path: '/dev-auth/reg',
         headers: { Host: 'rebound.example' },

@@ -1,4 +1,4 @@
-// The authorization server for development, as a client uses it: discovery, registration, sign-in, tokens.
+// Tests the development authorization server as a client uses it: discovery, registration, sign-in and tokens.
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { expect } from 'chai'
 import jsonwebtoken from 'jsonwebtoken'
@@ -26,7 +26,7 @@ async function startServer(options: object = {}) {
 const json = async (response: Response): Promise<Record<string, unknown>> =>
   (await response.json()) as Record<string, unknown>
 
-describe('dev-auth-server', () => {
+describe('dev-auth-server: OAuth flow', () => {
   let url: string
   let issuer: string
   const resource = () => `${url}/clock`
@@ -43,7 +43,7 @@ describe('dev-auth-server', () => {
       '/.well-known/openid-configuration/dev-auth',
       '/dev-auth/.well-known/openid-configuration',
     ]) {
-      it(`is served at ${path}, and every address in it is the issuer's`, async () => {
+      it(`serves ${path}, with every URL under the issuer`, async () => {
         const metadata = await json(await fetch(url + path))
         expect(metadata).to.include({
           issuer,
@@ -59,7 +59,7 @@ describe('dev-auth-server', () => {
       })
     }
 
-    it('says the issuer’s addresses whatever loopback name was asked', async () => {
+    it('returns the issuer URLs for every loopback host name', async () => {
       const { port } = new URL(url)
       const metadata = await json(await fetch(`http://localhost:${port}/dev-auth/.well-known/openid-configuration`))
       expect(metadata).to.include({ issuer, token_endpoint: `${issuer}/token` })
@@ -74,7 +74,7 @@ describe('dev-auth-server', () => {
       'http://127.0.0.1@evil.example/callback',
       'cursor://callback',
     ]) {
-      it(`refuses a client whose codes would go to ${uri}`, async () => {
+      it(`rejects a client with redirect URI ${uri}`, async () => {
         const response = await new HandClient(issuer).register({ redirect_uris: [REDIRECT, uri] })
         expect(response.status).to.equal(400)
         const { error, error_description } = await json(response)
@@ -83,7 +83,7 @@ describe('dev-auth-server', () => {
       })
     }
 
-    it('takes a client of a page on localhost, and one that names scopes', async () => {
+    it('accepts a localhost web client, and one with scopes', async () => {
       const response = await new HandClient(issuer).register({
         application_type: 'web',
         redirect_uris: ['http://localhost:6274/oauth/callback'],
@@ -94,26 +94,26 @@ describe('dev-auth-server', () => {
   })
 
   describe('authorization', () => {
-    it('refuses a request without PKCE', async () => {
+    it('rejects a request without PKCE', async () => {
       const client = await new HandClient(issuer).start()
       const parameters = { code_challenge: undefined, code_challenge_method: undefined, resource: resource() }
       const answer = await client.browser.open(client.authorizeUrl(parameters))
       expect('redirect' in answer && answer.redirect.searchParams.get('error')).to.equal('invalid_request')
     })
 
-    it('refuses a resource that is not of this host', async () => {
+    it('rejects an unknown resource', async () => {
       const client = await new HandClient(issuer).start()
       const answer = await client.browser.open(client.authorizeUrl({ resource: 'https://other.example/' }))
       expect('redirect' in answer && answer.redirect.searchParams.get('error')).to.equal('invalid_target')
     })
 
-    it('refuses a redirect URI that the client did not register', async () => {
+    it('rejects an unregistered redirect URI', async () => {
       const client = await new HandClient(issuer).start()
       const page = await client.browser.page(client.authorizeUrl({ redirect_uri: 'http://127.0.0.1:9/other' }))
       expect(page.status).to.equal(400)
     })
 
-    it('tells the client that the user said no', async () => {
+    it('returns access_denied if the user denies consent', async () => {
       const client = await new HandClient(issuer).start()
       const page = await client.browser.page(client.authorizeUrl({ resource: resource(), scope: 'mcp.tools' }))
       const answer = await client.browser.click(page, { deny: 'yes' })
@@ -122,8 +122,8 @@ describe('dev-auth-server', () => {
     })
   })
 
-  describe('a token', () => {
-    it('is a JWT for the resource with the granted scopes and the user’s claims, and the published key verifies it', async () => {
+  describe('tokens', () => {
+    it('are JWTs for the resource with granted scopes and user claims, signed by the published key', async () => {
       const client = await new HandClient(issuer).start()
       const { access_token } = await client.signIn('ada', { resource: resource(), scope: 'mcp.tools' })
       const { keys } = (await (await fetch(`${issuer}/jwks`)).json()) as { keys: JsonWebKey[] }
@@ -146,13 +146,13 @@ describe('dev-auth-server', () => {
       })
     })
 
-    it('has no scope that this server does not know', async () => {
+    it('omit scopes unknown to the server', async () => {
       const client = await new HandClient(issuer).start()
       const { access_token } = await client.signIn('bob', { resource: resource(), scope: 'mcp.tools other' })
       expect(claimsOf(access_token)).to.include({ sub: 'bob', scope: 'mcp.tools' })
     })
 
-    it('is renewed by its refresh token, which then is used up', async () => {
+    it('are renewed by a refresh token, which can be used once', async () => {
       const client = await new HandClient(issuer).start()
       const { refresh_token = '' } = await client.signIn('ada', { resource: resource(), scope: 'mcp.tools' })
       const form = { grant_type: 'refresh_token', refresh_token }
@@ -161,21 +161,21 @@ describe('dev-auth-server', () => {
       expect(await client.token(form)).to.include({ error: 'invalid_grant' })
     })
 
-    it('gets more scopes by a second authorization of the same client and browser', async () => {
+    it('receive more scopes by a second authorization of the same client and browser', async () => {
       const client = await new HandClient(issuer).start({ scope: 'mcp.tools' })
       await client.signIn('ada', { resource: resource(), scope: 'mcp.tools' })
       const { access_token } = await client.signIn('ada', { resource: resource(), scope: 'mcp.tools mcp.admin' })
       expect(claimsOf(access_token)).to.include({ scope: 'mcp.tools mcp.admin' })
     })
 
-    it('is another user’s when another user allows in the same browser', async () => {
+    it('belong to another user if another user approves in the same browser', async () => {
       const client = await new HandClient(issuer).start()
       await client.signIn('ada', { resource: resource(), scope: 'mcp.tools' })
       const { access_token } = await client.signIn('bob', { resource: resource(), scope: 'mcp.tools' })
       expect(claimsOf(access_token)).to.include({ sub: 'bob' })
     })
 
-    it('is not given for a code without its verifier, nor twice for one code', async () => {
+    it('are not issued for a code without its verifier, nor twice for one code', async () => {
       const client = await new HandClient(issuer).start()
       const code = async () => {
         const back = await client.browser.allow(
@@ -193,13 +193,13 @@ describe('dev-auth-server', () => {
     })
   })
 
-  it('has new keys at every start', async () => {
+  it('generates new keys at every startup', async () => {
     const keysOf = async (of: string) => JSON.stringify((await json(await fetch(`${of}/jwks`)))['keys'])
     const other = await startServer()
     expect(await keysOf(other.issuer)).to.not.equal(await keysOf(issuer))
   })
 
-  it('gives tokens for the resources of its options alone, where there are any', async () => {
+  it('issues tokens only for the configured resources', async () => {
     const other = await startServer({ resources: ['https://mcp.acme.example'] })
     const client = await new HandClient(other.issuer).start()
     const { access_token } = await client.signIn('ada', { resource: 'https://mcp.acme.example', scope: 'mcp.tools' })

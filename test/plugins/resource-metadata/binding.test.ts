@@ -1,5 +1,4 @@
-// What documents say of bound tokens (DPoP): what the plugin that verifies tokens asks for on the same routes, and nothing that it
-// does not.
+// Tests DPoP fields in protected resource metadata against the auth plugin of the same routes.
 import { expect } from 'chai'
 import type { Config } from '../../../core/index.ts'
 import type { AuthJwtOptions } from '../../../plugins/auth-jwt/index.ts'
@@ -46,14 +45,14 @@ async function saidBy(config: ReturnType<typeof configOf>) {
 
 const ALL = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'PS256', 'RS256']
 
-describe('documents and bound tokens (DPoP)', () => {
-  it('say nothing of them where the auth plugin is told nothing, or they are off', async () => {
+describe('resource-metadata: DPoP-bound tokens', () => {
+  it('omits DPoP fields if dpop is not set or off', async () => {
     for (const dpop of [undefined, { mode: 'off' }] as const) {
       expect(await saidBy(configOf(dpop))).to.deep.equal({ one: {}, other: {}, warned: 0 })
     }
   })
 
-  it('name the algorithms where they are taken, and say where no others are', async () => {
+  it('lists the DPoP algorithms, and states where bound tokens are required', async () => {
     const algorithms = ['RS256', 'ES256'] as const
     const required = { dpop_signing_alg_values_supported: ALL, dpop_bound_access_tokens_required: true }
     expect(
@@ -61,7 +60,7 @@ describe('documents and bound tokens (DPoP)', () => {
     ).to.deep.equal({ one: required, other: { dpop_signing_alg_values_supported: algorithms }, warned: 0 })
   })
 
-  it('say what the options say first', async () => {
+  it('prefers its own options', async () => {
     const said = { dpopSigningAlgValuesSupported: ['ES256'], dpopBoundAccessTokensRequired: true }
     const document = { dpop_signing_alg_values_supported: ['ES256'], dpop_bound_access_tokens_required: true }
     const found = await saidBy(configOf({ mode: 'required' }, said))
@@ -70,7 +69,7 @@ describe('documents and bound tokens (DPoP)', () => {
     expect(warned).to.equal(1)
   })
 
-  it('of one resource for all routes say what holds on each of them', async () => {
+  it('states for a shared resource only what applies to all its routes', async () => {
     const one = { resource: 'https://mcp.test' }
     const all = await saidBy(configOf({ mode: 'required' }, one, { mode: 'required', algorithms: ['ES256'] }))
     const both = { dpop_signing_alg_values_supported: ['ES256'], dpop_bound_access_tokens_required: true }
@@ -79,7 +78,7 @@ describe('documents and bound tokens (DPoP)', () => {
     expect(some.one).to.deep.equal({ dpop_signing_alg_values_supported: ['ES256'] })
   })
 
-  it('stop the start where they would demand what one of their routes does not', async () => {
+  it('fails startup if it requires bound tokens that a route does not', async () => {
     const said = { dpopBoundAccessTokensRequired: true }
     const stop = (config: ReturnType<typeof configOf>, words: RegExp) =>
       expectStopped(config as Parameters<typeof startHost>[0], words)

@@ -1,4 +1,4 @@
-// Protected resource metadata as clients find it (RFC 9728, basic/authorization).
+// Tests protected resource metadata documents (RFC 9728, MCP authorization).
 import { expect } from 'chai'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 import { challengedUrl, fetchDocument, LOGIN, protectedBy, readSlot, WELL_KNOWN } from './documents.ts'
@@ -22,9 +22,9 @@ const ADDRESSES = [
   ['/t/calculator/', `${WELL_KNOWN}/t/calculator`, '/t/calculator'],
 ] as const
 
-describe('protected resource metadata', () => {
+describe('resource-metadata: documents', () => {
   for (const [address, path, resource] of ADDRESSES) {
-    it(`says at ${path} that ${address} is a resource of its own, and the challenge there says where`, async () => {
+    it(`at ${path} describe ${address} as a resource, and the challenge there links to it`, async () => {
       expect(await fetchDocument(`${url}${path}`)).to.deep.equal({
         resource: `${url}${resource}`,
         authorization_servers: [LOGIN],
@@ -35,21 +35,21 @@ describe('protected resource metadata', () => {
     })
   }
 
-  it('is JSON that anybody may read: without a token, and from any page', async () => {
+  it('are public JSON: readable without a token and from any origin', async () => {
     const answer = await fetch(`${url}${WELL_KNOWN}/admin`, { headers: { Origin: 'https://inspector.example' } })
     expect(answer.status).to.equal(200)
     expect(answer.headers.get('content-type')).to.match(/^application\/json/)
     expect(answer.headers.get('access-control-allow-origin')).to.equal('*')
   })
 
-  it('is where the slash at the end does not count', async () => {
+  it('ignore a trailing slash', async () => {
     for (const path of ['', '/t/clock']) {
       const plain = await fetchDocument(`${url}${WELL_KNOWN}${path}`)
       expect(await fetchDocument(`${url}${WELL_KNOWN}${path}/`)).to.deep.equal(plain)
     }
   })
 
-  it('answers the preflight of a page, whatever headers it would send', async () => {
+  it('answer CORS preflight requests with any header', async () => {
     for (const path of [WELL_KNOWN, `${WELL_KNOWN}/t/clock`]) {
       const answer = await fetch(`${url}${path}`, {
         method: 'OPTIONS',
@@ -67,13 +67,13 @@ describe('protected resource metadata', () => {
   })
 
   for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS']) {
-    it(`is 405 with Allow: GET on ${method}`, async () => {
+    it(`answer ${method} with 405 and Allow: GET`, async () => {
       const answer = await fetch(`${url}${WELL_KNOWN}/admin`, { method })
       expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'GET'])
     })
   }
 
-  it('is 404, readable by pages, for a category or a route that does not exist', async () => {
+  it('answer 404, with CORS headers, for an unknown category or route', async () => {
     for (const path of ['/t/nothing', '/t/clock/more']) {
       const answer = await fetch(`${url}${WELL_KNOWN}${path}`)
       expect(answer.status, path).to.equal(404)
@@ -82,7 +82,7 @@ describe('protected resource metadata', () => {
     expect(unknown.headers.get('access-control-allow-origin')).to.equal('*')
   })
 
-  it('is the source of the slot that auth plugins read: resource, document and scopes of each route', () => {
+  it('provide resource, document URL and scopes of each route to auth plugins', () => {
     const [admin, category] = [slot.route('/admin'), slot.route('/t/:category?')]
     const { resourceOf, metadataUrlOf, scopesOf } = slot.resource()
     expect(resourceOf(admin, {})).to.equal(`${url}/admin`)
@@ -92,8 +92,8 @@ describe('protected resource metadata', () => {
   })
 })
 
-describe('optional fields', () => {
-  it('have the names of the RFC, and those that the config leaves out are absent', async () => {
+describe('resource-metadata: optional fields', () => {
+  it('use the RFC names, and are absent if not configured', async () => {
     const full = await startHost(
       protectedBy({
         bearerMethodsSupported: ['header', 'body'],

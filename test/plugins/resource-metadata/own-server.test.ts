@@ -1,4 +1,4 @@
-// Resource metadata where nobody names an authorization server: it is the host itself, on the routes that have one.
+// Tests resource metadata that names the host itself as authorization server.
 import { expect } from 'chai'
 import { ownServer } from '../../fixtures/own-server.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
@@ -16,10 +16,10 @@ function unnamed(plugins: object, more: object = {}, options: object = {}) {
 
 const serversAt = async (url: string) => (await fetchDocument(url))['authorization_servers']
 
-describe('resource metadata without authorizationServers', () => {
+describe('resource-metadata without authorizationServers', () => {
   after(stopHosts)
 
-  it("names the host's own issuer in each document, by the address that it listens on", async () => {
+  it("names the host's issuer in each document, with the actual port", async () => {
     const own = ownServer()
     const { url } = await startHost(unnamed({ own: own.plugin }, {}, { scopesSupported: ['a'] }))
     for (const path of ['', '/admin', '/t/clock']) {
@@ -32,14 +32,14 @@ describe('resource metadata without authorizationServers', () => {
     }
   })
 
-  it('names it by the public URL where there is one, and in the one document of one resource', async () => {
+  it('names the issuer under the public URL, also in the document of a shared resource', async () => {
     const http = { port: 0, publicUrl: 'https://mcp.acme.example' }
     const options = { resource: 'https://mcp.acme.example', resourceMetadataUri: '/resource.json' }
     const { url } = await startHost(unnamed({ own: ownServer().plugin }, { http }, options))
     expect(await serversAt(`${url}/resource.json`)).to.deep.equal(['https://mcp.acme.example/auth'])
   })
 
-  it('names on each route the server of that route, and what a route says itself goes before', async () => {
+  it('names the authorization server of each route, and prefers route options', async () => {
     const named = {
       ...CLOCK,
       plugins: { a: false as const, b: false as const, 'resource-metadata': { authorizationServers: [LOGIN] } },
@@ -56,12 +56,12 @@ describe('resource metadata without authorizationServers', () => {
     expect(await serversAt(`${url}${WELL_KNOWN}/c`)).to.deep.equal([LOGIN])
   })
 
-  it('names those of the options alone where they are there', async () => {
+  it('names only the configured authorization servers if set', async () => {
     const { url } = await startHost(protectedBy({}, { plugins: { own: ownServer().plugin } }))
     expect(await serversAt(`${url}${WELL_KNOWN}`)).to.deep.equal([LOGIN])
   })
 
-  it('stops the start where a route has no server, naming the routes and both ways', async () => {
+  it('fails startup if a route has no authorization server, and names routes and options', async () => {
     await expectStopped(unnamed({}), `${NAME}: missing; say who gives out tokens`)
     await expectStopped(unnamed({}), 'or switch on auth-bridge')
     const routes = { '/a': CLOCK, '/b': { ...CLOCK, plugins: { own: false } } }
@@ -69,7 +69,7 @@ describe('resource metadata without authorizationServers', () => {
     await expectStopped(unnamed({ own: ownServer().plugin }, { routes }), words)
   })
 
-  it('is told together with what other plugins miss', async () => {
+  it('reports the error together with errors of other plugins', async () => {
     const guarded = { '/': { ...CLOCK, authorize: true as const } }
     const config = { ...unnamed({ lock: false, 'auth-jwt': {} }, { routes: guarded }) }
     await expectStopped(

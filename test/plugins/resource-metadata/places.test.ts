@@ -1,4 +1,4 @@
-// Where the documents are when the config says more: one resource, one address, a public URL, a route of its own.
+// Tests the document URLs with `resource`, `resourceMetadataUri`, `http.publicUrl` and route options.
 import { expect } from 'chai'
 import { requestHead, sendRaw } from '../../support/raw-http.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
@@ -11,8 +11,8 @@ const resourceAt = async (url: string) => (await fetchDocument(url))['resource']
 const statusOf = async (url: string) => (await fetch(url)).status
 const only = (path: string) => ({ routes: { [path]: { toolsets: 'clock', authorize: true as const } } })
 
-describe('`resource`', () => {
-  it('is what every document says, each still at its own address', async () => {
+describe('resource-metadata: `resource`', () => {
+  it('is in every document, each at its own URL', async () => {
     const { url } = await startHost(protectedBy({ resource: RESOURCE }))
     for (const path of ['', '/admin', '/t', '/t/clock']) {
       expect(await resourceAt(`${url}${WELL_KNOWN}${path}`)).to.equal(RESOURCE)
@@ -20,14 +20,14 @@ describe('`resource`', () => {
     expect(await challengedUrl(`${url}/t/clock`)).to.equal(`${url}${WELL_KNOWN}/t/clock`)
   })
 
-  it('is found at the root and at its own path too, where no route is', async () => {
+  it('is served at the root and at its own path, even without a route there', async () => {
     const { url } = await startHost(protectedBy({ resource: `${RESOURCE}/api` }, only('/api/tools')))
     for (const path of ['', '/api', '/api/tools']) {
       expect(await resourceAt(`${url}${WELL_KNOWN}${path}`)).to.equal(`${RESOURCE}/api`)
     }
   })
 
-  it('left out: nothing is at the root unless a route is', async () => {
+  it('if not set, serves no root document without a root route', async () => {
     const { url } = await startHost(protectedBy({}, only('/mcp')))
     expect([await statusOf(`${url}${WELL_KNOWN}`), await statusOf(`${url}${WELL_KNOWN}/mcp`)]).to.deep.equal([404, 200])
     const categories = await startHost(
@@ -38,9 +38,9 @@ describe('`resource`', () => {
   })
 })
 
-describe('`resourceMetadataUri`', () => {
+describe('resource-metadata: `resourceMetadataUri`', () => {
   for (const uri of ['/oauth/resource.json', 'oauth/resource.json']) {
-    it(`${uri} is a path of this host, and the one place of the document`, async () => {
+    it(`${uri} is a path of this host, and the only document URL`, async () => {
       const { url } = await startHost(protectedBy({ resource: RESOURCE, resourceMetadataUri: uri }))
       expect(await resourceAt(`${url}/oauth/resource.json`)).to.equal(RESOURCE)
       for (const path of ['', '/admin', '/t/clock']) expect(await statusOf(`${url}${WELL_KNOWN}${path}`)).to.equal(404)
@@ -49,7 +49,7 @@ describe('`resourceMetadataUri`', () => {
     })
   }
 
-  it('may be a URL of this host', async () => {
+  it('can be a URL of this host', async () => {
     const http = { publicUrl: 'https://mcp.acme.example/tools' }
     const resourceMetadataUri = 'https://mcp.acme.example/tools/resource.json'
     const { url } = await startHost(protectedBy({ resource: RESOURCE, resourceMetadataUri }, { http }))
@@ -57,7 +57,7 @@ describe('`resourceMetadataUri`', () => {
     expect(await challengedUrl(`${url}/admin`)).to.equal(resourceMetadataUri)
   })
 
-  it('may be a URL of another host, which challenges tell and nobody serves here', async () => {
+  it('can be a URL of another host: challenges name it, and this host does not serve it', async () => {
     const http = { publicUrl: RESOURCE }
     const resourceMetadataUri = 'https://static.acme.example/resource.json'
     const { url, log } = await startHost(protectedBy({ resource: RESOURCE, resourceMetadataUri }, { http }))
@@ -67,8 +67,8 @@ describe('`resourceMetadataUri`', () => {
   })
 })
 
-describe('`http.publicUrl`', () => {
-  it('is what resources and challenges begin with, so that a proxy that ends TLS shows no http:', async () => {
+describe('resource-metadata: `http.publicUrl`', () => {
+  it('is the base of resources and challenges behind a TLS proxy, without http: URLs', async () => {
     const { url } = await startHost(protectedBy({}, { http: { publicUrl: `${RESOURCE}/`, trustProxy: true } }))
     const headers = { Host: 'mcp.acme.example', 'X-Forwarded-Proto': 'http', 'X-Forwarded-Host': 'mcp.acme.example' }
     const document = await sendRaw(url, requestHead(url, { method: 'GET', path: `${WELL_KNOWN}/t/clock`, headers }))
@@ -80,7 +80,7 @@ describe('`http.publicUrl`', () => {
     expect(root.message.resource).to.equal(RESOURCE)
   })
 
-  it('with a path: challenges tell what is below it, and the place that the RFC derives is served as well', async () => {
+  it('with a path: serves documents below it and at the RFC 9728 location', async () => {
     const publicUrl = `${RESOURCE}/tools`
     const { url } = await startHost(protectedBy({}, { http: { publicUrl } }))
     expect(await challengedUrl(`${url}/t/clock`)).to.equal(`${publicUrl}${WELL_KNOWN}/t/clock`)
@@ -94,8 +94,8 @@ describe('`http.publicUrl`', () => {
   })
 })
 
-describe('a route', () => {
-  it('may have options of its own, others keep theirs, and one where the plugin is off has no document', async () => {
+describe('resource-metadata: route options', () => {
+  it('apply to their route only, and a route with the plugin off has no document', async () => {
     const route = { toolsets: 'clock', authorize: true as const }
     const scopesSupported = ['mcp.admin']
     const { url } = await startHost(

@@ -1,4 +1,4 @@
-// Resource metadata in the config: what stops the start, and what the operator is warned of.
+// Tests resource metadata options at startup: errors and warnings.
 import { expect } from 'chai'
 import type { ResourceMetadataOptions } from '../../../plugins/resource-metadata/index.ts'
 import { plugin } from '../../fixtures/plugins.ts'
@@ -8,17 +8,17 @@ import { LOGIN, lock, protectedBy } from './documents.ts'
 
 const NAME = "plugins['resource-metadata']"
 
-describe('resource metadata in the config', () => {
+describe('resource-metadata: startup', () => {
   after(stopHosts)
 
-  it('stops the start where the host listens off loopback without a publicUrl', async () => {
+  it('fails off loopback without a publicUrl', async () => {
     for (const host of ['0.0.0.0', '::']) {
       await expectStopped(protectedBy({}, { http: { port: 0, host } }), `${NAME}: set http.publicUrl`)
     }
     await startHost(protectedBy({}, { http: { port: 0, host: '0.0.0.0', publicUrl: 'https://mcp.acme.example' } }))
   })
 
-  it('stops the start without authorizationServers, on a route alone too', async () => {
+  it('fails without authorizationServers, also on a single route', async () => {
     const { plugins, ...rest } = protectedBy({})
     const none = { ...plugins, 'resource-metadata': {} as ResourceMetadataOptions }
     await expectStopped({ ...rest, plugins: none }, 'authorizationServers')
@@ -29,14 +29,14 @@ describe('resource metadata in the config', () => {
     await expectStopped({ ...rest, routes, plugins: others }, `${NAME}.authorizationServers: missing`)
   })
 
-  it('stops the start with resourceMetadataUri but no resource', async () => {
+  it('fails with resourceMetadataUri but no resource', async () => {
     await expectStopped(
       protectedBy({ resourceMetadataUri: '/resource.json' }),
       '.resourceMetadataUri: it needs `resource`',
     )
   })
 
-  it('stops the start where it would demand proofs that nothing checks, and warns of what it promises beside', async () => {
+  it('fails if DPoP is required but not checked, and warns if it is only announced', async () => {
     const words = /dpopBoundAccessTokensRequired: nothing asks for proofs .* set dpop: \{ mode: 'required' \}/
     await expectStopped(protectedBy({ dpopBoundAccessTokensRequired: true }), words)
     const route = { toolsets: 'clock', plugins: { 'resource-metadata': { dpopBoundAccessTokensRequired: true } } }
@@ -54,12 +54,12 @@ describe('resource metadata in the config', () => {
     expect(told).to.have.length(3)
   })
 
-  it('stops the start where the document would be at an address that something else has', async () => {
+  it('fails if the document URL is already in use', async () => {
     const clash = protectedBy({ resource: 'https://mcp.acme.example', resourceMetadataUri: '/admin' })
     await expectStopped(clash, /both serve \/admin; /)
   })
 
-  it('stops the start for values that no client could use, and names them', async () => {
+  it('fails for invalid values, and names them', async () => {
     const wrong: Array<[Partial<ResourceMetadataOptions>, string]> = [
       [{ resource: 'mcp.acme.example' }, 'resource'],
       [{ resource: 'https://mcp.acme.example/#x' }, 'resource'],
@@ -79,7 +79,7 @@ describe('resource metadata in the config', () => {
     }
   })
 
-  it('stops the start where another plugin fills the same slot', async () => {
+  it('fails if another plugin provides the same slot', async () => {
     const other = plugin(host => {
       host.fill('protectedResource', {
         resourceOf: route => route.path,
@@ -91,7 +91,7 @@ describe('resource metadata in the config', () => {
     await expectStopped(protectedBy({}, { plugins }), 'already provides the protectedResource')
   })
 
-  it('warns of a publicUrl off loopback that is not https', async () => {
+  it('warns about a publicUrl off loopback without https', async () => {
     const warned = async (publicUrl: string) => {
       const { log } = await startHost(protectedBy({ authorizationServers: [LOGIN] }, { http: { port: 0, publicUrl } }))
       return log.filter(line => line.level === 'warn').map(line => line['publicUrl'])

@@ -1,4 +1,4 @@
-// Who shares a view with whom, and how often anything is decided.
+// Tests which callers share a list page, and how often policies are evaluated.
 import { expect } from 'chai'
 import { type Config, type Definition, defineTool, type User } from '../../../core/index.ts'
 import type { ToolPolicyOptions } from '../../../plugins/tool-policy/index.ts'
@@ -44,8 +44,8 @@ async function serve(all: Definition[], options: ToolPolicyOptions, more: Partia
   return { url, host, looks, namesFor, statusOf }
 }
 
-describe('a list page', () => {
-  it('is written once for all who may use the same, whoever they are, and not for each request', async () => {
+describe('tool-policy: cached list pages', () => {
+  it('are built once for all callers with the same access', async () => {
     const { counts, all } = countedTools(['a', 'b', 'c'], name => (name === 'a' ? undefined : `may.${name}`))
     const { namesFor } = await serve(all, {})
     const ask = async (user: Partial<User> | undefined) => {
@@ -63,8 +63,8 @@ describe('a list page', () => {
   })
 })
 
-describe('fifty rules', () => {
-  it('are decided once for a user, however many requests it sends', async () => {
+describe('tool-policy: fifty rules', () => {
+  it('are evaluated once per user, for any number of requests', async () => {
     const names = Array.from({ length: 50 }, (_, index) => `tool-${index}`)
     const rules = Object.fromEntries(names.map(name => [`${name}*`, { scope: `may.${name}` }]))
     const { namesFor, statusOf, looks } = await serve(
@@ -86,8 +86,8 @@ describe('fifty rules', () => {
   })
 })
 
-describe('a session', () => {
-  it('shows and serves what the token at hand may, not what the one that opened it might', async () => {
+describe('tool-policy: sessions', () => {
+  it('apply the token of each request, not the token that opened the session', async () => {
     const { url } = await serve([tool('open'), tool('kept', 'admin')], {})
     const [less, more] = [as({ scopes: [] }), as({ scopes: ['admin'] })]
     const session = await openSession(url, { headers: less })
@@ -102,8 +102,8 @@ describe('a session', () => {
   })
 })
 
-describe('a definition that comes later', () => {
-  it('by configureSession, with an access that nothing had before, is decided for each caller', async () => {
+describe('tool-policy: definitions added later', () => {
+  it('by configureSession, with a new access, are decided for each caller', async () => {
     const extra = tool('late', 'late')
     const { namesFor, statusOf } = await serve(
       [tool('open')],
@@ -128,7 +128,7 @@ describe('a definition that comes later', () => {
     }
   })
 
-  it('at run time falls under the rules and its own access', async () => {
+  it('at runtime are subject to the rules and their own access', async () => {
     const { host, namesFor, statusOf } = await serve([tool('open')], { rules: { 'purge*': { scope: 'purge' } } })
     const users = [{ scopes: ['purge'] }, { subject: 'bob', scopes: ['own'] }]
     for (const user of users) expect(await namesFor(user)).to.deep.equal(['open'])

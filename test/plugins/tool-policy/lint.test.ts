@@ -1,4 +1,4 @@
-// What a config gets wrong: told in the log, or the end of the start where it could not be served as it was meant.
+// Tests configuration checks of tool-policy: warnings and startup errors.
 import { expect } from 'chai'
 import { type Config, defineTool } from '../../../core/index.ts'
 import type { Policy, ToolPolicyOptions } from '../../../plugins/tool-policy/index.ts'
@@ -38,8 +38,8 @@ const metadata = (scopesSupported: string[]) => ({
   },
 })
 
-describe('at the start tool-policy warns of', () => {
-  it('a rule that matches nothing, and of a prefix that it lacks', async () => {
+describe('tool-policy: startup warnings', () => {
+  it('report a rule that matches nothing, and a missing prefix', async () => {
     const rules = { 'purge*': {}, 'prge*': {}, 'prompt:purge': {}, 'notes://*': {} }
     const lines = await warnings({ rules })
     const rule = (key: string) => `plugins['tool-policy'].rules['${key}']`
@@ -47,7 +47,7 @@ describe('at the start tool-policy warns of', () => {
     expect(lines[2]?.message).to.contain('begins with "resource:"')
   })
 
-  it('scopes that are needed and missing from scopesSupported, by route', async () => {
+  it('report required scopes missing from scopesSupported, by route', async () => {
     const routes = { '/': { toolsets: 'all', authorize: { scope: 'mcp.route' } } }
     const rules = { purge: { anyOf: [{ scope: 'mcp.purge' }, { scope: ['mcp.known'] }] } }
     const lines = await warnings({ rules }, { routes, plugins: metadata(['mcp.known', 'mcp.other']) })
@@ -57,7 +57,7 @@ describe('at the start tool-policy warns of', () => {
     ])
   })
 
-  it('an access that nothing in the config has, by item and route, with what was probably meant', async () => {
+  it('report an access without any policy, by item and route, with a suggestion', async () => {
     const names = ['purger', 'mcp.rule', 'mcp.metadata', 'mcp.route', 'policy-role', 'pruger', 'mcp.nothing']
     const all = names.map(access => tool(access, { access }))
     const lines = await warnings(
@@ -89,11 +89,11 @@ describe('at the start tool-policy warns of', () => {
     expect(told[1]?.message).to.match(/; add a scope to plugins\['resource-metadata'\]\.scopesSupported, or name/)
   })
 
-  it('no scope where no metadata says which there are', async () => {
+  it('report no scopes without resource metadata', async () => {
     expect(await warnings({ rules: { purge: { scope: 'mcp.purge' } } })).to.deep.equal([])
   })
 
-  it('a destructive tool without a rule or an access, unless its whole route is for some', async () => {
+  it('report a destructive tool without a rule or access, unless its route is restricted', async () => {
     const all = [tool('purge', destructive), tool('wipe', { ...destructive, access: 'mcp.wipe' }), tool('zap')]
     const routes = {
       '/': { toolsets: 'all' },
@@ -108,23 +108,23 @@ describe('at the start tool-policy warns of', () => {
   })
 })
 
-describe('the start is stopped by', () => {
+describe('tool-policy: startup errors', () => {
   const policies = { admin: { role: 'admin' } }
 
-  it('a rule whose policy does not exist, with the one that was probably meant', async () => {
+  it('report a rule with an unknown policy, with a suggestion', async () => {
     const rules = { 'purge*': 'amdin' }
     const text = `plugins['tool-policy'].rules['purge*']: there is no policy "amdin"; did you mean "admin"?`
     await expectStopped(configOf({ policies, rules }), text)
     await expectStopped(configOf({ policies, rules: { purge: { policy: 'xyz' } } }), 'there are: admin')
   })
 
-  it("a route's authorize whose policy does not exist", async () => {
+  it('report a route authorize with an unknown policy', async () => {
     const routes = { '/a': { toolsets: 'all', authorize: 'admn' } }
     const text = `routes['/a'].authorize: there is no policy "admn"; did you mean "admin"? (a scope or a role is`
     await expectStopped(configOf({ policies }, { routes }), text)
   })
 
-  it("a policy in a route's authorize where tool-policy is off", async () => {
+  it('report a policy in a route authorize if tool-policy is off', async () => {
     const routes = { '/a': { toolsets: 'all', authorize: 'admin', plugins: { 'tool-policy': false as const } } }
     await expectStopped(configOf({ policies }, { routes }), /routes\['\/a'\]\.authorize: .*switch on tool-policy/)
   })
@@ -136,18 +136,18 @@ describe('the start is stopped by', () => {
     ['a claim without values', { claim: { tier: [] } }, 'claim "tier" has no value that fits'],
   ]
   for (const [what, policy, words] of impossible) {
-    it(`a policy that nobody can meet: ${what}`, async () => {
+    it(`report a policy that no caller can satisfy: ${what}`, async () => {
       await expectStopped(configOf({ policies: { odd: policy } }), `policies.odd`)
       await expectStopped(configOf({ rules: { purge: policy } }), words)
     })
   }
 
-  it('a key that no policy has, however deep', async () => {
+  it('report an unknown policy key at any depth', async () => {
     const deep = { allOf: [{ allOf: [{ allOf: [{ allOf: [{ scop: 'a' } as Policy] }] }] }] }
     await expectStopped(configOf({ rules: { purge: deep } }), 'scop')
   })
 
-  it('an item that asks for access on a route where tool-policy is off', async () => {
+  it('report an item with an access on a route where tool-policy is off', async () => {
     const routes = { '/': { toolsets: 'all' }, '/b': { toolsets: 'all', plugins: { 'tool-policy': false as const } } }
     await expectStopped(configOf({}, { routes }), `routes['/b'] serves "other"`)
   })

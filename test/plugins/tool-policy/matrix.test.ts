@@ -1,4 +1,4 @@
-// One decision everywhere: callers x items x methods x revisions.
+// Tests that lists and calls use the same decision, for every caller, item kind, method and protocol version.
 import { expect } from 'chai'
 import { type Definition, definePrompt, defineResource, defineTool, type User } from '../../../core/index.ts'
 import { listen, nextMessage } from '../../support/session-client.ts'
@@ -129,9 +129,9 @@ function expectDenied({ status, challenge, message }: Told, caller: Caller) {
 }
 
 for (const asker of ASKERS) {
-  describe(`tool-policy, asked by ${asker.name}`, () => {
+  describe(`tool-policy with requests by ${asker.name}`, () => {
     for (const caller of CALLERS) {
-      it(`shows and serves ${caller.name} the same of every kind`, async () => {
+      it(`lists and serves the same items of every kind to ${caller.name}`, async () => {
         const ask = await asker.of(url, caller.user)
         for (const { what, list, method, params, sessionOnly } of USES) {
           if (sessionOnly && !asker.isSession) continue
@@ -147,7 +147,7 @@ for (const asker of ASKERS) {
       })
     }
 
-    it('tells a name that nobody has apart from one that is hidden: -32602 or not found, never a challenge', async () => {
+    it('distinguishes unknown names (-32602 or not found) from hidden ones, without a challenge', async () => {
       const ask = await asker.of(url, undefined)
       for (const [method, params] of [
         ['tools/call', { name: 'none' }],
@@ -163,9 +163,9 @@ for (const asker of ASKERS) {
   })
 }
 
-describe('tool-policy, subscriptions/listen', () => {
+describe('tool-policy: subscriptions/listen', () => {
   for (const { name, user, may } of CALLERS) {
-    it(`watches for ${name} what may be read, and says so`, async () => {
+    it(`confirms and sends updates to ${name} only for readable resources`, async () => {
       const uris = STATES.flatMap(state => [uriOf(state), `test://${state}/of/1`])
       const stream = await listen(url, { resourceSubscriptions: uris }, { headers: as(user) })
       const { params } = await nextMessage(stream)

@@ -1,4 +1,4 @@
-// Who may not use a thing learns nothing of its parameters: whatever is wrong with a request, admission answers first.
+// Tests that callers without access learn nothing about parameters, because access is checked before arguments.
 import { expect } from 'chai'
 import { definePrompt, defineResource, defineTool } from '../../../core/index.ts'
 import { modern } from '../../support/rpc.ts'
@@ -62,13 +62,13 @@ before(async () => {
 })
 after(stopHosts)
 
-describe('the parameters of what a caller may not use', () => {
+describe('tool-policy: parameters of inaccessible items', () => {
   for (const asker of ASKERS) {
     for (const [who, user, status] of [
       ['nobody', undefined, 401],
       ['who lacks the scope', {}, 403],
     ] as const) {
-      it(`are not told to ${who}, asked by ${asker.name}`, async () => {
+      it(`are not revealed to ${who}, requested by ${asker.name}`, async () => {
         const ask = await asker.of(url, user)
         const answers = []
         for (const [method, params] of WRONG) {
@@ -79,12 +79,11 @@ describe('the parameters of what a caller may not use', () => {
         // The same to the letter: no answer tells a right parameter from a wrong one.
         for (const answer of answers) expect(answer).to.deep.equal(answers[0])
         expect(answers[0]?.status).to.equal(status)
-        console.log(`hidden parameters, ${who}, ${asker.name}: 0 of ${answers.length} answers tell of them`)
       })
     }
   }
 
-  it('are not told by the check of Mcp-Param headers either, which comes to those who may', async () => {
+  it('are not revealed by the Mcp-Param header check, which runs only for authorized callers', async () => {
     const statuses = []
     for (const user of [undefined, {}, { scopes: ['staff'] }]) {
       const headers = { ...as(user), 'Mcp-Param-Codeword': 'other' }

@@ -1,4 +1,4 @@
-// What policies, rules and scope hierarchies decide.
+// Tests the decisions of policies, rules and scope hierarchies.
 import { expect } from 'chai'
 import { definePrompt, defineResource, defineTool, type User } from '../../../core/index.ts'
 import type { Policy, ToolPolicyOptions } from '../../../plugins/tool-policy/index.ts'
@@ -16,8 +16,8 @@ async function statuses(policy: Policy, users: ReadonlyArray<Partial<User> | und
   return answers
 }
 
-describe('a policy', () => {
-  it('asks for all of its scopes, all of its roles and every claim together', async () => {
+describe('tool-policy: policies', () => {
+  it('require all of their scopes, roles and claims', async () => {
     const policy = { scope: ['a', 'b'], role: ['r', 's'], claim: { tier: ['gold', 'silver'], beta: true } }
     const full = { scopes: ['a', 'b'], roles: ['r', 's'], claims: { tier: 'silver', beta: true } }
     const lacking = [
@@ -30,7 +30,7 @@ describe('a policy', () => {
     expect(await statuses(policy, [full, ...lacking])).to.deep.equal([200, 403, 403, 403, 403, 403])
   })
 
-  it('finds a value in a claim that is a list, at a path of names, and in the text of a scope claim', async () => {
+  it('match values in list claims, nested claim paths and scope strings', async () => {
     const policy = { claim: { groups: 'admins', 'org.tier': 1, 'https://a.example/x': 'y', scope: 'mcp.tools' } }
     const claims = {
       groups: ['users', 'admins'],
@@ -42,27 +42,27 @@ describe('a policy', () => {
     expect(await statuses(policy, [{ claims }, { claims: other }])).to.deep.equal([200, 403])
   })
 
-  it('does not take what every object inherits for a claim', async () => {
+  it('ignore inherited object properties as claims', async () => {
     expect(await statuses({ claim: { 'constructor.name': 'Object' } }, [{ claims: {} }])).to.deep.equal([403])
   })
 
-  it('combines with anyOf and allOf, in each other too', async () => {
+  it('combine with nested anyOf and allOf', async () => {
     const policy = { anyOf: [{ role: 'root' }, { allOf: [{ scope: 'a' }, { anyOf: [{ role: 'r' }, { role: 's' }] }] }] }
     const users = [{ roles: ['root'] }, { scopes: ['a'], roles: ['s'] }, { scopes: ['a'] }, { roles: ['r'] }]
     expect(await statuses(policy, users)).to.deep.equal([200, 200, 403, 403])
   })
 
-  it('that says nothing asks for a token, and is met by every caller with one', async () => {
+  it('that are empty require a token, and every caller with one satisfies them', async () => {
     expect(await statuses({}, [undefined, {}])).to.deep.equal([401, 200])
   })
 
-  it('is met by a scope that includes the one it asks for, over any number of steps and around a circle', async () => {
+  it('are satisfied by scopes that include the required one, transitively and with cycles', async () => {
     const scopeHierarchy = { root: ['admin'], admin: ['write'], write: ['read', 'root'], other: ['x'] }
     const users = ['read', 'write', 'admin', 'root', 'other'].map(scope => ({ scopes: [scope] }))
     expect(await statuses({ scope: 'write' }, users, { scopeHierarchy })).to.deep.equal([403, 200, 200, 200, 403])
   })
 
-  it('with anyOf sends a caller for the scopes of the alternative that is nearest to it', async () => {
+  it('with anyOf request the scopes of the alternative closest to the caller', async () => {
     const { call } = await serve({
       rules: { purge: { anyOf: [{ scope: ['a', 'b', 'c'] }, { scope: ['d', 'e'] }, { role: 'r' }] } },
     })
@@ -72,8 +72,8 @@ describe('a policy', () => {
   })
 })
 
-describe("a definition's access", () => {
-  it('names a policy; where there is none of that name, a scope or a role', async () => {
+describe('tool-policy: access of a definition', () => {
+  it('names a policy, or a scope or role if no such policy exists', async () => {
     const named = { toolsets: { all: [tool('one', 'admin'), tool('two', 'mcp.two')] } }
     const { namesFor } = await serve({ policies: { admin: { role: 'root' } } }, named)
     expect(await namesFor({ roles: ['root'] })).to.deep.equal(['one'])
@@ -82,7 +82,7 @@ describe("a definition's access", () => {
     expect(await namesFor({ roles: ['mcp.two'] })).to.deep.equal(['two'])
   })
 
-  it('that may be a scope is asked for; one that scopesSupported lacks is not', async () => {
+  it('is requested as a scope if scopesSupported lists it', async () => {
     const toolsets = { all: [tool('one', 'mcp.one'), tool('two', 'keepers')] }
     const metadata = {
       resource: 'https://mcp.acme.example',
@@ -94,7 +94,7 @@ describe("a definition's access", () => {
     expect(await call({}, 'two')).to.include({ status: 403, challenge: null })
   })
 
-  it('and every rule that fits must be met together', async () => {
+  it('and every matching rule must be satisfied together', async () => {
     const toolsets = { all: [tool('purge', 'own')] }
     const { call } = await serve({ rules: { 'p*': { scope: 'one' }, '*e': { scope: 'two' } } }, { toolsets })
     const { status, challenge } = await call({ scopes: ['own', 'one'] })
@@ -106,7 +106,7 @@ describe("a definition's access", () => {
   })
 })
 
-describe('the challenge of an item on a route with its own `authorize`', () => {
+describe('tool-policy: challenge on a route with its own `authorize`', () => {
   const either = { anyOf: [{ scope: 'mcp.tools' }, { scope: 'mcp.other' }] }
   for (const [authorize, options, held, scopes] of [
     [{ scope: 'mcp.tools' }, { rules: { purge: { scope: 'mcp.admin' } } }, 'mcp.tools', 'mcp.tools mcp.admin'],
@@ -130,7 +130,7 @@ describe('the challenge of an item on a route with its own `authorize`', () => {
   }
 })
 
-describe('a rule', () => {
+describe('tool-policy: rules', () => {
   const everything = {
     all: [
       tool('page'),
@@ -154,18 +154,18 @@ describe('a rule', () => {
     return answers
   }
 
-  it('speaks of tools; with a prefix of prompts, or of resources by their URIs', async () => {
+  it('match tools, or prompts and resource URIs with a prefix', async () => {
     expect(await statusesUnder({ 'pa*': {} })).to.deep.equal([401, 200, 200, 200, 200])
     expect(await statusesUnder({ 'prompt:pa*': {} })).to.deep.equal([200, 401, 200, 200, 200])
     expect(await statusesUnder({ 'resource:pictures://*': {} })).to.deep.equal([200, 200, 200, 200, 401])
   })
 
-  it('over some URIs of a template holds for the whole template, so that none is reached around it', async () => {
+  it('for some URIs of a resource template apply to the whole template', async () => {
     expect(await statusesUnder({ 'resource:notes://b/*': {} })).to.deep.equal([200, 200, 200, 401, 200])
     expect(await statusesUnder({ 'resource:notes://a/page': {} })).to.deep.equal([200, 200, 401, 401, 200])
   })
 
-  it('may show what it denies, or hide what its definition shows; of two the one that hides counts', async () => {
+  it('can list denied items or hide listed ones; with several matching rules, hidden wins', async () => {
     const shown = defineTool({ name: 'shown', visibility: 'listed', access: 'a', handler: () => 'done' })
     const toolsets = { all: [purge, shown, tool('other')] }
     const listed = { policy: { scope: 'a' }, visibility: 'listed' } as const
@@ -176,7 +176,7 @@ describe('a rule', () => {
     expect(await second.namesFor(undefined)).to.deep.equal(['other', 'purge'])
   })
 
-  it('does not make an item public that its own access restricts', async () => {
+  it('do not make an item public that its own access restricts', async () => {
     const { call } = await serve({ rules: { purge: {} } }, { toolsets: { all: [tool('purge', 'a')] } })
     expect((await call({})).status).to.equal(403)
   })

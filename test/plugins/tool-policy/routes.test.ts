@@ -1,4 +1,4 @@
-// What holds for whole routes, and how a denial is answered and logged.
+// Tests route-level policies, and how denied calls are answered and logged.
 import { expect } from 'chai'
 import { modern } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'
@@ -7,8 +7,8 @@ import { serve } from './serve-tools.ts'
 
 afterEach(stopHosts)
 
-describe('onDenied: error', () => {
-  it('answers a denied call as a JSON-RPC error with HTTP 200 and no challenge', async () => {
+describe('tool-policy: onDenied error', () => {
+  it('answers a denied call with a JSON-RPC error, HTTP 200 and no challenge', async () => {
     const { call } = await serve({ rules: { purge: { scope: 'a' } }, onDenied: 'error' })
     for (const [user, code] of [
       [undefined, -32600],
@@ -19,7 +19,7 @@ describe('onDenied: error', () => {
     }
   })
 
-  it("leaves the route's own authorize, and a token that is refused, to HTTP", async () => {
+  it('keeps HTTP errors for a route authorize and for an invalid token', async () => {
     const routes = { '/': { toolsets: 'all', authorize: { scope: 'a' } } }
     const { call, url } = await serve({ onDenied: 'error' }, { routes })
     expect([(await call(undefined)).status, (await call({})).status]).to.deep.equal([401, 403])
@@ -28,8 +28,8 @@ describe('onDenied: error', () => {
   })
 })
 
-describe("a route's authorize", () => {
-  it('may be a policy: 401 with its scopes without a token, 403 with them where they lack', async () => {
+describe('tool-policy: authorize of a route', () => {
+  it('can be a policy: 401 with its scopes without a token, 403 if scopes are missing', async () => {
     const routes = { '/': { toolsets: 'all', authorize: 'admin' } }
     const policies = { admin: { scope: ['mcp.tools', 'mcp.admin'], role: 'admin' } }
     const { call, log } = await serve({ policies, scopeHierarchy: { root: ['mcp.tools', 'mcp.admin'] } }, { routes })
@@ -47,7 +47,7 @@ describe("a route's authorize", () => {
     ])
   })
 
-  it('true asks for a user, and a scope may come by the hierarchy', async () => {
+  it('true requires a user, and the hierarchy can provide a scope', async () => {
     const routes = {
       '/': { toolsets: 'all', authorize: true as const },
       '/b': { toolsets: 'all', authorize: { scope: 'b' } },
@@ -59,8 +59,8 @@ describe("a route's authorize", () => {
   })
 })
 
-describe('a route', () => {
-  it('may have other policies than the rest, or none', async () => {
+describe('tool-policy: routes', () => {
+  it('can have their own policies, or none', async () => {
     const routes = {
       '/': { toolsets: 'all' },
       '/b': {
@@ -88,8 +88,8 @@ describe('a route', () => {
   })
 })
 
-describe('a denied call', () => {
-  it('is one line of the log: who, what, where and why, and nothing of the token', async () => {
+describe('tool-policy: log of denied calls', () => {
+  it('is one line with caller, item, route and reason, without the token', async () => {
     const { call, log } = await serve({ rules: { purge: { scope: 'a', role: 'r' } } })
     await call({ subject: 'bob', issuer: 'https://i.example' })
     const lines = log.filter(({ denied }) => denied !== undefined)

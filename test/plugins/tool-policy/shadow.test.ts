@@ -1,4 +1,4 @@
-// Shadow mode: what would be denied is logged, and nothing else.
+// Tests shadow mode: denials are logged but not enforced.
 import { expect } from 'chai'
 import { defineResource, defineTool } from '../../../core/index.ts'
 import type { ToolPolicyOptions } from '../../../plugins/tool-policy/index.ts'
@@ -23,8 +23,8 @@ const serve = (options: ToolPolicyOptions, routes = {}) =>
 const call = async (url: string, name: string) =>
   (await modern(url, 'tools/call', { name }, { headers: as({ subject: 'bob' }) })).status
 
-describe('a rule in shadow mode', () => {
-  it('lets a call go on, and logs who would have been denied what, and why', async () => {
+describe('tool-policy: rule in shadow mode', () => {
+  it('allows the call, and logs the caller, item and reason of the denial', async () => {
     const rules = { purge: { policy: { scope: 'a' }, mode: 'shadow' }, wipe: { scope: 'a' } } as const
     const { url, log } = await serve({ rules })
     expect([await call(url, 'purge'), await call(url, 'wipe'), await call(url, 'other')]).to.deep.equal([200, 403, 200])
@@ -36,27 +36,27 @@ describe('a rule in shadow mode', () => {
     expect(result.cacheScope).to.equal('private')
   })
 
-  it('says nothing of those who meet it', async () => {
+  it('logs nothing for callers who satisfy it', async () => {
     const { url, log } = await serve({ rules: { purge: { policy: { scope: 'a' }, mode: 'shadow' } } })
     const headers = as({ scopes: ['a'] })
     expect((await modern(url, 'tools/call', { name: 'purge' }, { headers })).status).to.equal(200)
     expect(log.filter(({ shadow }) => shadow)).to.deep.equal([])
   })
 
-  it('does not lift another rule for the same item', async () => {
+  it('does not disable another rule for the same item', async () => {
     const { url } = await serve({ rules: { 'p*': { policy: { scope: 'a' }, mode: 'shadow' }, '*e': { scope: 'b' } } })
     expect(await call(url, 'purge')).to.equal(403)
   })
 
-  it('is told of at every start, by name', async () => {
+  it('is named in the log at every startup', async () => {
     const { log } = await serve({ rules: { purge: { policy: { scope: 'a' }, mode: 'shadow' }, wipe: { scope: 'a' } } })
     const warned = log.filter(({ level, message }) => level === 'warn' && message?.startsWith('shadow mode'))
     expect(warned.map(({ rules }) => rules)).to.deep.equal([['rule "purge"']])
   })
 })
 
-describe('mode: shadow', () => {
-  it('is the mode of every rule that does not say otherwise, and of what definitions ask', async () => {
+describe('tool-policy: mode shadow', () => {
+  it('is the default mode of rules and of the access of definitions', async () => {
     const rules = { purge: { scope: 'a' }, wipe: { policy: { scope: 'a' }, mode: 'enforce' } } as const
     const { url, log } = await serve({ mode: 'shadow', rules })
     expect([await call(url, 'purge'), await call(url, 'wipe'), await call(url, 'own')]).to.deep.equal([200, 403, 200])
@@ -65,12 +65,12 @@ describe('mode: shadow', () => {
     expect(warned?.['rules']).to.deep.equal(['rule "purge"', '"own": its access "keepers"'])
   })
 
-  it("never holds for a route's authorize", async () => {
+  it('never applies to the authorize of a route', async () => {
     const { url } = await serve({ mode: 'shadow' }, { '/b': { toolsets: 'all', authorize: { scope: 'a' } } })
     expect(await call(`${url}/b`, 'other')).to.equal(403)
   })
 
-  it('logs reading, watching and listening too', async () => {
+  it('logs reads, subscriptions and listens too', async () => {
     const { url, log } = await serve({ mode: 'shadow', rules: { 'resource:*': { scope: 'a' } } })
     const session = await openSession(url)
     for (const method of ['resources/read', 'resources/subscribe']) {

@@ -1,4 +1,4 @@
-// One user, two tokens: what the stronger one may read and watches is not told on streams of the weaker one.
+// Tests that a stream of a weaker token receives no updates of resources that only a stronger token can read.
 import { expect } from 'chai'
 import { defineResource } from '../../../core/index.ts'
 import { at } from '../../cluster/support/nodes.ts'
@@ -46,10 +46,10 @@ async function heardOn(stream: Pick<StreamExchange, 'next'>): Promise<string[]> 
 
 const ALL = [SECRET, TEMPLATED, OPEN]
 
-describe('a resource that a stronger token subscribed to', () => {
+describe('tool-policy: resource subscriptions with tokens of different access', () => {
   after(stopHostsAndRedis)
 
-  it('is told of on the stream of that token, and not on one of a weaker token, resumed or new', async () => {
+  it('sends updates on the stream of the stronger token, not on new or resumed weaker streams', async () => {
     const { url, host } = await startHost({ ...config, plugins })
     const session = await openSession(url, { headers: STRONG })
     for (const uri of ALL) expect((await session.request('resources/subscribe', { uri })).status).to.equal(200)
@@ -80,7 +80,7 @@ describe('a resource that a stronger token subscribed to', () => {
     again.drop()
   })
 
-  it('is told of by HTTP with SSE only where its stream is the stronger token’s', async () => {
+  it('sends updates by HTTP+SSE only if the stream belongs to the stronger token', async () => {
     const { url, host } = await startHost({ ...config, plugins })
     for (const [opener, heard] of [
       [WEAK, [OPEN]],
@@ -97,7 +97,7 @@ describe('a resource that a stronger token subscribed to', () => {
     }
   })
 
-  it('is told of at another node only to the stronger token', async function () {
+  it('sends updates at another node only to the stronger token', async function () {
     needsRedis(this)
     const redis = await startRedis()
     const shared = { ...config, redis: { url: redis.url }, plugins: { ...plugins, 'cluster-redis': {} } }

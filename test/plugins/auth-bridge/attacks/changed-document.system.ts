@@ -1,4 +1,4 @@
-// A client that was allowed for what its metadata document said, and says something else since: the person is asked again.
+// Tests that a change in a client's metadata document requires new consent.
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { stopAll } from '../../../cli/run-cli.ts'
@@ -15,7 +15,7 @@ import { Tally } from './tally.ts'
 
 const HOME = 'https://app.example/cb'
 
-describe('auth-bridge, attacked by documents that change', () => {
+describe('auth-bridge attacks: changed client metadata documents', () => {
   let idp: IdentityProvider
   let documents: Documents
   let host: Awaited<ReturnType<typeof startHostOf>>
@@ -31,7 +31,7 @@ describe('auth-bridge, attacked by documents that change', () => {
     await removeFolders()
   })
 
-  it('after they were allowed: each change is asked about, and no code is given for it', async () => {
+  it('asks for consent again after each change, and issues no code before', async () => {
     const tally = new Tally('changed metadata document')
     const changes: Record<string, object> = {
       name: { client_name: 'Another' },
@@ -73,7 +73,7 @@ describe('auth-bridge, attacked by documents that change', () => {
     tally.end(4)
   })
 
-  it('while the page that asks is open: it loads on, and an answer to the old one allows nothing', async () => {
+  it('keeps the open consent page usable, and ignores an answer to the outdated one', async () => {
     const path = '/open-page'
     const document = { ...goodAt(documents, path), redirect_uris: [HOME] }
     documents.said.set(path, document)

@@ -1,4 +1,5 @@
-// Authorization codes of others: injected, replayed, raced, and without their proof (RFC 9700 2.1.1, RFC 7636, OAuth 2.1 4.1).
+// Tests that authorization codes cannot be injected, replayed, raced or redeemed without PKCE (RFC 9700 2.1.1, RFC
+// 7636, OAuth 2.1 4.1).
 import { expect } from 'chai'
 import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { REDIRECT } from '../../../support/form-browser.ts'
@@ -10,7 +11,7 @@ const CROWD = 50
 
 const codeIn = (back: URL) => back.searchParams.get('code') ?? ''
 
-describe('auth-bridge, attacked by codes', () => {
+describe('auth-bridge attacks: authorization codes', () => {
   let bridge: StartedBridge
 
   before(async () => {
@@ -21,7 +22,7 @@ describe('auth-bridge, attacked by codes', () => {
   const tokenAt = (issuer: string, form: Record<string, string>, headers?: Record<string, string>) =>
     post(`${issuer}/token`, form, headers)
 
-  it('that are another client’s, or shown without their verifier, redirect URI or client', async () => {
+  it('rejects the code of another client, and a code without its verifier, redirect URI or client', async () => {
     const tally = new Tally('code injection')
     // A client with one redirect URI need not name it (OAuth 2.1); with two it must be the code's.
     const victim = await bridge.client({ redirect_uris: [REDIRECT, `${REDIRECT}2`] })
@@ -66,7 +67,7 @@ describe('auth-bridge, attacked by codes', () => {
     tally.end(15)
   })
 
-  it('that are planted in the callback of another person’s client: the verifier is not that one’s', async () => {
+  it("rejects a code injected into another user's callback, because the PKCE verifier differs", async () => {
     const tally = new Tally('code planted in another client’s callback')
     for (let round = 0; round < 5; round++) {
       const [attacker, victim] = [await bridge.client(), await bridge.client()]
@@ -78,7 +79,7 @@ describe('auth-bridge, attacked by codes', () => {
     tally.end(5)
   })
 
-  it('that come twice: the second is refused, and what the first gave can be refreshed no more', async () => {
+  it('rejects a replayed code and revokes the refresh token issued for the first use', async () => {
     const tally = new Tally('code replay')
     for (let round = 0; round < 5; round++) {
       const client = await bridge.client()
@@ -102,7 +103,7 @@ describe('auth-bridge, attacked by codes', () => {
     return { answers, winners: won.filter(one => one.access_token !== undefined) }
   }
 
-  it(`that come ${CROWD} times at once: one wins at most, and its refresh token dies with the replay`, async () => {
+  it(`issues tokens at most once for ${CROWD} concurrent uses, and the replay revokes the refresh token`, async () => {
     const tally = new Tally(`code raced ${CROWD} times at one host`)
     const client = await bridge.client()
     const { answers, winners } = await race([bridge.issuer], client)
@@ -114,7 +115,7 @@ describe('auth-bridge, attacked by codes', () => {
     tally.end(CROWD)
   })
 
-  it(`that come ${CROWD} times at once to two hosts with one store`, async () => {
+  it(`redeems a code at most once for ${CROWD} concurrent uses at two hosts with a shared store`, async () => {
     const tally = new Tally(`code raced ${CROWD} times at two hosts`)
     const { one, other } = await startTwo()
     const client = await one.client()
@@ -127,7 +128,7 @@ describe('auth-bridge, attacked by codes', () => {
     tally.end(CROWD)
   })
 
-  it('that two nodes find unused at the same moment: one wins, and what it won dies', async () => {
+  it('accepts a code at one of two racing nodes, and the replay revokes its tokens', async () => {
     const tally = new Tally('code found unused by two nodes at once')
     const watched = watchedStore()
     const bothLooked = createGate()
@@ -154,7 +155,7 @@ describe('auth-bridge, attacked by codes', () => {
     tally.end(2)
   })
 
-  it('whose request proved nothing: no challenge, plain, or one that is none', async () => {
+  it('rejects authorization requests without a PKCE challenge, with "plain" or an invalid challenge', async () => {
     const tally = new Tally('PKCE downgrade')
     const client = await bridge.client()
     const good = client.authorizeUrl().searchParams.get('code_challenge') ?? ''

@@ -1,5 +1,4 @@
-// The confused deputy, and forged answers to the page that asks (MCP security best practices, RFC 9700 4.7): what one client
-// was allowed is no other's, and nothing but a click on our page allows.
+// Tests the confused deputy and forged consent answers (MCP security best practices, RFC 9700 4.7).
 import { expect } from 'chai'
 import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import type { Page } from '../../../support/form-browser.ts'
@@ -10,7 +9,7 @@ const HOME = 'https://app.example/cb'
 const SECOND = 'https://app.example/second'
 const EVIL = 'https://evil.example/cb'
 
-describe('auth-bridge, attacked by borrowed and forged consent', () => {
+describe('auth-bridge attacks: consent (confused deputy, CSRF)', () => {
   let bridge: StartedBridge
 
   before(async () => {
@@ -30,7 +29,7 @@ describe('auth-bridge, attacked by borrowed and forged consent', () => {
     return client
   }
 
-  it('of one client for another, by way of a person whom the provider signs in silently', async () => {
+  it('does not reuse the consent of one client for another, even with silent sign-in', async () => {
     const tally = new Tally('one client’s consent used for another')
     const victim = await allowed()
     const others: Record<string, object> = {
@@ -55,7 +54,7 @@ describe('auth-bridge, attacked by borrowed and forged consent', () => {
     tally.end(40)
   })
 
-  it('of the same client for another place, or for more', async () => {
+  it('asks again when the same client requests another redirect URI, resource or scope', async () => {
     const tally = new Tally('consent used for another redirect URI, or more scopes')
     const client = await allowed()
     for (const bent of [
@@ -85,7 +84,7 @@ describe('auth-bridge, attacked by borrowed and forged consent', () => {
     expect(back.searchParams.has('code'), 'the click itself').to.equal(true)
   }
 
-  it('by opening its address, as a prefetch or another method does', async () => {
+  it('grants no consent for a GET, a prefetch or another method on the consent URL', async () => {
     const tally = new Tally('consent by GET, prefetch and other methods')
     const client = await bridge.client()
     const page = await client.ask()
@@ -107,7 +106,7 @@ describe('auth-bridge, attacked by borrowed and forged consent', () => {
     tally.end(36)
   })
 
-  it('by a form that is not ours', async () => {
+  it('rejects a forged consent form', async () => {
     const tally = new Tally('consent form CSRF')
     const client = await bridge.client()
     const page = await client.ask()
@@ -188,7 +187,7 @@ describe('auth-bridge, attacked by borrowed and forged consent', () => {
     tally.end(21)
   })
 
-  it('by the form that was answered: it works once', async () => {
+  it('accepts a consent form only once', async () => {
     const tally = new Tally('consent form sent again')
     const client = await bridge.client()
     const page = await client.ask()

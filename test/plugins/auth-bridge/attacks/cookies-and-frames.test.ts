@@ -1,5 +1,4 @@
-// What browsers are told: attributes of each cookie, behind https and on this machine, and the headers that keep each page
-// out of frames, caches and other sites' reach.
+// Tests cookie attributes and the framing, caching and content security headers of each page.
 import { expect } from 'chai'
 import { type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { HandClient } from '../../../support/form-browser.ts'
@@ -62,7 +61,7 @@ class Walker {
   }
 }
 
-describe('auth-bridge, what it tells browsers', () => {
+describe('auth-bridge attacks: cookies and frames', () => {
   after(stopBridges)
 
   /** Everything that a person does, and what goes wrong for them. */
@@ -110,8 +109,8 @@ describe('auth-bridge, what it tells browsers', () => {
 
   for (const home of [PUBLIC, undefined]) {
     const where = home === undefined ? 'on this machine' : 'behind https'
-    it(`cookies ${where} are for the server alone, and for its own site`, async () => {
-      const tally = new Tally(`cookie attributes ${where}`, ['checked', 'right'])
+    it(`sets HttpOnly and SameSite on cookies ${where}`, async () => {
+      const tally = new Tally(`cookie attributes ${where}`)
       const { lines } = await walkAll(home)
       const names = new Set(lines.map(line => line.split('=')[0]?.replace(/_[\w-]{12}$/, '_*')))
       for (const line of lines) {
@@ -123,13 +122,12 @@ describe('auth-bridge, what it tells browsers', () => {
         const isNarrow = has('path=/') === /session|browser/.test(line.split('=')[0] ?? '')
         tally.add('cookie', isOurs && isHost && isSecure && isNarrow, line)
       }
-      console.log(`      names: ${[...names].join(', ')}`)
       if (home !== undefined) expect([...names]).to.include('__Host-mcp_session')
       tally.end(20)
     })
 
-    it(`pages ${where} are in no frame, in no cache, and run nothing`, async () => {
-      const tally = new Tally(`framing headers ${where}`, ['checked', 'right'])
+    it(`forbids framing, caching and scripts on pages ${where}`, async () => {
+      const tally = new Tally(`framing headers ${where}`)
       const { pages } = await walkAll(home)
       const kinds = new Set<string>()
       for (const { path, got } of pages) {
@@ -148,7 +146,6 @@ describe('auth-bridge, what it tells browsers', () => {
         // A redirect has no page, and may carry a code.
         else if (status >= 300 && status < 400) tally.add(`${path} ${status}`, noCache && noReferrer, [...headers])
       }
-      console.log(`      ${kinds.size} kinds of page: ${[...kinds].join('; ')}`)
       expect(kinds.size).to.be.at.least(7)
       tally.end(25)
     })

@@ -1,4 +1,4 @@
-// Floods of sign-ins that nobody finishes: what they leave is bounded, and costs nobody who signed in their place.
+// Tests that floods of unfinished sign-ins use limited storage and do not evict signed-in users.
 import { expect } from 'chai'
 import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { callAs } from '../../../support/protected-host.ts'
@@ -9,7 +9,7 @@ const FLOOD = 2_000
 const AT_ONCE = 20
 const MOST = { pending: 256 * 1_024, granted: 64 * 1_024 }
 
-describe('auth-bridge, attacked by floods of sign-ins', () => {
+describe('auth-bridge attacks: sign-in floods', () => {
   const watched = watchedStore(MOST)
   let bridge: StartedBridge
   let victim: BridgeClient
@@ -39,7 +39,7 @@ describe('auth-bridge, attacked by floods of sign-ins', () => {
       await Promise.all(Array.from({ length: AT_ONCE }, (_, more) => one(index + more)))
   }
 
-  it('of many addresses: only what is pending is written, and whoever signed in stays', async () => {
+  it('stores only pending sign-ins for a flood from many addresses, and keeps existing sessions', async () => {
     const tally = new Tally('login flood of many addresses')
     const client = await bridge.client()
     const before = watched.given.length
@@ -59,9 +59,6 @@ describe('auth-bridge, attacked by floods of sign-ins', () => {
     ).filter(({ text }) => text !== undefined)
     const pending = there.filter(({ key }) => key.startsWith('pending:'))
     const bytes = pending.reduce((sum, { key, text }) => sum + key.length + (text?.length ?? 0), 0)
-    console.log(
-      `      ${FLOOD} sign-ins begun: ${written.length} entries written, ${pending.length} left, ${bytes} bytes`,
-    )
     tally.add('bytes that are left', bytes <= MOST.pending, bytes)
     const call = await callAs(bridge.resource, accessToken)
     tally.add('the victim’s call', call.status === 200, call.status)
@@ -73,7 +70,7 @@ describe('auth-bridge, attacked by floods of sign-ins', () => {
     tally.end(FLOOD * 2)
   }).timeout(60_000)
 
-  it('of one address: 429 after the limit', async () => {
+  it('limits the rate of sign-ins from one address with 429', async () => {
     const client = await bridge.client()
     const uid = 'x'
     const places: Record<string, () => URL | string> = {
@@ -95,7 +92,7 @@ describe('auth-bridge, attacked by floods of sign-ins', () => {
     }
   }).timeout(60_000)
 
-  it('of pages that strangers open: nothing is written', async () => {
+  it('stores nothing for pages opened by unauthenticated visitors', async () => {
     const tally = new Tally('pages opened by strangers')
     const before = watched.given.length
     const paths = [

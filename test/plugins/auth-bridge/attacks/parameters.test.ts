@@ -1,4 +1,4 @@
-// Parameters of authorization and token requests that ask for another way of answering, for what is off, or for too much.
+// Tests authorization and token requests with hostile, unsupported, repeated or oversized parameters.
 import { expect } from 'chai'
 import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { REDIRECT } from '../../../support/form-browser.ts'
@@ -6,7 +6,7 @@ import { unsignedToken } from '../../../support/identity-provider.ts'
 import { errorIn, type Got, isRefused, post, send } from './attacker.ts'
 import { Tally } from './tally.ts'
 
-describe('auth-bridge, attacked by parameters', () => {
+describe('auth-bridge attacks: request parameters', () => {
   let bridge: StartedBridge
   let client: BridgeClient
 
@@ -26,7 +26,7 @@ describe('auth-bridge, attacked by parameters', () => {
   const isError = (got: Got) => isRefused(got) && errorIn(got) !== null
   const isPage = ({ status, location }: Got) => status >= 400 && status < 500 && location === undefined
 
-  it('that ask for another way of answering', async () => {
+  it('rejects other response types and response modes', async () => {
     const tally = new Tally('response types and modes')
     for (const response_type of [
       'token',
@@ -61,7 +61,7 @@ describe('auth-bridge, attacked by parameters', () => {
     tally.end(17)
   })
 
-  it('by a code that goes where the client asked, in the way that it may: nothing but the redirect URI gets it', async () => {
+  it('sends the code only to the redirect URI, in the response mode of the request', async () => {
     const tally = new Tally('codes by another way than the query')
     for (const response_mode of ['fragment', 'form_post', 'web_message']) {
       const begun = await client.browser.open(client.authorizeUrl({ resource: bridge.resource, response_mode }))
@@ -79,7 +79,7 @@ describe('auth-bridge, attacked by parameters', () => {
     tally.end(3)
   })
 
-  it('that bring requests of their own', async () => {
+  it('rejects request objects and ignores unknown parameters', async () => {
     const tally = new Tally('request objects, and other features that are off')
     const request = unsignedToken({
       client_id: client.clientId,
@@ -122,7 +122,7 @@ describe('auth-bridge, attacked by parameters', () => {
     tally.end(22)
   })
 
-  it('that want no page: nobody is signed in, and nothing is allowed, without one', async () => {
+  it('prompt=none neither signs in nor grants consent without a page', async () => {
     const tally = new Tally('prompt=none and its like')
     for (const prompt of ['none', 'none login', 'none consent', 'create', 'x', 'login none', '']) {
       const got = await ask({ prompt })
@@ -152,7 +152,7 @@ describe('auth-bridge, attacked by parameters', () => {
     tally.end(10)
   })
 
-  it('that are repeated, huge, or in the wrong place', async () => {
+  it('rejects repeated, oversized and misplaced parameters', async () => {
     const tally = new Tally('parameters repeated, huge, misplaced')
     const base = client.authorizeUrl({ resource: bridge.resource })
     for (const name of [
@@ -209,7 +209,7 @@ describe('auth-bridge, attacked by parameters', () => {
     tally.end(85)
   })
 
-  it('by POST to the authorization endpoint, from another page', async () => {
+  it('rejects a cross-site POST to the authorization endpoint', async () => {
     const tally = new Tally('POST to /authorize')
     const victim = await bridge.client()
     await victim.logIn()
@@ -225,7 +225,7 @@ describe('auth-bridge, attacked by parameters', () => {
     tally.end(6)
   })
 
-  it('that ask for scopes which are not theirs', async () => {
+  it("grants no scope outside the user's permissions", async () => {
     const tally = new Tally('scopes')
     const idp = bridge.idp.users
     idp.set('bob', { sub: 'bob', name: 'Bob', email: 'bob@acme.example', groups: [] })

@@ -1,4 +1,4 @@
-// Redirect patterns, attacked by spellings: whatever passes is, to a browser (WHATWG URL), where the pattern says.
+// Tests that redirect URI patterns match only what a browser (WHATWG URL) resolves to the same location.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { mayRedirect, parseRedirectPattern, sameRedirect } from '../../../../plugins/auth-bridge/clients/redirects.ts'
@@ -83,8 +83,8 @@ function faultOf(pattern: string, uri: string): string | undefined {
 const SPELLINGS = caseCount(60_000, 6_000)
 const PAIRS = caseCount(10_000, 1_000)
 
-describe('auth-bridge, attacked by redirect URIs of every spelling', () => {
-  it('lets nothing pass that a browser would take elsewhere', () => {
+describe('auth-bridge attacks: redirect URI patterns', () => {
+  it('matches no redirect URI that a browser resolves to another host', () => {
     const tally = new Tally('redirect URI spellings')
     let passed = 0
     fc.assert(
@@ -105,7 +105,7 @@ describe('auth-bridge, attacked by redirect URIs of every spelling', () => {
     tally.end(SPELLINGS)
   })
 
-  it('lets nothing pass whose path reads otherwise once decoded, or whose query answers before we do', () => {
+  it('matches no redirect URI whose decoded path differs or whose query contains response parameters', () => {
     const tally = new Tally('escapes, dots with a ; and parameters of the answer')
     const controls = Array.from({ length: 0x20 }, (_, code) => `%${code.toString(16).padStart(2, '0')}`)
     const escapes = ['%2f', '%5c', '%7f', ...controls].flatMap(text => [text, text.toUpperCase()])
@@ -141,7 +141,7 @@ describe('auth-bridge, attacked by redirect URIs of every spelling', () => {
     tally.end(places.length * (escapes.length * 3 + dots.length * 2 + answers.length + 7))
   })
 
-  it('lets apps’ patterns match nothing that a browser opens itself', () => {
+  it('matches no browser-handled scheme with a custom scheme pattern', () => {
     const tally = new Tally('an app’s pattern for the web')
     const schemes = [
       'https',
@@ -170,7 +170,7 @@ describe('auth-bridge, attacked by redirect URIs of every spelling', () => {
     tally.end(275)
   })
 
-  it('refuses patterns that reach further than they look', () => {
+  it('rejects patterns that match more than they appear to', () => {
     const tally = new Tally('patterns')
     const bad = [
       ...[
@@ -230,7 +230,7 @@ describe('auth-bridge, attacked by redirect URIs of every spelling', () => {
     tally.end(bad.length)
   })
 
-  it('takes two redirect URIs for one place only where the port on this machine is all that differs', () => {
+  it('treats two redirect URIs as equal only if the loopback port is the only difference', () => {
     const tally = new Tally('a changed redirect URI, taken for the one that was allowed')
     fc.assert(
       fc.property(uris, uris, (one, other) => {

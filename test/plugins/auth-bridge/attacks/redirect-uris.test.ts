@@ -1,5 +1,4 @@
-// Open redirects: requests that would have the bridge send a browser, with a code or an error, where no client registered
-// (RFC 9700 4.11), and every other parameter that could name an address.
+// Tests open redirects through the redirect URI and every other parameter that can hold a URL (RFC 9700 4.11).
 import { expect } from 'chai'
 import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { type Got, post, send } from './attacker.ts'
@@ -127,7 +126,7 @@ const TARGETS = [
   ],
 ]
 
-describe('auth-bridge, attacked by places to send browsers to', () => {
+describe('auth-bridge attacks: open redirects', () => {
   let bridge: StartedBridge
   let web: BridgeClient
   let native: BridgeClient
@@ -154,7 +153,7 @@ describe('auth-bridge, attacked by places to send browsers to', () => {
     client.authorizeUrl({ redirect_uri, prompt: 'none' }),
   ]
 
-  it('in redirect_uri: neither codes nor errors go there', async () => {
+  it('sends neither codes nor errors to an unregistered redirect URI', async () => {
     const tally = new Tally('redirect_uri that was not registered')
     let number = 0
     for (const uri of SPELLINGS)
@@ -187,7 +186,7 @@ describe('auth-bridge, attacked by places to send browsers to', () => {
     }
   }
 
-  it('in a registration: it is refused', async () => {
+  it('rejects registrations with an unsafe redirect URI', async () => {
     const tally = new Tally('registration of a redirect URI that no pattern has')
     // Spellings that every reader takes for a place that the patterns have are no attack.
     const all = SPELLINGS.filter(uri => !/^http:\/\/127\.0\.0\.1:9\/callba[^#]*$/.test(uri) && !SAME.has(uri))
@@ -200,7 +199,7 @@ describe('auth-bridge, attacked by places to send browsers to', () => {
     tally.end(60)
   })
 
-  it('in every parameter of people’s pages', async () => {
+  it('ignores redirect targets in every parameter of the user pages', async () => {
     const tally = new Tally('other parameters that name a place')
     const page = await native.ask()
     expect(page.html).to.include('decision')
@@ -218,7 +217,7 @@ describe('auth-bridge, attacked by places to send browsers to', () => {
     tally.end(TARGETS.length * PLACES.length * 5)
   })
 
-  it('in headers that name another host', async () => {
+  it('ignores foreign hosts in Host and forwarding headers', async () => {
     const tally = new Tally('host headers')
     const page = await native.ask()
     const cookie = [...native.browser.cookies.values()].map(({ pair }) => pair).join('; ')
@@ -238,7 +237,7 @@ describe('auth-bridge, attacked by places to send browsers to', () => {
     tally.end(120)
   })
 
-  it('in paths that the pages make links of', async () => {
+  it('rejects paths that would become off-site links on pages', async () => {
     const tally = new Tally('paths')
     for (const path of [
       '//evil.example',

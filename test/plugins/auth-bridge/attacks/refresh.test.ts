@@ -1,4 +1,4 @@
-// Refresh tokens of others: used again, used by both, used side by side, and after a node died (RFC 9700 4.14).
+// Tests replayed, stolen and concurrent use of refresh tokens, and use after a node crash (RFC 9700 4.14).
 import { expect } from 'chai'
 import { type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { eventually } from '../../../support/eventually.ts'
@@ -9,7 +9,7 @@ import { Tally } from './tally.ts'
 const CROWD = 20
 const DAY = 24 * 3_600_000
 
-describe('auth-bridge, attacked by refresh tokens', () => {
+describe('auth-bridge attacks: refresh tokens', () => {
   let bridge: StartedBridge
 
   before(async () => {
@@ -17,7 +17,7 @@ describe('auth-bridge, attacked by refresh tokens', () => {
   })
   after(stopBridges)
 
-  it('that are used again after the grace period: thief and victim both lose everything', async () => {
+  it('revokes all tokens of the grant when a refresh token is reused after the grace period', async () => {
     const tally = new Tally('refresh token replayed after the grace period')
     for (const thiefIsFirst of [true, false]) {
       const client = await bridge.client()
@@ -42,7 +42,7 @@ describe('auth-bridge, attacked by refresh tokens', () => {
     tally.end(8)
   })
 
-  it(`but ${CROWD} refreshes side by side all work, at two hosts, and what they gave does`, async () => {
+  it(`accepts ${CROWD} concurrent refreshes at two hosts, and all new tokens work`, async () => {
     const { one, other } = await startTwo()
     const client = await one.client()
     const { refresh_token = '' } = await client.logIn()
@@ -59,10 +59,9 @@ describe('auth-bridge, attacked by refresh tokens', () => {
     expect(later.map(({ error }) => error)).to.deep.equal(Array(CROWD).fill(undefined))
     const calls = await Promise.all(later.map(({ access_token }) => callAs(one.resource, access_token)))
     expect(calls.map(({ status }) => status)).to.deep.equal(Array(CROWD).fill(200))
-    console.log(`      ${CROWD} refreshes at once, and ${CROWD} of what they gave: all worked`)
   })
 
-  it('that are another client’s, or spoiled', async () => {
+  it('rejects a modified refresh token and one of another client', async () => {
     const tally = new Tally('refresh token of another client, or spoiled')
     const victim = await bridge.client()
     const thief = await bridge.client({ client_name: 'Thief' })
@@ -91,7 +90,7 @@ describe('auth-bridge, attacked by refresh tokens', () => {
     tally.end(9)
   })
 
-  it('that another client says were revoked are not', async () => {
+  it('ignores a revocation request by another client', async () => {
     const tally = new Tally('revocation by another client')
     const victim = await bridge.client()
     const thief = await bridge.client({ client_name: 'Thief' })
@@ -107,7 +106,7 @@ describe('auth-bridge, attacked by refresh tokens', () => {
     tally.end(2)
   })
 
-  it('that were used when a node died: a day later they are none', async () => {
+  it('rejects a refresh token one day after its node crashed during the refresh', async () => {
     const tally = new Tally('refresh token used by a node that died')
     let time = Date.now()
     const watched = watchedStore(undefined, () => time)

@@ -1,4 +1,4 @@
-// Registration, attacked: floods, junk, ids that are tampered with or of another host, and secrets (RFC 7591 section 5).
+// Tests dynamic client registration against floods, junk, tampered client ids and secrets (RFC 7591 section 5).
 import { createHmac } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import { expect } from 'chai'
@@ -14,7 +14,7 @@ const FLOOD = 300
 /** Of one address, in a minute. */
 const MOST_REGISTRATIONS = 60
 
-describe('auth-bridge, attacked by registrations', () => {
+describe('auth-bridge attacks: dynamic client registration', () => {
   const watched = watchedStore()
   let bridge: StartedBridge
   /** Each of another address, for what is limited per address is not attacked there. */
@@ -48,7 +48,7 @@ describe('auth-bridge, attacked by registrations', () => {
     grant_types: ['authorization_code', 'refresh_token'],
   }
 
-  it('in floods of one address: a few pass, then it is 429, and nothing is kept', async () => {
+  it('limits the rate of registrations from one address with 429, and stores nothing', async () => {
     const tally = new Tally('registration flood of one address')
     const kept = watched.given.length
     let passed = 0
@@ -62,7 +62,7 @@ describe('auth-bridge, attacked by registrations', () => {
     tally.end(FLOOD - MOST_REGISTRATIONS)
   })
 
-  it('in floods of many addresses: nothing is kept', async () => {
+  it('stores nothing and keeps the heap size for a flood from many addresses', async () => {
     const kept = watched.given.length
     for (let index = 0; index < FLOOD; index++) {
       expect((await register({ ...GOOD, client_name: `Flood ${index}` })).status).to.equal(201)
@@ -70,14 +70,12 @@ describe('auth-bridge, attacked by registrations', () => {
     expect(watched.given.length - kept, 'entries in the store').to.equal(0)
   })
 
-  it('of junk: nothing is a fault of ours, and whoever is registered can be asked about', async () => {
+  it('answers junk metadata without server errors, and accepted clients reach the consent page', async () => {
     const tally = new Tally('junk metadata')
-    let registered = 0
     for (const [what, body] of junkMetadata(GOOD)) {
       const got = await register(body)
       tally.add(`${what}: ${got.text.slice(0, 80)}`, got.status < 500, got.status)
       if (got.status !== 201) continue
-      registered += 1
       const { client_id, redirect_uris = [] } = JSON.parse(got.text) as { client_id: string; redirect_uris?: string[] }
       const url = new URL(`${bridge.issuer}/authorize`)
       const query = {
@@ -94,7 +92,6 @@ describe('auth-bridge, attacked by registrations', () => {
       const asked = await send(url, { headers: fromAnother() })
       tally.add(`${what}, asked for`, asked.status < 500, `${asked.status} ${client_id}`)
     }
-    console.log(`      ${registered} of them were registered, with what is known of clients`)
     tally.end(300)
   })
 
@@ -110,7 +107,7 @@ describe('auth-bridge, attacked by registrations', () => {
   const idOf = async (metadata: object) =>
     (JSON.parse((await register(metadata)).text) as { client_id: string }).client_id
 
-  it('whose ids are changed in any place', async () => {
+  it('rejects a client id with any changed character', async () => {
     const tally = new Tally('tampered client id')
     const id = await idOf(GOOD)
     expect((await askWith(id)).status).to.equal(303)
@@ -145,7 +142,7 @@ describe('auth-bridge, attacked by registrations', () => {
     tally.end(id.length * 2)
   })
 
-  it('whose ids another host signed, or nobody', async () => {
+  it('rejects unsigned client ids and those signed by another host', async () => {
     const tally = new Tally('client id of another host, or made up')
     const foreign = createRegisteredClients([Buffer.alloc(32, 1)])
     const made = (bytes: Buffer | string) => {
@@ -174,7 +171,7 @@ describe('auth-bridge, attacked by registrations', () => {
     tally.end(8)
   })
 
-  it('that have a secret: nothing but that secret is taken', async () => {
+  it('accepts only the issued secret of a confidential client', async () => {
     const tally = new Tally('client secrets')
     const made = JSON.parse(
       (await register({ ...GOOD, token_endpoint_auth_method: 'client_secret_post' })).text,

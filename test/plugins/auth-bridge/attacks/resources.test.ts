@@ -1,4 +1,5 @@
-// Tokens and codes for one resource, used for another (RFC 8707, MCP authorization: token audience), and tokens made by others.
+// Tests that tokens and codes are bound to one resource (RFC 8707, MCP token audience) and that forged tokens are
+// rejected.
 import { expect } from 'chai'
 import { deriveSigningKeys } from '../../../../plugins/auth-bridge/server/signing-keys.ts'
 import { type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
@@ -9,7 +10,7 @@ import { encode, inSeconds, makeKey, signatureOf, signToken, toJwk } from '../..
 import { errorIn, isRefused, post, send } from './attacker.ts'
 import { Tally } from './tally.ts'
 
-describe('auth-bridge, attacked by tokens for another resource', () => {
+describe('auth-bridge attacks: resource and audience', () => {
   let bridge: StartedBridge
   let a: string
   let b: string
@@ -30,7 +31,7 @@ describe('auth-bridge, attacked by tokens for another resource', () => {
     ...['https://evil.example/a', 'https://graph.microsoft.com', 'urn:x', 'x', '*', `${a} ${b}`, `${a},${b}`],
   ]
 
-  it('at another route', async () => {
+  it('rejects an access token at another route', async () => {
     const tally = new Tally('access token at another route')
     const client = await bridge.client()
     const tokens = await client.logIn({ resource: a })
@@ -48,7 +49,7 @@ describe('auth-bridge, attacked by tokens for another resource', () => {
     tally.end(5)
   })
 
-  it('got by a refresh, or by a code, for another resource than was allowed', async () => {
+  it('rejects a refresh or code exchange for a resource outside the grant', async () => {
     const tally = new Tally('refresh and code for another resource')
     const client = await bridge.client()
     let { refresh_token: token = '' } = await client.logIn({ resource: a })
@@ -78,7 +79,7 @@ describe('auth-bridge, attacked by tokens for another resource', () => {
     tally.end(35)
   })
 
-  it('asked for where they are none of ours', async () => {
+  it('rejects unknown resources', async () => {
     const tally = new Tally('authorization for a resource that is not here')
     const client = await bridge.client()
     for (const resource of foreign().filter(one => one !== b)) {
@@ -92,7 +93,7 @@ describe('auth-bridge, attacked by tokens for another resource', () => {
     tally.end(57)
   })
 
-  it('made by somebody else, with the login of somebody', async () => {
+  it('rejects forged access tokens that name an existing login', async () => {
     const tally = new Tally('access token that is made up')
     const client = await bridge.client()
     const { access_token: token } = await client.logIn({ resource: a })
@@ -136,7 +137,7 @@ describe('auth-bridge, attacked by tokens for another resource', () => {
     tally.end(36)
   })
 
-  it('got in ways that this server has not', async () => {
+  it('rejects unsupported grant types', async () => {
     const tally = new Tally('grant types and endpoints that are none here')
     const client = await bridge.client()
     const { access_token: token } = await client.logIn({ resource: a })

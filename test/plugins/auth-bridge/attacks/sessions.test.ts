@@ -1,4 +1,4 @@
-// Sessions of browsers, attacked: fixed before the login, stolen, kept after the sign-out, and forms of another's.
+// Tests session fixation, stolen session cookies, sessions after sign-out and forged account forms.
 import { expect } from 'chai'
 import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import type { Browser } from '../../../support/form-browser.ts'
@@ -13,7 +13,7 @@ const USERS = [
 const sessionOf = (browser: Browser) =>
   [...browser.cookies.values()].find(({ pair }) => pair.startsWith('mcp_session='))?.pair
 
-describe('auth-bridge, attacked by sessions', () => {
+describe('auth-bridge attacks: browser sessions', () => {
   let bridge: StartedBridge
 
   before(async () => {
@@ -31,7 +31,7 @@ describe('auth-bridge, attacked by sessions', () => {
     return client
   }
 
-  it('by a session that was planted before the login: it is not the one after', async () => {
+  it('replaces a session planted before the login (session fixation)', async () => {
     const tally = new Tally('session fixation by a planted session')
     const mallory = await signedIn('mallory')
     const planted = sessionOf(mallory.browser) ?? ''
@@ -53,7 +53,7 @@ describe('auth-bridge, attacked by sessions', () => {
     tally.end(8)
   })
 
-  it('by a login that was begun elsewhere, with all its cookies planted: who planted them gets nothing', async () => {
+  it('gives an attacker no access when the victim completes a login with planted cookies', async () => {
     const tally = new Tally('session fixation by a planted interaction')
     bridge.idp.nextUser = 'ann'
     const client = await bridge.client()
@@ -98,7 +98,7 @@ describe('auth-bridge, attacked by sessions', () => {
     tally.end(3)
   })
 
-  it('by a cookie that is made up, or changed in any place', async () => {
+  it('rejects invented and modified session cookies', async () => {
     const tally = new Tally('forged session cookie')
     const { browser } = await signedIn('ann')
     const cookie = cookiesFor(browser, `${bridge.issuer}/account`)
@@ -128,7 +128,7 @@ describe('auth-bridge, attacked by sessions', () => {
     tally.end(50)
   })
 
-  it('by a cookie that was stolen before the sign-out, at another node', async () => {
+  it('rejects a stolen session cookie after sign-out, also at another node', async () => {
     const tally = new Tally('stolen cookie after the sign-out')
     const { one, other } = await startTwo({ idp: bridge.idp })
     bridge.idp.nextUser = 'ann'
@@ -150,7 +150,7 @@ describe('auth-bridge, attacked by sessions', () => {
     tally.end(5)
   })
 
-  it('by forms of the account page that are not ours', async () => {
+  it('rejects forged account page forms', async () => {
     const tally = new Tally('account form CSRF')
     const [ann, mallory] = [await signedIn('ann'), await signedIn('mallory')]
     const url = `${bridge.issuer}/account`

@@ -1,5 +1,5 @@
-// The way back from the provider, attacked: logins of another browser, another state, another issuer, and ID tokens that are
-// not for this login (login CSRF, mix-up, RFC 9207, OpenID Connect Core 3.1.3.7).
+// Tests the callback from the identity provider: login CSRF, mix-up and forged ID tokens (RFC 9207, OpenID Connect Core
+// 3.1.3.7).
 import { expect } from 'chai'
 import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { Browser } from '../../../support/form-browser.ts'
@@ -8,7 +8,7 @@ import { inSeconds, makeKey } from '../../../support/test-issuer.ts'
 import { cookiesFor, type Got, send } from './attacker.ts'
 import { Tally } from './tally.ts'
 
-describe('auth-bridge, attacked on the way back from the provider', () => {
+describe('auth-bridge attacks: identity provider callback', () => {
   let bridge: StartedBridge
 
   before(async () => {
@@ -36,7 +36,7 @@ describe('auth-bridge, attacked on the way back from the provider', () => {
     got.location === undefined &&
     !/mcp_session=\w/.test(got.headers.get('set-cookie') ?? '')
 
-  it('by a callback in another browser, or with another’s state', async () => {
+  it('rejects a callback in another browser or with another state', async () => {
     const tally = new Tally('login CSRF')
     const [attacker, victim] = [await underWay(), await underWay()]
     const bystander = bridge.browser()
@@ -76,7 +76,7 @@ describe('auth-bridge, attacked on the way back from the provider', () => {
     tally.end(10)
   })
 
-  it('by a login of the attacker’s, planted with its cookies: the victim’s session is not touched', async () => {
+  it("keeps the victim's session when an attacker plants a login with its cookies (login CSRF)", async () => {
     const tally = new Tally('attacker’s login planted in a browser that is signed in')
     const victim = await bridge.client()
     await victim.logIn()
@@ -90,7 +90,7 @@ describe('auth-bridge, attacked on the way back from the provider', () => {
     tally.end(2)
   })
 
-  it('by a callback that is used again', async () => {
+  it('rejects a replayed callback', async () => {
     const tally = new Tally('callback replayed')
     const { browser, callback } = await underWay()
     const cookie = cookiesFor(browser, callback)
@@ -102,7 +102,7 @@ describe('auth-bridge, attacked on the way back from the provider', () => {
     tally.end(19)
   })
 
-  it('by another issuer in the callback, or by the callback of another provider', async () => {
+  it('rejects a callback with another issuer or of another provider (mix-up)', async () => {
     const tally = new Tally('mix-up: iss of the callback')
     const other = await startIdentityProvider()
     other.redirects.add(`${bridge.issuer}/callback`)
@@ -156,7 +156,7 @@ describe('auth-bridge, attacked on the way back from the provider', () => {
     tally.end(16)
   })
 
-  it('by ID tokens that are not of this login', async () => {
+  it('rejects ID tokens that do not belong to the login', async () => {
     const tally = new Tally('ID token of another issuer, audience, nonce, time, key')
     const stranger = makeKey('first')
     const { idp } = bridge
@@ -204,7 +204,7 @@ describe('auth-bridge, attacked on the way back from the provider', () => {
     tally.end(21)
   })
 
-  it('by the address of an interaction, without its cookie', async () => {
+  it('rejects an interaction URL without its cookie', async () => {
     const tally = new Tally('interaction URL in another browser')
     const victim: BridgeClient = await bridge.client()
     const page = await victim.ask()
