@@ -34,7 +34,6 @@ describe('a host that is killed', () => {
       const last = call.seen.length
       const missed = (await storedAfter(store, call, last, COUNT)) ?? []
       const kept = when === 'before it is sent' ? EVENT : EVENT - 1
-      console.log(`killed at event ${EVENT} ${when}: seen ${last}, missed and stored ${missed.length}`)
       expect(last).to.be.below(EVENT)
       expect([...call.seen, ...missed]).to.deep.equal(numbered(1, kept))
       expect(await storedAfter(store, call, 0, COUNT)).to.deep.equal(numbered(1, kept))

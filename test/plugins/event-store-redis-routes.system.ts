@@ -46,9 +46,6 @@ describe('event-store-redis with options of its own on one route, and off on ano
       return times.map(time => Math.ceil(time / 1_000))
     }
     const [root, own, off] = [await timesAfterCall(''), await timesAfterCall('/b'), await timesAfterCall('/off')]
-    console.log(
-      `      seconds left to the events in Redis: of / ${root}, of /b ${own}, of /off ${off.join() || 'none'}`,
-    )
     expect(root).to.not.deep.equal([])
     expect(root.every(time => time > 3_000 && time <= 3_600)).to.equal(true)
     expect(own).to.not.deep.equal([])

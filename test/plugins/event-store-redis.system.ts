@@ -110,7 +110,6 @@ describe('a stream in Redis', () => {
     const streams = Array.from({ length: 200 }, (_, index) => `stream ${index}`)
     await Promise.all(streams.map(stream => store.append('session', stream, 'first', 0)))
     const many = connection.roundTrips - before - one
-    console.log(`round trips: 1 append ${one}, 200 appends at once ${many}`)
     expect({ one, many }).to.deep.equal({ one: 1, many: 1 })
   })
 })
@@ -136,10 +135,8 @@ describe('an append that is tried again', () => {
     })
     const [writers, count] = [20, 40]
     const names = Array.from({ length: writers }, (_, index) => `writer ${index}`)
-    let attempts = 0
     async function write(stream: string) {
       for (let known = 0; known < count; ) {
-        attempts++
         const stored = await Promise.resolve(store.append('session', stream, `${stream} ${known}`, known)).catch(
           error => {
             if (!isUnavailable(error)) throw error
@@ -151,15 +148,12 @@ describe('an append that is tried again', () => {
       }
     }
     await Promise.all(names.map(write))
-    let stored = 0
     for (const name of names) {
       const events = await eventually('the stream is read', () =>
         Promise.resolve(store.after('session', name, 0)).catch(() => undefined),
       )
       expect(texts(events ?? [])).to.deep.equal(Array.from({ length: count }, (_, index) => `${name} ${index}`))
-      stored += events?.length ?? 0
     }
-    console.log(`${writers * count} messages, ${attempts} appends, ${Math.floor(packets / 7)} cuts: ${stored} stored`)
     await stop()
     expect(packets).to.be.above(50)
   })
@@ -310,12 +304,11 @@ describe('a Redis that does not answer', () => {
     await Promise.all(streams.map(stream => store.append('session', stream, 'm4', 3)))
     const wholes = await Promise.all(streams.map(async stream => texts(await store.after('session', stream, 0))))
     const whole = wholes.filter(found => found?.join() === 'm1,m2,m3,m4').length
-    console.log(`refused ${errors.length}, stored late ${late}, whole after another attempt ${whole}`)
     expect(whole).to.equal(20)
   })
 
   it('is full: appends are refused, what was stored is whole, and there is room after a drop', async () => {
-    const { store, redis } = await open({ maxmemory: '3mb', bounds: { maxBytes: 10_000_000 } })
+    const { store } = await open({ maxmemory: '3mb', bounds: { maxBytes: 10_000_000 } })
     const message = 'x'.repeat(20_000)
     let [stored, refused] = [0, 0]
     for (let round = 0; round < 20; round++) {
@@ -339,7 +332,6 @@ describe('a Redis that does not answer', () => {
     expect(whole).to.equal(stored)
     await store.drop('session')
     expect(await store.append('session', 'stream 0', message, 0)).to.equal(1)
-    console.log(`full: ${stored} stored, ${refused} refused, ${whole} replayed; keys after: ${redis.cli('dbsize')}`)
   })
 })
 

@@ -68,7 +68,6 @@ describe('a flood of logins', () => {
       await atAll(stores, pending.slice(from, from + 20), (one, key) => one.add(key, 'y'.repeat(100), MINUTE))
     const lasting = await present(store, granted)
     const left = redis.cli('KEYS', `${INDEX}*:pending:*`).length
-    console.log(`3,000 logins under way, bound 100: ${left} are left, and ${lasting} of 300 granted`)
     expect(lasting).to.equal(300)
     expect(left).to.equal(100)
     expect(await present(store, pending.slice(-100))).to.equal(100)
@@ -85,9 +84,6 @@ describe('a flood of logins', () => {
         await atAll(stores, pending.slice(from, from + 500), (one, key) => one.set(key, 'y'.repeat(size), MINUTE))
       const held = used() - before
       const left = await present(store, pending)
-      console.log(
-        `${pending.length} of ${size} bytes, bound 2 MiB: ${left} left, in ${(held / MIB).toFixed(1)} MiB of Redis`,
-      )
       expect(left).to.be.above(90).and.below(pending.length)
       expect(held / bytes).to.be.within(0.3, 1.3)
     })
@@ -179,11 +175,9 @@ describe('the index of what is pending', () => {
       one => one.join(key(), `member ${random.below(9)}`, MINUTE, 1 + random.below(5)),
       one => one.leave(key(), `member ${random.below(9)}`),
     ]
-    let done = 0
     for (let round = 0; round < 60; round++) {
       await Promise.all(
         Array.from({ length: 50 }, () => {
-          done++
           const one = stores[random.below(2)] as GrantStore
           return (acts[random.below(acts.length)] as (one: GrantStore) => Promise<unknown>)(one)
         }),
@@ -191,7 +185,6 @@ describe('the index of what is pending', () => {
     }
     const { there, ordered, ending, sized, sum } = indexOf(redis)
     const sizes = await Promise.all(there.map(name => Number(redis.cli('HGET', `${INDEX}sizes`, name)[0])))
-    console.log(`${done} operations: ${there.length} entries are there, of ${sum} bytes`)
     expect(there).to.have.length.within(5, 30)
     expect(ordered).to.deep.equal(there)
     expect(ending).to.deep.equal(there)
@@ -211,12 +204,9 @@ describe('a set of a thousand', () => {
       await store.join('granted:set', `${index}`.padStart(43, 'x'), MINUTE, 1_000)
     const connection = hosts[0]?.connection
     const before = connection?.roundTrips ?? 0
-    const begun = performance.now()
     for (let index = 0; index < 100; index++)
       await store.join('granted:set', `next ${index}`.padStart(43, 'x'), MINUTE, 1_000)
-    const each = (performance.now() - begun) / 100
     const trips = (connection?.roundTrips ?? 0) - before
-    console.log(`join of a set of 1,000: ${each.toFixed(2)} ms, ${trips} round trips for 100`)
     expect(await store.members('granted:set')).to.have.length(1_000)
     expect(trips).to.be.within(100, 110)
   })
@@ -270,7 +260,6 @@ describe('the grant store in a Redis Cluster', () => {
     const store = createRedisGrantStore(connection)
     for (const key of names('granted', 100)) await store.set(key, 'x', MINUTE)
     const counts = nodes.map(node => node.cli('KEYS', 'mcp-host:grants:*').length)
-    console.log(`100 granted keys at the two nodes of the cluster: ${counts.join(', ')}`)
     for (const count of counts) expect(count).to.be.above(20)
     await store.delete(...names('granted', 100))
     expect(nodes.flatMap(node => node.cli('KEYS', 'mcp-host:grants:*'))).to.deep.equal([])

@@ -154,9 +154,6 @@ describe('a connection to Redis', () => {
     })
     const unknownScript = await count(() => connection.evaluate(script, [key], ['10']))
     const knownScript = await count(() => connection.evaluate(script, [key], ['10']))
-    console.log(
-      `round trips: 100 at once ${together}, 3 in turn ${inTurn}, a script ${unknownScript}, then ${knownScript}`,
-    )
     expect({ together, inTurn, unknownScript, knownScript }).to.deep.equal({
       together: 1,
       inTurn: 3,
@@ -235,7 +232,6 @@ describe('a Redis that is away', () => {
         await close()
       }
     }
-    console.log(`      ${connected} of 4 connected`)
     expect(connected).to.equal(4)
     await redis.remove()
   })
@@ -265,7 +261,6 @@ describe('a Redis that is away', () => {
     redis.resume()
     await whenHealthy(connection)
     const count = Number(await connection.run(client => client.incr('asked')))
-    console.log(`refused while it hung: ${errors.length}; answered after: ${count}`)
     expect(count).to.equal(1)
   })
 
@@ -287,7 +282,6 @@ describe('a Redis that is away', () => {
       }
     }
     const [done] = redis.cli('get', 'key')
-    console.log(`cuts ${proxy.cuts}: ${answered} answered, ${refused} refused, ${done} done`)
     expect(answered + refused).to.equal(600)
     expect(answered).to.be.at.least(200).and.below(Number(done))
     expect(refused).to.be.at.least(60)

@@ -125,7 +125,6 @@ describe('what tasks cost at Redis', () => {
         outcome = outcomes.at(-1) ?? ''
       }
       const held = used() - before
-      console.log(`bound 4 MiB: ${kept} tasks of ${size} bytes, in ${(held / MIB).toFixed(1)} MiB of Redis`)
       expect(outcome).to.equal('full')
       expect(held / bytes).to.be.within(0.3, 1.1)
       const [last] = await store.list('h0', 1)
@@ -166,7 +165,6 @@ describe('the keys of tasks', () => {
     await store.create({ ...long, id: 'second' }, WIDE)
     const keys = redis.cli('KEYS', '*').filter(key => key.startsWith(KEYS))
     const longest = Math.max(...keys.map(key => key.length))
-    console.log(`${keys.length} keys, the longest of ${longest} bytes`)
     expect(longest).to.be.below(80)
     expect(keys.join(' ')).to.not.match(/ann|issuer|iiii|qqqq|second/)
     expect((await store.get(long.id))?.holder).to.equal(long.holder)
@@ -223,19 +221,16 @@ describe('the index of tasks', () => {
       one => one.list(`h${random.below(4)}`, 10),
       one => one.depths(),
     ]
-    let done = 0
     const seen = { q: 0, r: 0, e: 0 }
     for (let round = 0; round < 40; round++) {
       await Promise.all(
-        Array.from({ length: 60 }, () => {
-          done++
-          return (acts[random.below(acts.length)] as (typeof acts)[number])(stores[random.below(2)] as TaskStore)
-        }),
+        Array.from({ length: 60 }, () =>
+          (acts[random.below(acts.length)] as (typeof acts)[number])(stores[random.below(2)] as TaskStore),
+        ),
       )
       const { states } = await expectWhole(client)
       for (const state of ['q', 'r', 'e'] as const) seen[state] = Math.max(seen[state], states[state])
     }
-    console.log(`${done} operations, 40 looks: at most ${JSON.stringify(seen)} at a time`)
     expect(Math.min(seen.q, seen.r, seen.e)).to.be.above(3)
     for (let index = 0; index < 80; index++) await store.cancel(`t${index}`)
     const after = await expectWhole(client)

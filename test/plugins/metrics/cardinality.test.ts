@@ -39,7 +39,6 @@ describe('the number of series', function () {
     }
     const metrics = read()
     const samples = metrics.reduce((sum, { values }) => sum + values.length, 0)
-    console.log(`      ${MANY} tools, clients and users: ${samples} samples`)
     // 1,000 tools and the others, each with 15 buckets, a sum and a count.
     expect(countOf(metrics, 'mcp_server_operation_duration_seconds')).to.equal(1_001 * 17)
     expect(countOf(metrics, 'mcp_host_client_calls_total')).to.equal(51)
@@ -119,7 +118,6 @@ describe('the number of series', function () {
     const before = await seen(4 * 3)
     for (let index = 4; index < 104; index += 10) await Promise.all([...Array(10)].map((_, more) => ask(index + more)))
     const after = await seen(104 * 3)
-    console.log(`      series: ${before}, and ${after} after 100 more of each`)
     expect(after).to.equal(before)
   })
 })

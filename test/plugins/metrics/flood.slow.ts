@@ -133,7 +133,6 @@ describe('readers of the metrics without the token', function () {
     await eventually('ten scrapes during the flood', scrape).finally(() => {
       isOver = true
     })
-    console.log(`      ${scrapes} scrapes, ${came} connections without the token meanwhile`)
   })
 
   it('have few places of an address, and the newest gets one', async () => {
@@ -159,7 +158,6 @@ describe('a flood of readers of the metrics', function () {
       calls++
     }
     const answered = (await repeatDuring(callTool, floodAll)).reduce((sum, count) => sum + count, 0)
-    console.log(`      ${answered} answers of ${renders()} renders; ${calls} calls meanwhile`)
     expect(answered).to.be.at.least(connections * ahead * 0.99)
     expect(renders()).to.be.at.most(answered / 10)
     expect(calls).to.be.at.least(10)

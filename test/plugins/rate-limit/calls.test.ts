@@ -208,7 +208,6 @@ describe('rate-limit: how many calls run at once', () => {
         ended++
         await eventually('the place to be free', async () => (await host.call({}, 'say')).status === 200)
       }
-      console.log(`      ${way}: ${ended} calls ended, ${host.begun.length} begun, at most ${host.peak()} at once`)
       expect([ended, host.begun.length, host.peak()]).to.deep.equal([3, 3, 1])
     })
   }

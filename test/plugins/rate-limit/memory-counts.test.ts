@@ -23,10 +23,7 @@ describe('rate-limit: counts in memory', () => {
     let told = 0
     const { count, size } = createMemoryCount({ window: 60_000, now: () => at, full: () => told++ })
     for (let known = 0; known < 5; known++) count('the attacker')
-    const most = Array.from({ length: 200_000 }, (_, index) => count(`203.0.${index}`).used).reduce((a, b) =>
-      Math.max(a, b),
-    )
-    console.log(`      ${size()} counters for 200,001 callers; those who share one: up to ${most} requests together`)
+    for (let index = 0; index < 200_000; index++) count(`203.0.${index}`)
     expect(size()).to.equal(100_000)
     expect(told).to.equal(1)
     expect(count('the attacker').used).to.equal(6)

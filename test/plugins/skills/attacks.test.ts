@@ -102,8 +102,7 @@ describe('clients that name what is not theirs', () => {
 
   it('find nothing by another spelling of a file that there is, nor what is hidden', async () => {
     const hidden = ['skill://one/.env', 'skill://one/.git/config', 'skill://.', 'skill://..', 'skill://']
-    const tried = await expectUnknown([...SPELLINGS, ...hidden])
-    console.log(`      ${tried} requests were refused`)
+    await expectUnknown([...SPELLINGS, ...hidden])
     expect((await host.ask('resources/read', { uri: 'skill://one/a.md' })).status).to.equal(200)
   })
 

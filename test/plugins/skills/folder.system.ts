@@ -116,7 +116,6 @@ describe('a folder of skills', () => {
       })
       await refused(folder, words)
     }
-    console.log(`      ${cases.length} links were refused`)
   })
 
   it('may have nothing but files and folders: a FIFO does not hang the start', async () => {

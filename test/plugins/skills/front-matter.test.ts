@@ -101,7 +101,6 @@ describe('the front matter of a SKILL.md', () => {
       expect(error.message, label).to.contain(words)
       expect(error.message.length, label).to.be.below(1_000)
     }
-    console.log(`      ${WRONG.length} front matters were refused`)
   })
 
   it('is sent as it is written, whatever its author put there', async () => {
@@ -114,7 +113,6 @@ describe('the front matter of a SKILL.md', () => {
       expect(found.frontmatter, text).to.deep.equal(JSON.parse(JSON.stringify(parse(yaml))))
       await stopHosts()
     }
-    console.log(`      ${FINE.length} front matters were taken`)
   })
 
   it('is told of with all that is wrong, sorted by place, up to 20', async () => {

@@ -47,7 +47,6 @@ describe('links inside a folder of skills', () => {
       'hard.md',
     ]
     const rulesets = ['skill:finance/*', 'skill:finance', 'resource:skill://finance/*']
-    let refused = 0
     for (const rule of rulesets) {
       const plugins = { bearer: bearerJson(), 'tool-policy': { rules: { [rule]: { role: 'finance' } } } }
       const { ask } = await serveFolder(folder, { plugins })
@@ -58,12 +57,10 @@ describe('links inside a folder of skills', () => {
         expect(
           (await ask('resources/read', { uri }, { headers: as({ subject: 'f', roles: ['finance'] }) })).status,
         ).to.equal(200)
-        refused++
       }
       expect((await ask('resources/read', { uri: 'skill://handbook/fine.md' })).status).to.equal(200)
       await stopHosts()
     }
-    console.log(`      ${refused} reads by another name were refused`)
   })
 })
 
@@ -118,23 +115,19 @@ describe('a folder of skills that is swapped for links while it is read', functi
           () => false,
         )
       await eventually('it is swapped', begun, isSo => isSo)
-      const told = { reads: 0, refused: 0, harmless: 0, secret: 0, reloads: 0, reloadsTaken: 0, answers: 0 }
+      const told = { secret: 0, answers: 0 }
       for (let turn = 0; turn < 150; turn++) {
         const skills = await readSkills(join(host.folder, 'skills'), 'skills', () => undefined)
         const bytes = String(skills?.[0]?.files.find(({ uri }) => uri === `skill://one/${name}`)?.bytes ?? '')
-        told.reads++
-        told[bytes.includes(SECRET) ? 'secret' : skills ? 'harmless' : 'refused']++
+        if (bytes.includes(SECRET)) told.secret++
       }
       for (let turn = 0; turn < 10; turn++) {
-        const [outcome] = await Promise.allSettled([host.reload()])
-        told.reloads++
-        if (outcome.status === 'fulfilled') told.reloadsTaken++
+        await Promise.allSettled([host.reload()])
         const { message } = await modern(host.url, 'resources/read', { uri: `skill://one/${name}` })
         const text = message.result ? String(bytesIn(message.result)) : ''
         told.answers++
         if (text.includes(SECRET)) told.secret++
       }
-      console.log(`      ${JSON.stringify(told)}`)
       expect(told.secret).to.equal(0)
       expect(told.answers).to.equal(10)
     })
@@ -149,14 +142,13 @@ describe('a folder of skills that is swapped for links while it is read', functi
     const [one, outside] = [join(folder, 'skills/one'), join(folder, 'outside')]
     await mkdir(outside)
     await writeFile(join(outside, 'id.md'), SECRET)
-    const told = { harmless: 0, refused: 0, secret: 0 }
+    let secret = 0
     swapping = spawn(process.execPath, ['-e', SWAP, 'folder', one, outside])
     for (let turn = 0; turn < 4_000; turn++) {
       const read = await readFile(join(one, 'sub/id.md'), 100, '/nowhere').catch(() => undefined)
-      told[read === undefined ? 'refused' : String(read.bytes).includes(SECRET) ? 'secret' : 'harmless']++
+      if (read && String(read.bytes).includes(SECRET)) secret++
     }
-    console.log(`      ${JSON.stringify(told)}`)
-    expect(told.secret).to.equal(0)
+    expect(secret).to.equal(0)
     await symlink(outside, join(one, 'link'))
     const [outcome] = await Promise.allSettled([readFile(join(one, 'link/id.md'), 100, '/nowhere')])
     expect(outcome.status).to.equal('rejected')

@@ -98,7 +98,6 @@ describe('skills', () => {
         read++
       }
     }
-    console.log(`      read ${read} files`)
     expect(read).to.equal(15)
   })
 
@@ -252,7 +251,6 @@ describe('many skills', () => {
     const host = await serveSkills(Object.fromEntries(files))
     const pages = await allPages(host, 'skills/list', 'skills')
     const sizes = pages.map(page => JSON.stringify(page).length)
-    console.log(`      ${pages.length} pages, of at most ${Math.max(...sizes)} bytes`)
     expect(pages.length).to.be.above(2)
     expect(Math.max(...sizes)).to.be.below(1024 * 1024 + 1000)
     expect(pages.flat()).to.have.lengthOf(9)

@@ -151,7 +151,6 @@ describe('skills that change', () => {
       }
     }
     await repeatDuring(client, () => repeatDuring(client, reloadOften))
-    console.log(`      ${checked} pairs of answers over 12 reloads`)
     expect(mixed).to.deep.equal([])
     expect(checked).to.be.above(12)
   })

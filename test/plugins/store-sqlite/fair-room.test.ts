@@ -81,8 +81,6 @@ if (hasSqlite) {
         ready.push(await readiness())
       }
       const [again, resumed] = [await session.call('echo'), await session.get(place)]
-      console.log(`      greedy: ${JSON.stringify(count(greedy))}, other: ${JSON.stringify(count(others))},`)
-      console.log(`      /readyz: ${JSON.stringify(count(ready))}, resumed: ${resumed.status}`)
       expect(count(others)).to.deep.equal({ 200: SESSIONS / AT_ONCE })
       expect(count(ready)).to.deep.equal({ 200: SESSIONS / AT_ONCE })
       expect(Object.keys(count(greedy)).filter(status => !['200', '429'].includes(status))).to.deep.equal([])

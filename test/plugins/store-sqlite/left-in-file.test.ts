@@ -72,10 +72,6 @@ if (hasSqlite) {
       await host.close({ grace: 0 })
       const closed = bytesIn(folder)
       const planted = textsOf(CREDENTIALS)
-      console.log(`      ${planted.length} credentials, ${foundOf(planted, running + closed).length} in the file;`)
-      console.log(
-        `      ${foundOf(traces, running).length} traces while it ran, ${foundOf(traces, closed).length} after`,
-      )
       expect(foundOf(planted, running + closed)).to.deep.equal([])
       expect(foundOf(traces, running)).to.deep.equal(traces)
       expect(foundOf(traces, closed)).to.deep.equal([])

@@ -66,7 +66,6 @@ if (hasSqlite) {
         await isWell(file)
         expect(await file.events.append('session', 'stream', 'more', kept)).to.equal(kept + 1)
         const told = errorsOf(file)
-        console.log(`      ${kept} events kept, ${refused} refused, ${told.length} lines`)
         expect(kept).to.be.above(0)
         expect(told).to.have.lengthOf(1)
         expect(String(told[0]?.['fix'])).to.include('make room')
@@ -211,7 +210,6 @@ if (hasSqlite) {
         copyFileSync(`${path}.backup`, `${path}.next`)
         renameSync(`${path}.next`, path)
       }
-      let lost = 0
       for (const [act, found] of Array.from({ length: 5 }, () => [
         [() => rmSync(path), undefined] as const,
         [backUp, 'first'] as const,
@@ -230,9 +228,7 @@ if (hasSqlite) {
         for (const index of files.keys())
           expect(await known(`granted:new-${index}`)).to.deep.equal(['new', 'new', 'new'])
         expect(await known('granted:log-0')).to.deep.equal([undefined, undefined, undefined])
-        lost++
       }
-      console.log(`      ${lost} times another file, each with ${files.length} threads on it`)
       await Promise.all(files.map(({ writer }) => writer.close()))
       const after = new DatabaseSync(path)
       expect(Object.values(after.prepare('PRAGMA integrity_check').get() ?? {})).to.deep.equal(['ok'])

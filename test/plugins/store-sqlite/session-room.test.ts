@@ -81,7 +81,6 @@ if (hasSqlite) {
         told.push(...(await mark(file, `large ${index}`, 'ada', false)).map(({ digest }) => digest))
       }
       const most = Math.floor(boundsOfSessions(SMALL).owner / LARGE)
-      console.log(`      60 sessions of ${LARGE} bytes opened, ${told.length} ended for them, 8 of another stay`)
       expect(told).to.deep.equal(Array.from({ length: told.length }, (_, index) => `large ${index}`))
       expect(told.length).to.be.within(60 - most, 60 - most / 2)
       for (const digest of told) {
@@ -112,7 +111,6 @@ if (hasSqlite) {
           else await sessions.claimStream(digest, 'stream')
         } else refused = await refusalOf(created)
       }
-      console.log(`      ${opened.length} sessions of ${LARGE} bytes in use`)
       expect(opened).to.have.lengthOf(Math.floor(boundsOfSessions(SMALL).owner / 33_700))
       expect([refused.status, refused.headers]).to.deep.equal([429, { 'Retry-After': '10' }])
       for (const digest of opened) expect(await isThere(file, digest)).to.equal(true)
@@ -183,7 +181,6 @@ if (hasSqlite) {
           )
       }
       const { counted, there } = await countsOf(path)
-      console.log(`      after 400 steps: ${JSON.stringify(counted.slice(0, 2))}`)
       expect(counted.map(rows => [...rows].sort())).to.deep.equal(there.map(rows => [...rows].sort()))
       expect(counted[3]).to.have.length.above(1)
     })
@@ -235,7 +232,6 @@ if (hasSqlite) {
           BOUNDS_OF_SESSIONS,
         ))
       const { there } = await countsOf(path)
-      console.log(`      ${copied.length + alone.length} sessions ended, ${there[1]?.[0]} known of`)
       expect(there[1]?.[0]).to.equal(String(ended))
       for (const digest of copied) expect(await isKnown(digest)).to.equal(true)
       expect([await isKnown('alone 0'), await isKnown(String(alone.at(-1)))]).to.deep.equal([false, true])

@@ -76,7 +76,6 @@ if (hasSqlite) {
         }
         await writer.close()
       }
-      console.log(`      8 processes killed: ${JSON.stringify(tally)}`)
       expect([tally.lost, tally.undone, tally.twice]).to.deep.equal([0, 0, 0])
       expect(tally.created).to.be.above(500)
     })
@@ -103,7 +102,6 @@ if (hasSqlite) {
         if (outcome === 'created') kept++
         else expect(outcome).to.equal('full')
       }
-      console.log(`      a file of 4 MiB: ${kept} tasks of 10 kB`)
       expect(kept).to.be.within(60, 80)
       const run = await tasks.claim([OFFER], MINUTE)
       const lease = { id: run?.id ?? '', fence: run?.fence ?? 0 }

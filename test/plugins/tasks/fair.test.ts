@@ -28,7 +28,6 @@ describe('one caller', () => {
     for (let tenant = 0; tenant < 40; tenant++) {
       statuses.push((await taskClient(`${url}/t/x${tenant}`, 'eve').call('slow', { key: `e${tenant}` })).status)
     }
-    console.log(`      40 addresses of one user: ${JSON.stringify(countsOf(statuses))}`)
     expect(countsOf(statuses)).to.deep.equal({ 200: 3, 429: 37 })
     const bob = await taskClient(`${url}/t/bob`, 'bob').begin('slow', { key: 'bob' })
     await eventually('the task of another runs', () => bench.began.includes('bob'))
@@ -53,7 +52,6 @@ describe('one caller', () => {
     for (let host = 1; host <= 40; host++) {
       statuses.push(await call(`2001:db8:1:2::${host.toString(16)}`, `e${host}`))
     }
-    console.log(`      40 addresses of one network: ${JSON.stringify(countsOf(statuses))}`)
     expect(countsOf(statuses)).to.deep.equal({ 200: 2, 429: 38 })
     expect(await call('2001:db8:1:3::1', 'other')).to.equal(200)
     expect(await call('192.0.2.7', 'four')).to.equal(200)
@@ -123,7 +121,6 @@ describe('one caller', () => {
     expect(bench.began).not.to.include('last')
     for (const key of ['1', 'next', 'last']) bench.open(key)
     for (const id of [next, last]) expect((await eve.until(id)).status).to.equal('completed')
-    console.log(`      20 tasks cancelled: at most ${most} handlers at a time`)
     expect([most, running]).to.deep.equal([2, 0])
     expect(bench.began).to.have.lengthOf(5)
   })

@@ -25,7 +25,6 @@ describe('tasks that hold much', () => {
     let begun = 0
     let answer = await eve.call('slow', { key: 'open', text: TEXT })
     for (; answer.status === 200 && begun < 50; answer = await eve.call('slow', { key: 'open', text: TEXT })) begun++
-    console.log(`      30 cancelled, ${begun} open, then ${answer.status}`)
     expect(refusal(answer)).to.deep.equal([429, -32600])
     expect(begun).to.be.within(1, 3)
     expect((await bob.until(await bob.begin('required', { key: 'hi' }))).status).to.equal('completed')
@@ -38,7 +37,6 @@ describe('tasks that hold much', () => {
     for (let index = 0; index < 12; index++) ids.push(await eve.begin('large', { size: 20_000 }))
     const ended = await Promise.all(ids.map(id => eve.until(id)))
     const failed = ended.filter(({ status }) => status === 'failed')
-    console.log(`      12 results of 20 kB, a share of 100 kB: ${12 - failed.length} kept, ${failed.length} failed`)
     expect(failed.length).to.be.within(8, 9)
     for (const { error } of failed) {
       expect(error.message).to.include('could not be kept')
@@ -103,7 +101,6 @@ describe('tasks that hold much', () => {
       const heard = new Set<string>()
       while (heard.size < 21) heard.add((await stream.next()).params.taskId)
     }
-    console.log(`      5 streams of 21 tasks: ${JSON.stringify(counts)}`)
     expect(counts.most).to.equal(1)
     expect(counts.get).to.be.within(20, 100)
     for (const stream of streams) stream.drop()

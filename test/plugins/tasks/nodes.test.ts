@@ -208,9 +208,6 @@ describe('a host that closes', () => {
       if (tool(key) === 'slow') expect(runs, key).to.be.at.most(1)
       if (status === 'completed') expect(runs, key).to.be.at.least(1)
     }
-    console.log(
-      `      50 tasks, ${one.bench.began.length} began at the first node, ${bench.began.length} at the next: ${JSON.stringify(ends)}`,
-    )
     expect(ends['again completed']).to.equal(25)
     expect((ends['slow completed'] ?? 0) + (ends['slow failed'] ?? 0)).to.equal(25)
   })

@@ -48,7 +48,6 @@ describe('whose a task is', () => {
       'the same at another address': taskClient(`${url}/other`, 'ann'),
     }
     const unknown = `${taskId.slice(0, -2)}zz`
-    let tried = 0
     for (const [who, stranger] of Object.entries(strangers)) {
       for (const [method, params] of Object.entries({
         'tasks/get': {},
@@ -62,7 +61,6 @@ describe('whose a task is', () => {
           const { status, message } = await stranger.about(method, id, params)
           answers.push([status, message.error])
           costs.push(['look', 'get'].map(name => (counts[name] ?? 0) - (begun[name] ?? 0)))
-          tried++
         }
         expect(answers[0], `${who}: ${method}`).to.deep.equal(answers[1])
         expect(answers[0]?.[1]).to.include({ code: -32602 })
@@ -75,7 +73,6 @@ describe('whose a task is', () => {
       expect(listening.acknowledged, who).to.deep.equal({})
       listening.drop()
     }
-    console.log(`      ${tried} attempts of ${Object.keys(strangers).length} strangers`)
     expect([counts['answer'], counts['cancel']]).to.deep.equal([undefined, undefined])
     expect((await ann.get(taskId)).status).to.equal('input_required')
     await ann.cancel(taskId)

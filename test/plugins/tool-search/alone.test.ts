@@ -105,21 +105,18 @@ const QUERIES = caseCount(30, 4)
 describe('find_tools, to a caller who may not find all', () => {
   it('answers as a host does that has no other tools', async function () {
     this.timeout(60_000)
-    const sums = { catalogs: 0, callers: 0, queries: 0, found: 0, hidden: 0, nothing: 0 }
+    const sums = { found: 0, hidden: 0, nothing: 0 }
     const different: string[] = []
     for (const size of [4, 12, 40, 120, 300]) {
       const all = Array.from({ length: size }, (_, index) => makeTool(index, 2))
       const url = await startWith(all.map(({ tool }) => tool))
-      sums.catalogs += 1
       for (const user of USERS) {
         const found = all.filter(mayFind(user))
         const alone = await startWith(found.map(({ tool }) => tool))
-        sums.callers += 1
         sums.hidden += all.length - found.length
         for (let asked = 0; asked < QUERIES; asked += 1) {
           const args = { query: makeQuery(all), limit: 1 + random.below(20) }
           const [among, own] = await Promise.all([answerOf(url, user, args), answerOf(alone, user, args)])
-          sums.queries += 1
           if (own.includes('"tools":[]')) sums.nothing += 1
           else sums.found += 1
           if (among !== own) different.push(`${size} tools, ${user?.subject}: ${args.query}`)
@@ -130,7 +127,6 @@ describe('find_tools, to a caller who may not find all', () => {
         }
       }
     }
-    console.log(`      ${JSON.stringify(sums)}, ${different.length} answers differ`)
     expect(different).to.deep.equal([])
     expect(sums.found).to.be.greaterThan(QUERIES * 6)
     expect(sums.nothing).to.be.greaterThan(0)
@@ -163,7 +159,6 @@ describe('find_tools, to a caller who may not find all', () => {
       expect(own).to.contain('open_tool_')
       expect(await answerOf(url, undefined, args), query).to.equal(own)
     }
-    console.log(`      ${queries.length} queries beside ${hidden.length} tools that have their words`)
   })
 
   it('tells nothing by what counts as misspelt: words of hidden tools are as words of nobody', async () => {
@@ -192,9 +187,7 @@ describe('find_tools, to a caller who may not find all', () => {
         told.set(frame, [...answers, own])
       }
     }
-    const asked = [...told.values()].flat().length
     const distinct = [...told.values()].map(answers => new Set(answers).size)
-    console.log(`      ${asked} queries of the kind, ${distinct.join(', ')} answers to each frame`)
     expect(distinct).to.deep.equal([1, 1, 1])
     // Somebody who may use it finds it by each of these.
     const board = { subject: 'ann', scopes: ['board'] }

@@ -116,7 +116,6 @@ describe('call_tool', () => {
         }
       }
     }
-    console.log(`      ${compared} calls, each both ways: ${ASKERS.length} ways to ask, ${CALLERS.length} callers`)
     expect(compared).to.equal(ASKERS.length * CALLERS.length * CALLS.length)
   })
 
@@ -197,7 +196,6 @@ describe('call_tool', () => {
       expect(message.error?.code, JSON.stringify(args)).to.equal(-32602)
       await next()
     }
-    console.log(`      ${cases.length + 4} calls of nothing`)
     expect(textOf((await modern(`${url}/other`, 'tools/call', wrapped('elsewhere'))).message)).to.equal('elsewhere')
   })
 

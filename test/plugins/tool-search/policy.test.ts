@@ -111,7 +111,6 @@ describe('find_tools behind a policy', () => {
         expect(mayCall(user).has(near), near).to.equal(true)
       }
     }
-    console.log(`      ${told} names told of 140`)
     expect(told).to.be.greaterThan(0)
   })
 

@@ -107,7 +107,6 @@ describe('a tool that call_tool calls', () => {
       const { result, error } = await call({ ...params, requestState, ...ANSWER }, { ...CAN_ANSWER, headers })
       if (error?.code === -32602 || result?.isError === true) refused += 1
     }
-    console.log(`      ${refused} of ${others.length} uses of its state elsewhere refused`)
     expect(refused).to.equal(others.length)
     expect(runs).to.deep.equal([])
   })

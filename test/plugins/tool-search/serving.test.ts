@@ -73,12 +73,10 @@ describe('a route with `search`', () => {
     })
     const query = { name: 'find_tools', arguments: { query: 'user 299' } }
     const call = { name: 'call_tool', arguments: { name: 'user_299' } }
-    let asked = 0
     const check = async (ask: (method: string, params?: Record<string, unknown>) => Promise<RpcMessage>) => {
       expect(namesIn(await ask('tools/list'))).to.deep.equal(IN_LIST)
       expect(found(await ask('tools/call', query))[0]).to.equal('user_299')
       expect((await ask('tools/call', call)).result.content[0].text).to.equal('ran 299')
-      asked += 3
     }
     await check(async (method, params) => (await modern(url, method, params)).message)
     for (const revision of HANDSHAKE_REVISIONS) {
@@ -87,7 +85,6 @@ describe('a route with `search`', () => {
       const session = await openSession(url, { revision })
       await check(async (method, params) => (await session.request(method, params)).message)
     }
-    console.log(`      ${asked} requests in ${HANDSHAKE_REVISIONS.length + 1} revisions`)
   })
 
   it('gives five tools, or as many as it is asked for up to 20, as text and as structured content', async () => {

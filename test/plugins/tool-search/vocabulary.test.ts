@@ -89,7 +89,6 @@ describe('words that are spelt nearly so', () => {
         found += all.length
       }
     }
-    console.log(`      1200 words looked for, ${found} found`)
     expect(found).to.be.greaterThan(1_000)
   })
 })

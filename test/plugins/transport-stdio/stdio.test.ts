@@ -146,7 +146,6 @@ describe('transport-stdio', () => {
     // Comes after whatever else would have been said.
     await client.request(8, 'ping')
     expect(client.seen).to.deep.equal([])
-    console.log(`      ${cancelled} cancelled, nothing said of them`)
   })
 
   it('asks its client, while other requests go on', async () => {
@@ -310,7 +309,6 @@ describe('transport-stdio', () => {
     expect(before).to.be.lessThan(1_000)
     expect(waiting).to.be.greaterThan(1_000)
     const most = (client.output.readableLength + client.output.writableLength) / 1_000_000
-    console.log(`      ${Math.round(most)} of 20 answers of 1 MB were made before anybody read`)
     expect(most).to.be.lessThan(10)
     client.output.resume()
     for (let id = 1; id <= 20; id++)
