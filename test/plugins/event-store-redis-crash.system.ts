@@ -1,5 +1,5 @@
-// A node that dies between keeping an event and sending it: whatever a client was given the id of is in Redis, and what
-// it did not see is there once, in order.
+// A node killed between storing and sending an event: every sent event id is in Redis, and unseen events are stored
+// once.
 import { expect } from 'chai'
 import type { EventStore } from '../../core/transport.ts'
 import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
@@ -25,9 +25,9 @@ after(async () => {
   await stopHostsAndRedis()
 })
 
-describe('a host that is killed', () => {
+describe('Event store in Redis: node crash', () => {
   for (const when of ['before it is stored', 'before it is sent'] as const) {
-    it(`at an event, ${when}, has sent nothing that is not stored`, async () => {
+    it(`has sent only stored events when killed at an event ${when}`, async () => {
       const { url, died } = await startCrashHost({ redis: redis.url, event: EVENT, when })
       const call = await watchCall(await openStreamingSession(url), COUNT)
       expect(await died).to.equal('SIGKILL')

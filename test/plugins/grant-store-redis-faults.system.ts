@@ -1,5 +1,4 @@
-// Grants while Redis is killed, hangs, is full, or the line to it is cut: nothing is given twice, what is refused says so, and
-// what was refused is not done later.
+// Grant store while Redis is killed, hangs, is full, or the connection is cut: no double use and no late writes.
 import { expect } from 'chai'
 import type { GrantStore } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
@@ -61,8 +60,8 @@ async function behindCuts(redis: RedisServer) {
 const six = <Value>(stores: readonly GrantStore[], act: (store: GrantStore, index: number) => Promise<Value>) =>
   Promise.all([0, 1, 2, 3, 4, 5].map(index => attempt(act(stores[index % stores.length] as GrantStore, index))))
 
-describe('a line to Redis that is cut all the time', () => {
-  it('gives nothing twice, whoever asks again', async function () {
+describe('Grant store in Redis: cut connection', () => {
+  it('takes, adds and replaces each grant at most once, with retries', async function () {
     // 120 rounds, one after the other, most of them with a line to make anew.
     this.timeout(60_000)
     const { redis, store } = await open()
@@ -88,7 +87,7 @@ describe('a line to Redis that is cut all the time', () => {
     expect(tally.taken).to.be.above(0)
   })
 
-  it('costs hardly a read: reads are asked again', async () => {
+  it('retries reads, so that few of them fail', async () => {
     const { redis, store } = await open()
     const { stores, cuts, stop } = await behindCuts(redis)
     await store.set('granted:one', 'x', MINUTE)
@@ -111,8 +110,8 @@ describe('a line to Redis that is cut all the time', () => {
   })
 })
 
-describe('a Redis that is killed', () => {
-  it('while codes are redeemed gives each once, and has what was kept when it is back', async () => {
+describe('Grant store in Redis: killed Redis', () => {
+  it('redeems each code once and keeps stored grants after the restart', async () => {
     const { redis, store, connection } = await open({ persistent: true })
     const { store: other } = await connect(redis.url)
     const keys = Array.from({ length: 300 }, (_, index) => `${BOTH[index % 2]}:${index}`)
@@ -150,7 +149,7 @@ describe('a Redis that is killed', () => {
     expect(await store.members('granted:set')).to.deep.equal(['member'])
   })
 
-  it('is 503 with Retry-After meanwhile, whatever is asked', async () => {
+  it('answers every operation with 503 and Retry-After during the outage', async () => {
     const { redis, store, connection } = await open({}, 300)
     await redis.kill()
     await whenHealthy(connection, false)
@@ -177,7 +176,7 @@ describe('a Redis that is killed', () => {
     expect(await store.add('pending:one', 'x', MINUTE)).to.equal(true)
   })
 
-  it('and has lost everything goes on from nothing', async () => {
+  it('continues with an empty store after Redis lost all data', async () => {
     const { redis, store, connection } = await open()
     for (let index = 0; index < 20; index++) await store.set(`pending:${index}`, 'x', MINUTE)
     await redis.kill()
@@ -191,8 +190,8 @@ describe('a Redis that is killed', () => {
   })
 })
 
-describe('a Redis that hangs', () => {
-  it('does nothing later of what was refused, and does it when it is asked again', async () => {
+describe('Grant store in Redis: hanging Redis', () => {
+  it('does not execute refused operations later, and executes a retry', async () => {
     const { redis, store, connection } = await open({}, 1_000)
     const keys = Array.from({ length: 40 }, (_, index) => `${BOTH[index % 2]}:${index}`)
     await Promise.all(keys.map(key => store.set(`${key}-there`, 'x', MINUTE)))
@@ -217,8 +216,8 @@ describe('a Redis that hangs', () => {
   })
 })
 
-describe('a Redis that is full', () => {
-  it('refuses what is to be kept; what is there is read, taken and deleted, and makes room', async () => {
+describe('Grant store in Redis: full Redis', () => {
+  it('refuses writes, but reads, takes and deletes entries, which frees memory', async () => {
     const { redis, store } = await open({ maxmemory: '4mb' })
     let stored = 0
     let refused = 0

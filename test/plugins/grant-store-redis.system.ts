@@ -1,5 +1,4 @@
-// Grants in Redis, beyond the contract of a grant store (test/cluster/contracts.system.ts): what is pending is bounded, and its
-// index says what is there; one Redis or a cluster of them; with the rights of the page, and no more.
+// Grants in Redis beyond the grant store contract: limits for pending grants, the index, Redis Cluster and ACL.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -58,8 +57,8 @@ function indexOf(redis: RedisServer) {
   }
 }
 
-describe('a flood of logins', () => {
-  it('at two nodes at once leaves the last of so many, and costs nobody a place who signed in', async () => {
+describe('Grant store in Redis: limit of pending logins', () => {
+  it('keeps the newest pending logins across two nodes, and all granted entries', async () => {
     const { redis, stores, store } = await open({ entries: 100 }, 2)
     const granted = names('granted', 300)
     await atAll(stores, granted, (one, key) => one.set(key, 'x'.repeat(100), MINUTE))
@@ -74,7 +73,7 @@ describe('a flood of logins', () => {
   })
 
   for (const size of [10, 1_000, 20_000]) {
-    it(`is bounded in bytes, which Redis needs no more of: entries of ${size}`, async () => {
+    it(`limits the bytes that Redis uses: entries of ${size} bytes`, async () => {
       const bytes = 2 * MIB
       const { redis, stores, store } = await open({ bytes }, 2)
       const used = () => Number(/^used_memory_dataset:(\d+)/m.exec(redis.cli('INFO', 'memory').join('\n'))?.[1])
@@ -89,7 +88,7 @@ describe('a flood of logins', () => {
     })
   }
 
-  it('counts sets as well, by what is in them', async () => {
+  it('counts sets by the size of their members', async () => {
     const { redis, store } = await open({ bytes: 20_000 })
     await store.set('pending:first', 'x', MINUTE)
     for (let index = 0; index < 300; index++)
@@ -102,7 +101,7 @@ describe('a flood of logins', () => {
     expect(sum).to.be.above(0).and.below(20_000)
   })
 
-  it('lets what was written again stay, and what was written first go', async () => {
+  it('evicts by the last write', async () => {
     const { store } = await open({ entries: 3 })
     for (const name of ['a', 'b', 'c']) await store.set(`pending:${name}`, name, MINUTE)
     await store.replace('pending:a', 'a', 'a', MINUTE)
@@ -111,7 +110,7 @@ describe('a flood of logins', () => {
     expect(left).to.deep.equal(['a', undefined, 'c', 'd'])
   })
 
-  it('that is over counts no more', async () => {
+  it('does not count expired entries', async () => {
     const { redis, store } = await open({ entries: 60 })
     await store.set('pending:lasting', 'x', MINUTE)
     for (const key of names('pending', 50)) await store.set(key, 'x', 200)
@@ -125,7 +124,7 @@ describe('a flood of logins', () => {
     expect(redis.cli('ZCARD', `${INDEX}order`)).to.deep.equal(['60'])
   })
 
-  it('refuses what is larger than all of it may be, and what was there stays', async () => {
+  it('refuses an entry larger than the limit, and keeps the existing entry', async () => {
     const { store } = await open({ bytes: 10_000 })
     await store.set('pending:one', 'small', MINUTE)
     await store.join('pending:one', 'small', MINUTE, 10)
@@ -146,8 +145,8 @@ describe('a flood of logins', () => {
   })
 })
 
-describe('the index of what is pending', () => {
-  it('goes with the last of it: nothing is left in Redis', async () => {
+describe('Grant store in Redis: index of pending entries', () => {
+  it('is deleted with the last entry, and no key is left', async () => {
     const { redis, store } = await open()
     await store.set('pending:a', 'a', MINUTE)
     await store.join('pending:b', 'b', MINUTE, 10)
@@ -160,7 +159,7 @@ describe('the index of what is pending', () => {
     expect(redis.cli('KEYS', '*')).to.deep.equal([])
   })
 
-  it('says what is there, whatever was done at two nodes at once', async () => {
+  it('matches the entries after concurrent operations on two nodes', async () => {
     const { redis, stores, store } = await open({ entries: 30, bytes: 40_000 }, 2)
     const random = createSeededRandom(7)
     const key = () => `pending:${random.below(60)}`
@@ -197,8 +196,8 @@ describe('the index of what is pending', () => {
   })
 })
 
-describe('a set of a thousand', () => {
-  it('is one round trip, and short', async () => {
+describe('Grant store in Redis: set with 1,000 members', () => {
+  it('takes one round trip per join', async () => {
     const { store, hosts } = await open()
     for (let index = 0; index < 1_000; index++)
       await store.join('granted:set', `${index}`.padStart(43, 'x'), MINUTE, 1_000)
@@ -212,8 +211,8 @@ describe('a set of a thousand', () => {
   })
 })
 
-describe('the least that Redis must allow', () => {
-  it('is what the page of the plugin lists', async () => {
+describe('Redis ACL for the grant store', () => {
+  it('needs only the commands that the documentation lists', async () => {
     const page = readFileSync(join(import.meta.dirname, '../../docs/plugins/grant-store-redis.md'), 'utf8')
     const [, rights = ''] = /^user mcp on >password (.*)$/m.exec(page) ?? []
     const redis = await startRedis({ acl: [`mcp on >secret ${rights}`] })
@@ -236,7 +235,7 @@ describe('the least that Redis must allow', () => {
   })
 })
 
-describe('the grant store in a Redis Cluster', () => {
+describe('Grant store in a Redis Cluster', () => {
   let nodes: readonly RedisServer[] = []
   let spaces = 0
   before(async () => {
@@ -255,7 +254,7 @@ describe('the grant store in a Redis Cluster', () => {
   })
   for (const { name, run } of checks) it(name, run)
 
-  it('has what is granted in slots of both nodes', async () => {
+  it('distributes granted entries over the slots of both nodes', async () => {
     const { connection } = await startRedisHost({ cluster: nodes.map(({ url }) => url) })
     const store = createRedisGrantStore(connection)
     for (const key of names('granted', 100)) await store.set(key, 'x', MINUTE)

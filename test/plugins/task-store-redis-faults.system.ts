@@ -1,5 +1,4 @@
-// Tasks while Redis is killed, hangs, is full, or the line to it is cut: no task that was acknowledged is lost where Redis kept
-// it, none is given to two, what is refused says so and is not done later, and whoever listens hears that something was missed.
+// Task store while Redis is killed, hangs, is full, or the connection is cut: no lost, duplicate or late task.
 import { expect } from 'chai'
 import { HostError } from '../../core/index.ts'
 import type { NewTask, TaskBounds, TaskNews, TaskStore } from '../../core/transport.ts'
@@ -80,8 +79,8 @@ const everything = (store: TaskStore): ReadonlyArray<() => Promise<unknown>> => 
   ]
 }
 
-describe('tasks over a line to Redis that is cut all the time', () => {
-  it('are each given to one, at once, also where the answer to a claim was lost', async function () {
+describe('Task store in Redis: cut connection', () => {
+  it('leases each task to one worker, even if a claim response was lost', async function () {
     this.timeout(60_000)
     const { redis, store } = await open()
     const count = 200
@@ -116,7 +115,7 @@ describe('tasks over a line to Redis that is cut all the time', () => {
     expect(left).to.deep.equal([])
   })
 
-  it('are created once, and once only, whatever was answered', async function () {
+  it('creates each task at most once', async function () {
     this.timeout(60_000)
     const { redis, store } = await open()
     let packets = 0
@@ -139,8 +138,8 @@ describe('tasks over a line to Redis that is cut all the time', () => {
   })
 })
 
-describe('a Redis that is killed under tasks', () => {
-  it('has every task that was acknowledged when it is back, and each ends once', async function () {
+describe('Task store in Redis: killed Redis', () => {
+  it('keeps every acknowledged task, and each ends once', async function () {
     this.timeout(60_000)
     const { redis, store, connection } = await open({ persistent: true })
     const { store: other } = await connect(redis.url)
@@ -183,7 +182,7 @@ describe('a Redis that is killed under tasks', () => {
     expect(told.filter(news => !news).length + heard.size).to.be.at.least(1)
   })
 
-  it('is 503 with Retry-After meanwhile, whatever is asked', async () => {
+  it('answers every operation with 503 and Retry-After during the outage', async () => {
     const { redis, store, connection } = await open({}, 300)
     await redis.kill()
     await whenHealthy(connection, false)
@@ -197,7 +196,7 @@ describe('a Redis that is killed under tasks', () => {
     for (const act of everything(store)) await act()
   })
 
-  it('and has lost everything says so: leases are lost, listeners hear of it, and it goes on from nothing', async () => {
+  it('reports lost leases and missed events after data loss, and continues empty', async () => {
     const { redis, store, connection } = await open()
     const told: Array<TaskNews | undefined> = []
     store.watch(news => told.push(news))
@@ -234,8 +233,8 @@ describe('a Redis that is killed under tasks', () => {
   })
 })
 
-describe('a Redis that hangs under tasks', () => {
-  it('does nothing later of what was refused', async () => {
+describe('Task store in Redis: hanging Redis', () => {
+  it('does not execute refused operations later', async () => {
     const { redis, store, connection } = await open({}, 1_000)
     for (let index = 0; index < 10; index++) await store.create(newTask(`there-${index}`), WIDE)
     const runs = [await store.claim([OFFER], MINUTE), await store.claim([OFFER], MINUTE)]
@@ -257,8 +256,8 @@ describe('a Redis that hangs under tasks', () => {
   })
 })
 
-describe('a Redis that is full of tasks', () => {
-  it('refuses new ones; those that run go on: leases are renewed, runs end, are given back and cancelled', async () => {
+describe('Task store in Redis: full Redis', () => {
+  it('refuses new tasks, while running tasks renew leases, end, release and cancel', async () => {
     const { store } = await open({ maxmemory: '6mb' })
     for (let index = 0; index < 6; index++) await store.create(newTask(`first-${index}`), WIDE)
     const runs = []
