@@ -1,5 +1,4 @@
-// Links inside a folder of skills: what is under several names is under the rules of them all. And links that somebody puts in
-// the place of a file or a folder while it is read: nothing outside is ever served.
+// Symbolic links in a skills folder: policy rules apply to every name, and link races never serve outside files.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { link, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,11 +20,11 @@ const FILES = {
   'pool/x.md': 'pool',
 }
 
-describe('links inside a folder of skills', () => {
+describe('Symbolic links in a skills folder', () => {
   afterEach(stopHosts)
   after(removeFolders)
 
-  it('take what they lead to around no rule: rules over any of its names hold', async () => {
+  it('do not bypass policy rules for any name of the file', async () => {
     const folder = await writeSkills(FILES)
     const at = (name: string) => join(folder, 'skills', name)
     await symlink('../pool/x.md', at('finance/x.md'))
@@ -84,7 +83,7 @@ export default defineConfig({
 })
 `
 
-describe('a folder of skills that is swapped for links while it is read', function () {
+describe('Symbolic link races in a skills folder', function () {
   this.timeout(120_000)
   let swapping: ChildProcess | undefined
   afterEach(async () => {
@@ -97,7 +96,7 @@ describe('a folder of skills that is swapped for links while it is read', functi
     ['file', 'zz.md'],
     ['folder', 'sub/id.md'],
   ] as const) {
-    it(`serves nothing outside, be it a ${kind} that is swapped`, async () => {
+    it(`serve no outside file while a ${kind} is swapped for a link`, async () => {
       const host = await startReloading({
         'mcp.config.ts': CONFIG,
         'skills/one/SKILL.md': skill('one'),
@@ -133,7 +132,7 @@ describe('a folder of skills that is swapped for links while it is read', functi
     })
   }
 
-  it('is read by the same rule where the system does not say what is open', async () => {
+  it('apply the same check without /proc', async () => {
     const folder = await writeSkills({
       'one/SKILL.md': skill('one'),
       'one/zz.md': 'harmless',

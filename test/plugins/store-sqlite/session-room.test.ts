@@ -1,5 +1,4 @@
-// What sessions may take of the file of store-sqlite: past it the idle ones of the owner who has most end, and of those that
-// ended it is known of so many.
+// Session storage limits in the SQLite file: fair eviction, refusals and the memory of ended sessions.
 import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
 import type { SessionRecord } from '../../../core/transport.ts'
@@ -65,11 +64,11 @@ async function countsOf(path: string) {
 }
 
 if (hasSqlite) {
-  describe('the room of sessions in the file', function () {
+  describe('store-sqlite: session storage limit', function () {
     this.timeout(60_000)
     after(closeFiles)
 
-    it('is made by the idle sessions of the owner who has most bytes, the longest idle first; they are told of', async () => {
+    it('evicts the longest idle sessions of the owner with the most bytes, and reports them', async () => {
       const file = await openFile(newFile(), { bounds: SMALL })
       for (let index = 0; index < 8; index++) {
         await create(file, `small ${index}`, 'bob', false)
@@ -95,7 +94,7 @@ if (hasSqlite) {
       for (let index = 0; index < 8; index++) expect(await isThere(file, `small ${index}`)).to.equal(true)
     })
 
-    it('is not made by what runs something, is in use, or has a stream: who has all of it is refused', async () => {
+    it('keeps running, active and streaming sessions, and refuses their owner with 429', async () => {
       const file = await openFile(newFile(), { bounds: SMALL })
       const { sessions } = file
       const opened: string[] = []
@@ -125,7 +124,7 @@ if (hasSqlite) {
       expect(await isThere(file, 'large 0')).to.equal(false)
     })
 
-    it('is made at whatever process, which says what other processes had a copy', async () => {
+    it('evicts in any process, and reports sessions cached in other processes', async () => {
       const path = newFile()
       const [file, other] = [await openFile(path, { bounds: SMALL }), await openFile(path, { bounds: SMALL })]
       await create(file, 'first', 'ada')
@@ -142,7 +141,7 @@ if (hasSqlite) {
       expect(await restored).to.equal(false)
     })
 
-    it('is refused with 503 to a third where two have all of it, and nothing idles', async () => {
+    it('refuses a third owner with 503 while two active owners use all space', async () => {
       const file = await openFile(newFile(), { bounds: SMALL })
       for (const holder of ['ada', 'bob', 'cem']) {
         for (let index = 0; index < 40; index++) {
@@ -156,7 +155,7 @@ if (hasSqlite) {
       expect(await isThere(file, 'bob 0')).to.equal(true)
     })
 
-    it('counts what a session watches, and what its client says later, and counts it right', async () => {
+    it('counts watched resources and client data exactly', async () => {
       const path = newFile()
       const file = await openFile(path, { bounds: { maxSize: 64 * MIB } })
       const { sessions } = file
@@ -185,7 +184,7 @@ if (hasSqlite) {
       expect(counted[3]).to.have.length.above(1)
     })
 
-    it('is counted in a file of the version before as well', async () => {
+    it('also applies to a file of the previous version', async () => {
       const path = newFile()
       const { DatabaseSync } = await import('node:sqlite')
       const old = new DatabaseSync(path)
@@ -208,7 +207,7 @@ if (hasSqlite) {
       expect(there[0]?.[0]).to.match(/^19 /)
     })
 
-    it('has so many that ended: of those that nobody had a copy of the oldest go, and the others stay', async () => {
+    it('remembers a limited number of ended sessions and forgets the oldest uncached ones', async () => {
       const path = newFile()
       const [file, other] = [await openFile(path, { bounds: SMALL }), await openFile(path, { bounds: SMALL })]
       const { ended } = boundsOfSessions(SMALL)

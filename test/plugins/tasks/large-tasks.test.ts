@@ -1,5 +1,4 @@
-// Tasks that hold much, over real HTTP: what one user's take leaves to others, results and answers that find no room, and what
-// listening for many of them reads.
+// Large tasks over HTTP: storage limits per user, oversized results and the cost of subscriptions.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { createMemoryTaskStore } from '../../../core/tasks/memory-task-store.ts'
@@ -13,10 +12,10 @@ import { createBench, form, startTasks } from './support/task-tools.ts'
 const BYTES = 400_000
 const TEXT = 'x'.repeat(30_000)
 
-describe('tasks that hold much', () => {
+describe('Tasks: storage limits', () => {
   after(stopHosts)
 
-  it('of one user are refused past its share, and leave room to others; what is cancelled holds little', async () => {
+  it('refuse a user beyond their share, leave space to others, and shrink cancelled tasks', async () => {
     const { url } = await startTasks(createBench(), {}, createMemoryTaskStore(BYTES))
     const [eve, bob] = [taskClient(url, 'eve'), taskClient(url, 'bob')]
     for (let index = 0; index < 30; index++) {
@@ -30,7 +29,7 @@ describe('tasks that hold much', () => {
     expect((await bob.until(await bob.begin('required', { key: 'hi' }))).status).to.equal('completed')
   })
 
-  it('fail where there is no room for their results, and say so', async () => {
+  it('fail a task whose result does not fit', async () => {
     const { url } = await startTasks(createBench(), {}, createMemoryTaskStore(BYTES))
     const eve = taskClient(url, 'eve')
     const ids: string[] = []
@@ -44,7 +43,7 @@ describe('tasks that hold much', () => {
     }
   })
 
-  it('take answers up to maxSize, however many come at once', async () => {
+  it('limit concurrent input responses to maxSize', async () => {
     const seen = createGate()
     const survey = defineTool({
       name: 'survey',
@@ -72,7 +71,7 @@ describe('tasks that hold much', () => {
     expect(Object.keys((await eve.get(id))['inputRequests'])).to.have.length(8)
   })
 
-  it('are read one at a time for who listens, once for all its streams, and not to find whose they are', async () => {
+  it('read subscribed tasks one at a time, shared by all streams', async () => {
     const store = createMemoryTaskStore()
     const counts = { look: 0, get: 0, inFlight: 0, most: 0 }
     const counted: TaskStore = {
