@@ -1,5 +1,4 @@
-// What a caller may not find has no part in what find_tools answers: a host that has only the tools which this caller may find
-// answers the same, byte for byte.
+// find_tools isolation: hidden tools never influence the results of a caller.
 import { expect } from 'chai'
 import { defineTool, type ToolDefinition, type User } from '../../../core/index.ts'
 import { queryWords } from '../../../plugins/tool-search/words.ts'
@@ -102,8 +101,8 @@ const USERS: ReadonlyArray<Partial<User> | undefined> = [
 ]
 const QUERIES = caseCount(30, 4)
 
-describe('find_tools, to a caller who may not find all', () => {
-  it('answers as a host does that has no other tools', async function () {
+describe('find_tools: isolation between callers', () => {
+  it('returns the same results as a host without the hidden tools', async function () {
     this.timeout(60_000)
     const sums = { found: 0, hidden: 0, nothing: 0 }
     const different: string[] = []
@@ -133,7 +132,7 @@ describe('find_tools, to a caller who may not find all', () => {
     expect(sums.hidden).to.be.greaterThan(500)
   })
 
-  it('counts what a query costs by their tools alone', async function () {
+  it('computes the query cost from visible tools only', async function () {
     this.timeout(60_000)
     const make = (index: number, access?: string) =>
       defineTool({
@@ -161,7 +160,7 @@ describe('find_tools, to a caller who may not find all', () => {
     }
   })
 
-  it('tells nothing by what counts as misspelt: words of hidden tools are as words of nobody', async () => {
+  it('corrects spelling from visible tools only, without leaking words of hidden tools', async () => {
     const open = Array.from({ length: 8 }, (_, index) =>
       defineTool({ name: `orders_${index}`, description: 'Lists invoices of customers.', handler: () => '' }),
     )
