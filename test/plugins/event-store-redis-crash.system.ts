@@ -1,5 +1,5 @@
-// A node that dies between keeping an event and sending it: whatever a client was given the id of is in Redis, and what
-// it did not see is there once, in order.
+// A node killed between storing and sending an event: every sent event id is in Redis, and unseen events are stored
+// once.
 import { expect } from 'chai'
 import type { EventStore } from '../../core/transport.ts'
 import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
@@ -25,16 +25,15 @@ after(async () => {
   await stopHostsAndRedis()
 })
 
-describe('a host that is killed', () => {
+describe('Event store in Redis: node crash', () => {
   for (const when of ['before it is stored', 'before it is sent'] as const) {
-    it(`at an event, ${when}, has sent nothing that is not stored`, async () => {
+    it(`has sent only stored events when killed at an event ${when}`, async () => {
       const { url, died } = await startCrashHost({ redis: redis.url, event: EVENT, when })
       const call = await watchCall(await openStreamingSession(url), COUNT)
       expect(await died).to.equal('SIGKILL')
       const last = call.seen.length
       const missed = (await storedAfter(store, call, last, COUNT)) ?? []
       const kept = when === 'before it is sent' ? EVENT : EVENT - 1
-      console.log(`killed at event ${EVENT} ${when}: seen ${last}, missed and stored ${missed.length}`)
       expect(last).to.be.below(EVENT)
       expect([...call.seen, ...missed]).to.deep.equal(numbered(1, kept))
       expect(await storedAfter(store, call, 0, COUNT)).to.deep.equal(numbered(1, kept))

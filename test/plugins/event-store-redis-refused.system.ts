@@ -1,4 +1,4 @@
-// A stream whose store refused a message: who is there gets it, who comes back is told of the gap.
+// A stream whose store refused a message: connected readers receive it, and resumption reports the gap.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { definePlugin, defineTool, type FilledOptions } from '../../core/index.ts'
@@ -70,8 +70,8 @@ async function refuse(gate: Gate | undefined) {
   await whenHealthy(connection)
 }
 
-describe('a stream whose store refused a message', () => {
-  it('goes on for who reads it, each message once', async () => {
+describe('Event store in Redis: refused append', () => {
+  it('delivers each message once to a connected reader', async () => {
     const session = await openStreamingSession(url)
     const stream = await session.call('talk')
     gates[0]?.open()
@@ -80,7 +80,7 @@ describe('a stream whose store refused a message', () => {
     expect(progress(await stream.rest())).to.deep.equal([1, 2, 3, 'answer'])
   })
 
-  it('tells who comes back of the gap', async () => {
+  it('reports the gap on resumption with Last-Event-ID', async () => {
     const session = await openStreamingSession(url)
     const stream = await session.call('talk')
     gates[0]?.open()

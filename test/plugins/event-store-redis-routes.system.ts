@@ -1,4 +1,4 @@
-// A slot is each route's own: the options of a plugin on a route hold there alone, and where it is off, so does the default.
+// Per-route options of event-store-redis, and a route where it is disabled.
 import { expect } from 'chai'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { stopHostsAndRedis } from '../support/redis-host.ts'
@@ -11,8 +11,8 @@ before(function () {
 })
 after(stopHostsAndRedis)
 
-describe('event-store-redis with options of its own on one route, and off on another', () => {
-  it('keeps the events of each route as that route says, and none where it is off', async () => {
+describe('event-store-redis: per-route options', () => {
+  it('stores events with the options of each route, and nothing where disabled', async () => {
     const redis = await startRedis()
     const puppet = createPuppet()
     const { url } = await startHost({
@@ -46,9 +46,6 @@ describe('event-store-redis with options of its own on one route, and off on ano
       return times.map(time => Math.ceil(time / 1_000))
     }
     const [root, own, off] = [await timesAfterCall(''), await timesAfterCall('/b'), await timesAfterCall('/off')]
-    console.log(
-      `      seconds left to the events in Redis: of / ${root}, of /b ${own}, of /off ${off.join() || 'none'}`,
-    )
     expect(root).to.not.deep.equal([])
     expect(root.every(time => time > 3_000 && time <= 3_600)).to.equal(true)
     expect(own).to.not.deep.equal([])

@@ -1,5 +1,4 @@
-// Streams in Redis, beyond the contract of an event store (test/cluster/contracts.system.ts): bounded, stored once through any
-// trouble, and honest about what is gone.
+// Event streams in Redis beyond the event store contract: limits, idempotent appends, gaps, outages and ACL.
 import { expect } from 'chai'
 import { HostError } from '../../core/index.ts'
 import type { EventStore, StoredEvents, StreamWriter } from '../../core/transport.ts'
@@ -57,8 +56,8 @@ async function fill(store: EventStore, count: number, { session = 'session', str
   for (let known = from; known < from + count; known++) await store.append(session, stream, `m${known + 1}`, known)
 }
 
-describe('a stream in Redis', () => {
-  it("is of its session alone, and the session's id is nowhere in Redis", async () => {
+describe('Event stream in Redis', () => {
+  it('belongs to its session, and the session id is not stored in Redis', async () => {
     const { store, redis } = await open()
     const [one, other] = ['AQID-one-session-id', 'AQID-another-session-id'] as const
     await fill(store, 2, { session: one })
@@ -70,7 +69,7 @@ describe('a stream in Redis', () => {
     expect(redis.cli('keys', '*').join()).to.not.include('session-id')
   })
 
-  it('keeps the newest events by number and by bytes, and its last whatever its size; a gap is told', async () => {
+  it('evicts the oldest events beyond maxEvents and maxBytes, keeps the last, and reports a gap', async () => {
     const { store, redis, connection } = await open({ bounds: { maxEvents: 10, maxBytes: 100 } })
     await fill(store, 25)
     expect(await store.after('session', 'stream', 14)).to.equal(undefined)
@@ -84,7 +83,7 @@ describe('a stream in Redis', () => {
     expect(redis.cli('hget', connection.sessionKey('session', 'stream', 'stream'), 'bytes')).to.deep.equal(['500'])
   })
 
-  it('goes with its session, or alone, and no key stays for ever', async () => {
+  it('is deleted with its session or separately, and every key expires', async () => {
     const { store, redis } = await open()
     for (const stream of ['one', 'two', 'three']) await fill(store, 3, { stream })
     await fill(store, 1, { session: 'another' })
@@ -101,7 +100,7 @@ describe('a stream in Redis', () => {
     expect(texts(await store.after('another', 'stream', 0))).to.deep.equal(['m1'])
   })
 
-  it('is appended to with one round trip, and so are many streams in one turn of the loop', async () => {
+  it('takes one round trip per append, and one for many concurrent appends', async () => {
     const { store, connection } = await open()
     await fill(store, 1)
     const before = connection.roundTrips
@@ -110,20 +109,19 @@ describe('a stream in Redis', () => {
     const streams = Array.from({ length: 200 }, (_, index) => `stream ${index}`)
     await Promise.all(streams.map(stream => store.append('session', stream, 'first', 0)))
     const many = connection.roundTrips - before - one
-    console.log(`round trips: 1 append ${one}, 200 appends at once ${many}`)
     expect({ one, many }).to.deep.equal({ one: 1, many: 1 })
   })
 })
 
-describe('an append that is tried again', () => {
-  it('is refused where another message has its number', async () => {
+describe('Retried append to a stream in Redis', () => {
+  it('is refused if another message has its number', async () => {
     const { store } = await open()
     await fill(store, 3)
     expect(String(await refusal(store.append('session', 'stream', 'not m3', 2)))).to.include('has the number 3')
     expect(texts(await store.after('session', 'stream', 0))).to.deep.equal(['m1', 'm2', 'm3'])
   })
 
-  it('is stored once and in order through a line that is cut all the time', async () => {
+  it('is stored once and in order over a connection that is cut repeatedly', async () => {
     let packets = 0
     const cutter = () => () => (++packets % 7 === 0 ? 2 : undefined)
     let stop = async () => {}
@@ -136,10 +134,8 @@ describe('an append that is tried again', () => {
     })
     const [writers, count] = [20, 40]
     const names = Array.from({ length: writers }, (_, index) => `writer ${index}`)
-    let attempts = 0
     async function write(stream: string) {
       for (let known = 0; known < count; ) {
-        attempts++
         const stored = await Promise.resolve(store.append('session', stream, `${stream} ${known}`, known)).catch(
           error => {
             if (!isUnavailable(error)) throw error
@@ -151,22 +147,19 @@ describe('an append that is tried again', () => {
       }
     }
     await Promise.all(names.map(write))
-    let stored = 0
     for (const name of names) {
       const events = await eventually('the stream is read', () =>
         Promise.resolve(store.after('session', name, 0)).catch(() => undefined),
       )
       expect(texts(events ?? [])).to.deep.equal(Array.from({ length: count }, (_, index) => `${name} ${index}`))
-      stored += events?.length ?? 0
     }
-    console.log(`${writers * count} messages, ${attempts} appends, ${Math.floor(packets / 7)} cuts: ${stored} stored`)
     await stop()
     expect(packets).to.be.above(50)
   })
 })
 
-describe('a stream that nobody opened', () => {
-  it('leaves no key when it is claimed or ended', async () => {
+describe('Unopened event stream in Redis', () => {
+  it('leaves no key when it is claimed or finished', async () => {
     const { shared, redis } = await open()
     const writer: StreamWriter = { epoch: 2, facts: 'node B' }
     await shared.claim('session', 'stream', writer)
@@ -193,8 +186,8 @@ async function openUndone() {
   return { store, shared, undo }
 }
 
-describe('a Redis that lost', () => {
-  it('everything: the stream goes on where its writer is, and what came before is a gap', async () => {
+describe('Event stream after data loss in Redis', () => {
+  it('continues at its writer after losing all data, with a gap before', async () => {
     const { store, redis, connection } = await open()
     await fill(store, 5)
     await redis.kill()
@@ -205,7 +198,7 @@ describe('a Redis that lost', () => {
     expect(texts(await store.after('session', 'stream', 5))).to.deep.equal(['m6'])
   })
 
-  it('the last events, as an older copy does: no hole is passed over', async () => {
+  it('reports a gap after losing the last events to an older copy', async () => {
     const { store, redis, connection } = await open()
     const keys = ['events', 'stream'].map(part => connection.sessionKey('session', part, 'stream'))
     await fill(store, 3)
@@ -218,7 +211,7 @@ describe('a Redis that lost', () => {
     expect(texts(await store.after('session', 'stream', 5))).to.deep.equal(['m6'])
   })
 
-  it('who writes, and keeps what the writer before wrote on: the new one goes on, and what came before is a gap', async () => {
+  it('accepts a new writer after losing the current writer, with a gap before', async () => {
     const { store, shared, undo } = await openUndone()
     for (let known = 3; known < 6; known++) await store.append('session', 'stream', `old ${known + 1}`, known, OLD)
     await shared.open('session', 'stream', NEW, 4)
@@ -234,7 +227,7 @@ describe('a Redis that lost', () => {
     expect(await shared.state('session', 'stream')).to.deep.include({ last: 5, epoch: NEW.epoch, bus: '' })
   })
 
-  it('who writes, and keeps an end of the writer before: that stays the end', async () => {
+  it('keeps the end of the previous writer after losing the current writer', async () => {
     const { store, shared } = await openUndone()
     await store.append('session', 'stream', 'answer', 3, { ...OLD, finished: true })
     for (const late of [store.append('session', 'stream', 'm5', 4, NEW), shared.open('session', 'stream', NEW, 4)]) {
@@ -244,7 +237,7 @@ describe('a Redis that lost', () => {
     expect((await shared.state('session', 'stream'))?.finished).to.equal(true)
   })
 
-  it('an event in the middle: a gap', async () => {
+  it('reports a gap after losing an event in the middle', async () => {
     const { store, redis, connection } = await open()
     await fill(store, 5)
     redis.cli('xdel', connection.sessionKey('session', 'events', 'stream'), '3-0')
@@ -252,7 +245,7 @@ describe('a Redis that lost', () => {
     expect(numbers(await store.after('session', 'stream', 3))).to.deep.equal([4, 5])
   })
 
-  it('nothing, for it writes to a disk', async () => {
+  it('loses nothing with Redis persistence', async () => {
     const { store, redis, connection } = await open({ persistent: true })
     await fill(store, 5)
     await redis.kill()
@@ -264,8 +257,8 @@ describe('a Redis that lost', () => {
   })
 })
 
-describe('a Redis that does not answer', () => {
-  it('still reads what it kept: appends wait for it', async () => {
+describe('Event store during a Redis outage', () => {
+  it('queues appends while Redis loads its data', async () => {
     const { store, redis, connection } = await open({ persistent: true, slowStart: 1_000 })
     await fill(store, 50)
     redis.cli('eval', `for i = 1, 500 do redis.call('set', 'k' .. i, string.rep('x', 200)) end`, '0')
@@ -295,7 +288,7 @@ describe('a Redis that does not answer', () => {
     await starting
   })
 
-  it('hangs: appends are refused in time, do nothing later, and are stored once when tried again', async () => {
+  it('refuses appends in time while Redis hangs, and a retry stores them once', async () => {
     const { store, shared, redis, connection } = await open({ commandTimeout: 1_500 })
     const streams = Array.from({ length: 20 }, (_, index) => `stream ${index}`)
     for (const stream of streams) await fill(store, 3, { stream })
@@ -310,12 +303,11 @@ describe('a Redis that does not answer', () => {
     await Promise.all(streams.map(stream => store.append('session', stream, 'm4', 3)))
     const wholes = await Promise.all(streams.map(async stream => texts(await store.after('session', stream, 0))))
     const whole = wholes.filter(found => found?.join() === 'm1,m2,m3,m4').length
-    console.log(`refused ${errors.length}, stored late ${late}, whole after another attempt ${whole}`)
     expect(whole).to.equal(20)
   })
 
-  it('is full: appends are refused, what was stored is whole, and there is room after a drop', async () => {
-    const { store, redis } = await open({ maxmemory: '3mb', bounds: { maxBytes: 10_000_000 } })
+  it('refuses appends while Redis is full, keeps stored events, and recovers after a drop', async () => {
+    const { store } = await open({ maxmemory: '3mb', bounds: { maxBytes: 10_000_000 } })
     const message = 'x'.repeat(20_000)
     let [stored, refused] = [0, 0]
     for (let round = 0; round < 20; round++) {
@@ -339,12 +331,11 @@ describe('a Redis that does not answer', () => {
     expect(whole).to.equal(stored)
     await store.drop('session')
     expect(await store.append('session', 'stream 0', message, 0)).to.equal(1)
-    console.log(`full: ${stored} stored, ${refused} refused, ${whole} replayed; keys after: ${redis.cli('dbsize')}`)
   })
 })
 
-describe('the least that Redis must allow', () => {
-  it('is what the page of the plugin lists', async () => {
+describe('Redis ACL for the event store', () => {
+  it('needs only the commands that the documentation lists', async () => {
     const allowed =
       '~mcp-host:* -@all +time +eval +evalsha +del +hget +hmget +hset +pexpire +sadd +smembers +srem +xadd +xlen +xrange +xtrim'
     const redis = await startRedis({ acl: [`mcp on >secret ${allowed}`] })

@@ -15,11 +15,11 @@ function heap(): number {
   return process.memoryUsage().heapUsed
 }
 
-describe('the memory of the in-memory grant store', () => {
+describe('Grant store in memory: memory use', () => {
   for (const [what, write] of [
     ['texts', (store, index) => store.set(`granted:${index}`, `${index}`.padEnd(1_000, 'x'), MINUTE)],
     ['short texts', (store, index) => store.set(`granted:${index}`, `${index}`, MINUTE)],
-    ['texts that are not ASCII', (store, index) => store.set(`granted:${index}`, `${index}`.padEnd(500, '鴨'), MINUTE)],
+    ['non-ASCII texts', (store, index) => store.set(`granted:${index}`, `${index}`.padEnd(500, '鴨'), MINUTE)],
     ['sets', (store, index) => store.join(`granted:${index >> 4}`, `member ${index}`.padEnd(43, 'x'), MINUTE, 16)],
   ] as ReadonlyArray<readonly [string, (store: GrantStore, index: number) => Promise<unknown>]>) {
     it(`stays within its limit: ${what}`, async () => {

@@ -1,4 +1,4 @@
-// The in-memory grant store, beyond its contract (test/testing/contracts.test.ts): eviction and expiry, with a clock of its own.
+// The in-memory grant store beyond its contract: eviction, size limits and expiry, with a fake clock.
 import { expect } from 'chai'
 import { createMemoryGrantStore } from '../../core/access/memory-grant-store.ts'
 import type { GrantStore } from '../../core/auth.ts'
@@ -20,8 +20,8 @@ const present = async (store: GrantStore, keys: readonly string[]) =>
 
 const names = (kind: string, count: number) => Array.from({ length: count }, (_, index) => `${kind}:${index}`)
 
-describe('a flood of grants in memory', () => {
-  it('of what is pending costs nothing that is granted its place', async () => {
+describe('Grant store in memory: eviction', () => {
+  it('of pending grants does not evict granted entries', async () => {
     const { store } = open({ pending: 100_000 })
     const granted = names('granted', 500)
     for (const key of granted) await store.set(key, 'x'.repeat(500), MINUTE)
@@ -34,7 +34,7 @@ describe('a flood of grants in memory', () => {
     expect(await present(store, pending)).to.equal(0)
   })
 
-  it('lets what was used longest ago go first, sets as well', async () => {
+  it('removes the least recently used entry first, including sets', async () => {
     const { store } = open({ granted: 100_000 })
     await store.set('granted:used', 'x', MINUTE)
     await store.set('granted:old', 'x', MINUTE)
@@ -49,7 +49,7 @@ describe('a flood of grants in memory', () => {
     expect(await store.get('granted:999')).to.equal('y'.repeat(500))
   })
 
-  it('that is past its time makes room before what is not', async () => {
+  it('removes expired entries before live ones', async () => {
     const { store, clock } = open({ granted: 400_000 })
     const lasting = names('granted:lasting', 100)
     for (const key of lasting) await store.set(key, 'x'.repeat(500), 1_000 * MINUTE)
@@ -61,8 +61,8 @@ describe('a flood of grants in memory', () => {
   })
 })
 
-describe('an entry that is too large', () => {
-  it('is refused, and what was there stays', async () => {
+describe('Grant store in memory: oversized entry', () => {
+  it('is refused, and the existing entry stays', async () => {
     const { store } = open({ pending: 10_000, granted: 20_000 })
     for (const key of ['pending:one', 'granted:one']) {
       await store.set(key, 'small', MINUTE)
@@ -84,9 +84,9 @@ describe('an entry that is too large', () => {
   })
 })
 
-describe('the time of a grant', () => {
+describe('Grant store in memory: expiry', () => {
   for (const ttl of [1, 1_000, 2 ** 31 - 1, 2 ** 31, 2 ** 31 + 1, 90 * 86_400_000]) {
-    it(`is ${ttl} ms where that is said, to the millisecond, whatever is read meanwhile`, async () => {
+    it(`occurs exactly after a ttl of ${ttl} ms, independent of reads`, async () => {
       const { store, clock } = open()
       await store.set('granted:text', 'x', ttl)
       await store.join('granted:set', 'member', ttl, 10)
@@ -99,7 +99,7 @@ describe('the time of a grant', () => {
     })
   }
 
-  it('is of each member its own', async () => {
+  it('applies to each set member separately', async () => {
     const { store, clock } = open()
     for (const [member, ttl] of [
       ['a', 100],

@@ -1,4 +1,4 @@
-// The plugin in hosts: what it fills and where, beside cluster-redis and in it, and what it demands of the host's secrets.
+// The grant-store-redis plugin in hosts: service slots, cluster-redis and required secrets.
 import { expect } from 'chai'
 import type { GrantStore } from '../../core/auth.ts'
 import { type Config, definePlugin, StartError } from '../../core/index.ts'
@@ -40,7 +40,7 @@ async function start(plugins: Config['plugins'], config: Partial<Config> = {}) {
 
 describe('grant-store-redis in a host', () => {
   for (const name of ['grant-store-redis', 'cluster-redis']) {
-    it(`lets two hosts with ${name} share grants, and a third that starts later`, async () => {
+    it(`shares grants between two hosts with ${name}, and a third that starts later`, async () => {
       const [one, two] = [await start({ [name]: {} }), await start({ [name]: {} })]
       await one.store.set('granted:one', 'x', MINUTE)
       await one.store.set('pending:one', 'y', MINUTE)
@@ -53,7 +53,7 @@ describe('grant-store-redis in a host', () => {
     })
   }
 
-  it('fills the slot of its routes alone: elsewhere is what is in this process', async () => {
+  it('applies only to its routes, and other routes use the in-memory store', async () => {
     const { stores } = await start(
       { 'grant-store-redis': {} },
       {
@@ -67,12 +67,12 @@ describe('grant-store-redis in a host', () => {
     expect(shared).to.deep.equal([true, false])
   })
 
-  it('does not go together with cluster-redis', async () => {
+  it('fails startup together with cluster-redis', async () => {
     const error = await rejectionOf(start({ 'cluster-redis': {}, 'grant-store-redis': {} }))
     expect(String(error)).to.include('already provides the grantStore')
   })
 
-  it('does not start without secrets, and says so once, in cluster-redis too', async () => {
+  it('fails startup without secrets, with one message, in cluster-redis too', async () => {
     for (const name of ['grant-store-redis', 'cluster-redis']) {
       const error = await rejectionOf(start({ [name]: {} }, { secrets: undefined } as never))
       expect(String(error)).to.include('MCP_HOST_SECRETS')
@@ -82,7 +82,7 @@ describe('grant-store-redis in a host', () => {
     expect(String(error)).to.include('grants are for every node, but the keys that seal them were made by this one')
   })
 
-  it('does not start beside a host with other secrets', async () => {
+  it('fails startup if another host uses different secrets', async () => {
     await start({ 'grant-store-redis': {} }, { secrets: ['a secret of one deployment, and long'] })
     const error = await rejectionOf(
       start({ 'grant-store-redis': {} }, { secrets: ['a secret of another deployment, and long'] }),

@@ -1,5 +1,4 @@
-// Grants in Redis, beyond the contract of a grant store (test/cluster/contracts.system.ts): what is pending is bounded, and its
-// index says what is there; one Redis or a cluster of them; with the rights of the page, and no more.
+// Grants in Redis beyond the grant store contract: limits for pending grants, the index, Redis Cluster and ACL.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -58,8 +57,8 @@ function indexOf(redis: RedisServer) {
   }
 }
 
-describe('a flood of logins', () => {
-  it('at two nodes at once leaves the last of so many, and costs nobody a place who signed in', async () => {
+describe('Grant store in Redis: limit of pending logins', () => {
+  it('keeps the newest pending logins across two nodes, and all granted entries', async () => {
     const { redis, stores, store } = await open({ entries: 100 }, 2)
     const granted = names('granted', 300)
     await atAll(stores, granted, (one, key) => one.set(key, 'x'.repeat(100), MINUTE))
@@ -68,14 +67,13 @@ describe('a flood of logins', () => {
       await atAll(stores, pending.slice(from, from + 20), (one, key) => one.add(key, 'y'.repeat(100), MINUTE))
     const lasting = await present(store, granted)
     const left = redis.cli('KEYS', `${INDEX}*:pending:*`).length
-    console.log(`3,000 logins under way, bound 100: ${left} are left, and ${lasting} of 300 granted`)
     expect(lasting).to.equal(300)
     expect(left).to.equal(100)
     expect(await present(store, pending.slice(-100))).to.equal(100)
   })
 
   for (const size of [10, 1_000, 20_000]) {
-    it(`is bounded in bytes, which Redis needs no more of: entries of ${size}`, async () => {
+    it(`limits the bytes that Redis uses: entries of ${size} bytes`, async () => {
       const bytes = 2 * MIB
       const { redis, stores, store } = await open({ bytes }, 2)
       const used = () => Number(/^used_memory_dataset:(\d+)/m.exec(redis.cli('INFO', 'memory').join('\n'))?.[1])
@@ -85,15 +83,12 @@ describe('a flood of logins', () => {
         await atAll(stores, pending.slice(from, from + 500), (one, key) => one.set(key, 'y'.repeat(size), MINUTE))
       const held = used() - before
       const left = await present(store, pending)
-      console.log(
-        `${pending.length} of ${size} bytes, bound 2 MiB: ${left} left, in ${(held / MIB).toFixed(1)} MiB of Redis`,
-      )
       expect(left).to.be.above(90).and.below(pending.length)
       expect(held / bytes).to.be.within(0.3, 1.3)
     })
   }
 
-  it('counts sets as well, by what is in them', async () => {
+  it('counts sets by the size of their members', async () => {
     const { redis, store } = await open({ bytes: 20_000 })
     await store.set('pending:first', 'x', MINUTE)
     for (let index = 0; index < 300; index++)
@@ -106,7 +101,7 @@ describe('a flood of logins', () => {
     expect(sum).to.be.above(0).and.below(20_000)
   })
 
-  it('lets what was written again stay, and what was written first go', async () => {
+  it('evicts by the last write', async () => {
     const { store } = await open({ entries: 3 })
     for (const name of ['a', 'b', 'c']) await store.set(`pending:${name}`, name, MINUTE)
     await store.replace('pending:a', 'a', 'a', MINUTE)
@@ -115,7 +110,7 @@ describe('a flood of logins', () => {
     expect(left).to.deep.equal(['a', undefined, 'c', 'd'])
   })
 
-  it('that is over counts no more', async () => {
+  it('does not count expired entries', async () => {
     const { redis, store } = await open({ entries: 60 })
     await store.set('pending:lasting', 'x', MINUTE)
     for (const key of names('pending', 50)) await store.set(key, 'x', 200)
@@ -129,7 +124,7 @@ describe('a flood of logins', () => {
     expect(redis.cli('ZCARD', `${INDEX}order`)).to.deep.equal(['60'])
   })
 
-  it('refuses what is larger than all of it may be, and what was there stays', async () => {
+  it('refuses an entry larger than the limit, and keeps the existing entry', async () => {
     const { store } = await open({ bytes: 10_000 })
     await store.set('pending:one', 'small', MINUTE)
     await store.join('pending:one', 'small', MINUTE, 10)
@@ -150,8 +145,8 @@ describe('a flood of logins', () => {
   })
 })
 
-describe('the index of what is pending', () => {
-  it('goes with the last of it: nothing is left in Redis', async () => {
+describe('Grant store in Redis: index of pending entries', () => {
+  it('is deleted with the last entry, and no key is left', async () => {
     const { redis, store } = await open()
     await store.set('pending:a', 'a', MINUTE)
     await store.join('pending:b', 'b', MINUTE, 10)
@@ -164,7 +159,7 @@ describe('the index of what is pending', () => {
     expect(redis.cli('KEYS', '*')).to.deep.equal([])
   })
 
-  it('says what is there, whatever was done at two nodes at once', async () => {
+  it('matches the entries after concurrent operations on two nodes', async () => {
     const { redis, stores, store } = await open({ entries: 30, bytes: 40_000 }, 2)
     const random = createSeededRandom(7)
     const key = () => `pending:${random.below(60)}`
@@ -179,11 +174,9 @@ describe('the index of what is pending', () => {
       one => one.join(key(), `member ${random.below(9)}`, MINUTE, 1 + random.below(5)),
       one => one.leave(key(), `member ${random.below(9)}`),
     ]
-    let done = 0
     for (let round = 0; round < 60; round++) {
       await Promise.all(
         Array.from({ length: 50 }, () => {
-          done++
           const one = stores[random.below(2)] as GrantStore
           return (acts[random.below(acts.length)] as (one: GrantStore) => Promise<unknown>)(one)
         }),
@@ -191,7 +184,6 @@ describe('the index of what is pending', () => {
     }
     const { there, ordered, ending, sized, sum } = indexOf(redis)
     const sizes = await Promise.all(there.map(name => Number(redis.cli('HGET', `${INDEX}sizes`, name)[0])))
-    console.log(`${done} operations: ${there.length} entries are there, of ${sum} bytes`)
     expect(there).to.have.length.within(5, 30)
     expect(ordered).to.deep.equal(there)
     expect(ending).to.deep.equal(there)
@@ -204,26 +196,23 @@ describe('the index of what is pending', () => {
   })
 })
 
-describe('a set of a thousand', () => {
-  it('is one round trip, and short', async () => {
+describe('Grant store in Redis: set with 1,000 members', () => {
+  it('takes one round trip per join', async () => {
     const { store, hosts } = await open()
     for (let index = 0; index < 1_000; index++)
       await store.join('granted:set', `${index}`.padStart(43, 'x'), MINUTE, 1_000)
     const connection = hosts[0]?.connection
     const before = connection?.roundTrips ?? 0
-    const begun = performance.now()
     for (let index = 0; index < 100; index++)
       await store.join('granted:set', `next ${index}`.padStart(43, 'x'), MINUTE, 1_000)
-    const each = (performance.now() - begun) / 100
     const trips = (connection?.roundTrips ?? 0) - before
-    console.log(`join of a set of 1,000: ${each.toFixed(2)} ms, ${trips} round trips for 100`)
     expect(await store.members('granted:set')).to.have.length(1_000)
     expect(trips).to.be.within(100, 110)
   })
 })
 
-describe('the least that Redis must allow', () => {
-  it('is what the page of the plugin lists', async () => {
+describe('Redis ACL for the grant store', () => {
+  it('needs only the commands that the documentation lists', async () => {
     const page = readFileSync(join(import.meta.dirname, '../../docs/plugins/grant-store-redis.md'), 'utf8')
     const [, rights = ''] = /^user mcp on >password (.*)$/m.exec(page) ?? []
     const redis = await startRedis({ acl: [`mcp on >secret ${rights}`] })
@@ -246,7 +235,7 @@ describe('the least that Redis must allow', () => {
   })
 })
 
-describe('the grant store in a Redis Cluster', () => {
+describe('Grant store in a Redis Cluster', () => {
   let nodes: readonly RedisServer[] = []
   let spaces = 0
   before(async () => {
@@ -265,12 +254,11 @@ describe('the grant store in a Redis Cluster', () => {
   })
   for (const { name, run } of checks) it(name, run)
 
-  it('has what is granted in slots of both nodes', async () => {
+  it('distributes granted entries over the slots of both nodes', async () => {
     const { connection } = await startRedisHost({ cluster: nodes.map(({ url }) => url) })
     const store = createRedisGrantStore(connection)
     for (const key of names('granted', 100)) await store.set(key, 'x', MINUTE)
     const counts = nodes.map(node => node.cli('KEYS', 'mcp-host:grants:*').length)
-    console.log(`100 granted keys at the two nodes of the cluster: ${counts.join(', ')}`)
     for (const count of counts) expect(count).to.be.above(20)
     await store.delete(...names('granted', 100))
     expect(nodes.flatMap(node => node.cli('KEYS', 'mcp-host:grants:*'))).to.deep.equal([])

@@ -1,4 +1,4 @@
-// The connection to Redis that plugins share: one for a host, counted, refused in time, back by itself.
+// The shared Redis connection of plugins: settings, round trips, outages, reconnection, ACL, TLS and Redis Cluster.
 import { expect } from 'chai'
 import { HostError, StartError } from '../../core/index.ts'
 import { type RedisSettings, redisScript } from '../../plugins/families/redis/index.ts'
@@ -39,7 +39,7 @@ const expectUnavailable = (error: unknown) => {
   expect(detail).to.not.match(/127\.0\.0\.1|redis:/)
 }
 
-describe('the settings of a connection', () => {
+describe('Redis connection settings', () => {
   const resolve = (options: RedisSettings, redis?: RedisSettings): ResolvedRedis =>
     resolveRedis(
       { at: ['plugins', 'x'], name: 'event-store-redis', directory: '/', section: () => redis as never },
@@ -47,7 +47,7 @@ describe('the settings of a connection', () => {
     )
   const FROM_CONFIG = { url: 'redis://config:6380', keyPrefix: 'ours:' }
 
-  it('are those of the config, changed by single options of the plugin', () => {
+  it('merge plugin options into the redis section of the config', () => {
     const { addresses, keyPrefix, commandTimeout } = resolve({ commandTimeout: '2s' }, FROM_CONFIG)
     expect({ addresses, keyPrefix, commandTimeout }).to.deep.equal({
       addresses: [{ host: 'config', port: 6380 }],
@@ -56,13 +56,13 @@ describe('the settings of a connection', () => {
     })
   })
 
-  it("are the plugin's own alone where it names a Redis: no password goes to another server", () => {
+  it('use only plugin options if the plugin names a Redis, so no password leaks', () => {
     const own = resolve({ url: 'redis://own' }, { ...FROM_CONFIG, username: 'config', password: PASSWORD })
     expect(own).to.deep.include({ username: undefined, password: undefined, keyPrefix: 'mcp-host:' })
     expect(own.addresses).to.deep.equal([{ host: 'own', port: 6379 }])
   })
 
-  it('read user, password and database from the URL, and name the server without them', () => {
+  it('read user, password and database from the URL and hide them from the name', () => {
     const { username, password, database, name } = resolve({ url: 'redis://mcp:p%40ss@[::1]:7000/3' })
     expect({ username, password, database, name }).to.deep.equal({
       username: 'mcp',
@@ -73,43 +73,43 @@ describe('the settings of a connection', () => {
   })
 
   for (const [why, options, message] of [
-    ['no Redis', {}, 'no Redis is named'],
-    ['two', { url: 'redis://a', cluster: ['redis://b'] }, 'a url and a cluster; give one of them'],
+    ['missing Redis settings', {}, 'no Redis is named'],
+    ['a url with a cluster', { url: 'redis://a', cluster: ['redis://b'] }, 'a url and a cluster; give one of them'],
     [
-      'three',
+      'a url with a cluster and a sentinel',
       { url: 'redis://a', cluster: ['redis://b'], sentinel: { name: 'a', addresses: ['redis://c'] } },
       'and a sentinel',
     ],
     [
-      'a database of a Sentinel',
+      'a database in a Sentinel URL',
       { sentinel: { name: 'a', addresses: ['redis://a/1'] } },
       'write redis.sentinel.database',
     ],
     [
-      'Sentinels that differ',
+      'Sentinels with different credentials',
       { sentinel: { name: 'a', addresses: [`redis://:${PASSWORD}@a`, 'redis://b'] } },
       'addresses of redis.sentinel',
     ],
-    ['half of a certificate', { url: 'rediss://a', tls: { cert: '-----BEGIN' } }, 'go together'],
+    ['a certificate without a key', { url: 'rediss://a', tls: { cert: '-----BEGIN' } }, 'go together'],
     ['TLS without rediss', { url: 'redis://a', tls: { servername: 'a' } }, 'the URL is not rediss://'],
     ['another scheme', { url: `http://a:${PASSWORD}@b` }, 'must begin with redis://'],
-    ['no URL', { url: `redis//:${PASSWORD}` }, 'the URL of Redis is none'],
+    ['an invalid URL', { url: `redis//:${PASSWORD}` }, 'the URL of Redis is none'],
     ['a password with a stray %', { url: `redis://:${PASSWORD}%zz@a` }, 'percent-encode what'],
     ['a password with a slash', { url: `redis://:${PASSWORD}/more@a` }, 'percent-encode what'],
-    ['a path that is no database', { url: `redis://a/${PASSWORD}` }, 'no number of a database'],
+    ['a URL path that is not a database number', { url: `redis://a/${PASSWORD}` }, 'no number of a database'],
     [
-      'a Sentinel',
+      'a Sentinel URL',
       { url: `redis+sentinel://:${PASSWORD}@a:26379/main` },
       "write redis: { sentinel: { name: 'mymaster'",
     ],
-    ['a Unix socket', { url: `unix://:${PASSWORD}@/run/redis.sock` }, 'Unix socket'],
-    ['a scheme of a cluster', { url: `redis-cluster://:${PASSWORD}@a` }, "write redis: { cluster: ['redis://...'] }"],
+    ['a Unix socket URL', { url: `unix://:${PASSWORD}@/run/redis.sock` }, 'Unix socket'],
+    ['a cluster URL scheme', { url: `redis-cluster://:${PASSWORD}@a` }, "write redis: { cluster: ['redis://...'] }"],
     ['a short timeout', { url: 'redis://a', commandTimeout: 10 }, 'less than 100 ms'],
-    ['a database of a cluster', { cluster: ['redis://a/1'] }, 'no numbered databases'],
-    ['nodes that differ', { cluster: [`redis://:${PASSWORD}@a`, 'redis://b'] }, 'one scheme, user and password'],
-    ['no such file', { url: 'rediss://a', tls: { ca: 'no-such-file.pem' } }, 'cannot be read'],
+    ['a database in a cluster URL', { cluster: ['redis://a/1'] }, 'no numbered databases'],
+    ['cluster nodes with different credentials', { cluster: [`redis://:${PASSWORD}@a`, 'redis://b'] }, 'one scheme, user and password'],
+    ['a missing CA file', { url: 'rediss://a', tls: { ca: 'no-such-file.pem' } }, 'cannot be read'],
   ] as const satisfies ReadonlyArray<readonly [string, object, string]>) {
-    it(`refuse ${why}, without a password in the message`, () => {
+    it(`reject ${why}, without a password in the message`, () => {
       expect(() => resolve(options as RedisSettings))
         .to.throw(StartError, `plugins.event-store-redis: `)
         .with.property('message')
@@ -118,7 +118,7 @@ describe('the settings of a connection', () => {
     })
   }
 
-  it('wait longer after each attempt up to 2 s, and never as long as another host does', () => {
+  it('back off exponentially up to 2 s, with jitter', () => {
     expect([0, 1, 2, 5, 6, 1_000].map(retries => backOff(retries, () => 1))).to.deep.equal([
       50, 100, 200, 1_600, 2_000, 2_000,
     ])
@@ -126,8 +126,8 @@ describe('the settings of a connection', () => {
   })
 })
 
-describe('a connection to Redis', () => {
-  it('is one for the plugins of a host, and ends with the host', async () => {
+describe('Redis connection', () => {
+  it('is shared by the plugins of a host, and closes with the host', async () => {
     const redis = await startRedis()
     const clients = () => connectionsAt(redis).length
     const { connections, close } = await startRedisHost({ url: redis.url }, [{}, {}, { commandTimeout: 5_000 }])
@@ -137,7 +137,7 @@ describe('a connection to Redis', () => {
     expect(clients()).to.equal(0)
   })
 
-  it('counts a round trip for what is sent in one turn of the loop', async () => {
+  it('needs one round trip for the commands of one event loop turn', async () => {
     const redis = await startRedis()
     const { connection } = await startRedisHost({ url: redis.url })
     const count = async (act: () => Promise<unknown>) => {
@@ -154,9 +154,6 @@ describe('a connection to Redis', () => {
     })
     const unknownScript = await count(() => connection.evaluate(script, [key], ['10']))
     const knownScript = await count(() => connection.evaluate(script, [key], ['10']))
-    console.log(
-      `round trips: 100 at once ${together}, 3 in turn ${inTurn}, a script ${unknownScript}, then ${knownScript}`,
-    )
     expect({ together, inTurn, unknownScript, knownScript }).to.deep.equal({
       together: 1,
       inTurn: 3,
@@ -166,7 +163,7 @@ describe('a connection to Redis', () => {
     expect(redis.cli('get', 'mcp-host:counted')).to.deep.equal(['123'])
   })
 
-  it('writes no session id, and has all keys of a session in one slot', async () => {
+  it('hashes session ids in keys and keeps the keys of a session in one slot', async () => {
     const redis = await startRedis()
     const { connection } = await startRedisHost({ url: redis.url, keyPrefix: 'ours:' })
     const key = connection.sessionKey('a-session-id', 'events', 'x')
@@ -174,7 +171,7 @@ describe('a connection to Redis', () => {
     expect(connection.sessionKey('another-id', 'events', 'x')).to.not.equal(key)
   })
 
-  it('reads that block have a client of their own', async () => {
+  it('uses a separate client for blocking reads', async () => {
     const redis = await startRedis()
     const { connection } = await startRedisHost({ url: redis.url })
     const reader = await connection.duplicate()
@@ -190,7 +187,7 @@ describe('a connection to Redis', () => {
     reader.close()
   })
 
-  it('rejects with what Redis says where the command was wrong', async () => {
+  it('passes Redis errors of invalid commands through', async () => {
     const redis = await startRedis()
     const { connection } = await startRedisHost({ url: redis.url })
     await connection.run(client => client.set('text', 'text'))
@@ -200,8 +197,8 @@ describe('a connection to Redis', () => {
   })
 })
 
-describe('a Redis that is away', () => {
-  it('lets the host start, not ready; refuses with 503; and is found when it comes', async () => {
+describe('Redis connection during an outage', () => {
+  it('lets the host start but not ready, refuses with 503, and connects later', async () => {
     const port = await freePort()
     const { connection, plugin, log } = await startRedisHost({
       url: `redis://mcp:${PASSWORD}@127.0.0.1:${port}`,
@@ -220,7 +217,7 @@ describe('a Redis that is away', () => {
     await redis.remove()
   })
 
-  it('takes a password, or a URL with one, as a secret file holds it: with a line break behind', async () => {
+  it('accepts a password or URL from a secret file with a trailing newline', async () => {
     const redis = await startRedis({ acl: [`mcp on >${PASSWORD} ~* +@all`, 'default off'] })
     const [, place] = redis.url.split('//')
     let connected = 0
@@ -235,12 +232,11 @@ describe('a Redis that is away', () => {
         await close()
       }
     }
-    console.log(`      ${connected} of 4 connected`)
     expect(connected).to.equal(4)
     await redis.remove()
   })
 
-  it('is waited for where it was there a moment ago', async () => {
+  it('queues commands for a short time after a disconnect', async () => {
     const redis = await startRedis({ persistent: true })
     const { connection } = await startRedisHost({ url: redis.url })
     await connection.run(client => client.set('key', 'kept'))
@@ -251,7 +247,7 @@ describe('a Redis that is away', () => {
     expect(await asked).to.equal('kept')
   })
 
-  it('that hangs is given up in time, and answers again without a restart of the host', async () => {
+  it('refuses commands in time while Redis hangs, and recovers without a host restart', async () => {
     const redis = await startRedis()
     const { connection, plugin } = await startRedisHost({ url: redis.url, commandTimeout: 300 })
     redis.pause()
@@ -265,11 +261,10 @@ describe('a Redis that is away', () => {
     redis.resume()
     await whenHealthy(connection)
     const count = Number(await connection.run(client => client.incr('asked')))
-    console.log(`refused while it hung: ${errors.length}; answered after: ${count}`)
     expect(count).to.equal(1)
   })
 
-  it('is a cut line: what was on its way is refused, what comes after is answered', async () => {
+  it('refuses in-flight commands of a cut connection and answers later ones', async () => {
     const redis = await startRedis()
     // Of every fifth packet from Redis three bytes arrive, and then nothing: what it answers was done all the same.
     let packets = 0
@@ -287,14 +282,13 @@ describe('a Redis that is away', () => {
       }
     }
     const [done] = redis.cli('get', 'key')
-    console.log(`cuts ${proxy.cuts}: ${answered} answered, ${refused} refused, ${done} done`)
     expect(answered + refused).to.equal(600)
     expect(answered).to.be.at.least(200).and.below(Number(done))
     expect(refused).to.be.at.least(60)
     await proxy.stop()
   })
 
-  it('is a primary that became a replica: refused, and the name is asked again', async () => {
+  it('reconnects after a failover to a replica and refuses the in-flight write', async () => {
     const redis = await startRedis()
     const { connection } = await startRedisHost({ url: redis.url })
     const clientId = () => connectionsAt(redis)[0]
@@ -307,17 +301,17 @@ describe('a Redis that is away', () => {
   })
 })
 
-describe('who we are for Redis', () => {
+describe('Redis authentication', () => {
   const LEAST = '~mcp-host:* -@all +eval +evalsha +time +hset +pexpire +get'
 
-  it('is an ACL user with what it needs', async () => {
+  it('works for an ACL user with the minimal permissions', async () => {
     const redis = await startRedis({ acl: [`mcp on >${PASSWORD} ${LEAST}`] })
     const { connection } = await startRedisHost({ url: redis.url, username: 'mcp', password: PASSWORD })
     expect(await connection.run(client => client.get(connection.key('key')))).to.equal(null)
     expectUnavailable(await refusal(connection.run(client => client.get('of another'))))
   })
 
-  it('must be right: a wrong password stops the start, with no password in the message', async () => {
+  it('fails startup with a wrong password, without a password in the message', async () => {
     const redis = await startRedis({ acl: [`mcp on >${PASSWORD} ${LEAST}`, 'default off'] })
     const wrong = `${PASSWORD}-not`
     for (const settings of [{ url: redis.url, username: 'mcp', password: wrong }, { url: redis.url }]) {
@@ -330,12 +324,12 @@ describe('who we are for Redis', () => {
   })
 })
 
-describe('over TLS', () => {
+describe('Redis TLS', () => {
   before(function () {
     needsProgram(this, 'openssl', 'apt-get install openssl')
   })
 
-  it('the certificate must be one that we were told to trust', async () => {
+  it('accepts only a trusted certificate', async () => {
     expect(inPath('openssl')).to.equal(true)
     const redis = await startRedis({ tls: true })
     const trusting = await startRedisHost({ url: redis.url, ...(redis.ca && { tls: { ca: redis.ca } }) })
@@ -347,8 +341,8 @@ describe('over TLS', () => {
   })
 })
 
-describe('a Redis Cluster', () => {
-  it('takes the keys of a session together', async () => {
+describe('Redis Cluster connection', () => {
+  it('handles several keys of a session in one command', async () => {
     const redis = await startRedis({ cluster: true })
     redis.cli('cluster', 'addslots', ...Array.from({ length: 16_384 }, (_, slot) => String(slot)))
     await untilClusterIsWell(redis)

@@ -1,17 +1,17 @@
-// Sessions in Redis, beyond the contract of a session store (test/cluster/contracts.system.ts): what Redis is told once it is back.
+// Sessions in Redis beyond the session store contract: updates after an outage.
 import { enter, open } from '../../core/testing/session-steps.ts'
 import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'
 import { eventually } from '../support/eventually.ts'
 import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
 import { needsRedis, startRedis } from '../support/redis-server.ts'
 
-describe('the session store in Redis', () => {
+describe('Session store in Redis', () => {
   before(function () {
     needsRedis(this)
   })
   afterEach(stopHostsAndRedis)
 
-  it('tells later what it could not be told: that requests are answered', async () => {
+  it('records answered requests after a Redis outage', async () => {
     const redis = await startRedis({ persistent: true })
     const { connection, plugin } = await startRedisHost({ url: redis.url })
     await whenHealthy(connection)
@@ -27,7 +27,6 @@ describe('the session store in Redis', () => {
     for (const request of requests) store.leave('digest', [request])
     await redis.start()
     await whenHealthy(connection)
-    const left = await eventually('all requests are left', kept, count => count === 0)
-    console.log(`      ${requests.length} requests answered while Redis was away, ${left} of them taken for running`)
+    await eventually('all requests are left', kept, count => count === 0)
   })
 })

@@ -1,5 +1,4 @@
-// What a store has of a call that became a task, over real HTTP: its arguments and who made it, and no credential that came with
-// it, neither while it runs nor after; in Redis, and in a file where this Node has SQLite.
+// Stored data of a task: call arguments and owner, but no credentials of the request, in Redis and in SQLite.
 import { readdirSync, readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -91,10 +90,10 @@ function expectNone({ running, over, said }: Awaited<ReturnType<typeof runTask>>
   expect(over).to.include('the-argument-91 for ann')
 }
 
-describe('what a store has of a task', () => {
+describe('Credentials in task stores', () => {
   after(stopHostsAndRedis)
 
-  it('is no credential of its caller, in Redis', async function () {
+  it('are not stored in Redis', async function () {
     needsRedis(this)
     const redis = await startRedis()
     const config = { redis: { url: redis.url }, plugins: { 'cluster-redis': {} } }
@@ -102,7 +101,7 @@ describe('what a store has of a task', () => {
   })
 
   if (isBuiltin('node:sqlite')) {
-    it('is no credential of its caller, in a file', async () => {
+    it('are not stored in a SQLite file', async () => {
       const file = storeFile()
       const config = { plugins: { 'store-sqlite': { file } } }
       expectNone(await runTask(config as Partial<TestConfig>, () => bytesOf(file)))

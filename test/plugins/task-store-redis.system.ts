@@ -1,5 +1,4 @@
-// Tasks in Redis, beyond the contract of a task store (test/cluster/contracts.system.ts): what they cost, how names of keys look,
-// that the index says what is there and goes with it; one Redis or a cluster of them; with the rights of the page, and no more.
+// Tasks in Redis beyond the task store contract: memory and round trips, key names, the index, Redis Cluster and ACL.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient } from '@redis/client'
@@ -105,9 +104,9 @@ async function expectWhole(client: Awaited<ReturnType<typeof connectTo>>) {
   return index
 }
 
-describe('what tasks cost at Redis', () => {
+describe('Task store in Redis: cost', () => {
   for (const size of [10, 1_000, 20_000]) {
-    it(`is bounded in bytes, which Redis needs no more of: bodies of ${size}`, async () => {
+    it(`limits the bytes that Redis uses: bodies of ${size} bytes`, async () => {
       const bytes = 4 * MIB
       const { redis, store } = await open(1, bytes)
       const used = () => Number(/^used_memory_dataset:(\d+)/m.exec(redis.cli('INFO', 'memory').join('\n'))?.[1])
@@ -125,7 +124,6 @@ describe('what tasks cost at Redis', () => {
         outcome = outcomes.at(-1) ?? ''
       }
       const held = used() - before
-      console.log(`bound 4 MiB: ${kept} tasks of ${size} bytes, in ${(held / MIB).toFixed(1)} MiB of Redis`)
       expect(outcome).to.equal('full')
       expect(held / bytes).to.be.within(0.3, 1.1)
       const [last] = await store.list('h0', 1)
@@ -137,7 +135,7 @@ describe('what tasks cost at Redis', () => {
     })
   }
 
-  it('is a round trip for each operation', async () => {
+  it('takes one round trip per operation', async () => {
     const redis = await startRedis()
     const host = await startRedisHost({ url: redis.url })
     const store = storeOn(host)
@@ -152,8 +150,8 @@ describe('what tasks cost at Redis', () => {
   })
 })
 
-describe('the keys of tasks', () => {
-  it('are short, whatever ids, holders and queues are, and have none of them in their names', async () => {
+describe('Task store in Redis: keys', () => {
+  it('are short and contain no ids, holders or queues', async () => {
     const { redis, store } = await open()
     const long = newTask({
       id: 'i'.repeat(5_000),
@@ -166,14 +164,13 @@ describe('the keys of tasks', () => {
     await store.create({ ...long, id: 'second' }, WIDE)
     const keys = redis.cli('KEYS', '*').filter(key => key.startsWith(KEYS))
     const longest = Math.max(...keys.map(key => key.length))
-    console.log(`${keys.length} keys, the longest of ${longest} bytes`)
     expect(longest).to.be.below(80)
     expect(keys.join(' ')).to.not.match(/ann|issuer|iiii|qqqq|second/)
     expect((await store.get(long.id))?.holder).to.equal(long.holder)
     expect(await store.list(long.holder, 10)).to.have.length(2)
   })
 
-  it('end by themselves where no node is left to see to it', async () => {
+  it('expire without any running node', async () => {
     const { redis, store } = await open()
     const ids = Array.from({ length: 6 }, (_, index) => `left-${index}`)
     for (const id of ids) await store.create(newTask({ id, holder: id, ttl: MINUTE }), WIDE)
@@ -189,8 +186,8 @@ describe('the keys of tasks', () => {
   })
 })
 
-describe('the index of tasks', () => {
-  it('says what is there, whatever was done at two nodes at once', async function () {
+describe('Task store in Redis: index', () => {
+  it('matches the tasks after concurrent operations on two nodes', async function () {
     this.timeout(60_000)
     const { redis, stores, store } = await open(2)
     const client = await connectTo(redis)
@@ -223,26 +220,23 @@ describe('the index of tasks', () => {
       one => one.list(`h${random.below(4)}`, 10),
       one => one.depths(),
     ]
-    let done = 0
     const seen = { q: 0, r: 0, e: 0 }
     for (let round = 0; round < 40; round++) {
       await Promise.all(
-        Array.from({ length: 60 }, () => {
-          done++
-          return (acts[random.below(acts.length)] as (typeof acts)[number])(stores[random.below(2)] as TaskStore)
-        }),
+        Array.from({ length: 60 }, () =>
+          (acts[random.below(acts.length)] as (typeof acts)[number])(stores[random.below(2)] as TaskStore),
+        ),
       )
       const { states } = await expectWhole(client)
       for (const state of ['q', 'r', 'e'] as const) seen[state] = Math.max(seen[state], states[state])
     }
-    console.log(`${done} operations, 40 looks: at most ${JSON.stringify(seen)} at a time`)
     expect(Math.min(seen.q, seen.r, seen.e)).to.be.above(3)
     for (let index = 0; index < 80; index++) await store.cancel(`t${index}`)
     const after = await expectWhole(client)
     expect([after.queued, after.leased, after.open, after.turns]).to.deep.equal([0, 0, 0, 0])
   })
 
-  it('goes with the last task: but for the counters, which end as well, nothing is left', async () => {
+  it('is deleted with the last task, except for expiring counters', async () => {
     const { redis, store } = await open()
     const client = await connectTo(redis)
     for (let index = 0; index < 150; index++) await store.create(newTask({ ttl: 300, holder: `h${index % 7}` }), WIDE)
@@ -261,7 +255,7 @@ describe('the index of tasks', () => {
     expect(redis.cli('HGET', `${KEYS}sums`, 'bytes')).to.deep.equal(['0'])
   })
 
-  it('lets nobody wait for those who have as many as may run, however many they are', async () => {
+  it('lets other holders run while many holders are at their limit', async () => {
     const { store } = await open()
     const offer = { queue: 'jobs', running: 1_000, runningPerHolder: 1 }
     for (let index = 0; index < 130; index++)
@@ -273,7 +267,7 @@ describe('the index of tasks', () => {
   })
 })
 
-describe('tasks of an older version in Redis', () => {
+describe('Task store in Redis: data of an older version', () => {
   /** As it was when owners stood in the body alone, and nobody counted the bytes of a holder. */
   async function openOlder() {
     const { redis, store } = await open(1, 400_000)
@@ -284,7 +278,7 @@ describe('tasks of an older version in Redis', () => {
     return { redis, store }
   }
 
-  it('have their owners, also once they are over, and are counted for their holders', async () => {
+  it('keeps its owners, also after completion, and counts for its holders', async () => {
     const { redis, store } = await openOlder()
     const owners = async () => [
       (await store.look('one'))?.owner,
@@ -301,7 +295,7 @@ describe('tasks of an older version in Redis', () => {
     await expectWhole(await connectTo(redis))
   })
 
-  it('with a count of questions that is none cost no more than a hundred', async () => {
+  it('limits the cost of an invalid request count to a hundred', async () => {
     const { redis, store } = await openOlder()
     const [key = ''] = redis.cli('KEYS', `${KEYS}task:*`)
     for (const [asked, length] of Object.entries({ 5000000: 100, '-1': 0, many: 0 })) {
@@ -311,8 +305,8 @@ describe('tasks of an older version in Redis', () => {
   })
 })
 
-describe('the least that Redis must allow for tasks', () => {
-  it('is what the page of the plugin lists', async () => {
+describe('Redis ACL for the task store', () => {
+  it('needs only the commands that the documentation lists', async () => {
     const page = readFileSync(join(import.meta.dirname, '../../docs/plugins/task-store-redis.md'), 'utf8')
     const [, rights = ''] = /^user mcp on >password (.*)$/m.exec(page) ?? []
     expect(rights).to.include('~mcp-host:* -@all')
@@ -354,7 +348,7 @@ describe('the least that Redis must allow for tasks', () => {
   })
 })
 
-describe('the task store in a Redis Cluster', () => {
+describe('Task store in a Redis Cluster', () => {
   let nodes: readonly RedisServer[] = []
   let spaces = 0
   before(async () => {

@@ -1,4 +1,4 @@
-// The access log: a line a request, of which kind and how many; ids in and out; what it never says; a disk that is full.
+// The access log plugin: line content, request ids, sampling, file rotation and write errors.
 import { readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -45,8 +45,8 @@ async function startLogged(options: object = {}) {
 
 const parsed = (lines: readonly string[]) => lines.map(line => JSON.parse(line) as Record<string, unknown>)
 
-describe('access-log', () => {
-  it('writes a line a request, of calls and of what became none, and no argument', async () => {
+describe('access-log plugin', () => {
+  it('writes one line per request, including refused requests, without arguments', async () => {
     const { url, call, lines, file } = await startLogged()
     await call('say', { text: SECRET })
     await call('fail')
@@ -69,7 +69,7 @@ describe('access-log', () => {
     expect((await stat(file)).mode & 0o777).to.equal(0o640)
   })
 
-  it('keeps an id that is one, makes one else, and tells it to client and handler', async () => {
+  it('keeps a valid X-Request-Id, generates one otherwise, and passes it to client and handler', async () => {
     const { call, lines } = await startLogged()
     const ids: Array<string | null> = []
     for (const given of ['mine-1', 'not an id', undefined]) {
@@ -84,7 +84,7 @@ describe('access-log', () => {
     expect(parsed(await lines()).map(({ requestId }) => requestId)).to.deep.equal(ids)
   })
 
-  it('leaves out what went well and fast, and nothing else', async () => {
+  it('with sample 0 still writes failed and slow requests', async () => {
     const { call, lines } = await startLogged({ sample: 0, slow: '20ms' })
     for (const name of ['say', 'wait', 'fail', 'nothing', 'say']) await call(name)
     const found = parsed(await lines()).filter(({ slow, outcome }) => outcome !== 'ok' || slow)
@@ -95,7 +95,7 @@ describe('access-log', () => {
     expect(names.map(([name]) => name)).to.include('fail')
   })
 
-  it('writes text for people', async () => {
+  it('writes human-readable lines with the text format', async () => {
     const { call, lines } = await startLogged({ format: 'text' })
     await call('say')
     const [line] = await lines()
@@ -104,7 +104,7 @@ describe('access-log', () => {
     )
   })
 
-  it('says that a full disk takes no line, serves on, and ends in time', async () => {
+  it('logs a full disk once, keeps serving and closes in time', async () => {
     const { call, log, host } = await startLogged({ file: '/dev/full' })
     for (let count = 0; count < 40; count++) expect((await call('say')).status).to.equal(200)
     const told = () => log.filter(({ message }) => message?.startsWith('the access log cannot be written'))
@@ -116,7 +116,7 @@ describe('access-log', () => {
     expect(left?.['lines']).to.equal(40)
   })
 
-  it('follows its path: a file that is renamed, or removed, is left for a new one', async () => {
+  it('opens a new file after log rotation by rename or removal', async () => {
     const { call, file, host } = await startLogged()
     const linesIn = async (path: string) => (await readFile(path, 'utf8').catch(() => '')).split('\n').length - 1
     await call('say')
@@ -138,7 +138,7 @@ describe('access-log', () => {
     await host.close({ grace: 0 })
   })
 
-  it('says in its lines what part of their kind is written', async () => {
+  it('records the sample rate in sampled lines', async () => {
     const { call, lines } = await startLogged({ sample: 0.5 })
     for (let count = 0; count < 40; count++) await call('say')
     await call('fail')
@@ -148,7 +148,7 @@ describe('access-log', () => {
     )
   })
 
-  it('stops the start where its file cannot be opened, with its name', async () => {
+  it('fails startup if the file cannot be opened, and names it', async () => {
     const error = await startLogged({ file: '/nowhere/access.log' }).then(
       () => undefined,
       (thrown: unknown) => thrown,

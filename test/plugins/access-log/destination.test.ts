@@ -1,4 +1,4 @@
-// Where lines go: what somebody else left at the end of a file costs no line of ours.
+// The access log file destination: appending to existing files with and without a final newline.
 import { appendFile, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -24,13 +24,13 @@ function open(file: string): Destination {
   return opened
 }
 
-describe('the file of an access log', () => {
+describe('Access log file destination', () => {
   for (const [what, before, after] of [
     ['a torn line', TORN, `${TORN}\n${WHOLE}${WHOLE}`],
     ['whole lines', WHOLE, WHOLE.repeat(3)],
-    ['nothing', '', WHOLE.repeat(2)],
+    ['an empty file', '', WHOLE.repeat(2)],
   ] as const) {
-    it(`begins a line of its own behind ${what}`, async () => {
+    it(`starts on a new line after ${what}`, async () => {
       const file = await fileWith(before)
       const destination = open(file)
       for (let count = 0; count < 2; count++) await destination.write(Buffer.from(WHOLE), 0)
@@ -38,7 +38,7 @@ describe('the file of an access log', () => {
     })
   }
 
-  it('begins a line of its own in another file that it follows to', async () => {
+  it('starts on a new line in a replacement file with a torn last line', async () => {
     const file = await fileWith(WHOLE)
     const destination = open(file)
     const other = await fileWith('')

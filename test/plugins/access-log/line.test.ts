@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { jsonLine, textLine } from '../../../plugins/access-log/line.ts'
 import { recordOf } from '../../fixtures/records.ts'
 
-describe('a line of the access log', () => {
-  it('has the time as ISO 8601 writes it, whatever the line before it had', () => {
+describe('Access log line', () => {
+  it('formats the time as ISO 8601, independent of the previous line', () => {
     const second = Date.UTC(2026, 10, 22, 23, 59, 59)
     const times = [0, 7.9, 45, 999.99, 1_000, -1, 0, 86_400_000].map(after => second + after)
     const facts = { slow: false, sample: undefined }

@@ -1,4 +1,4 @@
-// The writer of lines: what it says of a write that does not come back, and how many lines it counts as lost.
+// The access log writer: reports of stuck and failed writes, and the count of lost lines.
 import { expect } from 'chai'
 import type { Logger } from '../../../core/index.ts'
 import type { Destination } from '../../../plugins/access-log/destination.ts'
@@ -25,8 +25,8 @@ function startLines(write: Destination['write'], patience = 5) {
   return { lines, told, lost: () => lost }
 }
 
-describe('the writer of the access log', () => {
-  it('says once that a write does not come back, and when it did', async () => {
+describe('Access log writer', () => {
+  it('reports a stuck write once, and reports its recovery', async () => {
     let comeBack: ((taken: number) => void) | undefined
     const { lines, told, lost } = startLines((bytes, from) => {
       if (comeBack) return Promise.resolve(bytes.length - from)
@@ -46,7 +46,7 @@ describe('the writer of the access log', () => {
     expect(lost()).to.equal(0)
   })
 
-  it('says why a write failed that had not come back for long', async () => {
+  it('reports the error of a stuck write that fails later', async () => {
     let fail: ((error: Error) => void) | undefined
     const { lines, told } = startLines(
       () =>
@@ -62,7 +62,7 @@ describe('the writer of the access log', () => {
     expect(told[1]?.problem).to.equal('EPIPE')
   })
 
-  it('counts as lost at its end what is not written, and no line that is', async () => {
+  it('counts only unwritten lines as lost on close', async () => {
     let writes = 0
     const { lines, told, lost } = startLines(async () => {
       // The first line, and a part of the second.

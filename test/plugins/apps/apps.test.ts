@@ -1,4 +1,4 @@
-// The plugin `apps` over HTTP: what is declared, what lists say, what is read, and what stops a start.
+// The apps plugin over HTTP: capabilities, lists, page resources and startup errors.
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
@@ -40,7 +40,7 @@ const TOOLS = [
   tool('none'),
 ]
 
-describe('apps', () => {
+describe('apps plugin', () => {
   let url: string
   before(async () => {
     ;({ url } = await startHost(serving(TOOLS), PAGES))
@@ -49,7 +49,7 @@ describe('apps', () => {
 
   const read = async (uri: string) => (await modern(url, 'resources/read', { uri })).message.result.contents[0]
 
-  it('declares itself to clients of every revision', async () => {
+  it('declares the apps extension in every protocol version', async () => {
     const settings = { [UI]: { mimeTypes: [MIME] } }
     expect((await modern(url, 'server/discover')).message.result.capabilities.extensions).to.deep.equal(settings)
     for (const revision of ['2025-03-26', '2025-06-18', '2025-11-25']) {
@@ -58,7 +58,7 @@ describe('apps', () => {
     }
   })
 
-  it('names the page in the `_meta` of its tools, both ways, beside what the author says there', async () => {
+  it("adds the page URI to the tool's `_meta` next to the author's own keys", async () => {
     const { tools } = (await modern(url, 'tools/list')).message.result
     const meta = new Map(tools.map((one: { name: string; _meta?: object }) => [one.name, one._meta]))
     const uri = 'ui://plain/app.html'
@@ -68,7 +68,7 @@ describe('apps', () => {
     expect(meta.get('none')).to.equal(undefined)
   })
 
-  it('has one resource for two tools whose app is the same', async () => {
+  it('lists one resource for two tools with the same app', async () => {
     const { resources } = (await modern(url, 'resources/list')).message.result
     expect(resources.map(({ uri, mimeType }: { uri: string; mimeType: string }) => [uri, mimeType])).to.deep.equal([
       ['ui://bundled/app.html', MIME],
@@ -76,7 +76,7 @@ describe('apps', () => {
     ])
   })
 
-  it('gives the page as it is written, and what the app asks for beside it', async () => {
+  it('serves the page text with its CSP and permissions in `_meta`', async () => {
     expect(await read('ui://plain/app.html')).to.deep.equal({ uri: 'ui://plain/app.html', mimeType: MIME, text: PAGE })
     const { _meta, mimeType } = await read('ui://bundled/app.html')
     const csp = { connectDomains: ['https://api.acme.example'] }
@@ -84,7 +84,7 @@ describe('apps', () => {
     expect(mimeType).to.equal(MIME)
   })
 
-  it('bundles a module, its imports, its style and its images into one document', async () => {
+  it('bundles a module with its imports, styles and images into one document', async () => {
     const { text } = await read('ui://bundled/app.html')
     expect(text).to.match(/^<!doctype html>\n<html>/)
     expect(text).to.contain('<title>Bundled &lt;/title> &amp; more</title>')
@@ -95,7 +95,7 @@ describe('apps', () => {
     expect(text).not.to.match(/\b(?:src|href)=/)
   })
 
-  it('answers with text as well, whatever the client knows', async () => {
+  it('includes text content in tool results for all clients', async () => {
     const answer = async (name: string) => (await modern(url, 'tools/call', { name })).message.result
     expect(await answer('third')).to.deep.include({ content: [{ type: 'text', text: '{"of":"third"}' }] })
     const said = [{ type: 'text', text: '{"n":1}' }]
@@ -104,7 +104,7 @@ describe('apps', () => {
     expect((await session.request('tools/call', { name: 'silent' })).message.result.content).to.deep.equal(said)
   })
 
-  it('has a tool without `app` go on as before where no plugin of another route reads it', async () => {
+  it('does not declare the extension on a route that disables the plugin', async () => {
     const routes = { '/': { toolsets: 'all' }, '/off': { toolsets: 'others', plugins: { apps: false as const } } }
     const config = withPlugins({ apps: {} }, { toolsets: { all: TOOLS, others: [tool('none')] }, routes })
     const { url } = await startHost(config, PAGES)
@@ -116,18 +116,18 @@ describe('apps', () => {
   })
 })
 
-describe('an app that cannot be served', () => {
+describe('App startup errors', () => {
   after(stopHosts)
 
   const module = join(PAGES, 'counter.ts')
   const wrong: Array<[what: string, app: AppDefinition, words: string]> = [
     ['no page', { name: 'a' }, 'app "a": give it a page: `html`, or a `module` to bundle'],
-    ['two pages', { name: 'a', html: PAGE, module }, 'app "a": give it `html` or `module`, not both'],
+    ['html and module together', { name: 'a', html: PAGE, module }, 'app "a": give it `html` or `module`, not both'],
     ['no doctype', { name: 'a', html: '<h1>Hi</h1>' }, 'app "a": its page must begin with <!doctype html>'],
-    ['no file', { name: 'a', html: './no.html' }, `app "a": there is no file ${join(PAGES, 'no.html')}`],
-    ['no module', { name: 'a', module: './no.ts' }, "no.ts; paths are relative to the config's folder"],
+    ['missing html file', { name: 'a', html: './no.html' }, `app "a": there is no file ${join(PAGES, 'no.html')}`],
+    ['missing module file', { name: 'a', module: './no.ts' }, "no.ts; paths are relative to the config's folder"],
     [
-      'a URL elsewhere',
+      'an https URL as module',
       { name: 'a', module: 'https://acme.example/a.js' },
       'takes a path or the URL of a file, not https:',
     ],
@@ -150,21 +150,21 @@ describe('an app that cannot be served', () => {
       { name: 'a', html: PAGE, csp: { connectDomains: [origin] } },
       'connectDomains[0]',
     ]),
-    ['line ends in `domain`', { name: 'a', html: PAGE, domain: 'x\r\nSet-Cookie: a' }, 'without spaces or line ends'],
+    ['line breaks in `domain`', { name: 'a', html: PAGE, domain: 'x\r\nSet-Cookie: a' }, 'without spaces or line ends'],
     ['a bad permission', { name: 'a', html: PAGE, permissions: { cam: {} } as never }, 'permissions.cam'],
     ['an unknown key', { name: 'a', htlm: PAGE } as never, 'did you mean "html"'],
   ]
   for (const [what, app, words] of wrong) {
-    it(`stops the start: ${what}`, () => expectStopped(serving([tool('one', { app })]), words, PAGES))
+    it(`fails startup: ${what}`, () => expectStopped(serving([tool('one', { app })]), words, PAGES))
   }
 
-  it('stops the start with each file and line that cannot be bundled', async () => {
+  it('fails startup with the file and line of each bundling error', async () => {
     const app = defineApp({ name: 'broken', module: new URL('./pages/broken.ts', import.meta.url) })
     await expectStopped(serving([tool('one', { app })]), /broken\.ts:2:8: Could not resolve "\.\/nowhere\.css"/, PAGES)
     await expectStopped(serving([tool('one', { app })]), /broken\.ts:3:26: Could not resolve "node:fs"/, PAGES)
   })
 
-  it('stops the start where a page is too large, and says what is large in it', async () => {
+  it('fails startup if a page exceeds maxPageSize, and lists its largest parts', async () => {
     await expectStopped(
       serving([tool('one', { app: bundled })], { maxPageSize: 500 }),
       /app "bundled": its page has 1 kB, more than the 1 kB of `maxPageSize`; the largest parts are counter\.\w+ \(1 kB\)/,
@@ -172,14 +172,14 @@ describe('an app that cannot be served', () => {
     )
   })
 
-  it('stops the start where `_meta.ui` says what no client knows', async () => {
+  it('fails startup on an invalid `_meta.ui`', async () => {
     for (const ui of ['app', { visibility: [] }, { visibility: ['apps'] }, { visibility: 'app' }]) {
       await expectStopped(serving([tool('one', { app: plain, _meta: { ui } })]), '`_meta.ui', PAGES)
       await expectStopped(serving([tool('of a page', { _meta: { ui } })]), '`_meta.ui', PAGES)
     }
   })
 
-  it('stops the start where two different apps have one name on a route, and not on two', async () => {
+  it('fails startup if two different apps share a name on one route, but not on two routes', async () => {
     const other = tool('other', { app: defineApp({ name: 'plain', html: `${PAGE} another` }) })
     const toolsets = { one: [tool('one', { app: plain })], other: [other] }
     const routes = (both: string[]) => ({ '/': { toolsets: both }, '/b': { toolsets: ['other'] } })
@@ -194,6 +194,6 @@ describe('an app that cannot be served', () => {
     expect(await page('/b')).to.equal(`${PAGE} another`)
   })
 
-  it('stops the start where the plugin is off, and names it', () =>
+  it('fails startup if a tool has an app but the plugin is disabled', () =>
     expectStopped(withPlugins({}, { toolsets: { all: [tool('one', { app: plain })] } }), 'switch on apps'))
 })

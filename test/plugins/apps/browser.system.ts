@@ -1,5 +1,5 @@
-// Apps in chromium, in a client that is made of the official client and the official bridge: what the example draws, what it
-// asks the server for, and what an app cannot reach.
+// Apps in Chromium with the official client and the official bridge: rendering, tool calls and the content security
+// policy.
 import { join } from 'node:path'
 import axe from 'axe-core'
 import { expect } from 'chai'
@@ -21,7 +21,7 @@ interface Seen {
   sizes: number
 }
 
-describe('apps in chromium', function () {
+describe('Apps in Chromium', function () {
   this.timeout(60_000)
   let browser: Browser
   let url: string
@@ -90,7 +90,7 @@ describe('apps in chromium', function () {
     }
   }
 
-  it('draws the numbers of the tool, and draws anew those that it asks for through the client', async () => {
+  it('renders the tool result and renders again after its own tool call', async () => {
     await withApp('savings_plan', { monthly: 100, rate: 0, years: 3 }, async (tab, app, faults) => {
       const status = app.locator('#status')
       const bars = app.locator('svg .gain')
@@ -121,7 +121,7 @@ describe('apps in chromium', function () {
     })
   })
 
-  it('shows what a refused call says, and goes on', async () => {
+  it('shows the error of a refused tool call and stays usable', async () => {
     await withApp('savings_plan', { monthly: 100, rate: 1, years: 2 }, async (_tab, app) => {
       await app.evaluate(`(() => {
         const rate = document.querySelector('#rate')
@@ -135,7 +135,7 @@ describe('apps in chromium', function () {
     })
   })
 
-  it('runs a page that is made with the official package', async () => {
+  it('runs a page built with the official package', async () => {
     await withApp('official', {}, async (_tab, app, faults) => {
       const main = () => app.locator('#app').textContent()
       await eventually('the page shows the result', main, text => text === 'from the tool')
@@ -161,12 +161,10 @@ describe('apps in chromium', function () {
       await eventually('the page has tried', look, isOver)
     })
     const directives = [...new Set(violations.map(({ directive }) => directive))].sort()
-    const counts = `${ways().length} reached the other server, ${violations.length} blocked by its policy`
-    console.log(`      ${tool}: ${tried} ways tried, ${counts}: ${directives.join(' ')}`)
     return { tried, ways: ways(), directives }
   }
 
-  it('reaches no other server where its `csp` names none', async () => {
+  it('cannot reach other servers without csp domains', async () => {
     const { tried, ways, directives } = await pry('prying', { blocked: 12, reached: 0 })
     expect(ways).to.deep.equal([])
     expect(tried).to.equal(15)
@@ -174,7 +172,7 @@ describe('apps in chromium', function () {
     expect(directives).to.include.members(['media-src', 'frame-src'])
   })
 
-  it('reaches one that it names, in the ways that it names', async () => {
+  it('reaches an allowed server only through the allowed csp directives', async () => {
     const { ways } = await pry('allowed', { blocked: 1, reached: 9 })
     expect(ways).to.include.members(['fetch', 'xhr', 'beacon', 'image', 'script', 'style', 'font', 'media', 'import'])
     expect(ways).not.to.include.members(['frame', 'object', 'form'])

@@ -1,4 +1,4 @@
-// `mcp-host dev` and the page of an app: an edit of what the page is made of is taken, and told to those who watch it.
+// `mcp-host dev` with apps: rebundling on file changes, and bundling errors.
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -26,10 +26,10 @@ after(async () => {
   await removeFolders()
 })
 
-describe('an app under mcp-host dev', function () {
+describe('mcp-host dev with apps', function () {
   this.timeout(60_000)
 
-  it('is bundled anew when what it is made of changes; a broken edit changes nothing', async () => {
+  it('rebundles the page when a source file changes and keeps the previous page on errors', async () => {
     const folder = await makeFolder(FILES)
     const write = (name: string, text: string) => writeFile(join(folder, name), text)
     const running = startCli(['dev'], folder)
@@ -76,7 +76,7 @@ describe('an app under mcp-host dev', function () {
     expect((await running.ended).code).to.equal(0)
   })
 
-  it('is waited for where it cannot be bundled at first', async () => {
+  it('waits for a fix if the page cannot be bundled at startup', async () => {
     const folder = await makeFolder({ ...FILES, 'page/mark.ts': 'export const mark: string =' })
     const running = startCli(['dev'], folder)
     await running.logged(/tools\/draw\.ts:3: .*app "chart": its module cannot be bundled:\n.*page\/mark\.ts:1:28: /)
@@ -87,7 +87,7 @@ describe('an app under mcp-host dev', function () {
     expect((await running.ended).code).to.equal(0)
   })
 
-  it('is found broken by mcp-host check, with its file and line', async () => {
+  it('mcp-host check reports bundling errors with file and line', async () => {
     const folder = await makeFolder({ ...FILES, 'page/chart.css': '@import "./none.css";' })
     const { code, stdout, stderr } = await runCli(['check'], folder)
     expect([code, stdout + stderr]).to.satisfy(
@@ -95,7 +95,7 @@ describe('an app under mcp-host dev', function () {
     )
   })
 
-  it('is made in memory: nothing is written, neither to the folder nor to that of temporary files', async () => {
+  it('bundles in memory, without writing to the project or temporary folder', async () => {
     const config = `export default {
   server: { name: 'bare', version: '1.0.0' }, routes: { '/': { toolsets: 'all' } }, toolsets: { all: './draw.js' },
   plugins: { 'transport-streamable': {}, apps: {} },

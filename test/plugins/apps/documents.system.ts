@@ -1,5 +1,4 @@
-// The documents that modules are bundled into: whatever stands in their texts stays there, nothing of the environment gets in,
-// and what was made is made once.
+// Bundled documents: environment isolation, caching, error reports and text escaping.
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -15,8 +14,8 @@ const MODULE = { name: 'a', module: './a.ts' }
 
 after(removeFolders)
 
-describe('a document of a module', () => {
-  it('has nothing of the environment in it', async () => {
+describe('Bundled app document', () => {
+  it('contains nothing from the environment', async () => {
     process.env['MCP_HOST_PLANTED'] = 'planted-secret'
     try {
       const names = ['MCP_HOST_PLANTED', 'PATH', 'HOME', 'NODE_ENV']
@@ -36,7 +35,7 @@ describe('a document of a module', () => {
     }
   })
 
-  it('is the same object as long as its files hold the same, and another when one of them does not', async () => {
+  it('is cached while its files are unchanged and rebuilt after a change', async () => {
     const folder = await makeFolder({
       'a.ts': "import { b } from './b.ts'\ndocument.title = b",
       'b.ts': "export const b = '1'",
@@ -52,7 +51,7 @@ describe('a document of a module', () => {
     expect(gone).to.have.property('status', 'rejected')
   })
 
-  it('tells the largest of what is too large, and the first of many mistakes', async () => {
+  it('reports the largest parts of a too large document and the first of many errors', async () => {
     const folder = await makeFolder({
       'a.ts': "import { large } from './large.ts'\nimport './small.css'\ndocument.title = large",
       'large.ts': `export const large = '${'x'.repeat(4_000)}'`,
@@ -73,7 +72,7 @@ describe('a document of a module', () => {
   })
 })
 
-describe('a document in chromium', function () {
+describe('Bundled app document in Chromium', function () {
   this.timeout(60_000)
   let browser: Browser
   before(async function () {
@@ -117,7 +116,7 @@ describe('a document in chromium', function () {
       window.values = [...values, s < --script, s </script/.exec('script').index + 2]`
   }
 
-  it('runs as it was written, whatever its texts say', async () => {
+  it('runs unchanged with HTML and script delimiters in its texts', async () => {
     const tab = await browser.newPage()
     let count = 0
     for (const text of texts) {
@@ -136,6 +135,5 @@ describe('a document in chromium', function () {
       expect(found, text).to.deep.equal([values, title, 2, 2, ''])
       count++
     }
-    console.log(`      ${count} documents`)
   })
 })

@@ -1,4 +1,4 @@
-// Apps of a host that runs: tools that are added, reloads beside them, callers who may not, threads, and tests of one tool.
+// Apps on a running host: runtime tools, reloads, access rules, isolated tools and testTool.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -25,8 +25,8 @@ const read = async (url: string, uri = 'ui://chart/app.html') => (await modern(u
 const listed = async (url: string): Promise<string[]> =>
   (await modern(url, 'tools/list')).message.result.tools.map(({ name }: { name: string }) => name)
 
-describe('an app of a tool that is added while the host runs', () => {
-  it('is served with it, and gone with it', async () => {
+describe('App of a tool added at run time', () => {
+  it('is served until its last tool is removed', async () => {
     const { url, host } = await startHost(withPlugins({ apps: {} }))
     expect(await read(url)).to.have.property('error')
     host.runtime.tools.add(tool('one', { app: chart() }))
@@ -37,7 +37,7 @@ describe('an app of a tool that is added while the host runs', () => {
     expect(await read(url)).to.have.property('error')
   })
 
-  it('is refused where another app there has its name; lists go on', async () => {
+  it('is refused if another app has the same name, and lists still work', async () => {
     const { url, host } = await startHost(
       withPlugins({ apps: {} }, { toolsets: { all: [tool('one', { app: chart() })] } }),
     )
@@ -50,14 +50,14 @@ describe('an app of a tool that is added while the host runs', () => {
     expect((await read(url)).result.contents[0].text).to.equal(`${PAGE} another`)
   })
 
-  it('is refused where it says what no app says', async () => {
+  it('is refused if its definition is invalid', async () => {
     const { url, host } = await startHost(withPlugins({ apps: {} }))
     const wrong = tool('one', { app: { name: 'chart', html: PAGE, csp: { connectDomains: ['*'] } } })
     expect(() => host.runtime.tools.add(wrong)).to.throw('an origin, such as https://api.acme.example')
     expect(await listed(url)).to.deep.equal(['hello'])
   })
 
-  it('that has no page is an internal error of whoever reads it, and the log says why', async () => {
+  it('returns an internal error and logs the cause if its page cannot be read', async () => {
     const { url, host, log } = await startHost(withPlugins({ apps: {} }))
     host.runtime.tools.add(tool('one', { app: defineApp({ name: 'chart', module: './nowhere.ts' }) }))
     expect((await read(url)).error).to.deep.include({ code: -32603 })
@@ -68,8 +68,8 @@ describe('an app of a tool that is added while the host runs', () => {
   })
 })
 
-describe('an app beside', () => {
-  it('a caller who may not call its tool: it is not read, nor listed', async () => {
+describe('App interaction with other features', () => {
+  it('access rules: hides the page from callers who cannot call its tool', async () => {
     const closed = tool('closed', { app: chart(), access: 'staff' })
     const plugins = { apps: {}, 'tool-policy': { policies: { staff: { scope: 'staff' } } } }
     const { url } = await startHost(withPlugins(plugins as never, { toolsets: { all: [closed] } }))
@@ -78,7 +78,7 @@ describe('an app beside', () => {
     expect((await read(url)).result).to.equal(undefined)
   })
 
-  it('a thread: a tool with `isolate` has one, too', async () => {
+  it('isolated tools: serves the page of a tool with `isolate`', async () => {
     const folder = await makeFolder({
       'draw.js': `import { defineApp, defineTool } from '${join(import.meta.dirname, '../../../core/index.ts')}'
 export const draw = defineTool({ name: 'draw', isolate: true, app: defineApp({ name: 'chart', html: '${PAGE}' }),
@@ -90,12 +90,12 @@ export const draw = defineTool({ name: 'draw', isolate: true, app: defineApp({ n
     expect(result).to.deep.include({ structuredContent: { n: 1 }, content: [{ type: 'text', text: '{"n":1}' }] })
   })
 
-  it('testTool: the tool alone is tried', async () => {
+  it('testTool: runs the tool without its app', async () => {
     const { structured } = await testTool(tool('one', { app: chart() }))
     expect(structured).to.deep.equal({ of: 'one' })
   })
 
-  it('a reload that takes a restart: the page goes on as it was, beside one of its name on another route', async () => {
+  it('reload that requires a restart: keeps the previous page', async () => {
     const folder = await makeFolder({ 'page.html': PAGE })
     const config = (http: object) => ({
       server: { name: 'reloaded', version: '1.0.0' },
@@ -132,7 +132,7 @@ export const draw = defineTool({ name: 'draw', isolate: true, app: defineApp({ n
     }
   })
 
-  it('a reload that clashes with a tool that was added: it is refused, and what was served goes on', async () => {
+  it('reload that conflicts with an added tool: fails and keeps the previous version', async () => {
     const config = (html: string) => ({
       server: { name: 'reloaded', version: '1.0.0' },
       http: { port: 0 },

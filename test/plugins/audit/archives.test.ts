@@ -1,4 +1,4 @@
-// The full files of an audit, by age.
+// Order of full audit files.
 import { basename } from 'node:path'
 import { expect } from 'chai'
 import { archivesOf, removeOldest } from '../../../plugins/audit/archives.ts'
@@ -14,8 +14,8 @@ const FULL = [
   'a.2026-11-22T18-05-09-124Z.jsonl',
 ]
 
-describe('audit: its full files', () => {
-  it('are sorted by when they were full, and by number where that is the same; the oldest go first', async () => {
+describe('audit: archived files', () => {
+  it('are sorted by time, then number, and the oldest are deleted first', async () => {
     const others = ['a.jsonl', 'a.1.jsonl', 'a.2026-11-22T18-05-09-123Z-x.jsonl', 'b.2026-11-22T18-05-09-123Z.jsonl']
     const folder = await makeFolder(Object.fromEntries([...FULL, ...others].map(name => [name, ''])))
     const path = `${folder}/a.jsonl`

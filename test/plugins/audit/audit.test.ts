@@ -1,4 +1,4 @@
-// The audit: which requests leave a line and what it says, what never stands in one, and the order of many at once.
+// The audit trail: which requests it records, the fields of a line, redaction, and the hash chain under concurrency.
 import { readFile, stat } from 'node:fs/promises'
 import { expect } from 'chai'
 import { type CallRecord, definePlugin, defineTool } from '../../../core/index.ts'
@@ -31,8 +31,8 @@ const login = definePlugin({
 
 const AUTHORIZATION = { Authorization: `Bearer ${PRIVATE}` }
 
-describe('audit: what is written', () => {
-  it('says by which transport a session came, and what its handlers asked', async () => {
+describe('audit: recorded events', () => {
+  it('records the transport of a session and the requests sent to its client', async () => {
     const asks = defineTool({
       name: 'asks',
       async handler(_args, ctx) {
@@ -56,7 +56,7 @@ describe('audit: what is written', () => {
     ])
   })
 
-  it('counts what nobody in particular is refused again and again, and writes all that was let in or has a user', async () => {
+  it('aggregates repeated anonymous refusals and records authenticated requests individually', async () => {
     const { url, call, close, file, folder } = await startAudited({ config: { plugins: { login } } })
     for (let count = 0; count < 30; count++) await fetch(`${url}/gone`)
     for (let count = 0; count < 20; count++) await call('say')
@@ -73,7 +73,7 @@ describe('audit: what is written', () => {
     expect(await verdictOn(folder)).to.equal('whole, 1')
   })
 
-  it('of many addresses counts those of one network together, and past a hundred all others', () => {
+  it('aggregates refusals by network, and all others after 100 networks', () => {
     const pushed: string[] = []
     const refusals = createAnonymousRefusals(fields => pushed.push(fields))
     const record = (ip: string) => ({ outcome: 'refused', ip, at: 1, refusedBy: 'mcp-host' }) as unknown as CallRecord
@@ -87,7 +87,7 @@ describe('audit: what is written', () => {
     expect(counts[0].count).to.equal(5_000 - 110)
   })
 
-  it('takes all spellings of an address for one, and an IPv4 address for no IPv6 network', () => {
+  it('normalises IP address spellings and keeps IPv4 separate from IPv6 networks', () => {
     const pushed: string[] = []
     const refusals = createAnonymousRefusals(fields => pushed.push(fields))
     const record = (ip: string) => ({ outcome: 'refused', ip, at: 1, refusedBy: 'mcp-host' }) as unknown as CallRecord
@@ -99,7 +99,7 @@ describe('audit: what is written', () => {
     expect(counts).to.deep.equal(['2001:db8:0:0:0:0:0:0/64: 10', '1.2.3.4: 20'])
   })
 
-  it('a name in `arguments` that nothing has is warned of, with what may have been meant', async () => {
+  it('warns about unknown names in `arguments`, with a suggestion', async () => {
     const read = defineTool({
       name: 'read_file',
       input: { type: 'object', properties: { path: { type: 'string' } } },
@@ -122,7 +122,7 @@ describe('audit: what is written', () => {
       .and.match(/arguments\.readFile.*no tool has this name.*did you mean "read_file"\?/s)
   })
 
-  it('is what did something or was refused, who asked, and by which rule not', async () => {
+  it('records calls and refused requests with the caller and the deciding rule', async () => {
     const { url, call, close, file, folder } = await startAudited()
     await call('say')
     await call('fail')
@@ -155,7 +155,7 @@ describe('audit: what is written', () => {
     expect(await verdictOn(folder)).to.equal('whole, 1')
   })
 
-  it('names sessions from their opening to their end', async () => {
+  it('records sessions from initialize to the end under one pseudonym', async () => {
     const { url, close, file } = await startAudited()
     const clientInfo = { name: 'older', version: '1' }
     const opening = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
@@ -174,7 +174,7 @@ describe('audit: what is written', () => {
     expect(await readFile(file, 'utf8')).not.to.include(id)
   })
 
-  it('has of arguments what the list names, cut, and nothing else of the caller', async () => {
+  it('records only listed arguments, truncated, and no other caller data', async () => {
     const options = { arguments: { say: ['path', 'id', 'deep', 'list'], other: ['text'] } }
     const { call, close, file } = await startAudited({ options, config: { plugins: { login } } })
     const path = `/a/\u001b[2J\u009b${'long'.repeat(100)}`
@@ -193,7 +193,7 @@ describe('audit: what is written', () => {
     expect(text).not.to.include('ada@example.com')
   })
 
-  it('names the subject where the config says so', async () => {
+  it('records the subject in clear text if configured', async () => {
     const { call, close, file } = await startAudited({ options: { subjects: 'clear' }, config: { plugins: { login } } })
     await call('say', {}, AUTHORIZATION)
     await close()
@@ -202,7 +202,7 @@ describe('audit: what is written', () => {
     expect(line?.['user']).to.match(/^[\da-f]{16}$/)
   })
 
-  it('names a tool that is hidden from its caller, and no other name that a caller makes up', async () => {
+  it('records the name of a hidden tool, but no caller-supplied unknown name', async () => {
     const hidden = defineTool({ name: 'delete_all', access: 'admin', handler: () => 'gone' })
     const { call, close, file } = await startAudited({
       config: {
@@ -221,7 +221,7 @@ describe('audit: what is written', () => {
     expect(String(lines[0]?.['reason'])).to.include('admin')
   })
 
-  it('leaves out what the config names, but no refusal of it', async () => {
+  it('omits configured methods, except refused requests', async () => {
     const { url, call, close, file } = await startAudited({ options: { leaveOut: ['tools/call'] } })
     await call('say')
     await call('nothing')
@@ -234,7 +234,7 @@ describe('audit: what is written', () => {
     ])
   })
 
-  it('is one chain for 200 calls at once, each in it once', async () => {
+  it('records 200 concurrent calls once each in one chain', async () => {
     const { call, close, file, folder } = await startAudited({ options: { arguments: { say: ['n'] } } })
     await Promise.all(Array.from({ length: 200 }, (_, n) => call('say', { n })))
     await close()
@@ -243,11 +243,10 @@ describe('audit: what is written', () => {
     const numbers = lines.flatMap(({ arguments: given }) => (given ? [(given as { n: number }).n] : []))
     expect(new Set(numbers).size).to.equal(200)
     const { chains } = await verifyFolder(folder)
-    console.log(`      ${chains[0]?.lines} lines, ${(await stat(file)).size} bytes`)
     expect(chains[0]).to.include({ lines: 202, lost: 0 }).and.not.to.have.property('broken')
   })
 
-  it('goes on in the same chain after a restart, and without secrets says that it has no key', async () => {
+  it('continues the chain after a restart, and warns if it has no key without secrets', async () => {
     const first = await startAudited()
     await first.call('say')
     await first.close()

@@ -1,4 +1,4 @@
-// A client that hangs up before the host has decided leaves the same line as one that stays.
+// Audit lines of requests whose client disconnects before the host decides.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect } from 'chai'
@@ -48,8 +48,8 @@ function createSlowIdentity() {
   }
 }
 
-describe('audit: a client that leaves early', () => {
-  it('leaves a line for what was refused, or ended, after it had left', async () => {
+describe('audit: client disconnect', () => {
+  it('records a request that is refused or ends after its client disconnected', async () => {
     const { identity, reached, open } = createSlowIdentity()
     const { url, file, close } = await startAudited({ config: { plugins: { identity } } })
     const { host } = new URL(url)
@@ -84,7 +84,6 @@ describe('audit: a client that leaves early', () => {
         ended: lines.filter(({ event }) => event === 'session ended').length,
       }))
     const lines = await eventually('the lines', told, ({ forbidden, ended }) => forbidden === attempts && ended === 1)
-    console.log(`      ${2 * attempts + 1} requests whose client left, lines: ${JSON.stringify(lines)}`)
     expect(lines.unauthorized).to.be.greaterThan(0)
     await close()
   })

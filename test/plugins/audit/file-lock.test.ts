@@ -1,4 +1,4 @@
-// The lock beside an audit: one of many takes over what a killed process left, and nobody takes away another's.
+// The audit file lock: stale locks, concurrent takeover and release.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -15,8 +15,8 @@ const DEAD = JSON.stringify({ pid: 2 ** 22 + 1, machine: hostname() })
 
 const locksIn = async (folder: string) => (await readdir(folder)).filter(name => name.startsWith('a.jsonl'))
 
-describe('audit: its lock', () => {
-  it('that a killed process left is taken over by one of many, and nothing else is left', async () => {
+describe('audit: file lock', () => {
+  it('takes over a stale lock of a killed process with exactly one winner', async () => {
     for (let round = 0; round < 20; round++) {
       const folder = await makeFolder({ 'a.jsonl.lock': DEAD })
       const file = join(folder, 'a.jsonl')
@@ -31,7 +31,7 @@ describe('audit: its lock', () => {
     }
   })
 
-  it('is taken over, though who was about to do so was killed, too', async () => {
+  it('takes over a stale lock after a process was killed during takeover', async () => {
     const folder = await makeFolder({ 'a.jsonl.lock': DEAD })
     const file = join(folder, 'a.jsonl')
     const guard = createHash('sha256').update(DEAD).digest('hex').slice(0, 16)
@@ -42,7 +42,7 @@ describe('audit: its lock', () => {
   })
 
   for (const pid of [-1, 0, 1.5, 2 ** 60, '1']) {
-    it(`of ${JSON.stringify(pid)}, which is no process, is taken over`, async () => {
+    it(`takes over a lock with the invalid pid ${JSON.stringify(pid)}`, async () => {
       const folder = await makeFolder({ 'a.jsonl.lock': JSON.stringify({ pid, machine: hostname() }) })
       const lock = await lockFile(join(folder, 'a.jsonl'))
       await lock.release()
@@ -50,7 +50,7 @@ describe('audit: its lock', () => {
     })
   }
 
-  it('where a link to nothing or a folder stands, the start stops, says so and leaves no draft', async () => {
+  it('fails startup if the lock is a dangling link or a folder, and leaves no temporary file', async () => {
     const folder = await makeFolder({})
     const file = join(folder, 'a.jsonl')
     const told = () =>
@@ -68,7 +68,7 @@ describe('audit: its lock', () => {
     expect(await locksIn(folder)).to.deep.equal(['a.jsonl.lock'])
   })
 
-  it('is left alone by who does not hold it any more', async () => {
+  it('does not remove a lock that another process holds', async () => {
     const folder = await makeFolder({})
     const file = join(folder, 'a.jsonl')
     const first = await lockFile(file)
@@ -84,7 +84,7 @@ describe('audit: its lock', () => {
     await second.release()
   })
 
-  it('is made again, where its folder was removed and made anew', async () => {
+  it('creates the lock again after its folder was removed and created again', async () => {
     const folder = join(await makeFolder({}), 'logs')
     await mkdir(folder)
     const { lock } = await lockFirst([join(folder, 'a.jsonl')])

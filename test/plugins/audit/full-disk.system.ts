@@ -1,4 +1,4 @@
-// An audit that starts on a disk without room: a real one where this process may mount it. What serves goes on serving.
+// Audit startup on a full disk, on a real small disk where this process can mount one.
 import { appendFile, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -28,9 +28,9 @@ const ENDLESS = {
 /** Leaves no room. */
 const fill = (disk: string) => writeFile(join(disk, 'filler'), 'x'.repeat(64 * 1024)).catch(() => undefined)
 
-describe('audit: a start on a full disk', () => {
+describe('audit: startup on a full disk', () => {
   for (const onFailure of ['refuse', 'warn'] as const) {
-    it(`starts on a disk that is full, ${onFailure}, and is written once it has room`, async function () {
+    it(`starts on a full disk with onFailure ${onFailure} and writes once there is space`, async function () {
       const folder = await makeFolder({})
       const disk = join(folder, 'disk')
       await mkdir(disk)
@@ -62,7 +62,7 @@ describe('audit: a start on a full disk', () => {
     })
   }
 
-  it('heals, after a start on a full disk, what a killed process left there', async function () {
+  it('repairs a torn line of a killed process after startup on a full disk', async function () {
     const folder = await makeFolder({})
     const disk = join(folder, 'disk')
     await mkdir(disk)
@@ -102,7 +102,7 @@ describe('audit: a start on a full disk', () => {
   })
 
   for (const code of ['EIO', 'EACCES']) {
-    it(`${code === 'EACCES' ? 'stops' : 'does not stop'} the start for ${code} of the lock, and says another cause, too`, async () => {
+    it(`${code === 'EACCES' ? 'fails' : 'does not fail'} startup on ${code} of the lock and reports a second cause`, async () => {
       const path = join(await makeFolder({}), 'audit.jsonl')
       const told: string[] = []
       const error = (_: object, message = '') => void told.push(message)

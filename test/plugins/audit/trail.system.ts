@@ -1,4 +1,4 @@
-// An audit's file in a world where disks fill up, files are moved and processes are killed: real ones.
+// The audit file under rotation, external changes, full disks and killed processes.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFile, mkdir, open, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
@@ -20,8 +20,8 @@ const events = async (file: string): Promise<unknown[]> => (await linesIn(file))
 /** Of a file that may not be there yet. */
 const eventsSoon = (file: string) => events(file).catch((): unknown[] => [])
 
-describe('audit: its file', () => {
-  it('is followed by another where it is full, and of the full ones so many are kept', async () => {
+describe('audit: file', () => {
+  it('rotates when full and keeps the configured number of files', async () => {
     const { call, close, folder, log } = await startAudited({ options: { rotate: { size: '2kb', keep: 3 } } })
     const heads = () =>
       log.filter(({ message }) => message === 'the audit goes on in a new file').map(({ head }) => String(head))
@@ -39,7 +39,7 @@ describe('audit: its file', () => {
     expect((await verifyFolder(folder, { heads: heads().slice(-2) })).missingHeads).to.deep.equal([])
   })
 
-  it('is moved by logrotate, removed, or emptied, and the chain goes on', async () => {
+  it('continues the chain after logrotate, removal or truncation', async () => {
     const { call, close, folder, file, log } = await startAudited()
     await call('say')
     await eventually(
@@ -77,7 +77,7 @@ describe('audit: its file', () => {
     expect(await verdictOn(folder)).to.equal('whole, 1')
   })
 
-  it('that a killed process left with half a line is healed, and the log says so', async () => {
+  it('repairs a torn last line of a killed process and logs it', async () => {
     for (const cut of [40, undefined]) {
       const first = await startAudited()
       await first.call('say')
@@ -95,14 +95,14 @@ describe('audit: its file', () => {
     }
   })
 
-  it('shows of half a line its letters, and nothing that steers a terminal', () => {
+  it('strips terminal control characters from a reported torn line', () => {
     const torn = Buffer.from('{"name":"J\u00fcrgen \u00db\u009b2J\u001b[31m\n\0\0')
     expect(shownTorn(torn)).to.equal('{"name":"J\u00fcrgen \u00db?2J?[31m?[2 zero bytes]')
     expect(shownTorn(Buffer.from([0x9b, 0x41]))).to.equal('\ufffdA')
     expect(shownTorn(Buffer.alloc(5_000, 'x'))).to.have.length(2_049)
   })
 
-  it('that a power cut left with zeros is healed', async () => {
+  it('repairs trailing zero bytes of a power failure', async () => {
     for (const rest of ['', 'x","hash":"0"}\n', '\0\0']) {
       const first = await startAudited()
       await first.call('say')
@@ -116,7 +116,7 @@ describe('audit: its file', () => {
     }
   })
 
-  it('with a last line of somebody else stops the start, which says where it is and what to do', async () => {
+  it('fails startup if the last line is foreign, with its location and a fix', async () => {
     const { file, folder, close } = await startAudited()
     await close()
     const whole = await readFile(file, 'utf8')
@@ -133,7 +133,7 @@ describe('audit: its file', () => {
     }
   })
 
-  it('that others change while it is written is noticed with the next lines, and verify says where', async () => {
+  it('detects external changes during writing, and verify reports their location', async () => {
     const { call, close, folder, file, log } = await startAudited()
     const callAndSee = async (event: string, count: number) => {
       await call('say')
@@ -165,7 +165,7 @@ describe('audit: its file', () => {
     expect(await verdictOn(folder)).to.match(/^2: seq 2 was changed/)
   })
 
-  it('stops the start where its folder is not there, with its name', async () => {
+  it('fails startup if its folder is missing, and names it', async () => {
     const error = await startAudited({ options: { file: '/nowhere/audit.jsonl' } }).then(
       () => undefined,
       (thrown: unknown) => String(thrown),
@@ -173,7 +173,7 @@ describe('audit: its file', () => {
     expect(error).to.match(/there is no folder \/nowhere for the audit; make it/)
   })
 
-  it('that is something else stops the start, and is left as it is', async () => {
+  it('fails startup if the file is not an audit file, and leaves it unchanged', async () => {
     const folder = await makeFolder({ 'audit.jsonl': 'my diary\n' })
     const error = await startAudited({ folder }).then(
       () => undefined,
@@ -183,7 +183,7 @@ describe('audit: its file', () => {
     expect(await readFile(join(folder, 'audit.jsonl'), 'utf8')).to.equal('my diary\n')
   })
 
-  it('goes on in a folder that was removed and made anew, with its lock', async () => {
+  it('continues after its folder was removed and created again, with its lock', async () => {
     const folder = await makeFolder({ 'logs/.keep': '' })
     const logs = join(folder, 'logs')
     const { call, close } = await startAudited({ folder, options: { file: 'logs/audit.jsonl' } })
@@ -199,7 +199,7 @@ describe('audit: its file', () => {
     await close()
   })
 
-  it('has one writer: a second host does not start, and one that writes all the same is found', async () => {
+  it('has one writer: a second host fails startup, and a concurrent writer is detected', async () => {
     const one = await startAudited()
     const error = await startAudited({ folder: one.folder }).then(
       () => undefined,
@@ -224,7 +224,7 @@ describe('audit: its file', () => {
     await (await startAudited({ folder: after })).close()
   })
 
-  it('is one of each process, where several serve the config', async () => {
+  it('is separate for each process of a multi-process host', async () => {
     const folder = await makeFolder({})
     const start = async () => {
       const host = await createHost(
@@ -257,7 +257,7 @@ describe('audit: its file', () => {
 const ignore = () => undefined
 const quiet = { debug: ignore, info: ignore, warn: ignore, error: ignore, child: () => quiet }
 
-describe('audit: what cannot be written', () => {
+describe('audit: write failures', () => {
   /** Takes the folder of the file away, and gives it back. */
   async function startAway(onFailure: 'refuse' | 'warn') {
     const folder = await makeFolder({ 'logs/.keep': '' })
@@ -271,7 +271,7 @@ describe('audit: what cannot be written', () => {
     return { ...host, logs, file: join(logs, 'audit.jsonl'), takeAway, giveBack, says, ready }
   }
 
-  it('refuses calls with `refuse`, is not ready, and serves again once it is written', async () => {
+  it('with `refuse`, refuses calls and readiness until writing recovers', async () => {
     const { url, call, close, logs, file, takeAway, giveBack, says, ready } = await startAway('refuse')
     expect(await ready()).to.equal(200)
     await takeAway()
@@ -295,7 +295,7 @@ describe('audit: what cannot be written', () => {
     expect(await verdictOn(logs)).to.equal('whole, 1')
   })
 
-  it('serves on with `warn`, and has the lines later', async () => {
+  it('with `warn`, serves calls and writes the lines later', async () => {
     const { call, close, logs, file, log, takeAway, giveBack, says, ready } = await startAway('warn')
     await takeAway()
     for (let count = 0; count < 20; count++) expect((await call('say')).status).to.equal(200)
@@ -310,7 +310,7 @@ describe('audit: what cannot be written', () => {
   })
 
   for (const onFailure of ['refuse', 'warn'] as const) {
-    it(`on a disk that is full: ${onFailure}`, async function () {
+    it(`handles a full disk with ${onFailure}`, async function () {
       const folder = await makeFolder({})
       const disk = join(folder, 'disk')
       await mkdir(disk)
@@ -333,7 +333,6 @@ describe('audit: what cannot be written', () => {
         const calls = (await linesIn(join(disk, 'audit.jsonl'))).filter(({ name }) => name === 'say')
         const answered = statuses.filter(status => status === 200).length
         expect(calls).to.have.length(answered + (onFailure === 'refuse' ? 1 : 2))
-        console.log(`      ${statuses.length} calls until ENOSPC, ${calls.length} lines after it`)
       } finally {
         await close()
         unmount(disk)
@@ -341,7 +340,7 @@ describe('audit: what cannot be written', () => {
     })
   }
 
-  it('is lost where too much waits, and the chain says how much', async () => {
+  it('drops lines beyond the buffer limit and records their number in the chain', async () => {
     const { Trail } = await import('../../../plugins/audit/trail.ts')
     const { signersOf } = await import('./audited-host.ts')
     const folder = await makeFolder({ 'logs/.keep': '' })
@@ -372,11 +371,10 @@ describe('audit: what cannot be written', () => {
     expect(kept).to.be.greaterThan(35)
     const gap = lines.find(({ event }) => event === 'gap')
     expect(gap?.['lost']).to.equal(51 - kept)
-    console.log(`      200 kB a line: ${kept} kept, ${gap?.['lost']} lost and counted`)
     expect(await verdictOn(join(folder, 'logs'))).to.equal('whole, 1')
   })
 
-  it('is over once what waits is written, where the disk was only too slow', async () => {
+  it('drains waiting lines on close after a slow disk', async () => {
     const { Trail } = await import('../../../plugins/audit/trail.ts')
     const { signersOf } = await import('./audited-host.ts')
     const folder = await makeFolder({})
@@ -405,8 +403,8 @@ describe('audit: what cannot be written', () => {
   })
 })
 
-describe('audit: kill -9', () => {
-  it('in the middle of many calls leaves a chain that verifies, and the next host goes on in it', async () => {
+describe('audit: SIGKILL', () => {
+  it('leaves a verifiable chain under load, and the next host continues it', async () => {
     const folder = await makeFolder({})
     const command = [compiledFile('test/plugins/audit/busy-host.ts'), folder]
     const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -418,14 +416,10 @@ describe('audit: kill -9', () => {
     }
     child.kill('SIGKILL')
     await ended
-    const calls = text.split('\n').length - 1
     const last = await startAudited({ folder })
     await last.close()
     const { chains } = await verifyFolder(folder)
     expect(chains).to.have.length(1)
     expect(chains[0]).not.to.have.property('broken')
-    console.log(
-      `      ${calls} answers were read, then kill -9:, ${chains[0]?.lines} lines, ${chains[0]?.healed} healed`,
-    )
   })
 })

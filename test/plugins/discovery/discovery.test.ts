@@ -1,4 +1,4 @@
-// Discovery documents over real HTTP: what they say, who may read them, and what they never say.
+// Discovery documents over HTTP: content, access, caching headers and startup errors.
 import { createHash } from 'node:crypto'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
@@ -107,13 +107,13 @@ async function entriesAt(url: string): Promise<Entry[]> {
   return entries
 }
 
-describe('the plugin discovery', () => {
+describe('discovery plugin', () => {
   let url: string
   before(async () => {
     ;({ url } = await startHost(config()))
   })
 
-  it('serves a card at each open route, of the shape that the draft has, which the host itself confirms', async () => {
+  it('serves a server card on each public route, and the card follows the draft schema', async () => {
     for (const path of ['/mcp', '/t', '/t/clock', '/t/caf%C3%A9', '/tenants/a']) {
       const { status, headers, text } = await get(`${url}${path}/server-card`, {
         Accept: 'application/mcp-server-card+json',
@@ -132,7 +132,7 @@ describe('the plugin discovery', () => {
     expect(JSON.parse((await get(`${url}/mcp/server-card`)).text).name).to.equal(SERVER.name)
   })
 
-  it('lists them in the catalog, each where it is, under a name of its own that does not change', async () => {
+  it('lists all cards in the catalog with their URLs and stable unique names', async () => {
     const entries = await entriesAt(url)
     expect(entries.map(({ identifier }) => identifier)).to.deep.equal([
       'urn:air:acme.com:mcp:tools',
@@ -148,20 +148,20 @@ describe('the plugin discovery', () => {
     }
   })
 
-  it('says nothing of protected routes, of what is served, of instructions, and no secret', async () => {
+  it('omits protected routes, tool names, instructions and secrets', async () => {
     expect((await get(`${url}/admin/server-card`)).status).to.equal(404)
     const cards = await Promise.all((await entriesAt(url)).map(async ({ url: at = '' }) => (await get(at)).text))
     const all = [(await get(url + CATALOG)).text, ...cards].join('\n')
     for (const word of [`${url}/admin/`, 'purge', 'for members', 'Only for', SECRET]) expect(all).not.to.contain(word)
   })
 
-  it('answers 404 where nothing is served, and 405 to other verbs', async () => {
+  it('answers 404 for unknown documents and 405 for other HTTP methods', async () => {
     expect((await get(`${url}/t/nothing/server-card`)).status).to.equal(404)
     const refused = await get(`${url}/mcp/server-card`, {}, 'POST')
     expect([refused.status, refused.headers.get('allow')]).to.deep.equal([405, 'GET, HEAD'])
   })
 
-  it('lets pages of any origin read them, and caches keep them; who has them already is told so', async () => {
+  it('allows cross-origin reads and caching, and answers 304 to a matching ETag', async () => {
     for (const path of ['/mcp/server-card', CATALOG]) {
       const plain = await get(url + path)
       const page = await get(url + path, { Origin: 'https://evil.example' })
@@ -190,7 +190,7 @@ describe('the plugin discovery', () => {
     }
   })
 
-  it('takes no word of a client but the address: neither Host nor a forwarded one is in a document', async () => {
+  it('ignores the Host and forwarded headers in document URLs', async () => {
     const headers = { 'X-Forwarded-Host': 'evil.example', Forwarded: 'host=evil.example', 'X-Forwarded-Proto': 'https' }
     for (const path of ['/mcp/server-card', '/tenants/%22%3E%3Cevil.example/server-card', CATALOG]) {
       const { text } = await get(url + path, headers)
@@ -200,7 +200,7 @@ describe('the plugin discovery', () => {
     expect(name).to.equal('com.acme/tools.tenants')
   })
 
-  it('has protected routes too, where the config says so, and for a route alone', async () => {
+  it('includes protected routes if configured, also for a single route', async () => {
     const whole = await startHost(config({}, { protectedRoutes: true }))
     expect((await entriesAt(whole.url)).map(({ identifier }) => identifier)).to.include(
       'urn:air:acme.com:mcp:tools.admin',
@@ -223,7 +223,7 @@ describe('the plugin discovery', () => {
     expect((await get(`${some.url}/off/server-card`)).status).to.equal(404)
   })
 
-  it('serves nothing that the config does not name; a catalog alone has the cards in it', async () => {
+  it('serves only configured documents, with embedded cards in a catalog-only setup', async () => {
     const cards = await startHost(config({}, { experimental: ['server-card'] }))
     expect((await get(cards.url + CATALOG)).status).to.equal(404)
     const catalog = await startHost(
@@ -235,14 +235,14 @@ describe('the plugin discovery', () => {
     expect(isCard(entry?.data), JSON.stringify(isCard.errors)).to.equal(true)
   })
 
-  it('names the older transport where there is no other', async () => {
+  it('lists the legacy SSE transport if it is the only one', async () => {
     const plugins = { 'transport-streamable': false as const, 'transport-sse': {} }
     const { url: at } = await startHost(config({ plugins, routes: { '/mcp': { toolsets: 'clock' } } }))
     const { remotes } = JSON.parse((await get(`${at}/mcp/server-card`)).text)
     expect([remotes[0].type, remotes[0].url]).to.deep.equal(['sse', `${at}/mcp/sse`])
   })
 
-  it('says http.publicUrl, where there is one', async () => {
+  it('uses http.publicUrl if configured', async () => {
     const http = { port: 0, publicUrl: 'https://mcp.acme.example/tools' }
     const { host } = await startHost(config({ http }))
     const listening = `http://127.0.0.1:${new URL(host.url).port}`
@@ -250,7 +250,7 @@ describe('the plugin discovery', () => {
     expect(remotes[0].url).to.equal('https://mcp.acme.example/tools/mcp')
   })
 
-  it('stops the start where its documents would be none', async () => {
+  it('fails startup if a document would be invalid', async () => {
     const server = { ...SERVER, name: 'acme-tools' }
     await expectStopped(config({ server }), 'server.name is "acme-tools"', 'com.acme/tools')
     await expectStopped(config({ server: { ...SERVER, description: 'x'.repeat(101) } }), 'has 101 characters')

@@ -1,4 +1,4 @@
-// Who reads more of the health pages than a status: the matrix of callers and options, and that nothing else tells.
+// Access to health details by caller address, token and `details` option.
 import { networkInterfaces } from 'node:os'
 import { expect } from 'chai'
 import type { BuiltInOptions } from '../../../core/index.ts'
@@ -59,7 +59,7 @@ const bearer = (token: string, scheme = 'Bearer') => ({ Authorization: `${scheme
 const FORWARDED = { 'X-Forwarded-For': '203.0.113.9' }
 
 describe('health: details', () => {
-  it('are for who asks from this machine, by a name of it and through no proxy', async () => {
+  it('are shown to direct loopback requests with a local host name', async () => {
     const url = await start()
     const { port } = new URL(url)
     for (const name of [`127.0.0.1:${port}`, `localhost:${port}`, 'LOCALHOST', `[::1]:${port}`, '127.1.2.3']) {
@@ -73,7 +73,7 @@ describe('health: details', () => {
     for (const name of proxied) expect(await isTold(url, { [name]: '127.0.0.1' }), name).to.equal(false)
   })
 
-  it('are not for who comes by another address of this machine', async function () {
+  it('are hidden from requests to another local IP address', async function () {
     const [other] = Object.values(networkInterfaces()).flatMap(list =>
       (list ?? []).filter(({ internal, family }) => !internal && family === 'IPv4'),
     )
@@ -86,7 +86,7 @@ describe('health: details', () => {
     expect(await isTold(url)).to.equal(true)
   })
 
-  it('are for who brings the token, from everywhere', async () => {
+  it('are shown to requests with the token, from any address', async () => {
     const url = await start({ token: TOKEN })
     for (const scheme of ['Bearer', 'bearer']) {
       expect(await isTold(url, { ...FORWARDED, ...bearer(TOKEN, scheme) }), scheme).to.equal(true)
@@ -98,14 +98,14 @@ describe('health: details', () => {
     expect(await isTold(url, bearer('wrong')), 'a wrong one takes nothing away').to.equal(true)
   })
 
-  it('without a token are for no token', async () => {
+  it('require a token value if no token is configured', async () => {
     const url = await start()
     for (const token of [TOKEN, '', 'undefined', 'null']) {
       expect(await isTold(url, { ...FORWARDED, ...bearer(token) }), token).to.equal(false)
     }
   })
 
-  it('are for anyone, or for the token alone, where the config says so', async () => {
+  it('are shown to everyone or to token holders only, as configured', async () => {
     const open = await start({ details: 'anyone' })
     expect([await isTold(open), await isTold(open, FORWARDED)]).to.deep.equal([true, true])
     const closed = await start({ details: 'nobody' })
@@ -114,7 +114,7 @@ describe('health: details', () => {
     expect([await isTold(keyed), await isTold(keyed, bearer(TOKEN))]).to.deep.equal([false, true])
   })
 
-  it('of a host behind a proxy of which nothing is known are for the token alone', async () => {
+  it('require the token behind an unconfigured proxy', async () => {
     const publicUrl = 'https://mcp.acme.example'
     const hidden = await start({ token: TOKEN }, { publicUrl })
     expect([await isTold(hidden), await isTold(hidden, bearer(TOKEN))]).to.deep.equal([false, true])
@@ -122,7 +122,7 @@ describe('health: details', () => {
     expect([await isTold(known), await isTold(known, FORWARDED)]).to.deep.equal([true, false])
   })
 
-  it('of an issuer have its address, which nobody else reads', async () => {
+  it('include the issuer URL, which others do not see', async () => {
     const issuer = await startIssuer()
     issuer.mood = 'broken'
     const plugins = { 'auth-jwt': { authority: issuer.url, audience: 'https://mcp.acme.example' }, health: {} }

@@ -1,4 +1,4 @@
-// The pages for probes: where they are, by which verbs, and what they say of a host that lives, waits and closes.
+// Health probe endpoints: paths, HTTP methods, caching, liveness, readiness and shutdown.
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage } from 'node:http'
 import { expect } from 'chai'
@@ -19,8 +19,8 @@ async function read(url: string, init?: RequestInit) {
   return { status: response.status, headers: response.headers, text, json: text === '' ? undefined : JSON.parse(text) }
 }
 
-describe('health: the pages', () => {
-  it('are answered to GET, and to HEAD without a body, and are never kept', async () => {
+describe('health: endpoints', () => {
+  it('answer GET, and HEAD without a body, and are never cached', async () => {
     let isWell = true
     const checks = plugin(host => host.ready('database', () => isWell || 'it is away'))
     const { url } = await startHost(withPlugins({ checks, health: {} }))
@@ -42,7 +42,7 @@ describe('health: the pages', () => {
     }
   })
 
-  it('answer other verbs with 405 and what they take', async () => {
+  it('answer other methods with 405 and Allow', async () => {
     const { url } = await startHost(withPlugins({ health: {} }))
     for (const path of PAGES) {
       for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
@@ -52,7 +52,7 @@ describe('health: the pages', () => {
     }
   })
 
-  it('are where the config says, and not where it says false', async () => {
+  it('use configured paths, and are absent where the path is false', async () => {
     const moved = { path: '/status', live: '/up', ready: '/in' }
     const { url } = await startHost(withPlugins({ health: moved }))
     for (const path of Object.values(moved)) expect((await read(url + path)).status, path).to.equal(200)
@@ -62,7 +62,7 @@ describe('health: the pages', () => {
     for (const path of ['/livez', '/health']) expect((await read(off.url + path)).status, path).to.equal(404)
   })
 
-  it('at their standard places give way to what was there before; at one that was chosen they do not', async () => {
+  it('yield default paths to existing endpoints, but not configured paths', async () => {
     const own = plugin(host =>
       host.endpoint('/livez', {
         public: true,
@@ -80,7 +80,7 @@ describe('health: the pages', () => {
     expect(await clash.then(String, error => error.message)).to.include('/livez')
   })
 
-  it('of liveness ask nobody', async () => {
+  it('answer liveness without running readiness conditions', async () => {
     let asked = 0
     const counts = plugin(host => host.ready('counted', () => ++asked > 0))
     const { url } = await startHost(withPlugins({ counts, health: {} }))
@@ -91,8 +91,8 @@ describe('health: the pages', () => {
   })
 })
 
-describe('health: a host that closes', () => {
-  it('lives, and is not ready any more, with the cause: on a connection that was kept', async () => {
+describe('health: shutdown', () => {
+  it('stays alive but not ready, with the cause, on a kept-alive connection', async () => {
     const { tool, call } = createPuppet()
     const config = { toolsets: { all: [tool] }, routes: { '/': { toolsets: 'all' } } }
     const { url, host } = await startHost({ ...config, plugins: { 'transport-streamable': {}, health: {} } })
@@ -124,8 +124,8 @@ describe('health: a host that closes', () => {
   })
 })
 
-describe('health: a condition', () => {
-  it('that never answers is one cause, within seconds; the others are told', async () => {
+describe('health: readiness condition', () => {
+  it('times out within seconds if it never answers, and others are still reported', async () => {
     let asked = 0
     const checks = plugin(host => {
       host.ready('hangs', () => {
@@ -145,7 +145,7 @@ describe('health: a condition', () => {
     expect(asked).to.equal(1)
   })
 
-  it('is asked once for all who ask at the same time, and anew for who asks later', async () => {
+  it('runs once for concurrent requests and again for later ones', async () => {
     const gates: Array<ReturnType<typeof createGate>> = []
     let asked = 0
     const checks = plugin(host =>
@@ -184,7 +184,7 @@ describe('health: a condition', () => {
     expect((await later).status).to.equal(503)
   })
 
-  it('that throws is told in the log, once until it answers again; never what it threw', async () => {
+  it('that throws is logged once until it recovers, without the thrown error', async () => {
     let fault: Error | undefined = new Error('password=hunter2')
     const checks = plugin(host =>
       host.ready('broken', () => {

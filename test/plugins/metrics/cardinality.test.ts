@@ -1,4 +1,4 @@
-// A week of clients that invent names: however many tools, clients and users there are, the number of series has a bound.
+// Metric cardinality: the number of series stays limited for any number of tools, clients and users.
 import { expect } from 'chai'
 import { type CallRecord, defineTool } from '../../../core/index.ts'
 import { META } from '../../../core/transport.ts'
@@ -18,10 +18,10 @@ const MANY = 100_000
 
 const countOf = (metrics: readonly Metric[], name: string) => metrics.find(one => one.name === name)?.values.length
 
-describe('the number of series', function () {
+describe('Metric cardinality', function () {
   this.timeout(60_000)
 
-  it('is bounded, however many tools, clients, sessions and users there were', () => {
+  it('is limited for any number of tools, clients, sessions and users', () => {
     const { observe, read } = createRequestCounts(100)
     for (let index = 0; index < MANY; index++) {
       observe(
@@ -39,7 +39,6 @@ describe('the number of series', function () {
     }
     const metrics = read()
     const samples = metrics.reduce((sum, { values }) => sum + values.length, 0)
-    console.log(`      ${MANY} tools, clients and users: ${samples} samples`)
     // 1,000 tools and the others, each with 15 buckets, a sum and a count.
     expect(countOf(metrics, 'mcp_server_operation_duration_seconds')).to.equal(1_001 * 17)
     expect(countOf(metrics, 'mcp_host_client_calls_total')).to.equal(51)
@@ -49,7 +48,7 @@ describe('the number of series', function () {
     expect(samples).to.be.below(20_000)
   })
 
-  it('leaves half of the names of clients to users, whatever those say who are none', () => {
+  it('reserves half of the client names for authenticated users', () => {
     const { observe, read } = createRequestCounts(10)
     const callBy = (name: string, subject?: string, outcome: CallRecord['outcome'] = 'ok') => {
       const user = subject === undefined ? undefined : { subject }
@@ -67,7 +66,7 @@ describe('the number of series', function () {
     expect(counts['_OTHER']).to.equal(45 + 50 + 45)
   })
 
-  it('is bounded for figures of plugins that tell what they must not', () => {
+  it('is limited for plugin metrics with invalid labels', () => {
     const log = createTestLog()
     const { reader, read } = createFigureReader(log, new Set())
     const tell = reader.counter({ name: 'jobs_total', help: 'Jobs.', labels: ['who'] })
@@ -81,7 +80,7 @@ describe('the number of series', function () {
     expect(gauge?.values).to.have.length(1_000)
   })
 
-  it('is the same after 100 invented tools, clients, users, methods and paths as after one', async () => {
+  it('stays the same after 100 invented tools, clients, users, methods and paths', async () => {
     const identifies = plugin(
       host =>
         host.identify((ctx, next) => {
@@ -119,7 +118,6 @@ describe('the number of series', function () {
     const before = await seen(4 * 3)
     for (let index = 4; index < 104; index += 10) await Promise.all([...Array(10)].map((_, more) => ask(index + more)))
     const after = await seen(104 * 3)
-    console.log(`      series: ${before}, and ${after} after 100 more of each`)
     expect(after).to.equal(before)
   })
 })

@@ -1,4 +1,4 @@
-// Who may read the metrics, where, and in which format: a port of their own, or a path of the host with a token.
+// Access to the metrics endpoint: its own port or a path with a token, and the exposition format.
 import { createServer } from 'node:http'
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
@@ -22,8 +22,8 @@ const failure = (options: object, http = {}) =>
     (error: Error) => error.message,
   )
 
-describe('the metrics of a port of their own', () => {
-  it('are there for this machine, by GET and HEAD, at /metrics alone', async () => {
+describe('Metrics on their own port', () => {
+  it('serve GET and HEAD at /metrics only', async () => {
     const { address } = await startMetered(config)
     const answer = await fetch(address)
     expect(answer.status).to.equal(200)
@@ -38,13 +38,13 @@ describe('the metrics of a port of their own', () => {
     expect([posted.status, posted.headers.get('allow')]).to.deep.equal([405, 'GET, HEAD'])
   })
 
-  it('are not for pages of a foreign name that leads to this machine', async () => {
+  it('refuse a foreign Host header (DNS rebinding)', async () => {
     const { address } = await startMetered(config)
     const asked = await exchange(address, { method: 'GET', headers: { Host: 'evil.example' } })
     expect(asked.status).to.equal(403)
   })
 
-  it('ask for the token where there is one', async () => {
+  it('require the token if one is configured', async () => {
     const { address } = await startMetered(config, { host: '0.0.0.0', token: TOKEN })
     for (const init of [{}, bearer('wrong'), bearer(`${TOKEN}x`), bearer(''), { headers: { Authorization: TOKEN } }]) {
       const refused = await fetch(address, init)
@@ -55,7 +55,7 @@ describe('the metrics of a port of their own', () => {
     expect((await fetch(address, bearer(TOKEN))).status).to.equal(200)
   })
 
-  it('are in OpenMetrics for those who prefer it', async () => {
+  it('use the OpenMetrics format if the client prefers it', async () => {
     const { address } = await startMetered(config, { process: true })
     const accept = 'application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1'
     for (let round = 0; round < 2; round++) {
@@ -71,7 +71,7 @@ describe('the metrics of a port of their own', () => {
     }
   })
 
-  it('close with the host, and two hosts in a process have each their own', async () => {
+  it('stop with the host, separately for two hosts in one process', async () => {
     const one = await startMetered(config)
     const two = await startMetered(config, { process: true })
     expect(one.address).not.to.equal(two.address)
@@ -81,7 +81,7 @@ describe('the metrics of a port of their own', () => {
     expect((await fetch(two.address)).status).to.equal(200)
   })
 
-  it('stop the start where the port is taken', async () => {
+  it('fail startup if the port is in use', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await new Promise(resolve => other.once('listening', resolve))
     const { port } = other.address() as { port: number }
@@ -92,8 +92,8 @@ describe('the metrics of a port of their own', () => {
   })
 })
 
-describe('the metrics at a path of the host', () => {
-  it('are for whoever has the token', async () => {
+describe('Metrics at a path of the host', () => {
+  it('require the token', async () => {
     const { url, log } = await startHost({
       ...config,
       plugins: { 'transport-streamable': {}, metrics: { path: '/metrics', token: TOKEN } },
@@ -117,8 +117,8 @@ describe('the metrics at a path of the host', () => {
   })
 })
 
-describe('metrics that anyone could read, or nobody', () => {
-  it('stop the start, and say what to set', async () => {
+describe('Metrics endpoint configuration errors', () => {
+  it('fail startup with the missing setting if everyone or no one could read the metrics', async () => {
     expect(await failure({ host: '0.0.0.0' })).to.include(
       'plugins.metrics.host: whoever reaches 0.0.0.0 could read the metrics; set `token`, or `host` to 127.0.0.1',
     )
@@ -127,7 +127,7 @@ describe('metrics that anyone could read, or nobody', () => {
     expect(await failure({ path: '/metrics', port: 9000, token: TOKEN })).to.include('set `path`, or `port` and `host`')
   })
 
-  it('are not those of one route', async () => {
+  it('refuse per-route options', async () => {
     const routes = { '/mcp': { toolsets: 'all', plugins: { metrics: { port: 0 } } } }
     const plugins = { 'transport-streamable': {}, metrics: { port: 0 } }
     const error = await startHost({ ...config, routes, plugins }).catch((thrown: Error) => thrown)

@@ -1,4 +1,4 @@
-// What the host and its plugins offer to be measured by, as metrics: offered before or after somebody reads, once or several times.
+// Metrics that the host and its plugins register: order, merging, histograms and invalid values.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { createFigures } from '../../../core/kernel/figures.ts'
@@ -23,8 +23,8 @@ function createRead() {
   return { figures, reader, read, named, lines, readNow: () => figures.readBy(reader) }
 }
 
-describe('figures as metrics', () => {
-  it('are read whether they are offered before or after', () => {
+describe('Registered metrics', () => {
+  it('are read if registered before or after the reader', () => {
     const { figures, readNow, named } = createRead()
     const early = figures.counter({ name: 'early_total', help: 'Early.', labels: ['kind'] })
     early(5, { kind: 'unheard' })
@@ -37,7 +37,7 @@ describe('figures as metrics', () => {
     expect(named('late_total')?.values).to.deep.equal([{ labels: {}, value: 1 }])
   })
 
-  it('are one metric where several offer one, and added up', () => {
+  it('with the same name from several plugins are summed', () => {
     const { figures, readNow, named } = createRead()
     readNow()
     const jobs = { name: 'jobs_total', help: 'Jobs.', labels: ['kind'] }
@@ -53,7 +53,7 @@ describe('figures as metrics', () => {
     expect(named('mcp_host_redis_up')?.values.map(({ value }) => value)).to.deep.equal([0])
   })
 
-  it('have buckets for what they measure', () => {
+  it('support histograms with buckets', () => {
     const { figures, readNow, named } = createRead()
     readNow()
     figures.histogram({ name: 'page_bytes', help: 'Pages.' })(300)
@@ -63,7 +63,7 @@ describe('figures as metrics', () => {
     expect(first('wait_seconds')).to.equal('0.005')
   })
 
-  it('that nobody reads count nothing', () => {
+  it('record nothing without a reader', () => {
     const { figures, reader } = createRead()
     const tell = figures.counter({ name: 'jobs_total', help: 'Jobs.', labels: ['kind'] })
     let asked = 0
@@ -73,7 +73,7 @@ describe('figures as metrics', () => {
     expect(asked).to.equal(0)
   })
 
-  it('that are wrong are left out with a line of the log, and harm nobody', () => {
+  it('with invalid values are omitted with a log line', () => {
     const { figures, readNow, read, lines } = createRead()
     readNow()
     figures.counter({ name: 'my-jobs', help: 'Jobs.' })(1)
@@ -102,7 +102,7 @@ describe('figures as metrics', () => {
     ])
   })
 
-  it('of the host and of a plugin that is set up before or after are there', async () => {
+  it('of the host and of plugins set up earlier or later are present', async () => {
     const jobs = plugin(host => host.figures.gauge({ name: 'my_jobs', help: 'Jobs.' }, () => 7))
     const metered = await startMetered({ toolsets, routes, plugins: { aaa: jobs, zzz: jobs } })
     expect(await metered.one('my_jobs')).to.equal(14)
@@ -120,7 +120,7 @@ describe('figures as metrics', () => {
     expect(await metered.one('mcp_host_ready', { check: 'accepting' })).to.equal(1)
   })
 
-  it('show a condition of readiness that hangs as one that does not hold, though no scrape waits for it', async () => {
+  it('report a hanging readiness condition as failed without delaying the scrape', async () => {
     const hangs = plugin(host => host.ready('hangs', () => new Promise(() => undefined)))
     const metered = await startMetered({ toolsets, routes, plugins: { hangs } })
     await eventually('the condition', async () => (await metered.one('mcp_host_ready', { check: 'hangs' })) === 0)

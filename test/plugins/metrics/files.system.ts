@@ -1,4 +1,4 @@
-// What the page, the dashboard and the alert rules say of metrics, against those of a running host with everything on.
+// The metrics documentation page, dashboard and alert rules compared with the metrics of a running host.
 import { readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
@@ -178,7 +178,7 @@ function expectKnownValues(query: string) {
   }
 }
 
-describe('what is written of the metrics', function () {
+describe('Metrics documentation', function () {
   this.timeout(60_000)
   let real = new Map<string, Family>()
 
@@ -194,7 +194,7 @@ describe('what is written of the metrics', function () {
     await Promise.all([stopRedis(), stopIssuers()])
   })
 
-  it('on their page is every metric of a host with everything on, with its type and labels', () => {
+  it('lists every metric with its type and labels', () => {
     const page = documented()
     const typesOf = (families: ReadonlyMap<string, Family>) =>
       [...families].flatMap(([name, { type }]) => (isSeen(name) ? `${name} ${type}` : []))
@@ -228,7 +228,7 @@ describe('what is written of the metrics', function () {
     ])
   })
 
-  it('in the dashboard names metrics and labels that there are', () => {
+  it('dashboard uses only existing metrics and labels', () => {
     const dashboard = JSON.parse(readFileSync(new URL('grafana-dashboard.json', FOLDER), 'utf8'))
     const panels: Array<{
       id: number
@@ -257,7 +257,7 @@ describe('what is written of the metrics', function () {
     expect(hosts.filter(name => !named.has(name))).to.deep.equal([])
   })
 
-  it('in the alert rules, too, and each says what is wrong, where', () => {
+  it('alert rules use only existing metrics, and each describes the problem', () => {
     const { groups } = parse(readFileSync(new URL('alerts.yml', FOLDER), 'utf8'))
     const rules: Array<{ alert: string; expr: string; for: string; labels: object; annotations: object }> =
       groups.flatMap(({ rules }: { rules: unknown[] }) => rules)

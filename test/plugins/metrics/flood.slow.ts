@@ -1,4 +1,4 @@
-// Readers of the metrics who ask without an end: calls are answered meanwhile, and the figures are read a bounded number of times.
+// Floods of metrics requests: connection limits per address, shared renders, and unaffected calls.
 import { once } from 'node:events'
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { expect } from 'chai'
@@ -80,10 +80,10 @@ async function answerTo(socket: Socket, request: string): Promise<string> {
   return text
 }
 
-describe('readers of the metrics without the token', function () {
+describe('Metrics flood without the token', function () {
   this.timeout(60_000)
 
-  it('are closed with their refusal, whatever is refused', async () => {
+  it('closes refused connections, for each kind of refusal', async () => {
     const { address } = await startCounted({ token: TOKEN })
     const open = await startCounted()
     const own = `Host: localhost\r\nAuthorization: Bearer ${TOKEN}`
@@ -98,7 +98,7 @@ describe('readers of the metrics without the token', function () {
     }
   })
 
-  it('cost the scraper of their own address no scrape, however often they come', async () => {
+  it('does not block the scraper on the same address', async () => {
     const { address } = await startCounted({ token: TOKEN })
     let came = 0
     for (let wave = 0; wave < 10; wave++) {
@@ -110,7 +110,7 @@ describe('readers of the metrics without the token', function () {
     expect(came).to.equal(10 * (MOST_CONNECTIONS + 6))
   })
 
-  it('cost the scraper of another address no scrape, however fast they come', async () => {
+  it('does not block the scraper on another address', async () => {
     const { address } = await startCounted({ token: TOKEN })
     let came = 0
     let isOver = false
@@ -133,10 +133,9 @@ describe('readers of the metrics without the token', function () {
     await eventually('ten scrapes during the flood', scrape).finally(() => {
       isOver = true
     })
-    console.log(`      ${scrapes} scrapes, ${came} connections without the token meanwhile`)
   })
 
-  it('have few places of an address, and the newest gets one', async () => {
+  it('limits connections per address, and the newest replaces the oldest', async () => {
     const { address } = await startCounted({ token: TOKEN })
     const all = await connectAll(address, MOST_OF_ADDRESS + 2)
     const gone = all.slice(0, 2)
@@ -145,10 +144,10 @@ describe('readers of the metrics without the token', function () {
   })
 })
 
-describe('a flood of readers of the metrics', function () {
+describe('Metrics flood', function () {
   this.timeout(60_000)
 
-  it('shares what is read, and calls are answered meanwhile', async () => {
+  it('shares renders, and calls are answered during the flood', async () => {
     const { address, url, renders } = await startCounted()
     const [connections, ahead] = [50, 40]
     const floodAll = () => Promise.all(Array.from({ length: connections }, () => flood(address, ahead)))
@@ -159,20 +158,19 @@ describe('a flood of readers of the metrics', function () {
       calls++
     }
     const answered = (await repeatDuring(callTool, floodAll)).reduce((sum, count) => sum + count, 0)
-    console.log(`      ${answered} answers of ${renders()} renders; ${calls} calls meanwhile`)
     expect(answered).to.be.at.least(connections * ahead * 0.99)
     expect(renders()).to.be.at.most(answered / 10)
     expect(calls).to.be.at.least(10)
   })
 
-  it('is closed where a connection sends more ahead than it may', async () => {
+  it('closes a connection that pipelines too many requests', async () => {
     const { address, renders } = await startCounted()
     expect(await flood(address, 200)).to.be.below(200)
     expect(renders()).to.be.below(200)
     expect((await fetch(address)).status).to.equal(200)
   })
 
-  it('has so many connections, and no more: the oldest that was not answered goes', async () => {
+  it('limits connections, and the oldest unanswered one is evicted', async () => {
     const { address } = await startCounted()
     const [oldest, ...others] = await connectAll(address, MOST_CONNECTIONS)
     if (!oldest) throw new Error('no connection')
@@ -181,7 +179,7 @@ describe('a flood of readers of the metrics', function () {
     expect(others.filter(socket => socket.destroyed)).to.have.length(0)
   })
 
-  it('keeps nobody out where all places have readers, for longer than these stay', async () => {
+  it('evicts no answered reader while all connections are in use', async () => {
     const { address } = await startCounted()
     const readers = await connectAll(address, MOST_CONNECTIONS)
     const answered = Promise.all(readers.map(socket => once(socket, 'data')))
@@ -196,7 +194,7 @@ describe('a flood of readers of the metrics', function () {
     expect(await flood(address, 1)).to.equal(1)
   })
 
-  it('gets no body read', async () => {
+  it('does not read request bodies', async () => {
     const { address } = await startCounted()
     const head = (verb: string) => `${verb} /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n`
     for (const verb of ['GET', 'POST']) {
@@ -212,8 +210,8 @@ describe('a flood of readers of the metrics', function () {
   })
 })
 
-describe('what many ask for at once', () => {
-  it('is made once for all, and one thing at a time', async () => {
+describe('Shared computation of concurrent requests', () => {
+  it('runs once for all waiting requests, one run at a time', async () => {
     const order: string[] = []
     const get = shareInTurn(async (key: string) => {
       order.push(`${key} begins`)

@@ -1,4 +1,4 @@
-// What the metrics say of calls, refusals and clients, over real HTTP; and what they never say.
+// Metrics of calls, refused requests and clients over HTTP, and the data they must not contain.
 import { expect } from 'chai'
 import { defineTool, HostError, ToolError } from '../../../core/index.ts'
 import { META } from '../../../core/transport.ts'
@@ -43,8 +43,8 @@ const call = ({ url }: Metered, name: string, args = {}, options = {}) =>
 const until = (metered: Metered, name: string, labels: Record<string, string>, value: number) =>
   eventually(`${value} of ${name}`, async () => (await metered.one(name, labels)) === value)
 
-describe('metrics', () => {
-  it('measures each call by route, method, tool, revision and outcome, with the buckets of the conventions', async () => {
+describe('metrics plugin', () => {
+  it('measures calls by route, method, tool, protocol version and outcome with the standard buckets', async () => {
     const metered = await startMetered(config)
     await call(metered, 'say', { text: SECRET })
     await call(metered, 'say')
@@ -73,7 +73,7 @@ describe('metrics', () => {
     expect(buckets.at(-1)?.value).to.equal(2)
   })
 
-  it('counts what is refused, whoever did, and HTTP requests that became no call', async () => {
+  it('counts refused requests from any plugin, and HTTP requests that become no call', async () => {
     const refuses = plugin(host =>
       host.edge((ctx, next) => {
         if (ctx.get('x-much') !== '') throw new HostError('tooManyRequests', { reason: SECRET })
@@ -98,7 +98,7 @@ describe('metrics', () => {
     )
   })
 
-  it('counts no length that a refused request only says, and a batch once', async () => {
+  it('counts the request bytes of a batch once', async () => {
     const metered = await startMetered(config)
     const request = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' })
     const session = await openSession(`${metered.url}/mcp`, { revision: '2025-03-26' })
@@ -109,7 +109,7 @@ describe('metrics', () => {
     expect(await metered.one('mcp_host_request_bytes_total', { route: '/mcp' })).to.equal(Number(before) + batch.length)
   })
 
-  it('tells which clients speak which revision, by which transport, and what they are asked', async () => {
+  it('reports clients by protocol version and transport, and the requests sent to them', async () => {
     const metered = await startMetered(config)
     await call(metered, 'say')
     const meta = {
@@ -126,7 +126,7 @@ describe('metrics', () => {
     await eventually('the session', async () => Number(await metered.one(clients, old)) > 0)
   })
 
-  it('gives the first so many clients series of their own, and none to those that only fail', async () => {
+  it('limits client series to the first names, and excludes clients that only fail', async () => {
     const metered = await startMetered(config, { clients: 1 })
     const as = (name: string, tool: string) =>
       call(metered, tool, {}, { meta: metaOf({ [META.clientInfo]: { name, version: '1' } }) })
@@ -138,7 +138,7 @@ describe('metrics', () => {
     await until(metered, 'mcp_host_client_calls_total', { client: '_OTHER', version: '_OTHER' }, 2)
   })
 
-  it('says nothing of routes that switched it off', async () => {
+  it('reports nothing for routes that disable the plugin', async () => {
     const metered = await startMetered(config)
     await modern(`${metered.url}/quiet`, 'tools/call', { name: 'say' })
     await call(metered, 'say')
@@ -146,7 +146,7 @@ describe('metrics', () => {
     expect((await metered.scrape()).filter(({ labels }) => labels['route'] === '/quiet')).to.deep.equal([])
   })
 
-  it('holds no argument, token, session id or user', async () => {
+  it('contain no argument, token, session id or user', async () => {
     const identifies = plugin(
       host =>
         host.identify((ctx, next) => {

@@ -1,4 +1,4 @@
-// Limits of tool calls: how often, by rules over their names, and how many at once; each place is free again however a call ends.
+// Rate limits and concurrency limits of tool calls.
 import { expect } from 'chai'
 import { type CallContext, defineTool, ToolError } from '../../../core/index.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -12,8 +12,8 @@ afterEach(stopHosts)
 
 const DATED = { 'MCP-Protocol-Version': '2025-03-26' }
 
-describe('rate-limit: how often a tool is called', () => {
-  it('counts by rule and user: tools that fit a glob together, other tools not at all', async () => {
+describe('rate-limit: tool call rate', () => {
+  it('counts per rule and user, and a glob shares one count', async () => {
     const { call } = await startLimited({ tools: { 'search*': '4/1h' } })
     const ann = { 'X-User': 'ann' }
     const searching = await atOnce(20, index => call(ann, index % 2 ? 'search_web' : 'search_mail'))
@@ -27,14 +27,14 @@ describe('rate-limit: how often a tool is called', () => {
     expect(headers.get('retry-after')).to.equal(String(message.error.data.retryAfter))
   })
 
-  it('counts all callers together where a rule says so, and holds to every rule that fits', async () => {
+  it('counts all callers together if configured, and enforces every matching rule', async () => {
     const { call } = await startLimited({ tools: { '*': '3/1h', say: { limit: '4/1h', per: 'all' } } })
     const of = async (user: string, count: number) => statuses(await atOnce(count, () => call({ 'X-User': user })))
     expect(await of('ann', 3)).to.deep.equal({ 200: 3 })
     expect(await of('bob', 3)).to.deep.equal({ 200: 1, 429: 2 })
   })
 
-  it('counts each call of a batch, exactly, and the request once', async () => {
+  it('counts each call of a batch, but the HTTP request once', async () => {
     const { url } = await startLimited({ address: '2/1h', tools: { say: '5/1h' } })
     const batch = Array.from({ length: 20 }, (_, id) => ({
       jsonrpc: '2.0',
@@ -49,14 +49,14 @@ describe('rate-limit: how often a tool is called', () => {
     expect(refused[0].error.data).to.include({ reason: 'rate-limited', limit: 'tool' })
   })
 
-  it('counts nothing for tools that there are not', async () => {
+  it('does not count calls of unknown tools', async () => {
     const { call } = await startLimited({ tools: { '*': '1/1h' } })
     for (let asked = 0; asked < 3; asked++) expect((await call({}, 'none')).message.error.code).to.equal(-32602)
     expect((await call()).status).to.equal(200)
     expect((await call()).status).to.equal(429)
   })
 
-  it('holds in sessions, whichever session it is', async () => {
+  it('applies across the sessions of a user', async () => {
     const { url } = await startLimited({ tools: { say: '2/1h' } }, { routes: { '/': { toolsets: 'all' } } })
     const found: number[] = []
     for (let count = 0; count < 3; count++) {
@@ -107,8 +107,8 @@ async function startCapped(cap: object, more: object = {}) {
   return { ...started, ...ending, long, whole, isRunning }
 }
 
-describe('rate-limit: how many calls run at once', () => {
-  it('never runs more than so many of one user, tells the others, and gives each place back', async () => {
+describe('rate-limit: concurrent tool calls', () => {
+  it('limits the concurrent calls of a user, refuses more, and frees slots', async () => {
     const { long, whole, begun, isRunning, peak } = await startCapped({ concurrent: 3 })
     let refused = 0
     const answers = Array.from({ length: 20 }, async () => {
@@ -125,7 +125,7 @@ describe('rate-limit: how many calls run at once', () => {
     expect(peak()).to.equal(4)
   })
 
-  it('says so with the fields of a cap', async () => {
+  it('reports the concurrency limit in the RateLimit headers', async () => {
     const { long, whole, begun, isRunning } = await startCapped({ tools: { long: { concurrent: 1 } } })
     const first = whole(long())
     await isRunning(1)
@@ -139,7 +139,7 @@ describe('rate-limit: how many calls run at once', () => {
     await first
   })
 
-  it('holds for all callers together where a rule says so', async () => {
+  it('applies to all callers together if configured', async () => {
     const { long, whole, begun, isRunning } = await startCapped({ tools: { long: { concurrent: 1, per: 'all' } } })
     const first = whole(long({ 'X-User': 'ann' }))
     await isRunning(1)
@@ -199,7 +199,7 @@ describe('rate-limit: how many calls run at once', () => {
     },
   }
   for (const [way, end] of Object.entries(ways)) {
-    it(`gives the place back: ${way}`, async () => {
+    it(`frees the slot after the call ends: ${way}`, async () => {
       const timed = way === 'its time over' ? { tools: { callTimeout: '300ms' } } : {}
       const host = await startCapped({ concurrent: 1, tools: { long: { concurrent: 1 } } }, timed)
       let ended = 0
@@ -208,7 +208,6 @@ describe('rate-limit: how many calls run at once', () => {
         ended++
         await eventually('the place to be free', async () => (await host.call({}, 'say')).status === 200)
       }
-      console.log(`      ${way}: ${ended} calls ended, ${host.begun.length} begun, at most ${host.peak()} at once`)
       expect([ended, host.begun.length, host.peak()]).to.deep.equal([3, 3, 1])
     })
   }

@@ -1,9 +1,9 @@
-// Counting in this process: windows, and a bound of memory that no flood turns to its own use.
+// Rate limit counts in memory: windows and limited memory.
 import { expect } from 'chai'
 import { createMemoryCount } from '../../../plugins/rate-limit/memory-counts.ts'
 
 describe('rate-limit: counts in memory', () => {
-  it('begin anew once their window is over, each by itself', () => {
+  it('reset after their window, each separately', () => {
     let at = 0
     const { count, size } = createMemoryCount({ window: 1_000, now: () => at })
     expect(count('a').used).to.equal(1)
@@ -18,15 +18,12 @@ describe('rate-limit: counts in memory', () => {
     expect(size()).to.equal(1)
   })
 
-  it('keep 200,000 callers within their bound, and nobody loses a count', () => {
+  it('stay within the memory limit for 200,000 callers without losing counts', () => {
     let at = 0
     let told = 0
     const { count, size } = createMemoryCount({ window: 60_000, now: () => at, full: () => told++ })
     for (let known = 0; known < 5; known++) count('the attacker')
-    const most = Array.from({ length: 200_000 }, (_, index) => count(`203.0.${index}`).used).reduce((a, b) =>
-      Math.max(a, b),
-    )
-    console.log(`      ${size()} counters for 200,001 callers; those who share one: up to ${most} requests together`)
+    for (let index = 0; index < 200_000; index++) count(`203.0.${index}`)
     expect(size()).to.equal(100_000)
     expect(told).to.equal(1)
     expect(count('the attacker').used).to.equal(6)

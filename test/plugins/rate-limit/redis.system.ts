@@ -1,4 +1,4 @@
-// Limits counted in Redis: for all nodes together, in one round trip, and what happens while Redis is away.
+// Rate limit counts in Redis: shared across nodes, round trips, and behaviour during a Redis outage.
 import { expect } from 'chai'
 import { definePlugin } from '../../../core/index.ts'
 import {
@@ -30,7 +30,7 @@ describe('rate-limit: counts in Redis', () => {
   afterEach(stopHosts)
   after(stopRedis)
 
-  it('lets exactly so many pass over two nodes, of addresses, users, clients and tools', async () => {
+  it('enforce exact limits across two nodes for addresses, users, clients and tools', async () => {
     const redis = await startRedis()
     const limits = { address: '400/1h', user: '60/1h', client: '40/1h', tools: { 'search*': '20/1h' } }
     // A slow machine is no Redis that is away.
@@ -50,7 +50,7 @@ describe('rate-limit: counts in Redis', () => {
     expect(statuses(await everybody)).to.deep.equal({ 200: left, 429: 50 })
   })
 
-  it('writes short-lived keys without names, and nothing that never ends', async () => {
+  it('use expiring keys without user names', async () => {
     const redis = await startRedis()
     const { call } = await startNode(redis, { address: '9/1h', user: '9/1h', client: '9/1h', tools: { say: '9/1h' } })
     await call({ 'X-User': 'ann@acme.example', 'X-Issuer': 'https://i.example', 'X-Client': 'desktop' })
@@ -60,7 +60,7 @@ describe('rate-limit: counts in Redis', () => {
     for (const key of keys) expect(Number(redis.cli('PTTL', key)[0])).to.be.within(3_500_000, 3_600_000)
   })
 
-  it('asks once for the address, once for the user and client together, once for the tool', async () => {
+  it('take one round trip each for address, user with client, and tool', async () => {
     const redis = await startRedis()
     const connections: RedisConnection[] = []
     const watching = definePlugin<Record<never, never>, RedisSections>({
@@ -81,7 +81,7 @@ describe('rate-limit: counts in Redis', () => {
     expect(counts.toSorted((a, b) => a - b)[7]).to.equal(3)
   })
 
-  it('while Redis is away lets all pass, ready, and says so once; then counts again', async () => {
+  it('are skipped during a Redis outage with one warning, and resume afterwards', async () => {
     const redis = await startRedis()
     const { url, call, log } = await startNode(redis, { address: '5/1h', tools: { say: '5/1h' } })
     expect((await call()).headers.get('ratelimit')).to.match(/r=4/)
@@ -98,7 +98,7 @@ describe('rate-limit: counts in Redis', () => {
     expect(statuses(await atOnce(10, () => call()))).to.have.property('429')
   })
 
-  it('lets pass as well while Redis hangs', async () => {
+  it('are skipped while Redis hangs', async () => {
     const redis = await startRedis()
     const { call } = await startNode(redis, { address: '2/1h' })
     await call()
@@ -110,7 +110,7 @@ describe('rate-limit: counts in Redis', () => {
     }
   })
 
-  it('refuses with 503 where the config says closed, is not ready, and says so once', async () => {
+  it('refuse with 503 during an outage with `closed`, and the host is not ready', async () => {
     const redis = await startRedis()
     const { url, call, log } = await startNode(redis, { address: '9/1h', onFailure: 'closed' })
     expect((await call()).status).to.equal(200)

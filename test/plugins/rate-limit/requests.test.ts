@@ -1,5 +1,4 @@
-// Limits of HTTP requests: exactly so many pass, whatever their headers say; whose requests count together; what those hear
-// that are refused.
+// Rate limits of HTTP requests: exact counts, keys by address, user and client, and rate limit headers.
 import { expect } from 'chai'
 import type { CallRecord } from '../../../core/index.ts'
 import { definePlugin } from '../../../core/index.ts'
@@ -14,13 +13,13 @@ afterEach(stopHosts)
 
 const FORGED = { http: { trustProxy: 1 } } as const
 
-describe('rate-limit: requests', () => {
-  it('lets exactly so many of one address pass, at once', async () => {
+describe('rate-limit: HTTP requests', () => {
+  it('allows exactly the limit of concurrent requests per address', async () => {
     const { call } = await startLimited({ address: '40/1h' })
     expect(statuses(await atOnce(90, () => call()))).to.deep.equal({ 200: 40, 429: 50 })
   })
 
-  it('counts a request once, whatever its headers, its session, its method or its body say', async () => {
+  it('counts a request once for any headers, session, method or body', async () => {
     const { url, call, older } = await startLimited({ address: '12/1h' })
     const strange = [
       { 'X-Forwarded-For': '203.0.113.1' },
@@ -37,7 +36,7 @@ describe('rate-limit: requests', () => {
     expect((await fetch(`${url}/`, { method: 'HEAD' })).status).to.equal(429)
   })
 
-  it('counts what finds nothing, a wrong verb and what is too large, with what is served: the address has one limit', async () => {
+  it('counts 404, 405 and 413 responses with served requests of an address', async () => {
     const { url, call } = await startLimited(
       { address: '5/1h' },
       { routes: { '/': { toolsets: 'all', stateless: true }, '/t/:category': { toolsets: ':category' } } },
@@ -57,7 +56,7 @@ describe('rate-limit: requests', () => {
     expect((await call(origin)).status, 'refused before it is counted').to.equal(403)
   })
 
-  it('counts no preflight, and shows the fields to pages', async () => {
+  it('does not count preflights, and exposes the headers to browsers', async () => {
     const origin = 'https://app.acme.example'
     const { url, call } = await startLimited(
       { address: '1/1h' },
@@ -77,7 +76,7 @@ describe('rate-limit: requests', () => {
     expect(headers.get('access-control-allow-origin')).to.equal(origin)
   })
 
-  it('believes of X-Forwarded-For what the proxies wrote, and nothing without them', async () => {
+  it('trusts X-Forwarded-For only from configured proxies', async () => {
     const alone = await startLimited({ address: '3/1h' })
     const forged = (index: number) => ({ 'X-Forwarded-For': `203.0.113.${index}` })
     expect(statuses(await atOnce(8, index => alone.call(forged(index))))).to.deep.equal({ 200: 3, 429: 5 })
@@ -87,7 +86,7 @@ describe('rate-limit: requests', () => {
     expect(statuses(await atOnce(8, index => behind.call(forged(index))))).to.deep.equal({ 200: 8 })
   })
 
-  it('counts an address once in all its spellings, and an IPv6 network as one', async () => {
+  it('normalises address spellings and groups IPv6 addresses by network', async () => {
     const { call } = await startLimited({ address: '1/1h' }, FORGED)
     const from = async (address: string) => (await call({ 'X-Forwarded-For': address })).status
     expect(await from('198.51.100.7')).to.equal(200)
@@ -114,12 +113,12 @@ describe('rate-limit: requests', () => {
     ['1:2:3:4:5:6:1.2.3.4', 128, '1:2:3:4:5:6:102:304/128'],
     ['', 64, ''],
   ] as const) {
-    it(`takes "${ip}" with a prefix of ${prefix} for "${key}"`, () => {
+    it(`maps "${ip}" with prefix ${prefix} to "${key}"`, () => {
       expect(addressKey(ip, prefix)).to.equal(key)
     })
   }
 
-  it('counts a user across tokens, addresses and sessions, by issuer and subject; an anonymous one by the address', async () => {
+  it('counts a user by issuer and subject across tokens, addresses and sessions, anonymous callers by address', async () => {
     const { call } = await startLimited({ user: '3/1h' }, FORGED)
     const as = (headers: Record<string, string>) =>
       atOnce(5, index => call({ 'X-Forwarded-For': `203.0.113.${index}`, ...headers }))
@@ -130,7 +129,7 @@ describe('rate-limit: requests', () => {
     expect(statuses(await as({ 'X-Forwarded-For': '203.0.113.99' }))).to.deep.equal({ 200: 3, 429: 2 })
   })
 
-  it('counts an OAuth client, all its users together; a token without one is not counted', async () => {
+  it('counts an OAuth client across its users, and skips tokens without a client', async () => {
     const { call } = await startLimited({ client: '3/1h' })
     const users = (client?: string) =>
       atOnce(5, index => call({ 'X-User': `user-${index}`, ...(client !== undefined && { 'X-Client': client }) }))
@@ -139,7 +138,7 @@ describe('rate-limit: requests', () => {
     expect(statuses(await users())).to.deep.equal({ 200: 5 })
   })
 
-  it('counts a route that has options of its own by itself, and not where it is off', async () => {
+  it('counts a route with its own options separately, and skips disabled routes', async () => {
     const routes = {
       '/': { toolsets: 'all', stateless: true },
       '/other': { toolsets: 'all', stateless: true },
@@ -153,14 +152,14 @@ describe('rate-limit: requests', () => {
     expect(statuses(await atOnce(5, () => call({}, 'say', '/free')))).to.deep.equal({ 200: 5 })
   })
 
-  it('lets the next window pass', async () => {
+  it('allows requests again in the next window', async () => {
     const { call } = await startLimited({ address: '1/1s' })
     await call()
     expect((await call()).status).to.equal(429)
     await eventually('a new window', async () => (await call()).status === 200)
   })
 
-  it('tells what is left, and whoever is refused why and when to come back, in both eras', async () => {
+  it('sends RateLimit headers, and Retry-After on 429, in both protocol eras', async () => {
     const records: CallRecord[] = []
     const watch = definePlugin({ setup: host => host.observe(record => void records.push(record)) })
     const { call, older } = await startLimited({ address: '9/1m', user: '2/1h' }, { plugins: { watch: watch() } })
@@ -188,7 +187,7 @@ describe('rate-limit: requests', () => {
     )
   })
 
-  it('of a session counts every request, and tells it with a stream too', async () => {
+  it('counts every request of a session, with headers on streams too', async () => {
     const { url } = await startLimited({ address: '4/1h' }, { routes: { '/': { toolsets: 'all' } } })
     const session = await openSession(`${url}/`)
     const stream = await session.get()
@@ -200,7 +199,7 @@ describe('rate-limit: requests', () => {
     expect([status, message.error.data.limit]).to.deep.equal([429, 'address'])
   })
 
-  it('of a batch counts one request', async () => {
+  it('counts a batch as one request', async () => {
     const { url } = await startLimited({ address: '2/1h', user: '2/1h' })
     const batch = Array.from({ length: 20 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'ping' }))
     const send = () => readWhole(postOpen(`${url}/`, batch, { 'MCP-Protocol-Version': '2025-03-26' }))
@@ -212,7 +211,7 @@ describe('rate-limit: requests', () => {
     ])
   })
 
-  it('is what the official client hears as an error that names the limit', async () => {
+  it('is reported as an error that names the limit by the official client', async () => {
     const { url } = await startLimited(
       { address: '3/1h' },
       { routes: { '/': { toolsets: 'all' } }, toolsets: { all: TOOLS } },
@@ -228,7 +227,7 @@ describe('rate-limit: requests', () => {
     expect(String(thrown)).to.match(/at most 3 requests in 1h from one address/)
   })
 
-  it('does not count what is served beside routes', async () => {
+  it('does not count endpoints outside of routes', async () => {
     const { url } = await startLimited({ address: '1/1h' }, { plugins: { health: {} } })
     for (let asked = 0; asked < 5; asked++) {
       expect((await fetch(`${url}/health`)).status).to.equal(200)

@@ -1,4 +1,4 @@
-// What an operator reads of the limits: mistakes at the start, several processes, a reload, and `explain`.
+// Rate limit configuration: startup errors, multi-process warnings, reload and `explain`.
 import { expect } from 'chai'
 import { createHost } from '../../../core/create-host.ts'
 import { StartError } from '../../../core/index.ts'
@@ -32,8 +32,8 @@ async function faultOf(start: Promise<unknown>): Promise<string> {
   return (thrown as StartError).message
 }
 
-describe('rate-limit: what an operator reads', () => {
-  it('of a limit that is none says what fits', async () => {
+describe('rate-limit: configuration', () => {
+  it('reports invalid limits with valid examples', async () => {
     for (const user of ['120', '120/m', '0/1m', '120/1.5m', '120 per minute']) {
       const message = await faultOf(startWith({ user }))
       expect(message)
@@ -45,26 +45,26 @@ describe('rate-limit: what an operator reads', () => {
     )
   })
 
-  it('of options that limit nothing, too', async () => {
+  it('rejects options without any limit', async () => {
     expect(await faultOf(startWith({}))).to.match(/it limits nothing; write address, user/)
     expect(await faultOf(startWith({ ipv6Prefix: 56, tools: {} }))).to.match(/it limits nothing/)
   })
 
-  it('of a rule that fits no tool warns', async () => {
+  it('warns about a rule that matches no tool', async () => {
     const { log } = await startLimited({ tools: { serch_web: '1/1m', 's*': '9/1m' } })
     const lines = log.filter(({ message }) => message?.includes('fits no tool'))
     expect(lines.map(({ message }) => message).join()).to.match(/tools\.serch_web.*did you mean "search_web"\?$/s)
     expect(lines).to.have.length(1)
   })
 
-  it('of several processes that would each count for themselves stops, and says how they would not', async () => {
+  it('fails startup with several processes and per-process counts, and suggests a fix', async () => {
     const message = await faultOf(startWith({ user: '9/1m' }, 3))
     expect(message).to.match(/3 processes .*up to 3 times what is written; write store: 'redis'/s)
     const alone = await startWith({ concurrent: 4 }, 3).catch((error: unknown) => String(error))
     expect(String(alone)).not.to.include('rate-limit')
   })
 
-  it('of each route and tool in explain', async () => {
+  it('shows the limits of each route and tool in explain', async () => {
     const { host } = await startLimited({
       address: '600/1m',
       user: '1/10s',
@@ -97,7 +97,7 @@ export default {
 }
 `
 
-  it('takes new limits while it serves; what did not change goes on counting', async () => {
+  it('applies new limits on reload, and unchanged limits keep their counts', async () => {
     const reloading = await startReloading({ 'mcp.config.ts': config("{ address: '3/1h' }") })
     const call = () => modern(`${reloading.url}/`, 'tools/call', { name: 'say', arguments: {} })
     const found: number[] = []

@@ -1,5 +1,4 @@
-// Clients that name what is not theirs: every spelling of a path that leads out of a skill, or around the one URI that a file
-// has, is unknown to each method that takes a URI, and none is kept, echoed at length or looked for on the disk.
+// Skill URIs from hostile clients: path traversal, alternative spellings, oversized names and invalid cursors.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -59,7 +58,7 @@ const SPELLINGS = [
   'a.md',
 ]
 
-describe('clients that name what is not theirs', () => {
+describe('Skills: hostile URIs', () => {
   let host: SkillsHost
   before(async () => {
     const folder = await writeSkills({ 'one/SKILL.md': skill('one'), 'one/a.md': 'a', 'one/.env': SECRET })
@@ -91,7 +90,7 @@ describe('clients that name what is not theirs', () => {
   /** A header cannot have every character. */
   const encoded = (uri: string) => `=?base64?${Buffer.from(uri).toString('base64')}?=`
 
-  it('find nothing by any path upwards', async () => {
+  it('reject path traversal', async () => {
     const paths = UP.flatMap(up =>
       SLASH.flatMap(slash => TARGETS.map(target => `skill://one${slash}${up}${slash}${target}`)),
     )
@@ -100,14 +99,13 @@ describe('clients that name what is not theirs', () => {
     expect(await expectUnknown(uris)).to.equal(uris.length * METHODS.length)
   }).timeout(60_000)
 
-  it('find nothing by another spelling of a file that there is, nor what is hidden', async () => {
+  it('reject alternative spellings of existing files, and hidden files', async () => {
     const hidden = ['skill://one/.env', 'skill://one/.git/config', 'skill://.', 'skill://..', 'skill://']
-    const tried = await expectUnknown([...SPELLINGS, ...hidden])
-    console.log(`      ${tried} requests were refused`)
+    await expectUnknown([...SPELLINGS, ...hidden])
     expect((await host.ask('resources/read', { uri: 'skill://one/a.md' })).status).to.equal(200)
   })
 
-  it('find nothing by names that every object has, and are told little of long ones', async () => {
+  it('reject Object.prototype names, and do not echo long names', async () => {
     const tried = await expectUnknown([
       '__proto__',
       'constructor',
@@ -123,7 +121,7 @@ describe('clients that name what is not theirs', () => {
     }
   })
 
-  it('cannot have a cursor looked up for long, be it no cursor at all', async () => {
+  it('reject oversized and invalid cursors quickly', async () => {
     const cursors = ['x'.repeat(100_000), Buffer.from(`after:${'\uFFFF'.repeat(10_000)}`).toString('base64url')]
     for (const cursor of cursors) {
       for (const method of ['skills/list', 'resources/directory/read']) {

@@ -1,5 +1,4 @@
-// `mcp-host dev` and skills: what is edited, added and removed in their folder is served and told without a restart; a broken
-// SKILL.md is shown with its line, be it there from the start.
+// `mcp-host dev` with skills: changes are served without a restart, and errors are reported with their line.
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
@@ -20,7 +19,7 @@ export default defineConfig({
 })
 `
 
-describe('mcp-host dev, with skills', function () {
+describe('mcp-host dev with skills', function () {
   this.timeout(60_000)
   after(async () => {
     await stopAll()
@@ -36,7 +35,7 @@ describe('mcp-host dev, with skills', function () {
     return { folder, write, running: startCli(['dev'], folder) }
   }
 
-  it('serves what is edited, added and removed, and tells clients', async () => {
+  it('serves edited, added and removed skills and notifies clients', async () => {
     const { folder, write, running } = await start({ 'skills/one/SKILL.md': skill('one'), 'skills/one/a.md': 'a' })
     const url = await running.listening()
     const listed = async () => urisOf((await modern(url, 'skills/list')).message.result.skills)
@@ -55,7 +54,7 @@ describe('mcp-host dev, with skills', function () {
     stream.drop()
   })
 
-  it('starts once a SKILL.md that was broken from the start is mended', async () => {
+  it('starts after a SKILL.md that is invalid at startup is fixed', async () => {
     const { write, running } = await start({ 'skills/one/SKILL.md': 'broken' })
     await running.logged(/skills\/one\/SKILL\.md:1: /)
     await running.printed(/it starts again after the next change/)

@@ -1,5 +1,4 @@
-// What a folder of skills may have in it: symbolic links, hidden files, odd names, too much. What cannot be served stops the
-// start and is named.
+// Content of a skills folder: symbolic links, hidden files, file names, size limits and startup errors.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
@@ -47,23 +46,23 @@ async function refused(folder: string, words: string | RegExp, options?: { folde
   else expect(error.message).to.match(words)
 }
 
-describe('a folder of skills', () => {
+describe('Skills folder', () => {
   afterEach(stopHosts)
   after(removeFolders)
 
-  it('must be there, be a folder, and have a skill in it', async () => {
+  it('must exist, be a folder and contain a skill', async () => {
     const folder = await folderOf({ 'acme/readme.md': 'x' })
     await refused(folder, 'folder: none: it is not there', { folder: './none' })
     await refused(folder, 'folder: package.json: it is no folder', { folder: './package.json' })
     await refused(folder, 'skills: no folder in it has a SKILL.md')
   })
 
-  it('is not a skill itself', async () => {
+  it('must not be a skill itself', async () => {
     const folder = await folderOf(DEMO)
     await refused(folder, 'skills/demo/SKILL.md: it is beside the skills', { folder: './skills/demo' })
   })
 
-  it('leaves out what is hidden, and what is in no skill', async () => {
+  it('excludes hidden files and files outside of skills', async () => {
     const folder = await folderOf({
       ...DEMO,
       'demo/.git/config': 'secret',
@@ -77,12 +76,12 @@ describe('a folder of skills', () => {
     expect(await filesIn(folder)).to.deep.equal(['skill://demo/SKILL.md'])
   })
 
-  it('is named where the file of a skill is in other letters, unless it is in a skill', async () => {
+  it('fails startup on SKILL.md in another case, except inside a skill', async () => {
     await refused(await folderOf({ ...DEMO, 'other/Skill.md': skill('other') }), 'other/Skill.md: call it SKILL.md')
     expect(await filesIn(await folderOf({ ...DEMO, 'demo/docs/skill.md': 'x' }))).to.have.lengthOf(2)
   })
 
-  it('may have symbolic links within it, be one itself, and have its files behind others, as volumes of Kubernetes', async () => {
+  it('allows symbolic links within it, a linked root and Kubernetes volumes', async () => {
     const folder = await folderOf(
       { ...DEMO, 'shared/x.md': 'shared', '..2026_11_23_10_00_00.123456789/y.md': 'volume' },
       async (skills, above) => {
@@ -100,7 +99,7 @@ describe('a folder of skills', () => {
     ])
   })
 
-  it('may have none that lead out of it, to nothing, or back', async () => {
+  it('refuses symbolic links that leave it, dangle or form a loop', async () => {
     const cases: ReadonlyArray<readonly [target: string, words: RegExp]> = [
       ['/etc/passwd', /skills\/demo\/link: it is a symbolic link that leads out/],
       ['/etc', /leads out/],
@@ -127,17 +126,16 @@ describe('a folder of skills', () => {
       })
       await refused(folder, words)
     }
-    console.log(`      ${cases.length} links were refused`)
   })
 
-  it('may have nothing but files and folders: a FIFO does not hang the start', async () => {
+  it('refuses special files, and a FIFO does not block startup', async () => {
     const folder = await folderOf(DEMO, skills => {
       expect(spawnSync('mkfifo', [join(skills, 'demo/pipe')]).status).to.equal(0)
     })
     await refused(folder, 'skills/demo/pipe: it is neither a file nor a folder')
   })
 
-  it('may have no names that another disk takes for one, nor with control characters, nor that are not UTF-8', async () => {
+  it('refuses case-colliding names, control characters and invalid UTF-8', async () => {
     await refused(
       await folderOf({ ...DEMO, 'demo/a/X.md': '1', 'demo/A/x.md': '2' }),
       /on many disks it is the same as/,
@@ -153,7 +151,7 @@ describe('a folder of skills', () => {
     await refused(folder, 'is not UTF-8')
   })
 
-  it('has one URI for a name, however it is composed on the disk', async () => {
+  it('normalises Unicode names to one URI', async () => {
     const folder = await folderOf({
       'e\u0301:@ü/demo/SKILL.md': skill('demo'),
       "e\u0301:@ü/demo/a:@!$&'()*+,;=%~.md": 'x',
@@ -165,7 +163,7 @@ describe('a folder of skills', () => {
     for (const uri of await filesIn(folder)) expect(new URL(uri).href).to.equal(uri)
   })
 
-  it('has at most 512 files a skill, counted', async () => {
+  it('allows 512 files per skill, and reports the number beyond', async () => {
     const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`demo/${at}.md`, '']))
     const { result } = await serveFolder(await folderOf({ ...DEMO, ...many(511) }))
     const { skill: demo } = await result('skills/get', { uri: 'skill://demo/SKILL.md' })
@@ -174,7 +172,7 @@ describe('a folder of skills', () => {
     await refused(await folderOf({ ...DEMO, ...many(1511) }), 'skills/demo: the skill has 1,512 files; at most 512')
   })
 
-  it('has at most 16 MiB a skill, counted, those of skills in it too; more of them are fine', async () => {
+  it('allows 16 MiB per skill including nested skills, but not per folder', async () => {
     const big = (bytes: number) => Buffer.alloc(bytes, 'x')
     const rest = 16 * MIB - Buffer.byteLength(skill('demo'))
     const fits = await folderOf({ ...DEMO, 'demo/a.bin': big(rest), 'b/SKILL.md': skill('b'), 'b/b.bin': big(MIB) })
@@ -186,7 +184,7 @@ describe('a folder of skills', () => {
     await refused(await folderOf({ ...DEMO, ...inner }), /skills\/demo: the files of the skill have 18,874,\d{3} bytes/)
   }).timeout(60_000)
 
-  it('is not walked to its end where it is rather the wrong one', async () => {
+  it('stops scanning early in a too large or too deep folder', async () => {
     // Ten links in each of six folders, each to the next: a million files behind few.
     const bomb = await folderOf({ ...DEMO, 'demo/6/x.md': 'x' }, async skills => {
       for (const level of [0, 1, 2, 3, 4, 5]) {
@@ -199,7 +197,7 @@ describe('a folder of skills', () => {
     await refused(await folderOf({ ...DEMO, [`demo/${deep}`]: 'x' }), 'more than 32 folders are in one another')
   }).timeout(60_000)
 
-  it('is closed again, file by file, also where something is wrong with it', async () => {
+  it('closes every file, also on errors', async () => {
     const good = await folderOf({ ...DEMO, 'demo/big.bin': Buffer.alloc(2 * MIB), 'demo/a.md': 'a' })
     const bad = await folderOf({ 'demo/SKILL.md': 'broken', 'demo/a.md': 'a', 'demo/b/SKILL.md': 'broken' })
     const open = () => openIn(good).concat(openIn(bad))
@@ -211,13 +209,13 @@ describe('a folder of skills', () => {
     expect(open()).to.deep.equal([])
   })
 
-  it('says what keeps a file from being read', () => {
+  it('reports why a file cannot be read', () => {
     const trouble = (code: string) => fileTrouble(Object.assign(new Error('x'), { code }))
     expect(trouble('EACCES')).to.contain('may not be read by the user that the host runs as')
     expect(trouble('EIO')).to.equal('it cannot be read: EIO')
   })
 
-  it('of another route is another; false serves none there', async () => {
+  it('can differ per route, and false disables it', async () => {
     const folder = await folderOf(DEMO, async (_, above) => {
       await mkdir(join(above, 'more/extra'), { recursive: true })
       await writeFile(join(above, 'more/extra/SKILL.md'), skill('extra'))
@@ -239,7 +237,7 @@ describe('a folder of skills', () => {
     expect([off.status, off.message.error.code]).to.deep.equal([404, -32601])
   })
 
-  it('that goes away after the start is served as it was listed, but for what is too large to be kept', async () => {
+  it('deleted after startup is served from memory, except large files', async () => {
     const folder = await folderOf({ ...DEMO, 'demo/big.bin': Buffer.alloc(2 * MIB) })
     const { result, ask, log } = await serveFolder(folder)
     await rm(join(folder, 'skills'), { recursive: true })

@@ -1,5 +1,4 @@
-// What a SKILL.md must say of itself: each mistake stops the start and is told with its file and line; what is fine goes to
-// clients word for word.
+// SKILL.md front matter: errors fail startup with file and line, and valid values reach clients unchanged.
 import { expect } from 'chai'
 import { parse } from 'yaml'
 import { StartError } from '../../../core/index.ts'
@@ -87,11 +86,11 @@ const FINE: ReadonlyArray<readonly [text: string, description: unknown]> = [
   ['---\nname: demo\ndescription: x\nallowed-tools: Bash(git:*) Read\nconstructor: a\ntoString: b\n---\n', 'x'],
 ]
 
-describe('the front matter of a SKILL.md', () => {
+describe('SKILL.md front matter', () => {
   afterEach(stopHosts)
   after(removeFolders)
 
-  it('that is wrong stops the start, and is told with its file and line', async () => {
+  it('fails startup with file and line if it is invalid', async () => {
     for (const [text, line, words] of WRONG) {
       const folder = await writeSkills({ 'demo/SKILL.md': text, 'good/SKILL.md': skill('good') })
       const error = await startFailure(skillsConfig(), folder)
@@ -101,10 +100,9 @@ describe('the front matter of a SKILL.md', () => {
       expect(error.message, label).to.contain(words)
       expect(error.message.length, label).to.be.below(1_000)
     }
-    console.log(`      ${WRONG.length} front matters were refused`)
   })
 
-  it('is sent as it is written, whatever its author put there', async () => {
+  it('is sent to clients unchanged', async () => {
     for (const [text, description] of FINE) {
       const { result } = await serveSkills({ 'demo/SKILL.md': text })
       const { skill: found } = await result('skills/get', { uri: 'skill://demo/SKILL.md' })
@@ -114,10 +112,9 @@ describe('the front matter of a SKILL.md', () => {
       expect(found.frontmatter, text).to.deep.equal(JSON.parse(JSON.stringify(parse(yaml))))
       await stopHosts()
     }
-    console.log(`      ${FINE.length} front matters were taken`)
   })
 
-  it('is told of with all that is wrong, sorted by place, up to 20', async () => {
+  it('reports up to 20 errors, sorted by position', async () => {
     const bad = Array.from({ length: 30 }, (_, at) => [`s${at}/SKILL.md`, 'no'] as const)
     const { message } = await startFailure(skillsConfig(), await writeSkills(Object.fromEntries(bad)))
     expect(message.match(/SKILL\.md:1:/g)).to.have.lengthOf(20)
@@ -126,7 +123,7 @@ describe('the front matter of a SKILL.md', () => {
     expect(places).to.deep.equal([...places].sort())
   })
 
-  it('that is rather a slip is warned of: two skills of one name, keys that are for extensions of MCP', async () => {
+  it('warns about duplicate skill names and reserved keys', async () => {
     const { log } = await serveFolder(
       await writeSkills({
         'a/same/SKILL.md': skill('same'),

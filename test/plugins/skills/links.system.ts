@@ -1,5 +1,4 @@
-// Links inside a folder of skills: what is under several names is under the rules of them all. And links that somebody puts in
-// the place of a file or a folder while it is read: nothing outside is ever served.
+// Symbolic links in a skills folder: policy rules apply to every name, and link races never serve outside files.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { link, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,11 +20,11 @@ const FILES = {
   'pool/x.md': 'pool',
 }
 
-describe('links inside a folder of skills', () => {
+describe('Symbolic links in a skills folder', () => {
   afterEach(stopHosts)
   after(removeFolders)
 
-  it('take what they lead to around no rule: rules over any of its names hold', async () => {
+  it('do not bypass policy rules for any name of the file', async () => {
     const folder = await writeSkills(FILES)
     const at = (name: string) => join(folder, 'skills', name)
     await symlink('../pool/x.md', at('finance/x.md'))
@@ -47,7 +46,6 @@ describe('links inside a folder of skills', () => {
       'hard.md',
     ]
     const rulesets = ['skill:finance/*', 'skill:finance', 'resource:skill://finance/*']
-    let refused = 0
     for (const rule of rulesets) {
       const plugins = { bearer: bearerJson(), 'tool-policy': { rules: { [rule]: { role: 'finance' } } } }
       const { ask } = await serveFolder(folder, { plugins })
@@ -58,12 +56,10 @@ describe('links inside a folder of skills', () => {
         expect(
           (await ask('resources/read', { uri }, { headers: as({ subject: 'f', roles: ['finance'] }) })).status,
         ).to.equal(200)
-        refused++
       }
       expect((await ask('resources/read', { uri: 'skill://handbook/fine.md' })).status).to.equal(200)
       await stopHosts()
     }
-    console.log(`      ${refused} reads by another name were refused`)
   })
 })
 
@@ -87,7 +83,7 @@ export default defineConfig({
 })
 `
 
-describe('a folder of skills that is swapped for links while it is read', function () {
+describe('Symbolic link races in a skills folder', function () {
   this.timeout(120_000)
   let swapping: ChildProcess | undefined
   afterEach(async () => {
@@ -100,7 +96,7 @@ describe('a folder of skills that is swapped for links while it is read', functi
     ['file', 'zz.md'],
     ['folder', 'sub/id.md'],
   ] as const) {
-    it(`serves nothing outside, be it a ${kind} that is swapped`, async () => {
+    it(`serve no outside file while a ${kind} is swapped for a link`, async () => {
       const host = await startReloading({
         'mcp.config.ts': CONFIG,
         'skills/one/SKILL.md': skill('one'),
@@ -118,29 +114,25 @@ describe('a folder of skills that is swapped for links while it is read', functi
           () => false,
         )
       await eventually('it is swapped', begun, isSo => isSo)
-      const told = { reads: 0, refused: 0, harmless: 0, secret: 0, reloads: 0, reloadsTaken: 0, answers: 0 }
+      const told = { secret: 0, answers: 0 }
       for (let turn = 0; turn < 150; turn++) {
         const skills = await readSkills(join(host.folder, 'skills'), 'skills', () => undefined)
         const bytes = String(skills?.[0]?.files.find(({ uri }) => uri === `skill://one/${name}`)?.bytes ?? '')
-        told.reads++
-        told[bytes.includes(SECRET) ? 'secret' : skills ? 'harmless' : 'refused']++
+        if (bytes.includes(SECRET)) told.secret++
       }
       for (let turn = 0; turn < 10; turn++) {
-        const [outcome] = await Promise.allSettled([host.reload()])
-        told.reloads++
-        if (outcome.status === 'fulfilled') told.reloadsTaken++
+        await Promise.allSettled([host.reload()])
         const { message } = await modern(host.url, 'resources/read', { uri: `skill://one/${name}` })
         const text = message.result ? String(bytesIn(message.result)) : ''
         told.answers++
         if (text.includes(SECRET)) told.secret++
       }
-      console.log(`      ${JSON.stringify(told)}`)
       expect(told.secret).to.equal(0)
       expect(told.answers).to.equal(10)
     })
   }
 
-  it('is read by the same rule where the system does not say what is open', async () => {
+  it('apply the same check without /proc', async () => {
     const folder = await writeSkills({
       'one/SKILL.md': skill('one'),
       'one/zz.md': 'harmless',
@@ -149,14 +141,13 @@ describe('a folder of skills that is swapped for links while it is read', functi
     const [one, outside] = [join(folder, 'skills/one'), join(folder, 'outside')]
     await mkdir(outside)
     await writeFile(join(outside, 'id.md'), SECRET)
-    const told = { harmless: 0, refused: 0, secret: 0 }
+    let secret = 0
     swapping = spawn(process.execPath, ['-e', SWAP, 'folder', one, outside])
     for (let turn = 0; turn < 4_000; turn++) {
       const read = await readFile(join(one, 'sub/id.md'), 100, '/nowhere').catch(() => undefined)
-      told[read === undefined ? 'refused' : String(read.bytes).includes(SECRET) ? 'secret' : 'harmless']++
+      if (read && String(read.bytes).includes(SECRET)) secret++
     }
-    console.log(`      ${JSON.stringify(told)}`)
-    expect(told.secret).to.equal(0)
+    expect(secret).to.equal(0)
     await symlink(outside, join(one, 'link'))
     const [outcome] = await Promise.allSettled([readFile(join(one, 'link/id.md'), 100, '/nowhere')])
     expect(outcome.status).to.equal('rejected')

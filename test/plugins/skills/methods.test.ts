@@ -1,4 +1,4 @@
-// What clients are told of skills: by the methods of the extension, and by those of resources, in revisions of both eras.
+// Skills methods of the extension and resource methods, in both protocol eras.
 import { expect } from 'chai'
 import { removeFolders } from '../../config/folder.ts'
 import type { RpcMessage } from '../../support/rpc.ts'
@@ -27,7 +27,7 @@ const FILES: Files = {
 }
 const REFUNDS = 'skill://acme/billing/refunds'
 
-describe('skills', () => {
+describe('Skills methods', () => {
   let host: SkillsHost
   before(async () => {
     host = await serveSkills(FILES)
@@ -42,7 +42,7 @@ describe('skills', () => {
     return [status, message.error?.code, message.error?.message]
   }
 
-  it('are declared, with directoryRead, to clients of both eras, and resources along with them', async () => {
+  it('declare the extension with directoryRead, and resources, in both eras', async () => {
     const settings = { 'io.modelcontextprotocol/skills': { directoryRead: true } }
     const { capabilities } = await host.result('server/discover')
     expect(capabilities.extensions).to.deep.equal(settings)
@@ -52,7 +52,7 @@ describe('skills', () => {
     expect(session.initialized.message.result.capabilities).to.have.property('resources')
   })
 
-  it('are listed flat, nested ones too, each with all of its files, and can be cached as lists are', async () => {
+  it('list all skills flat with their files and cache hints', async () => {
     const { skills, ttlMs, cacheScope, resultType, nextCursor } = await host.result('skills/list')
     expect({ ttlMs, cacheScope, resultType, nextCursor }).to.deep.equal({
       ttlMs: 60_000,
@@ -86,7 +86,7 @@ describe('skills', () => {
     })
   })
 
-  it('have the digest and the size of the bytes that a read brings, for every file of every skill', async () => {
+  it('list the digest and size of every file as read', async () => {
     const { skills } = await host.result('skills/list')
     let read = 0
     for (const { resources } of skills) {
@@ -98,11 +98,10 @@ describe('skills', () => {
         read++
       }
     }
-    console.log(`      read ${read} files`)
     expect(read).to.equal(15)
   })
 
-  it('are sent as text where that is what they are, and as bytes otherwise', async () => {
+  it('send text files as text and other files as blobs', async () => {
     const kinds: Record<string, string[]> = {}
     for (const { uri } of (await host.result('resources/list')).resources) {
       const [content] = (await host.result('resources/read', { uri })).contents
@@ -120,7 +119,7 @@ describe('skills', () => {
     })
   })
 
-  it('are resources: a SKILL.md by its name and description, the others by their file names', async () => {
+  it('list skills as resources, with SKILL.md name and description', async () => {
     const { resources } = await host.result('resources/list')
     expect(resources).to.have.lengthOf(13)
     const about = ({ name, description, mimeType, size }: RpcMessage) => ({ name, description, mimeType, size })
@@ -140,7 +139,7 @@ describe('skills', () => {
     })
   })
 
-  it('are described one by one as the list does, and by the URI of their SKILL.md alone', async () => {
+  it('skills/get returns the list entry, only for a SKILL.md URI', async () => {
     const { skills } = await host.result('skills/list')
     for (const one of skills) {
       const { skill: got, ttlMs, cacheScope, ...rest } = await host.result('skills/get', { uri: one.uri })
@@ -165,7 +164,7 @@ describe('skills', () => {
     }
   })
 
-  it('have folders that can be read: files as they are listed, folders to go on with, those above skills too', async () => {
+  it('resources/directory/read lists files and folders, including those above skills', async () => {
     const { resources } = await host.result('resources/list')
     const read = async (uri: string) => (await host.result('resources/directory/read', { uri })).resources
     const folder = (uri: string, name: string) => ({ uri, name, mimeType: 'inode/directory' })
@@ -200,7 +199,7 @@ describe('skills', () => {
     expect((await codeOf('resources/directory/read', {})).slice(0, 2)).to.deep.equal([200, -32602])
   })
 
-  it('are told to sessions of older revisions, without what those do not know', async () => {
+  it('serve sessions of older protocol versions without newer fields', async () => {
     const session = await openSession(host.url)
     const { result: listed } = (await session.request('skills/list')).message
     expect(Object.keys(listed)).to.deep.equal(['skills'])
@@ -214,13 +213,13 @@ describe('skills', () => {
   })
 })
 
-describe('many skills', () => {
+describe('Skills pagination', () => {
   after(async () => {
     await stopHosts()
     await removeFolders()
   })
 
-  it('come in pages of 100, and folders in pages of 500, whose cursors go on behind what was last', async () => {
+  it('returns 100 skills or 500 folder entries per page, with cursors', async () => {
     const names = Array.from({ length: 230 }, (_, at) => `s${at}`)
     const host = await serveSkills({
       ...Object.fromEntries(names.map(name => [`${name}/SKILL.md`, skill(name)])),
@@ -242,7 +241,7 @@ describe('many skills', () => {
     }
   }).timeout(60_000)
 
-  it('with very many files come in pages of about a mebibyte, a skill never split', async () => {
+  it('limits pages to about 1 MiB and never splits a skill', async () => {
     // Names that are three times as long in a URI: few files fill a page.
     const names = Array.from({ length: 9 }, (_, at) => `big-${at}`)
     const files = names.flatMap(name => [
@@ -252,7 +251,6 @@ describe('many skills', () => {
     const host = await serveSkills(Object.fromEntries(files))
     const pages = await allPages(host, 'skills/list', 'skills')
     const sizes = pages.map(page => JSON.stringify(page).length)
-    console.log(`      ${pages.length} pages, of at most ${Math.max(...sizes)} bytes`)
     expect(pages.length).to.be.above(2)
     expect(Math.max(...sizes)).to.be.below(1024 * 1024 + 1000)
     expect(pages.flat()).to.have.lengthOf(9)

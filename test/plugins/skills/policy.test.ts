@@ -1,4 +1,4 @@
-// Who may use which skill, by rules of tool-policy: one decision for lists, descriptions, folders, reads and subscriptions.
+// Access rules of tool-policy for skills: lists, descriptions, folders, reads and subscriptions.
 import { expect } from 'chai'
 import { defineResource, type User } from '../../../core/index.ts'
 import type { ToolPolicyOptions } from '../../../plugins/tool-policy/index.ts'
@@ -54,11 +54,11 @@ async function answers({ ask }: SkillsHost, user: Partial<User> | undefined, uri
   return told
 }
 
-describe('skills under tool-policy', () => {
+describe('Skills with tool-policy', () => {
   afterEach(stopHosts)
   after(removeFolders)
 
-  it('are absent from lists for who may not use them, with all of their files', async () => {
+  it('are absent with all files from the lists of unauthorized callers', async () => {
     const host = await start(staff('skill:finance/*'))
     const all = await seenBy(host, STAFF)
     expect(all.skills).to.deep.equal(['refunds', 'taxes', 'demo', 'open', 'secret'])
@@ -71,7 +71,7 @@ describe('skills under tool-policy', () => {
     }
   })
 
-  it('are refused by name, with the challenge that a read of them has; unknown ones are unknown to all', async () => {
+  it('are refused by name with an auth challenge, but unknown names are not found', async () => {
     const host = await start(staff('skill:finance/refunds'))
     const [uri, folder] = ['skill://finance/refunds/SKILL.md', 'skill://finance/refunds']
     const all = (told: string | number) => ({
@@ -91,7 +91,7 @@ describe('skills under tool-policy', () => {
     expect(headers.get('www-authenticate')).to.match(/insufficient_scope.*scope="staff"/)
   })
 
-  it('leave no trace in folders above them, nor in the skill that they are in', async () => {
+  it('leave no trace in parent folders or the enclosing skill', async () => {
     const host = await start(staff('skill:open/secret', 'skill:finance/*'))
     const read = async (uri: string, user: Partial<User>) =>
       urisOf((await host.result('resources/directory/read', { uri }, { headers: as(user) })).resources)
@@ -107,7 +107,7 @@ describe('skills under tool-policy', () => {
     expect(urisOf(open.resources)).to.deep.equal(['skill://open/SKILL.md', 'skill://open/a.md'])
   })
 
-  it('are named as their folders are, and a rule for a folder holds for all that is in it', async () => {
+  it('are matched by folder name, and a folder rule covers its content', async () => {
     const shownWith = async (...globs: string[]) => {
       const host = await start(staff(...globs))
       const { skills } = await seenBy(host, NOBODY)
@@ -122,7 +122,7 @@ describe('skills under tool-policy', () => {
     expect(await shownWith('resource:skill://open/*')).to.deep.equal(['refunds', 'taxes', 'demo'])
   })
 
-  it('without a file that a rule of resources keeps are without it everywhere', async () => {
+  it('omit a file with a resource rule everywhere', async () => {
     const host = await start(staff('resource:skill://finance/refunds/templates/*'))
     const { files, resources, skills } = await seenBy(host, NOBODY)
     expect(skills).to.contain('refunds')
@@ -133,7 +133,7 @@ describe('skills under tool-policy', () => {
     expect(urisOf(read.resources)).to.deep.equal(['skill://finance/refunds/SKILL.md'])
   })
 
-  it('are shown to who may not use them where the rule says `listed`, and refused all the same', async () => {
+  it('are listed but refused with `listed`', async () => {
     const rule = { policy: { scope: 'staff' }, visibility: 'listed' as const }
     const host = await start({ rules: { 'skill:finance/refunds': rule } })
     expect((await seenBy(host, NOBODY)).skills).to.contain('refunds')
@@ -141,7 +141,7 @@ describe('skills under tool-policy', () => {
     expect((await host.ask('skills/get', { uri }, { headers: as(NOBODY) })).status).to.equal(403)
   })
 
-  it('in shadow mode are served, and each use that would be refused is logged', async () => {
+  it('are served in shadow mode, and each would-be refusal is logged', async () => {
     const host = await start({ ...staff('skill:finance/*'), mode: 'shadow' })
     const uri = 'skill://finance/taxes/SKILL.md'
     for (const method of ['skills/get', 'resources/read']) {
@@ -154,7 +154,7 @@ describe('skills under tool-policy', () => {
     ])
   })
 
-  it('that a rule misses stop the start, with the name that is nearly its own', async () => {
+  it('fail startup if a rule matches no skill, with the closest name', async () => {
     for (const glob of ['finance/refund', 'Finance/refunds', 'finance/refunds/SKILL.md']) {
       const [outcome] = await Promise.allSettled([start(staff(`skill:${glob}`))])
       const told = outcome.status === 'rejected' ? String(outcome.reason) : 'it started'
@@ -162,7 +162,7 @@ describe('skills under tool-policy', () => {
     }
   })
 
-  it('are kept by a rule as the disk composes its names, and as others do', async () => {
+  it('match rules in any Unicode normalisation form', async () => {
     const files = { ['gehälter/list/SKILL.md'.normalize('NFD')]: skill('list'), 'open/SKILL.md': skill('open') }
     for (const form of ['NFC', 'NFD']) {
       const host = await start(staff(`skill:${'gehälter'.normalize(form)}/*`), files)
@@ -171,7 +171,7 @@ describe('skills under tool-policy', () => {
     }
   })
 
-  it('of a template fall under a rule as soon as one URI that it matches does', async () => {
+  it('from a template are covered by a rule for any URI that it matches', async () => {
     const template = defineResource({ name: 't', uriTemplate: 'skill://x/{+path}', handler: () => 'x' })
     const host = await serveSkills(FILES, {
       toolsets: { none: [template] },

@@ -1,5 +1,4 @@
-// Skills that change while the host serves: at a reload all of the new ones are served at once, those who can be told are
-// told, and what is listed and what is read agree at every moment.
+// Skill reload: atomic updates, client notifications and consistent lists and reads.
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
@@ -23,7 +22,7 @@ export default defineConfig({
 const CHANGED = 'notifications/resources/list_changed'
 const UPDATED = 'notifications/resources/updated'
 
-describe('skills that change', () => {
+describe('Skills reload', () => {
   let host: ReloadingHost
   beforeEach(async () => {
     host = await startReloading({
@@ -54,7 +53,7 @@ describe('skills that change', () => {
     }
   }
 
-  it('are served as they were listed until the reload, and as they are after it', async () => {
+  it('serves the previous version until the reload and the new version afterwards', async () => {
     await write('skills/one/a.md', 'second!')
     await write('skills/three/SKILL.md', skill('three'))
     await rm(join(host.folder, 'skills/two'), { recursive: true })
@@ -70,7 +69,7 @@ describe('skills that change', () => {
     expect((await host.reload()).taken).to.deep.equal([])
   })
 
-  it('are told of: once to who hears of lists, and to who watches a file that changed', async () => {
+  it('notifies list and resource subscribers once', async () => {
     const session = await openSession(host.url)
     const stream = await session.get()
     for (const uri of ['skill://one/a.md', 'skill://one/SKILL.md'])
@@ -88,7 +87,7 @@ describe('skills that change', () => {
     stream.drop()
   })
 
-  it('that are broken change nothing: the reload says which line, and what was served goes on', async () => {
+  it('fails with the line of an invalid file and keeps the previous version', async () => {
     await write('skills/one/a.md', 'second')
     await write('skills/two/SKILL.md', '---\nname: other\ndescription: x\n---\n')
     const [outcome] = await Promise.allSettled([host.reload()])
@@ -101,7 +100,7 @@ describe('skills that change', () => {
     expect(String(await read('skill://one/a.md'))).to.equal('second')
   })
 
-  it('may be in another folder by then, be it with the same files', async () => {
+  it('accepts another folder, also with the same files', async () => {
     await write('skills/one/big.bin', new Uint8Array(2_000_000))
     await host.reload()
     await rename(join(host.folder, 'skills'), join(host.folder, 'moved'))
@@ -111,7 +110,7 @@ describe('skills that change', () => {
     await expectSound()
   })
 
-  it('that are large and change on the disk are refused, not served as what they are not', async () => {
+  it('refuses large files that changed on disk', async () => {
     await write('skills/one/big.bin', new Uint8Array(2_000_000))
     await host.reload()
     const uri = 'skill://one/big.bin'
@@ -126,7 +125,7 @@ describe('skills that change', () => {
     await expectSound()
   })
 
-  it('agree with their digests in every answer, however calls and reloads fall together', async () => {
+  it('keeps files and digests consistent during concurrent calls and reloads', async () => {
     let checked = 0
     const mixed: string[] = []
     async function client() {
@@ -151,7 +150,6 @@ describe('skills that change', () => {
       }
     }
     await repeatDuring(client, () => repeatDuring(client, reloadOften))
-    console.log(`      ${checked} pairs of answers over 12 reloads`)
     expect(mixed).to.deep.equal([])
     expect(checked).to.be.above(12)
   })

@@ -1,5 +1,4 @@
-// How large the file of store-sqlite may grow, and what goes first: what is past its time, then streams that were written to
-// longest ago, then of what anybody may begin what was written first.
+// Size limits of the store-sqlite file, the eviction order and file permissions.
 import { chmodSync, copyFileSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
@@ -10,31 +9,24 @@ import { closeFiles, hasSqlite, newFile, openFile } from './support/sqlite-files
 const MIB = 1_048_576
 
 if (hasSqlite) {
-  describe('the file of store-sqlite', function () {
+  describe('store-sqlite: file limits', function () {
     this.timeout(60_000)
     after(closeFiles)
 
-    it('keeps to its maxSize: the streams that were written to longest ago go, and grants stay', async () => {
+    it('evicts the least recently written streams beyond maxSize and keeps grants', async () => {
       const path = newFile()
       const maxSize = 4 * MIB
       const { events, grants, writer, log } = await openFile(path, { bounds: { maxSize, ttl: 3_600_000 } })
       await grants.set('granted:one', 'kept', 3_600_000)
       const message = 'x'.repeat(10_000)
       const streams = 200
-      let written = 0
       for (let stream = 0; stream < streams; stream++) {
-        for (let known = 0; known < 10; known++) {
-          await events.append('session', `stream-${stream}`, message, known)
-          written += message.length
-        }
+        for (let known = 0; known < 10; known++) await events.append('session', `stream-${stream}`, message, known)
       }
       const there = await Promise.all(
         Array.from({ length: streams }, async (_, stream) => await events.after('session', `stream-${stream}`, 0)),
       )
       const first = there.findIndex(found => found?.length === 10)
-      console.log(
-        `      ${written} bytes written, ${statSync(path).size} in the file, ${first} of ${streams} streams gone`,
-      )
       expect(statSync(path).size).to.be.at.most(maxSize)
       expect(first).to.be.within(1, streams - 20)
       expect(there.slice(first + 1).every(found => found?.length === 10)).to.equal(true)
@@ -43,7 +35,7 @@ if (hasSqlite) {
       await eventually('it tells its size', () => writer.bytes > MIB && writer.evicted > 0)
     })
 
-    it('deletes what is past its time, and gives the room back', async () => {
+    it('deletes expired entries and frees their space', async () => {
       const path = newFile()
       const { events, grants, sessions, node } = await openFile(path, { bounds: { ttl: 1_500 } })
       const { BOUNDS_OF_SESSIONS, recordOf } = await import('./support/records.ts')
@@ -70,7 +62,7 @@ if (hasSqlite) {
       rows.close()
     })
 
-    it('bounds what anybody may begin, by number and by bytes, and nothing else', async () => {
+    it('limits only pending entries by number and bytes', async () => {
       const { grants } = await openFile(newFile(), { bounds: { pending: { entries: 20, bytes: 40_000 } } })
       await grants.set('granted:one', 'x'.repeat(50_000), 60_000)
       for (let index = 0; index < 50; index++) await grants.set(`pending:${index}`, 'login', 60_000)
@@ -88,7 +80,7 @@ if (hasSqlite) {
       expect(await there('granted:one')).to.equal(true)
     })
 
-    it('bounds a stream, by number and by bytes; its last event is kept whatever its size', async () => {
+    it('limits a stream by number and bytes, but keeps its last event', async () => {
       const { events } = await openFile(newFile(), { bounds: { maxEvents: 5, maxBytes: 1_000 } })
       for (let known = 0; known < 20; known++) await events.append('session', 'many', 'short', known)
       expect(await events.after('session', 'many', 14)).to.equal(undefined)
@@ -98,7 +90,7 @@ if (hasSqlite) {
       expect(await events.after('session', 'large', 2)).to.have.lengthOf(1)
     })
 
-    it('may be read by its owner alone, and so may all beside it; closed, it is one file and its lock', async () => {
+    it('creates files readable by the owner only, and leaves one file and its lock after close', async () => {
       const path = newFile()
       const { grants, writer } = await openFile(path)
       await grants.set('granted:one', 'value', 60_000)
@@ -108,10 +100,10 @@ if (hasSqlite) {
     })
 
     for (const [what, isKilled] of [
-      ['a backup that was put back', false],
-      ['what a kill left, with its log,', true],
+      ['a restored backup', false],
+      ['the files of a killed process', true],
     ] as const) {
-      it(`takes from others what they may do with ${what} before anything is made beside it`, async () => {
+      it(`removes permissions of other users from ${what} before it creates other files`, async () => {
         const path = newFile()
         const { grants, writer } = await openFile(path)
         await grants.set('granted:one', 'value', 60_000)
@@ -127,7 +119,7 @@ if (hasSqlite) {
       })
     }
 
-    it("leaves the mode of another program's database as it is", async () => {
+    it("leaves the file mode of another program's database unchanged", async () => {
       const path = newFile()
       const other = openDatabase(path)
       other.exec('CREATE TABLE theirs (id INTEGER)')

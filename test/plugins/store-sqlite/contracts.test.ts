@@ -1,5 +1,4 @@
-// The contracts of the store slots, run against one file with as many threads as there are nodes; each check with a file of
-// its own.
+// The store contracts against one SQLite file, with one thread per node and a new file per check.
 import {
   type Check,
   eventStoreContract,
@@ -22,10 +21,10 @@ const onFile = <Service>(serviceOf: (file: OpenedFile) => Service) => ({
 })
 
 const contracts: Readonly<Record<string, readonly Check[]>> = {
-  'the session store in a file': sessionStoreContract(onFile(({ sessions }) => sessions)),
-  'the event store in a file': eventStoreContract(onFile(({ events }) => events)),
-  'the grant store in a file': grantStoreContract(onFile(({ grants }) => grants)),
-  'the task store in a file': taskStoreContract(onFile(({ tasks }) => tasks)),
+  'Session store in SQLite': sessionStoreContract(onFile(({ sessions }) => sessions)),
+  'Event store in SQLite': eventStoreContract(onFile(({ events }) => events)),
+  'Grant store in SQLite': grantStoreContract(onFile(({ grants }) => grants)),
+  'Task store in SQLite': taskStoreContract(onFile(({ tasks }) => tasks)),
 }
 
 if (hasSqlite) {

@@ -1,5 +1,4 @@
-// One caller fills the small file of a host with sessions, and another goes on: whose sessions make way is a matter of who has
-// most. Over HTTP, from two addresses.
+// Fair session eviction: one caller fills a small SQLite file over HTTP while another continues.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { postOpen, readWhole } from '../../support/session-client.ts'
@@ -53,14 +52,14 @@ const count = (found: readonly number[]) =>
   Object.fromEntries([...new Set(found)].sort().map(one => [one, found.filter(other => other === one).length]))
 
 if (hasSqlite) {
-  describe('a small file that one caller fills with sessions', function () {
+  describe('store-sqlite: fairness between callers in a small file', function () {
     this.timeout(120_000)
     after(async () => {
       await stopHosts()
       await closeFiles()
     })
 
-    it('has room for another caller: its sessions open, and the one it has stays with its stream', async () => {
+    it('opens sessions of another caller and keeps its existing session and stream', async () => {
       const { url, initialize, readiness } = await startSmall()
       const session = await openStreamingSession(url, { localAddress: OTHER })
       const idle = await openStreamingSession(url, { localAddress: OTHER })
@@ -81,8 +80,6 @@ if (hasSqlite) {
         ready.push(await readiness())
       }
       const [again, resumed] = [await session.call('echo'), await session.get(place)]
-      console.log(`      greedy: ${JSON.stringify(count(greedy))}, other: ${JSON.stringify(count(others))},`)
-      console.log(`      /readyz: ${JSON.stringify(count(ready))}, resumed: ${resumed.status}`)
       expect(count(others)).to.deep.equal({ 200: SESSIONS / AT_ONCE })
       expect(count(ready)).to.deep.equal({ 200: SESSIONS / AT_ONCE })
       expect(Object.keys(count(greedy)).filter(status => !['200', '429'].includes(status))).to.deep.equal([])

@@ -1,4 +1,4 @@
-// What store-sqlite asks of a config and of the Node that runs it, and what it leaves alone: on hosts in this process.
+// store-sqlite configuration: secrets, option errors, warnings, reload and the required Node.js version.
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -39,20 +39,20 @@ after(async () => {
 })
 
 if (hasSqlite) {
-  describe('the plugin store-sqlite', () => {
-    it('demands secrets that outlive the process', async () => {
+  describe('store-sqlite plugin', () => {
+    it('requires configured secrets', async () => {
       const { secrets: _, ...bare } = config()
       const problem = await problemOf(bare)
       expect(problem).to.include('the keys that sign their ids were made by this one').and.to.include('openssl rand')
     })
 
-    it('refuses times and sizes that make no sense, at their place', async () => {
+    it('rejects invalid times and sizes with their path', async () => {
       expect(await problemOf(config({ ttl: '500ms' }))).to.include('ttl')
       expect(await problemOf(config({ maxSize: '10kb' }))).to.include('maxSize')
       expect(await problemOf(config({ ifDamaged: 'hope' }))).to.include('ifDamaged')
     })
 
-    it('says before a start that its folder cannot be there', async () => {
+    it('reports an impossible folder before startup', async () => {
       const folder = newFolder()
       writeFileSync(join(folder, 'notes'), '')
       expect(await problemOf(config({ file: './notes/inner/host.db' }), folder)).to.include('is no folder')
@@ -61,7 +61,7 @@ if (hasSqlite) {
       expect(readdirSync(folder)).to.deep.equal(['notes'])
     })
 
-    it('has the hosts of tests keep all of it in memory', async () => {
+    it('keeps data in memory in test hosts', async () => {
       const folder = newFolder()
       const host = await testHost(config({ file: './host.db' }), { directory: folder })
       const session = await openStreamingSession(host.url)
@@ -70,7 +70,7 @@ if (hasSqlite) {
       expect(readdirSync(folder)).to.deep.equal([])
     })
 
-    it('says once, with numbers, that its file is small for the sessions that may idle', async () => {
+    it('warns once if maxSize is too small for sessions.maxIdle', async () => {
       const warnings = async (maxSize: string, maxIdle: number) => {
         const plugins = { 'transport-streamable': {}, 'store-sqlite': { maxSize } }
         const served = {
@@ -91,7 +91,7 @@ if (hasSqlite) {
       expect(told?.['fix']).to.equal('raise maxSize to 49mb, or lower sessions.maxIdle')
     })
 
-    it('brings a session from one host to the next in the same process, as a reload does, and says that it is ready', async () => {
+    it('passes sessions to the next host in the process, and reports readiness', async () => {
       const folder = newFolder()
       const plugins = { 'transport-streamable': {}, 'store-sqlite': {}, health: { details: 'anyone' as const } }
       const served = { toolsets: { all: [echo] }, routes: { '/': { toolsets: 'all' } }, plugins }
@@ -116,8 +116,8 @@ if (hasSqlite) {
     })
   })
 } else {
-  describe('the plugin store-sqlite on a Node without a database', () => {
-    it('says which Node it needs, and what else there is', async () => {
+  describe('store-sqlite on Node.js without SQLite', () => {
+    it('names the required Node.js version and the alternatives', async () => {
       const problem = await problemOf(config())
       expect(problem).to.include('Node 22.13').and.to.include(process.versions.node).and.to.include('cluster-redis')
       expect(problem).to.include('or take it out: they are in memory then')

@@ -1,5 +1,4 @@
-// A host as an operator runs it, with store-sqlite: stopped, killed and started again on the same file, alone and with workers.
-// A session goes on, and what its client missed comes by Last-Event-ID, each message once.
+// A host with store-sqlite, stopped, killed and restarted on the same file, with and without workers.
 import { readdirSync } from 'node:fs'
 import { expect } from 'chai'
 import { linesOf, startCrew } from '../../cli/crew.ts'
@@ -70,7 +69,7 @@ async function comeBack(session: StreamingSession, id: string) {
 }
 
 if (hasSqlite) {
-  describe('a host with store-sqlite', function () {
+  describe('Host with store-sqlite', function () {
     this.timeout(60_000)
     after(async () => {
       await stopAll()
@@ -78,7 +77,7 @@ if (hasSqlite) {
     })
 
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-      it(`goes on with its sessions after ${signal}: what a client missed comes, each message once`, async () => {
+      it(`resumes sessions after ${signal}, and delivers missed events once`, async () => {
         const folder = await makeFolder({ 'mcp.config.mjs': config })
         const first = await start(folder)
         const session = await openStreamingSession(first.url)
@@ -106,7 +105,7 @@ if (hasSqlite) {
       })
     }
 
-    it('shares sessions and streams among its workers, and goes on with all of them after a kill', async () => {
+    it('shares sessions and streams between workers, and resumes them after a kill', async () => {
       const { url, workers, running, folder } = await startCrew(2, config)
       const session = await openStreamingSession(url)
       const pids = new Set<unknown>()
@@ -128,7 +127,7 @@ if (hasSqlite) {
       expect((await next.ended).code).to.equal(0)
     })
 
-    it('keeps the file for itself: a second host is told so, by name and with what to do', async () => {
+    it('locks its file, and a second host fails startup with a fix', async () => {
       const folder = await makeFolder({ 'mcp.config.mjs': config })
       const first = await start(folder)
       const { code, stderr } = await runCli(['start'], folder)
@@ -141,7 +140,7 @@ if (hasSqlite) {
       expect((await end(second, 'SIGTERM')).code).to.equal(0)
     })
 
-    it('is checked without its file', async () => {
+    it('can be checked without creating the file', async () => {
       const folder = await makeFolder({ 'mcp.config.mjs': config })
       const { code, stdout, stderr } = await runCli(['check'], folder)
       expect([code, stderr], stdout).to.deep.equal([0, ''])

@@ -1,4 +1,4 @@
-// What is in the bytes of the file, and of what belongs to it: no credentials of requests, and nothing of a session that is over.
+// The raw bytes of the SQLite file: no credentials, and no data of ended sessions.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -41,14 +41,14 @@ const foundOf = (texts: readonly string[], bytes: string) => texts.filter(text =
 const textsOf = (headers: object) => Object.values(headers).map(value => value.replace(/^.*[ =]/, ''))
 
 if (hasSqlite) {
-  describe('the bytes of the file', function () {
+  describe('store-sqlite: data in the file', function () {
     this.timeout(30_000)
     after(async () => {
       await stopHosts()
       await closeFiles()
     })
 
-    it('have no credentials, and nothing of a session that was ended once the host is closed', async () => {
+    it('contains no credentials, and no data of ended sessions after the host closes', async () => {
       const folder = newFolder()
       const { url, host } = await startHost(
         {
@@ -72,10 +72,6 @@ if (hasSqlite) {
       await host.close({ grace: 0 })
       const closed = bytesIn(folder)
       const planted = textsOf(CREDENTIALS)
-      console.log(`      ${planted.length} credentials, ${foundOf(planted, running + closed).length} in the file;`)
-      console.log(
-        `      ${foundOf(traces, running).length} traces while it ran, ${foundOf(traces, closed).length} after`,
-      )
       expect(foundOf(planted, running + closed)).to.deep.equal([])
       expect(foundOf(traces, running)).to.deep.equal(traces)
       expect(foundOf(traces, closed)).to.deep.equal([])

@@ -1,5 +1,4 @@
-// Several processes on one file of store-sqlite: those of one crew write it together, another crew is kept out for as long as
-// one of them lives, and what a process was told is stored is there after it is killed.
+// Several processes on one SQLite file: shared writes, exclusion of other hosts, kills and live backups.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -61,18 +60,17 @@ const writes = (writing: WritingProcess, count: number) =>
   )
 
 if (hasSqlite) {
-  describe('processes on one file of store-sqlite', function () {
+  describe('store-sqlite: several processes', function () {
     this.timeout(60_000)
     after(async () => {
       for (const child of children) child.kill('SIGKILL')
       await closeFiles()
     })
 
-    it(`find all that any of them was told is stored, through ${KILLS} kills in the middle of it`, async () => {
+    it(`keep every acknowledged event through ${KILLS} kills`, async () => {
       const file = newFile()
       const crew = 'one crew'
       const beside = await openFile(file, { crew })
-      let checked = 0
       for (let round = 0; round < KILLS; round++) {
         const both = ['a', 'b'].map(name => startWriting(file, `${name}${round}`, crew))
         for (const writing of both) await writes(writing, 300)
@@ -87,11 +85,9 @@ if (hasSqlite) {
             const found = (await beside.events.after(name, stream, from)) ?? []
             expect(found.length).to.be.at.least(seq - from)
             for (const event of found) expect(event.message).to.equal(`${name} ${stream} ${event.seq}`)
-            checked += found.length
           }
         }
       }
-      console.log(`      ${checked} events of ${2 * KILLS} killed processes, each where it was told`)
       await beside.writer.close()
       const { DatabaseSync } = await import('node:sqlite')
       const db = new DatabaseSync(file)
@@ -99,7 +95,7 @@ if (hasSqlite) {
       db.close()
     })
 
-    it('are of one crew: another is refused while one of them lives, and let in once it is killed', async () => {
+    it('of another host are refused until the last process of the first ends', async () => {
       const file = newFile()
       const theirs = startWriting(file, 'theirs', 'their crew')
       await writes(theirs, 10)
@@ -119,7 +115,7 @@ if (hasSqlite) {
       expect(late.failure).to.include('our crew')
     })
 
-    it('are copied while they write, as the page says, and the copy is whole', async () => {
+    it('can be backed up while they write, as documented', async () => {
       const file = newFile()
       const writing = startWriting(file, 'a', 'one crew')
       await writes(writing, 200)
@@ -136,7 +132,7 @@ if (hasSqlite) {
       }
     })
 
-    it('that are gone run nothing any more: their requests do not count after the next start', async () => {
+    it('that ended do not count as running requests after the next start', async () => {
       const { BOUNDS_OF_SESSIONS, recordOf } = await import('./support/records.ts')
       const file = newFile()
       const before = await openFile(file, { crew: 'before' })

@@ -1,5 +1,4 @@
-// What happens to the file of store-sqlite while it is in use: what needs it is refused with 503 and Retry-After, it is said why,
-// once, and it goes on by itself where it can.
+// Faults of the SQLite file at run time: 503 with Retry-After, one log message, and automatic recovery.
 import { copyFileSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
@@ -41,11 +40,11 @@ const isWell = ({ writer }: OpenedFile) =>
   )
 
 if (hasSqlite) {
-  describe('store-sqlite while it serves', function () {
+  describe('store-sqlite: run-time faults', function () {
     this.timeout(30_000)
     after(closeFiles)
 
-    it('refuses while the disk is full, says so once, and goes on when it has room', async function () {
+    it('refuses writes on a full disk, logs once, and recovers', async function () {
       const folder = newFolder()
       mountSmall(this, folder, 'rw', 1_024)
       try {
@@ -66,7 +65,6 @@ if (hasSqlite) {
         await isWell(file)
         expect(await file.events.append('session', 'stream', 'more', kept)).to.equal(kept + 1)
         const told = errorsOf(file)
-        console.log(`      ${kept} events kept, ${refused} refused, ${told.length} lines`)
         expect(kept).to.be.above(0)
         expect(told).to.have.lengthOf(1)
         expect(String(told[0]?.['fix'])).to.include('make room')
@@ -77,7 +75,7 @@ if (hasSqlite) {
       }
     })
 
-    it('says that the disk is full where nothing was written, and that it is not', async function () {
+    it('reports a full disk, and its end, without any write', async function () {
       const folder = newFolder()
       mountSmall(this, folder, 'rw', 1_024)
       try {
@@ -102,7 +100,7 @@ if (hasSqlite) {
       }
     })
 
-    it('makes the lock again that somebody deleted, or says that another host was first', async () => {
+    it('creates a deleted lock again, or reports another host that took it', async () => {
       const path = newFile()
       const file = await openFile(path)
       await file.grants.set('granted:one', 'kept', 60_000)
@@ -131,7 +129,7 @@ if (hasSqlite) {
       expect(await file.grants.get('granted:one')).to.equal('kept')
     })
 
-    it('refuses while another program holds the file, and goes on once it does not', async () => {
+    it('refuses writes while another program locks the file, and recovers', async () => {
       const path = newFile()
       const file = await openFile(path)
       await file.grants.set('granted:one', 'kept', 60_000)
@@ -152,7 +150,7 @@ if (hasSqlite) {
       expect(errorsOf(file)).to.have.lengthOf(1)
     })
 
-    it('tells later what it could not be told: that requests are answered', async () => {
+    it('records answered requests after the file is available again', async () => {
       const path = newFile()
       const file = await openFile(path)
       await file.sessions.create('digest', recordOf(file.node), BOUNDS_OF_SESSIONS)
@@ -173,10 +171,10 @@ if (hasSqlite) {
 
     for (const [what, act] of [
       ['deleted', (path: string) => rmSync(path)],
-      ['deleted with all that belongs to it', (path: string) => rmSync(dirname(path), { recursive: true })],
+      ['deleted with its folder', (path: string) => rmSync(dirname(path), { recursive: true })],
       ['renamed', (path: string) => renameSync(path, `${path}.old`)],
     ] as const) {
-      it(`begins a new file where it is ${what}, and has sessions brought back`, async () => {
+      it(`creates a new file after the file is ${what}, and restores sessions`, async () => {
         const path = newFile()
         const file = await openFile(path)
         await file.sessions.create('digest', recordOf(file.node), BOUNDS_OF_SESSIONS)
@@ -196,7 +194,7 @@ if (hasSqlite) {
       })
     }
 
-    it('has all its processes go on with one new file where it is deleted, and with a backup that is put in its place', async () => {
+    it('moves all processes to a new file after deletion, or to a restored backup', async () => {
       const path = newFile()
       const files = await Promise.all([1, 2, 3].map(() => openFile(path)))
       const [one] = files as [OpenedFile, ...OpenedFile[]]
@@ -211,7 +209,6 @@ if (hasSqlite) {
         copyFileSync(`${path}.backup`, `${path}.next`)
         renameSync(`${path}.next`, path)
       }
-      let lost = 0
       for (const [act, found] of Array.from({ length: 5 }, () => [
         [() => rmSync(path), undefined] as const,
         [backUp, 'first'] as const,
@@ -230,16 +227,14 @@ if (hasSqlite) {
         for (const index of files.keys())
           expect(await known(`granted:new-${index}`)).to.deep.equal(['new', 'new', 'new'])
         expect(await known('granted:log-0')).to.deep.equal([undefined, undefined, undefined])
-        lost++
       }
-      console.log(`      ${lost} times another file, each with ${files.length} threads on it`)
       await Promise.all(files.map(({ writer }) => writer.close()))
       const after = new DatabaseSync(path)
       expect(Object.values(after.prepare('PRAGMA integrity_check').get() ?? {})).to.deep.equal(['ok'])
       after.close()
     })
 
-    it('refuses everything once it is found to be damaged, until it is replaced', async () => {
+    it('refuses everything on a damaged file until it is replaced', async () => {
       const path = newFile()
       const file = await openFile(path)
       // More than is kept in memory of it.

@@ -1,5 +1,4 @@
-// What sessions may take of the file of store-sqlite: past it the idle ones of the owner who has most end, and of those that
-// ended it is known of so many.
+// Session storage limits in the SQLite file: fair eviction, refusals and the memory of ended sessions.
 import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
 import type { SessionRecord } from '../../../core/transport.ts'
@@ -65,11 +64,11 @@ async function countsOf(path: string) {
 }
 
 if (hasSqlite) {
-  describe('the room of sessions in the file', function () {
+  describe('store-sqlite: session storage limit', function () {
     this.timeout(60_000)
     after(closeFiles)
 
-    it('is made by the idle sessions of the owner who has most bytes, the longest idle first; they are told of', async () => {
+    it('evicts the longest idle sessions of the owner with the most bytes, and reports them', async () => {
       const file = await openFile(newFile(), { bounds: SMALL })
       for (let index = 0; index < 8; index++) {
         await create(file, `small ${index}`, 'bob', false)
@@ -81,7 +80,6 @@ if (hasSqlite) {
         told.push(...(await mark(file, `large ${index}`, 'ada', false)).map(({ digest }) => digest))
       }
       const most = Math.floor(boundsOfSessions(SMALL).owner / LARGE)
-      console.log(`      60 sessions of ${LARGE} bytes opened, ${told.length} ended for them, 8 of another stay`)
       expect(told).to.deep.equal(Array.from({ length: told.length }, (_, index) => `large ${index}`))
       expect(told.length).to.be.within(60 - most, 60 - most / 2)
       for (const digest of told) {
@@ -96,7 +94,7 @@ if (hasSqlite) {
       for (let index = 0; index < 8; index++) expect(await isThere(file, `small ${index}`)).to.equal(true)
     })
 
-    it('is not made by what runs something, is in use, or has a stream: who has all of it is refused', async () => {
+    it('keeps running, active and streaming sessions, and refuses their owner with 429', async () => {
       const file = await openFile(newFile(), { bounds: SMALL })
       const { sessions } = file
       const opened: string[] = []
@@ -112,7 +110,6 @@ if (hasSqlite) {
           else await sessions.claimStream(digest, 'stream')
         } else refused = await refusalOf(created)
       }
-      console.log(`      ${opened.length} sessions of ${LARGE} bytes in use`)
       expect(opened).to.have.lengthOf(Math.floor(boundsOfSessions(SMALL).owner / 33_700))
       expect([refused.status, refused.headers]).to.deep.equal([429, { 'Retry-After': '10' }])
       for (const digest of opened) expect(await isThere(file, digest)).to.equal(true)
@@ -127,7 +124,7 @@ if (hasSqlite) {
       expect(await isThere(file, 'large 0')).to.equal(false)
     })
 
-    it('is made at whatever process, which says what other processes had a copy', async () => {
+    it('evicts in any process, and reports sessions cached in other processes', async () => {
       const path = newFile()
       const [file, other] = [await openFile(path, { bounds: SMALL }), await openFile(path, { bounds: SMALL })]
       await create(file, 'first', 'ada')
@@ -144,7 +141,7 @@ if (hasSqlite) {
       expect(await restored).to.equal(false)
     })
 
-    it('is refused with 503 to a third where two have all of it, and nothing idles', async () => {
+    it('refuses a third owner with 503 while two active owners use all space', async () => {
       const file = await openFile(newFile(), { bounds: SMALL })
       for (const holder of ['ada', 'bob', 'cem']) {
         for (let index = 0; index < 40; index++) {
@@ -158,7 +155,7 @@ if (hasSqlite) {
       expect(await isThere(file, 'bob 0')).to.equal(true)
     })
 
-    it('counts what a session watches, and what its client says later, and counts it right', async () => {
+    it('counts watched resources and client data exactly', async () => {
       const path = newFile()
       const file = await openFile(path, { bounds: { maxSize: 64 * MIB } })
       const { sessions } = file
@@ -183,12 +180,11 @@ if (hasSqlite) {
           )
       }
       const { counted, there } = await countsOf(path)
-      console.log(`      after 400 steps: ${JSON.stringify(counted.slice(0, 2))}`)
       expect(counted.map(rows => [...rows].sort())).to.deep.equal(there.map(rows => [...rows].sort()))
       expect(counted[3]).to.have.length.above(1)
     })
 
-    it('is counted in a file of the version before as well', async () => {
+    it('also applies to a file of the previous version', async () => {
       const path = newFile()
       const { DatabaseSync } = await import('node:sqlite')
       const old = new DatabaseSync(path)
@@ -211,7 +207,7 @@ if (hasSqlite) {
       expect(there[0]?.[0]).to.match(/^19 /)
     })
 
-    it('has so many that ended: of those that nobody had a copy of the oldest go, and the others stay', async () => {
+    it('remembers a limited number of ended sessions and forgets the oldest uncached ones', async () => {
       const path = newFile()
       const [file, other] = [await openFile(path, { bounds: SMALL }), await openFile(path, { bounds: SMALL })]
       const { ended } = boundsOfSessions(SMALL)
@@ -235,7 +231,6 @@ if (hasSqlite) {
           BOUNDS_OF_SESSIONS,
         ))
       const { there } = await countsOf(path)
-      console.log(`      ${copied.length + alone.length} sessions ended, ${there[1]?.[0]} known of`)
       expect(there[1]?.[0]).to.equal(String(ended))
       for (const digest of copied) expect(await isKnown(digest)).to.equal(true)
       expect([await isKnown('alone 0'), await isKnown(String(alone.at(-1)))]).to.deep.equal([false, true])

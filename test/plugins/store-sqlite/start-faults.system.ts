@@ -1,5 +1,4 @@
-// Files that store-sqlite cannot begin with, each a real one: the start says in the operator's words what is wrong and what to
-// do, and nothing of the file is changed; where it is asked to, a damaged one is put aside.
+// Startup errors of store-sqlite with real files: clear messages, unchanged files, and `ifDamaged`.
 import {
   closeSync,
   mkdirSync,
@@ -46,12 +45,12 @@ const DAMAGES: Readonly<Record<string, (file: string) => void>> = {
 }
 
 if (hasSqlite) {
-  describe('a start with store-sqlite', function () {
+  describe('store-sqlite: startup errors', function () {
     this.timeout(30_000)
     after(closeFiles)
 
     for (const [damage, act] of Object.entries(DAMAGES)) {
-      it(`stops where ${damage}, and changes nothing`, async () => {
+      it(`fails if ${damage}, and changes nothing`, async () => {
         const file = await filledFile()
         act(file)
         const before = readFileSync(file)
@@ -61,7 +60,7 @@ if (hasSqlite) {
         expect(readFileSync(file).equals(before)).to.equal(true)
       })
 
-      it(`puts it aside where ${damage} and \`ifDamaged\` says so, and begins an empty one`, async () => {
+      it(`with \`ifDamaged\`, moves the file away if ${damage}, and starts empty`, async () => {
         const file = await filledFile()
         act(file)
         const before = readFileSync(file)
@@ -78,7 +77,7 @@ if (hasSqlite) {
       })
     }
 
-    it('stops at a file that is no database', async () => {
+    it('fails on a file that is not a database', async () => {
       const file = newFile()
       writeFileSync(file, 'some notes of mine\n'.repeat(100))
       expect(await refusal(file))
@@ -87,7 +86,7 @@ if (hasSqlite) {
       expect(readFileSync(file, 'utf8')).to.match(/^some notes of mine/)
     })
 
-    it('stops at the database of another program, whatever `ifDamaged` says', async () => {
+    it('fails on the database of another program, with any `ifDamaged`', async () => {
       const file = newFile()
       const { DatabaseSync } = await import('node:sqlite')
       const other = new DatabaseSync(file)
@@ -98,7 +97,7 @@ if (hasSqlite) {
       }
     })
 
-    it('stops at a file of a newer version, whatever `ifDamaged` says', async () => {
+    it('fails on a file of a newer version, with any `ifDamaged`', async () => {
       const file = await filledFile()
       const { DatabaseSync } = await import('node:sqlite')
       const newer = new DatabaseSync(file)
@@ -111,7 +110,7 @@ if (hasSqlite) {
       }
     })
 
-    it('stops at a folder, and where a folder above it is a file', async () => {
+    it('fails if the path is a folder, or a parent is a file', async () => {
       const file = newFile()
       mkdirSync(file)
       expect(await refusal(file)).to.include('cannot be opened')
@@ -120,7 +119,7 @@ if (hasSqlite) {
       expect(await refusal(inFile)).to.include('cannot be opened')
     })
 
-    it('stops on a disk that may only be read', async function () {
+    it('fails on a read-only disk', async function () {
       const folder = newFolder()
       mountSmall(this, folder, 'ro')
       try {
@@ -130,7 +129,7 @@ if (hasSqlite) {
       }
     })
 
-    it('stops on a disk without room for an empty file', async function () {
+    it('fails on a disk without space for an empty file', async function () {
       const folder = newFolder()
       mountSmall(this, folder)
       try {
@@ -142,7 +141,7 @@ if (hasSqlite) {
       }
     })
 
-    it('stops where another program holds the file for long', async () => {
+    it('fails while another program holds the file lock', async () => {
       const file = await filledFile()
       const { DatabaseSync } = await import('node:sqlite')
       const other = new DatabaseSync(file)

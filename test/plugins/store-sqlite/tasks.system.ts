@@ -1,5 +1,4 @@
-// Tasks in the file, beyond the contract of a task store (contracts.test.ts): what a killed process was told is kept, what it ran
-// is free at the next start, a full file, a file of an older version, and changes that were missed.
+// Tasks in the SQLite file beyond the task store contract: kills, limits, migrations and missed changes.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -45,14 +44,14 @@ function startTasking(file: string, name: string, crew: string) {
 if (hasSqlite) {
   const { DatabaseSync } = await import('node:sqlite')
 
-  describe('tasks in a file', function () {
+  describe('store-sqlite: tasks', function () {
     this.timeout(60_000)
     after(async () => {
       for (const child of children) child.kill('SIGKILL')
       await closeFiles()
     })
 
-    it('are there when their process is killed right after it was told so, and what has ended has', async () => {
+    it('keeps acknowledged tasks and outcomes when the process is killed', async () => {
       const file = newFile()
       const tally = { created: 0, ended: 0, lost: 0, undone: 0, twice: 0 }
       for (let round = 0; round < 4; round++) {
@@ -76,12 +75,11 @@ if (hasSqlite) {
         }
         await writer.close()
       }
-      console.log(`      8 processes killed: ${JSON.stringify(tally)}`)
       expect([tally.lost, tally.undone, tally.twice]).to.deep.equal([0, 0, 0])
       expect(tally.created).to.be.above(500)
     })
 
-    it('that ran in processes that are gone are free at the next start, however long their lease is', async () => {
+    it('releases tasks of ended processes at the next start, before their lease expires', async () => {
       const file = newFile()
       const { tasks, writer } = await openFile(file, { crew: 'first' })
       await tasks.create(newTask('one'), WIDE)
@@ -95,7 +93,7 @@ if (hasSqlite) {
       expect([lapsed?.id, lapsed?.fence, lapsed?.runs]).to.deep.equal(['one', (run?.fence ?? 0) + 1, 1])
     })
 
-    it('are refused past their share of the file; those that are there go on, and make room when they are over', async () => {
+    it('refuses tasks beyond the task limit, while existing tasks continue and free space', async () => {
       const { tasks } = await openFile(newFile(), { bounds: { maxSize: 4 * MIB } })
       let kept = 0
       for (let outcome: string = 'created'; outcome === 'created' && kept < 2_000; ) {
@@ -103,7 +101,6 @@ if (hasSqlite) {
         if (outcome === 'created') kept++
         else expect(outcome).to.equal('full')
       }
-      console.log(`      a file of 4 MiB: ${kept} tasks of 10 kB`)
       expect(kept).to.be.within(60, 80)
       const run = await tasks.claim([OFFER], MINUTE)
       const lease = { id: run?.id ?? '', fence: run?.fence ?? 0 }
@@ -129,7 +126,7 @@ if (hasSqlite) {
       expect(outcome).to.equal('created')
     })
 
-    it('are refused with 503 where the file is full, and nothing of them is half there', async () => {
+    it('refuses tasks with 503 on a full disk, and leaves no partial data', async () => {
       const { tasks, grants } = await openFile(newFile(), { bounds: { maxSize: MIB } })
       await tasks.create(newTask('first'), WIDE)
       const run = await tasks.claim([OFFER], MINUTE)
@@ -162,7 +159,7 @@ if (hasSqlite) {
       expect(ended).to.equal(true)
     })
 
-    it('are refused with 503 once the file is closed, whatever is asked', async () => {
+    it('refuses every operation with 503 after the file is closed', async () => {
       const { tasks, writer } = await openFile(newFile())
       await writer.close()
       for (const act of [
@@ -177,7 +174,7 @@ if (hasSqlite) {
       }
     })
 
-    it('come to a file of version 2, whose sessions and grants stay', async () => {
+    it('migrates a file of version 2, and keeps sessions and grants', async () => {
       const file = newFile()
       const old = new DatabaseSync(file)
       old.exec(`PRAGMA auto_vacuum = INCREMENTAL; ${MIGRATIONS[0]}; ${MIGRATIONS[1]}`)
@@ -190,7 +187,7 @@ if (hasSqlite) {
       expect((await tasks.claim([OFFER], MINUTE))?.id).to.equal('one')
     })
 
-    it('of a file of version 3 have their owners, and end', async () => {
+    it('migrates tasks of a version 3 file with their owners', async () => {
       const file = newFile()
       const old = new DatabaseSync(file)
       old.exec(`PRAGMA auto_vacuum = INCREMENTAL; ${MIGRATIONS.slice(0, 3).join(';')}`)
@@ -216,7 +213,7 @@ if (hasSqlite) {
       ])
     })
 
-    it('tell of a gap where changes are gone that were not read yet', async () => {
+    it('reports a gap if changes were deleted before they were read', async () => {
       const file = newFile()
       const { tasks } = await openFile(file)
       const told: Array<TaskNews | undefined> = []
@@ -242,7 +239,7 @@ if (hasSqlite) {
       stop()
     })
 
-    it('leave nothing behind once their time is over: rows, turns, questions and sums', async () => {
+    it('leaves no rows after tasks expire', async () => {
       const file = newFile()
       const { tasks } = await openFile(file)
       for (let index = 0; index < 50; index++)

@@ -1,5 +1,4 @@
-// A requester of tasks that is not ours, the official @modelcontextprotocol/ext-tasks, over the official client: the whole
-// journey against a real host. The client speaks 2026-07-28; what it does not let through itself goes by fetch.
+// The official @modelcontextprotocol/ext-tasks requester with the official client against a host.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { createTaskSessionFromClient, type TaskEnabledSession } from '@modelcontextprotocol/ext-tasks/client'
 import { expect } from 'chai'
@@ -32,7 +31,7 @@ function dispatcher(url: string, sent: string[]) {
   }
 }
 
-describe('the official requester of tasks', () => {
+describe('Official tasks requester', () => {
   let bench: Bench
   let url: string
   let session: TaskEnabledSession
@@ -78,7 +77,7 @@ describe('the official requester of tasks', () => {
   const textOf = (outcome: { status: string; result?: unknown }) =>
     (outcome.result as { content: Array<{ text: string }> } | undefined)?.content[0]?.text
 
-  it('calls a tool, polls, and has its result', async () => {
+  it('calls a tool, polls the task and receives its result', async () => {
     const execution = await session.callTool('slow', { key: 'a' })
     expect(execution.kind).to.equal('task')
     bench.open('a')
@@ -87,7 +86,7 @@ describe('the official requester of tasks', () => {
     expect(sent).to.include.members(['tools/call', 'tasks/get'])
   })
 
-  it('answers what a task asks: a form, two at once, a sample, roots', async () => {
+  it('answers input requests: elicitation, two at once, sampling, roots', async () => {
     const results = []
     for (const name of ['ask', 'ask-twice', 'ask-all']) {
       const execution = await session.callTool(name)
@@ -108,7 +107,7 @@ describe('the official requester of tasks', () => {
     await eventually('its handler hears of it', () => bench.aborted.includes('b'))
   })
 
-  it('has the error of one that failed, and the result of a tool that did', async () => {
+  it('receives the error of a failed task, and the result of a tool error', async () => {
     const failed = await (await session.callTool('refuses')).settle()
     expect(failed.outcome.status).to.equal('failed')
     expect(failed.outcome).to.have.property('error').that.includes({ code: -32602 })
@@ -117,7 +116,7 @@ describe('the official requester of tasks', () => {
     expect(wrong.outcome).to.have.nested.property('result.isError', true)
   })
 
-  it('comes back to a task that it let go', async () => {
+  it('resumes a task after it stopped polling', async () => {
     const execution = await session.callTool('slow', { key: 'c' })
     if (execution.kind !== 'task') throw new Error('it is no task')
     const reference = execution.serializeReference()
@@ -128,7 +127,7 @@ describe('the official requester of tasks', () => {
     expect(textOf(outcome)).to.equal('done c')
   })
 
-  it('takes the result at once of a tool that says no `task`', async () => {
+  it('receives an immediate result from a tool without `task`', async () => {
     const execution = await session.callTool('plain', { key: 'd' })
     expect(execution.kind).to.equal('immediate')
     expect(textOf((await execution.settle()).outcome)).to.equal('done d')

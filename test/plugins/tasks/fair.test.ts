@@ -1,4 +1,4 @@
-// One caller is one caller, by whatever address and however often it cancels: nobody takes the places of others.
+// Task limits per caller across URLs, IPv6 networks and cancellations.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { createMemoryTaskStore } from '../../../core/tasks/memory-task-store.ts'
@@ -18,17 +18,16 @@ function countsOf(statuses: readonly number[]): Record<number, number> {
   return counts
 }
 
-describe('one caller', () => {
+describe('Tasks: fairness between callers', () => {
   afterEach(stopHosts)
 
-  it('is one whatever the parameters of the address, and lists at each what was made there', async () => {
+  it('counts a user across route parameters, and lists tasks per URL', async () => {
     const bench = createBench()
     const { url } = await startTasks(bench, { openPerUser: 3, perUser: 1, kept: 40 }, undefined, { routes: TENANTS })
     const statuses = []
     for (let tenant = 0; tenant < 40; tenant++) {
       statuses.push((await taskClient(`${url}/t/x${tenant}`, 'eve').call('slow', { key: `e${tenant}` })).status)
     }
-    console.log(`      40 addresses of one user: ${JSON.stringify(countsOf(statuses))}`)
     expect(countsOf(statuses)).to.deep.equal({ 200: 3, 429: 37 })
     const bob = await taskClient(`${url}/t/bob`, 'bob').begin('slow', { key: 'bob' })
     await eventually('the task of another runs', () => bench.began.includes('bob'))
@@ -40,7 +39,7 @@ describe('one caller', () => {
     expect(foreign.message.error.code).to.equal(-32602)
   })
 
-  it('is one with a whole network of IPv6, where nobody says who calls', async () => {
+  it('counts an anonymous IPv6 network as one caller', async () => {
     const bench = createBench()
     const behind = { http: { port: 0, trustProxy: 1 } }
     const { url } = await startTasks(bench, { openPerUser: 2, perUser: 1, kept: 40 }, undefined, behind)
@@ -53,7 +52,6 @@ describe('one caller', () => {
     for (let host = 1; host <= 40; host++) {
       statuses.push(await call(`2001:db8:1:2::${host.toString(16)}`, `e${host}`))
     }
-    console.log(`      40 addresses of one network: ${JSON.stringify(countsOf(statuses))}`)
     expect(countsOf(statuses)).to.deep.equal({ 200: 2, 429: 38 })
     expect(await call('2001:db8:1:3::1', 'other')).to.equal(200)
     expect(await call('192.0.2.7', 'four')).to.equal(200)
@@ -61,7 +59,7 @@ describe('one caller', () => {
     expect(bench.began).to.have.members(['e1', 'other', 'four'])
   })
 
-  it('whose tasks wait for answers keeps no other from the tool, those among them that came before', async () => {
+  it('releases the tool slot while a task waits for input', async () => {
     const bench = createBench()
     const confirm = defineTool({
       name: 'confirm',
@@ -89,7 +87,7 @@ describe('one caller', () => {
     expect((await bob.until(task)).status).to.equal('completed')
   })
 
-  it('has no more handlers than it may, however many it cancels that do not heed it', async () => {
+  it('limits handlers of a caller that ignore their cancellation', async () => {
     const bench = createBench()
     let running = 0
     let most = 0
@@ -123,12 +121,11 @@ describe('one caller', () => {
     expect(bench.began).not.to.include('last')
     for (const key of ['1', 'next', 'last']) bench.open(key)
     for (const id of [next, last]) expect((await eve.until(id)).status).to.equal('completed')
-    console.log(`      20 tasks cancelled: at most ${most} handlers at a time`)
     expect([most, running]).to.deep.equal([2, 0])
     expect(bench.began).to.have.lengthOf(5)
   })
 
-  it('who listens for a task that cannot be read hears nothing of it, and the host goes on', async () => {
+  it('survives a store error of a subscription, without notifying the caller', async () => {
     const bench = createBench()
     const store = createMemoryTaskStore()
     const get: typeof store.get = async id => {

@@ -1,4 +1,4 @@
-// What a task asks its client: `inputRequests` of tasks/get, answered by tasks/update, in any order and at any time.
+// Input requests of tasks: `inputRequests` in tasks/get and responses in tasks/update.
 import { expect } from 'chai'
 import { META } from '../../../core/transport.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -10,7 +10,7 @@ import { type Bench, createBench, form, startTasks } from './support/task-tools.
 const accept = (name: unknown) => ({ action: 'accept', content: { name } })
 const text = (task: { result: { content: Array<{ text: string }> } }) => task.result.content[0]?.text
 
-describe('a task that asks', () => {
+describe('Tasks: input requests', () => {
   let url: string
   let bench: Bench
   let client: TaskClient
@@ -21,7 +21,7 @@ describe('a task that asks', () => {
   })
   after(stopHosts)
 
-  it('is `input_required` with its question, until that is answered', async () => {
+  it('set the status `input_required` until they are answered', async () => {
     const taskId = await client.begin('ask')
     const asking = await client.until(taskId, 'input_required')
     const params = { message: 'Who?', requestedSchema: form }
@@ -34,7 +34,7 @@ describe('a task that asks', () => {
     expect(over).not.to.have.property('inputRequests')
   })
 
-  it('takes the answers one by one, and asks for the others still', async () => {
+  it('accept responses one at a time and keep the others open', async () => {
     const taskId = await client.begin('ask-twice')
     const asking = await eventually(
       'both questions are there',
@@ -55,7 +55,7 @@ describe('a task that asks', () => {
     expect(text(await client.until(taskId))).to.equal('Ann and Bob')
   })
 
-  it('asks again under another key where an answer does not fit', async () => {
+  it('repeat under another key after an invalid response', async () => {
     const taskId = await client.begin('ask')
     const wrong = [accept(7), { action: 'accept' }, 'Ann', null, { action: 'maybe' }]
     const keys: string[] = []
@@ -75,7 +75,7 @@ describe('a task that asks', () => {
     expect(text(await client.until(taskId))).to.equal('hello Ann')
   })
 
-  it('ignores what answers nothing, and takes the first answer alone', async () => {
+  it('ignore unknown responses and accept only the first one', async () => {
     const taskId = await client.begin('ask-then-wait', { key: 'first' })
     await client.until(taskId, 'input_required')
     for (const responses of [{}, { unknown: accept('x') }, { toString: accept('x') }, { 'elicit-2': accept('x') }]) {
@@ -89,7 +89,7 @@ describe('a task that asks', () => {
     expect(text(await client.until(taskId))).to.equal('done first for Ann')
   })
 
-  it('refuses what is no object of answers, and more of them than it may hold', async () => {
+  it('reject responses that are not an object, or too many', async () => {
     const taskId = await client.begin('ask')
     await client.until(taskId, 'input_required')
     for (const responses of [undefined, null, 'x', [accept('x')], 1]) {
@@ -102,7 +102,7 @@ describe('a task that asks', () => {
     expect((await client.get(taskId)).status).to.equal('input_required')
   })
 
-  it('asks for samples and roots as well, by the names that the handler gave', async () => {
+  it("support sampling and roots under the handler's keys", async () => {
     const taskId = await client.begin('ask-all')
     const first = await client.until(taskId, 'input_required')
     expect(first.inputRequests['sample-1'].method).to.equal('sampling/createMessage')
@@ -118,7 +118,7 @@ describe('a task that asks', () => {
     expect(text(await client.until(taskId))).to.equal('m file:///a')
   })
 
-  it('asks nothing that its client did not declare', async () => {
+  it('are not sent to clients without the capability', async () => {
     const silent = taskClient(url, undefined, {})
     const over = await silent.until(await silent.begin('ask'))
     expect(over).to.deep.include({ status: 'completed' })
@@ -127,7 +127,7 @@ describe('a task that asks', () => {
   })
 })
 
-describe('a tool that asks before its task', () => {
+describe('Tasks: input requests before the task', () => {
   let url: string
   let client: TaskClient
   before(async () => {
@@ -136,7 +136,7 @@ describe('a tool that asks before its task', () => {
   })
   after(stopHosts)
 
-  it('is answered with its questions, and with a task once they are answered', async () => {
+  it('precede the task, which is created after the response', async () => {
     const first = (await client.call('before')).message.result
     expect(first).to.include({ resultType: 'input_required' }).and.not.to.have.property('taskId')
     const { requestState } = first
@@ -147,7 +147,7 @@ describe('a tool that asks before its task', () => {
     expect(text(await client.until(result.taskId))).to.equal('before Ann')
   })
 
-  it('runs in the call, with what it asked for, for a client that knows no tasks', async () => {
+  it('run in the call with its responses for clients without tasks', async () => {
     const meta = { [META.clientCapabilities]: { elicitation: {} } }
     const call = (more: object = {}) => modern(url, 'tools/call', { name: 'before', arguments: {}, ...more }, { meta })
     const { requestState, resultType } = (await call()).message.result

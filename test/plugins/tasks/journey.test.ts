@@ -1,4 +1,4 @@
-// Tasks over real HTTP, from the call that makes one to its end: what a client of 2026-07-28 is promised.
+// The task lifecycle over HTTP, from tools/call to completion, for clients of 2026-07-28.
 import { expect } from 'chai'
 import { META } from '../../../core/transport.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -25,10 +25,10 @@ function serveTasks() {
   after(stopHosts)
 }
 
-describe('a call that becomes a task', () => {
+describe('Tasks: tools/call', () => {
   serveTasks()
 
-  it('is answered at once, flat, with a task that can be asked for', async () => {
+  it('returns a task immediately', async () => {
     const { status, message } = await client.call('slow', { key: 'a' })
     const { _meta, ...result } = message.result
     expect(status).to.equal(200)
@@ -57,7 +57,7 @@ describe('a call that becomes a task', () => {
     expect(over.createdAt).to.equal(result.createdAt)
   })
 
-  it('is none for a client that does not declare the extension with this request', async () => {
+  it('creates no task if the request does not declare the extension', async () => {
     bench.open('b')
     const { message } = await modern(url, 'tools/call', { name: 'slow', arguments: { key: 'b' } })
     expect(message.result).to.include({ resultType: 'complete' })
@@ -65,7 +65,7 @@ describe('a call that becomes a task', () => {
     expectMissing(await modern(url, 'tools/call', { name: 'required', arguments: { key: 'b' } }))
   })
 
-  it('runs at once for older revisions, whatever they declare and the tool wants', async () => {
+  it('runs without a task in older protocol versions', async () => {
     const session = await openSession(url, { capabilities: { extensions: { [TASKS]: {} } } })
     for (const name of ['required', 'slow']) {
       const { message } = await session.request('tools/call', { name, arguments: { key: 'b' } })
@@ -75,7 +75,7 @@ describe('a call that becomes a task', () => {
     expect((await legacy(url, 'tools/call', { name: 'required' })).status, 'no session').to.equal(400)
   })
 
-  it('is none where arguments are wrong, or the tool says no `task`, whatever `params.task` says', async () => {
+  it('creates no task for invalid arguments or a tool without `task`', async () => {
     const wrong = await client.call('slow', { key: 1 })
     expect(wrong.message.result).to.include({ resultType: 'complete', isError: true })
     const plain = await client.call('plain', { key: 'c' }, { task: { ttl: 60_000 } })
@@ -86,7 +86,7 @@ describe('a call that becomes a task', () => {
     expect((await client.until(hinted.message.result.taskId)).status).to.equal('completed')
   })
 
-  it('is declared by server/discover, on the routes of the plugin', async () => {
+  it('is declared by server/discover on routes with the plugin', async () => {
     const { result } = (await modern(url, 'server/discover')).message
     expect(result.capabilities.extensions).to.deep.equal({ [TASKS]: {} })
     expect(result.capabilities).not.to.have.property('tasks')
@@ -94,7 +94,7 @@ describe('a call that becomes a task', () => {
     expect(off.capabilities).not.to.have.property('extensions')
   })
 
-  it('ends `completed` where the tool failed, and `failed` with the error where the protocol did', async () => {
+  it('ends `completed` on a tool error and `failed` on a protocol error', async () => {
     const wrong = await client.until(await client.begin('wrong'))
     expect(wrong).to.include({ status: 'completed' }).and.not.to.have.property('error')
     expect(wrong.result).to.deep.include({ isError: true, content: [{ type: 'text', text: 'the printer is on fire' }] })
@@ -108,7 +108,7 @@ describe('a call that becomes a task', () => {
     expect(refused.statusMessage).to.equal('Invalid params: not like this')
   })
 
-  it('has the words of its progress as statusMessage, and neither progress nor log beside that', async () => {
+  it('reports progress messages as statusMessage, without progress or log notifications', async () => {
     const taskId = await client.begin('reports', { key: 'd' })
     const told = await eventually(
       'the words are there',
@@ -135,12 +135,12 @@ describe('a call that becomes a task', () => {
   })
 })
 
-describe('the methods of tasks', () => {
+describe('Tasks: methods', () => {
   serveTasks()
 
   const METHODS = { 'tasks/get': {}, 'tasks/update': { inputResponses: {} }, 'tasks/cancel': {} }
 
-  it('answer -32602 for a task that is not there, and for what is no id', async () => {
+  it('answer -32602 for unknown and invalid task ids', async () => {
     const unknown = await client.begin('required')
     const other = `${unknown.slice(0, -2)}${unknown.endsWith('AA') ? 'BB' : 'AA'}`
     const long = 'x'.repeat(2_000)
@@ -157,7 +157,7 @@ describe('the methods of tasks', () => {
     }
   })
 
-  it('are for clients that declare the extension', async () => {
+  it('require a client that declares the extension', async () => {
     const taskId = await client.begin('required')
     for (const [method, params] of Object.entries(METHODS)) {
       expectMissing(await modern(url, method, { taskId, ...params }, { headers: { 'Mcp-Name': taskId } }))
@@ -165,7 +165,7 @@ describe('the methods of tasks', () => {
     expectMissing(await modern(url, 'subscriptions/listen', { notifications: { taskIds: [taskId] } }))
   })
 
-  it('have the task’s id in the Mcp-Name header', async () => {
+  it('require the task id in the Mcp-Name header', async () => {
     const taskId = await client.begin('required')
     for (const [method, params] of Object.entries(METHODS)) {
       for (const name of ['other', undefined]) {
@@ -175,13 +175,13 @@ describe('the methods of tasks', () => {
     }
   })
 
-  it('are no tasks/result and no tasks/list', async () => {
+  it('do not include tasks/result and tasks/list', async () => {
     for (const method of ['tasks/result', 'tasks/list']) {
       expect(refusal(await client.send(method, { taskId: 'x' })), method).to.deep.equal([404, -32601])
     }
   })
 
-  it('acknowledge with an empty result, cancel at any time, and one that is over as well', async () => {
+  it('acknowledge with an empty result, and cancel also after completion', async () => {
     const empty = ({ message }: Awaited<ReturnType<TaskClient['cancel']>>) => {
       const { _meta, ...rest } = message.result
       expect(rest).to.deep.equal({ resultType: 'complete' })
@@ -211,7 +211,7 @@ describe('the methods of tasks', () => {
     expect((await client.get(waiting)).status).to.equal('cancelled')
   })
 
-  it('list the caller’s own tasks, newest first, page by page, and none of anonymous callers', async () => {
+  it('list the caller’s tasks in pages, newest first, and none for anonymous callers', async () => {
     const ann = taskClient(url, 'ann')
     const bob = taskClient(url, 'bob')
     const ids: string[] = []

@@ -1,5 +1,4 @@
-// Tasks that hold much, over real HTTP: what one user's take leaves to others, results and answers that find no room, and what
-// listening for many of them reads.
+// Large tasks over HTTP: storage limits per user, oversized results and the cost of subscriptions.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { createMemoryTaskStore } from '../../../core/tasks/memory-task-store.ts'
@@ -13,10 +12,10 @@ import { createBench, form, startTasks } from './support/task-tools.ts'
 const BYTES = 400_000
 const TEXT = 'x'.repeat(30_000)
 
-describe('tasks that hold much', () => {
+describe('Tasks: storage limits', () => {
   after(stopHosts)
 
-  it('of one user are refused past its share, and leave room to others; what is cancelled holds little', async () => {
+  it('refuse a user beyond their share, leave space to others, and shrink cancelled tasks', async () => {
     const { url } = await startTasks(createBench(), {}, createMemoryTaskStore(BYTES))
     const [eve, bob] = [taskClient(url, 'eve'), taskClient(url, 'bob')]
     for (let index = 0; index < 30; index++) {
@@ -25,20 +24,18 @@ describe('tasks that hold much', () => {
     let begun = 0
     let answer = await eve.call('slow', { key: 'open', text: TEXT })
     for (; answer.status === 200 && begun < 50; answer = await eve.call('slow', { key: 'open', text: TEXT })) begun++
-    console.log(`      30 cancelled, ${begun} open, then ${answer.status}`)
     expect(refusal(answer)).to.deep.equal([429, -32600])
     expect(begun).to.be.within(1, 3)
     expect((await bob.until(await bob.begin('required', { key: 'hi' }))).status).to.equal('completed')
   })
 
-  it('fail where there is no room for their results, and say so', async () => {
+  it('fail a task whose result does not fit', async () => {
     const { url } = await startTasks(createBench(), {}, createMemoryTaskStore(BYTES))
     const eve = taskClient(url, 'eve')
     const ids: string[] = []
     for (let index = 0; index < 12; index++) ids.push(await eve.begin('large', { size: 20_000 }))
     const ended = await Promise.all(ids.map(id => eve.until(id)))
     const failed = ended.filter(({ status }) => status === 'failed')
-    console.log(`      12 results of 20 kB, a share of 100 kB: ${12 - failed.length} kept, ${failed.length} failed`)
     expect(failed.length).to.be.within(8, 9)
     for (const { error } of failed) {
       expect(error.message).to.include('could not be kept')
@@ -46,7 +43,7 @@ describe('tasks that hold much', () => {
     }
   })
 
-  it('take answers up to maxSize, however many come at once', async () => {
+  it('limit concurrent input responses to maxSize', async () => {
     const seen = createGate()
     const survey = defineTool({
       name: 'survey',
@@ -74,7 +71,7 @@ describe('tasks that hold much', () => {
     expect(Object.keys((await eve.get(id))['inputRequests'])).to.have.length(8)
   })
 
-  it('are read one at a time for who listens, once for all its streams, and not to find whose they are', async () => {
+  it('read subscribed tasks one at a time, shared by all streams', async () => {
     const store = createMemoryTaskStore()
     const counts = { look: 0, get: 0, inFlight: 0, most: 0 }
     const counted: TaskStore = {
@@ -103,7 +100,6 @@ describe('tasks that hold much', () => {
       const heard = new Set<string>()
       while (heard.size < 21) heard.add((await stream.next()).params.taskId)
     }
-    console.log(`      5 streams of 21 tasks: ${JSON.stringify(counts)}`)
     expect(counts.most).to.equal(1)
     expect(counts.get).to.be.within(20, 100)
     for (const stream of streams) stream.drop()

@@ -1,4 +1,4 @@
-// Tasks of several nodes that share a store: some take calls, others run them; nodes end, fall silent, and come back.
+// Tasks on several nodes with a shared store: front and worker roles, node loss and shutdown.
 import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
 import { createMemoryTaskStore } from '../../../core/tasks/memory-task-store.ts'
@@ -61,10 +61,10 @@ async function startTwo(first: TaskOptions = {}, second: TaskOptions = {}) {
   return { shared, one: await node(first), other: await node(second) }
 }
 
-describe('a front and a worker', () => {
+describe('Tasks: front and worker roles', () => {
   afterEach(stopHosts)
 
-  it('the front takes calls and runs nothing; what is said to it reaches the worker, and comes back', async () => {
+  it('the front accepts calls and forwards input, and the worker runs the task', async () => {
     const { one: front, other: worker } = await startTwo({ role: 'front' }, { role: 'worker' })
     const taskId = await front.client.begin('ask-then-wait', { key: '1' })
     const asking = await front.client.until(taskId, 'input_required')
@@ -85,7 +85,7 @@ describe('a front and a worker', () => {
     expect(front.bench.began).to.deep.equal([])
   })
 
-  it('the worker answers no client, of any revision, and says who does', async () => {
+  it('the worker refuses clients of every protocol version with a reference to the front', async () => {
     const { other: worker } = await startTwo({ role: 'front' }, { role: 'worker' })
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
     const answers = await Promise.all(
@@ -102,7 +102,7 @@ describe('a front and a worker', () => {
     }
   })
 
-  it('a task waits while no worker is there, and a cancellation reaches the one that runs it', async () => {
+  it('a task is queued until a worker starts, and cancellation reaches the worker', async () => {
     const { one: front, other: worker } = await startTwo({ role: 'front' }, { role: 'worker' })
     worker.way.cut()
     const taskId = await front.client.begin('slow', { key: '1' })
@@ -115,10 +115,10 @@ describe('a front and a worker', () => {
   })
 })
 
-describe('a node that falls silent', () => {
+describe('Tasks: node loss', () => {
   afterEach(stopHosts)
 
-  it('its tasks run again elsewhere where they may, and fail where not; what it says afterwards is not heard', async () => {
+  it('reruns idempotent tasks on another node, fails others, and ignores late results', async () => {
     const { one, other } = await startTwo({}, { role: 'front' })
     const ids = [await other.client.begin('again', { key: 'safe' }), await other.client.begin('slow', { key: 'once' })]
     await eventually('both run', () => one.bench.began.length === 2)
@@ -145,7 +145,7 @@ describe('a node that falls silent', () => {
     return { bench, client: taskClient(url, 'ann') }
   }
 
-  it('the next run of a task has the answers that the first was given, and asks nothing twice', async () => {
+  it('keeps input responses for the next run, without repeating requests', async () => {
     const { one, other } = await startTwo({}, { role: 'front' })
     const taskId = await other.client.begin('ask-then-wait', { key: '1' })
     await other.client.until(taskId, 'input_required')
@@ -159,10 +159,10 @@ describe('a node that falls silent', () => {
   })
 })
 
-describe('a host that closes', () => {
+describe('Tasks: shutdown', () => {
   afterEach(stopHosts)
 
-  it('gives back at once what may run again, lets the rest end in its grace period, and fails what does not', async () => {
+  it('releases retryable tasks, drains others in the grace period, and fails the rest', async () => {
     const { one, other } = await startTwo({}, { role: 'front' })
     const [safe, quick, long] = [
       await other.client.begin('again', { key: 'safe' }),
@@ -187,7 +187,7 @@ describe('a host that closes', () => {
     expect(text(await other.client.until(safe))).to.equal('done safe')
   })
 
-  it('fifty tasks outlive it: none is lost, and none that may not runs twice', async () => {
+  it('keeps all of fifty tasks and runs non-retryable tasks at most once', async () => {
     const { shared, one, other } = await startTwo({ perUser: 50 }, { role: 'front' })
     const keys = Array.from({ length: 50 }, (_, index) => `${index}`)
     const tool = (key: string) => (Number(key) % 2 ? 'again' : 'slow')
@@ -208,18 +208,15 @@ describe('a host that closes', () => {
       if (tool(key) === 'slow') expect(runs, key).to.be.at.most(1)
       if (status === 'completed') expect(runs, key).to.be.at.least(1)
     }
-    console.log(
-      `      50 tasks, ${one.bench.began.length} began at the first node, ${bench.began.length} at the next: ${JSON.stringify(ends)}`,
-    )
     expect(ends['again completed']).to.equal(25)
     expect((ends['slow completed'] ?? 0) + (ends['slow failed'] ?? 0)).to.equal(25)
   })
 })
 
-describe('a store that does not answer', () => {
+describe('Tasks: store outage', () => {
   afterEach(stopHosts)
 
-  it('no task begins: 503, and nothing runs', async () => {
+  it('refuses new tasks with 503 and runs nothing', async () => {
     const { one } = await startTwo()
     one.way.cut()
     expect(refusal(await one.client.call('slow', { key: '1' }))).to.deep.equal([503, -32603])
@@ -228,7 +225,7 @@ describe('a store that does not answer', () => {
     expect(one.bench.began).to.deep.equal([])
   })
 
-  it('a task that was kept although its answer was lost is cancelled', async () => {
+  it('cancels a task that was stored although its response was lost', async () => {
     const shared = sharedStore()
     const lossy: TaskStore = {
       ...shared.store,
@@ -245,7 +242,7 @@ describe('a store that does not answer', () => {
     expect(task).to.include({ tool: 'slow' })
   })
 
-  it('while a task runs: its end is kept once the store is back', async () => {
+  it('stores the end of a running task after recovery', async () => {
     const { one } = await startTwo({}, { role: 'front' })
     const taskId = await one.client.begin('slow', { key: '1' })
     await eventually('it runs', () => one.bench.began.length === 1)
@@ -256,7 +253,7 @@ describe('a store that does not answer', () => {
     expect(text(await one.client.until(taskId))).to.equal('done 1')
   })
 
-  it('for many leases: its end is kept all the same, and no node that lives is taken for lost', async () => {
+  it('stores the end of many tasks, without treating live nodes as lost', async () => {
     const { one, other } = await startTwo()
     const ids = [await one.client.begin('slow', { key: '1' }), await one.client.begin('slow', { key: '2' })]
     const began = () => [...one.bench.began, ...other.bench.began]
@@ -274,10 +271,10 @@ describe('a store that does not answer', () => {
   })
 })
 
-describe('tasks that nobody takes', () => {
+describe('Tasks: queue without worker', () => {
   afterEach(stopHosts)
 
-  it('are told of once, with their queue and what to do', async () => {
+  it('is logged once, with its name and a fix', async () => {
     const memory = createMemoryTaskStore()
     let looks = 0
     const store: TaskStore = {

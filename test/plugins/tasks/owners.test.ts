@@ -1,5 +1,4 @@
-// Whose a task is: its user's at the address where it was made, and for anonymous callers whoever knows its id. And how many
-// tasks anybody may have.
+// Task ownership by user and URL, and limits on the number of tasks.
 import { expect } from 'chai'
 import { createMemoryTaskStore } from '../../../core/tasks/memory-task-store.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -27,7 +26,7 @@ function countingStore() {
   return { store: counted, counts }
 }
 
-describe('whose a task is', () => {
+describe('Tasks: ownership', () => {
   const bench = createBench()
   const { store, counts } = countingStore()
   let url: string
@@ -38,7 +37,7 @@ describe('whose a task is', () => {
   })
   after(stopHosts)
 
-  it('its user’s alone: to others it is as one that is not there, by as many look-ups', async () => {
+  it('limits a task to its user, and others get the same response as for unknown ids', async () => {
     const taskId = await ann.begin('ask')
     await ann.until(taskId, 'input_required')
     const strangers: Record<string, TaskClient> = {
@@ -48,7 +47,6 @@ describe('whose a task is', () => {
       'the same at another address': taskClient(`${url}/other`, 'ann'),
     }
     const unknown = `${taskId.slice(0, -2)}zz`
-    let tried = 0
     for (const [who, stranger] of Object.entries(strangers)) {
       for (const [method, params] of Object.entries({
         'tasks/get': {},
@@ -62,7 +60,6 @@ describe('whose a task is', () => {
           const { status, message } = await stranger.about(method, id, params)
           answers.push([status, message.error])
           costs.push(['look', 'get'].map(name => (counts[name] ?? 0) - (begun[name] ?? 0)))
-          tried++
         }
         expect(answers[0], `${who}: ${method}`).to.deep.equal(answers[1])
         expect(answers[0]?.[1]).to.include({ code: -32602 })
@@ -75,20 +72,19 @@ describe('whose a task is', () => {
       expect(listening.acknowledged, who).to.deep.equal({})
       listening.drop()
     }
-    console.log(`      ${tried} attempts of ${Object.keys(strangers).length} strangers`)
     expect([counts['answer'], counts['cancel']]).to.deep.equal([undefined, undefined])
     expect((await ann.get(taskId)).status).to.equal('input_required')
     await ann.cancel(taskId)
   })
 
-  it('of an anonymous caller whoever’s who knows the id, at its address', async () => {
+  it('lets anyone with the id access an anonymous task, on the same URL', async () => {
     const taskId = await taskClient(url).begin('required')
     expect((await taskClient(url).until(taskId)).status).to.equal('completed')
     expect((await ann.about('tasks/get', taskId)).message.error.code).to.equal(-32602)
     expect((await taskClient(`${url}/other`).about('tasks/get', taskId)).message.error.code).to.equal(-32602)
   })
 
-  it('and its id is of random bits, no two alike', async () => {
+  it('uses random task ids', async () => {
     const ids = await Promise.all(Array.from({ length: 40 }, () => taskClient(url).begin('required')))
     expect(new Set(ids)).to.have.lengthOf(40)
     for (const id of ids) expect(Buffer.from(id.slice(0, 32), 'base64url')).to.have.lengthOf(24)
@@ -96,10 +92,10 @@ describe('whose a task is', () => {
   })
 })
 
-describe('how many tasks there may be', () => {
+describe('Tasks: limits', () => {
   afterEach(stopHosts)
 
-  it('as many of a user as are said: more are refused with 429, until some are over', async () => {
+  it('refuse open tasks beyond the user limit with 429 until some end', async () => {
     const bench = createBench()
     const { url } = await startTasks(bench, { openPerUser: 3 })
     const [ann, bob] = [taskClient(url, 'ann'), taskClient(url, 'bob')]
@@ -114,7 +110,7 @@ describe('how many tasks there may be', () => {
     expect(bench.began).not.to.include('4')
   })
 
-  it('those that are over count until they are forgotten, and there is a bound for all', async () => {
+  it('count finished tasks until they expire, with a total limit', async () => {
     const bench = createBench()
     const { url } = await startTasks(bench, { openPerUser: 1, kept: 12 })
     const ann = taskClient(url, 'ann')
@@ -124,7 +120,7 @@ describe('how many tasks there may be', () => {
     expect(refusal(await taskClient(url, 'dan').call('required'))).to.deep.equal([503, -32603])
   })
 
-  it('so many of a user and of a tool run at a time; the others wait, and are cancelled before they began', async () => {
+  it('queue running tasks beyond the user and tool limits, and cancel queued ones', async () => {
     const bench = createBench()
     const { url } = await startTasks(bench, { perUser: 1, perTool: 2 })
     const [ann, bob, eve] = [taskClient(url, 'ann'), taskClient(url, 'bob'), taskClient(url, 'eve')]
@@ -147,7 +143,7 @@ describe('how many tasks there may be', () => {
     expect(bench.began).not.to.include('a2')
   })
 
-  it('so many run in a process, and those that wait for answers are none of them', async () => {
+  it('limit running tasks per process, except tasks that wait for input', async () => {
     const bench = createBench()
     const { url } = await startTasks(bench, { concurrent: 1 })
     const client = taskClient(url)
@@ -163,7 +159,7 @@ describe('how many tasks there may be', () => {
     expect((await client.until(next)).status).to.equal('completed')
   })
 
-  it('a handler that does not heed its cancellation keeps its place until it ends', async () => {
+  it('keep the slot of a cancelled handler until it ends', async () => {
     const bench = createBench()
     const { url } = await startTasks(bench)
     const client = taskClient(url)
@@ -178,7 +174,7 @@ describe('how many tasks there may be', () => {
     expect((await client.until(second)).status).to.equal('completed')
   })
 
-  it('what is too large is refused, or fails where it is the result', async () => {
+  it('refuse oversized calls, and fail oversized results', async () => {
     const { url } = await startTasks(createBench(), { maxSize: '8kb' })
     const client = taskClient(url)
     expect(refusal(await client.call('large', { text: 'x'.repeat(9_000) }))).to.deep.equal([413, -32000])
@@ -190,7 +186,7 @@ describe('how many tasks there may be', () => {
     expect(large.error.message).to.include('larger than the 8192 bytes')
   })
 
-  it('a store in memory that holds all it may takes no more, until what is over is gone', async () => {
+  it('refuse new tasks when the in-memory store is full, until tasks expire', async () => {
     let now = Date.now()
     const store = createMemoryTaskStore(64_000, () => now)
     const bench = createBench()

@@ -1,4 +1,4 @@
-// One user, two tokens: a task is for the tokens that may call its tool, whatever is asked about it and however policies change.
+// Access rules for tasks: only tokens allowed to call the tool can use the task, also after policy changes.
 import { expect } from 'chai'
 import { type Config, defineTool } from '../../../core/index.ts'
 import { removeFolders } from '../../config/folder.ts'
@@ -12,7 +12,7 @@ import { form } from './support/task-tools.ts'
 const UNKNOWN = `${'A'.repeat(42)}B`
 const YES = { 'elicit-1': { action: 'accept', content: { name: 'yes' } } }
 
-describe('tasks of a tool that a token may not call', () => {
+describe('Tasks with tool-policy', () => {
   let issuer: TestIssuer
   before(async () => {
     issuer = await startIssuer()
@@ -76,15 +76,14 @@ describe('tasks of a tool that a token may not call', () => {
     return Object.keys(ways).length + 2
   }
 
-  it('are not there for it: not listed, read, answered, cancelled or heard of; the run is as it was', async () => {
+  it('are hidden from unauthorized tokens in lists, reads, updates, cancellation and subscriptions', async () => {
     const { url } = await start()
     const { strong, weak } = both(`${url}/mcp`)
     expect(refusal(await weak.call('wipe'))[0]).to.equal(403)
     const taskId = await strong.begin('wipe')
     await strong.until(taskId, 'input_required')
     const other = await strong.begin('open')
-    const tried = await expectUnknown(weak, taskId)
-    console.log(`      ${tried} ways to one task with a weaker token`)
+    await expectUnknown(weak, taskId)
     expect(told).to.deep.equal([])
     expect(await weak.listed(), 'of a tool that it may call').to.deep.equal([other])
     expect(await strong.listed()).to.deep.equal([other, taskId])
@@ -94,7 +93,7 @@ describe('tasks of a tool that a token may not call', () => {
     await expectUnknown(weak, taskId)
   })
 
-  it('are found behind them in a list: it goes on past those that are left out', async () => {
+  it('are skipped in lists, and later pages are still found', async () => {
     const { url } = await start({ plugins: { tasks: { pollInterval: '20ms', openPerUser: 200 } } })
     const { strong, weak } = both(`${url}/mcp`)
     const first = await weak.begin('open')
@@ -103,7 +102,7 @@ describe('tasks of a tool that a token may not call', () => {
     expect(await weak.listed()).to.deep.equal([last, first])
   })
 
-  it('a tool that configureSession offers to some: its tasks are theirs alone', async () => {
+  it('of a tool from configureSession belong to sessions with that tool', async () => {
     const extra = defineTool({ name: 'extra', task: 'required', handler: () => 'for some' })
     const { url } = await start({
       configureSession({ user }, options) {
@@ -137,7 +136,7 @@ export default defineConfig({
 })
 `
 
-  it('hold by the policy of now: what a reload took is not heard of any more, and what it gave is', async () => {
+  it('follow the current policy after a reload', async () => {
     const tools = "tool('one'), tool('two')"
     const host = await startReloading({ 'mcp.config.ts': CONFIG(tools, '{}') })
     const { strong, weak } = both(`${host.url}/mcp`)
@@ -168,7 +167,7 @@ export default defineConfig({
     expect((await weak.get(one)).status).to.equal('cancelled')
   })
 
-  it('of one that is gone are read by their owner, but for what its last access or a rule still says', async () => {
+  it('of a removed tool stay readable by their owner under the last access rule', async () => {
     const tools = "tool('open'), tool('ruled'), tool('kept', 'admin')"
     const host = await startReloading({ 'mcp.config.ts': CONFIG(`${tools}, tool('stays')`, "{ 'rul*': 'admin' }") })
     const { strong, weak } = both(`${host.url}/mcp`)

@@ -1,4 +1,4 @@
-// How long tasks are kept and may take, what outlives the caller's token, and what stops the start.
+// Task expiry and time limits, caller tokens, and configuration errors.
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { createHost } from '../../../core/create-host.ts'
@@ -44,10 +44,10 @@ function sharedMemory() {
   }
 }
 
-describe('the time of a task', () => {
+describe('Tasks: expiry', () => {
   afterEach(stopHosts)
 
-  it('is its ttlMs from its creation, and as much from its end: it says so, and then it is gone', async () => {
+  it('occurs after ttlMs, which is extended on completion', async () => {
     const bench = createBench()
     const { url } = await startTasks(bench, { ttl: '3s' })
     const client = taskClient(url)
@@ -69,7 +69,7 @@ describe('the time of a task', () => {
     expect((await client.cancel(taskId)).message.error.code).to.equal(-32602)
   })
 
-  it('ends one that takes longer: it fails, its handler stops, and who waits is told', async () => {
+  it('fails a task beyond its time limit, aborts the handler, and notifies subscribers', async () => {
     const bench = createBench()
     const { url } = await startTasks(bench, { ttl: '2s' })
     const client = taskClient(url)
@@ -83,7 +83,7 @@ describe('the time of a task', () => {
     listening.drop()
   })
 
-  it('passes for one that still waits for its turn: who listens is told that it is gone', async () => {
+  it('expires queued tasks and notifies subscribers', async () => {
     const bench = createBench()
     const { url } = await startTasks(bench, { ttl: '2s', role: 'front' }, sharedMemory())
     const client = taskClient(url)
@@ -98,7 +98,7 @@ describe('the time of a task', () => {
     listening.drop()
   })
 
-  it('does not matter where the store lost all: who listens is told once, and not of what had ended', async () => {
+  it('notifies subscribers once if the store lost all tasks, except finished ones', async () => {
     const bench = createBench()
     const store = sharedMemory()
     const { url } = await startTasks(bench, {}, store)
@@ -119,7 +119,7 @@ describe('the time of a task', () => {
     listening.drop()
   })
 
-  it('is not that of the caller’s token, which is not kept', async () => {
+  it('is independent of the caller’s token, which is not stored', async () => {
     const bench = createBench()
     const store = createMemoryTaskStore()
     const bodies: string[] = []
@@ -158,11 +158,11 @@ describe('the time of a task', () => {
   })
 })
 
-describe('a config of tasks that makes no sense', () => {
+describe('Tasks: configuration errors', () => {
   const later = defineTool({ name: 'later', task: 'optional', handler: () => 'x' })
   const withTasks = (tasks: TaskOptions) => withPlugins({ tasks }, { toolsets: { all: [later] } })
 
-  it('stops the start: a role without a store of several nodes, a lease that is none', async () => {
+  it('fails startup for a role without a shared store, and for invalid options', async () => {
     for (const role of ['front', 'worker'] as const) {
       await expectStopped(withTasks({ role }), 'tasks are kept in this process alone')
     }
@@ -176,7 +176,7 @@ describe('a config of tasks that makes no sense', () => {
     await expectStopped(withTasks({ ttl: 'soon' }), 'ttl')
   })
 
-  it('stops the start: several processes that would each have their own', async () => {
+  it('fails startup with several processes and separate stores', async () => {
     const config: Config = {
       server: { name: 'tests', version: '1' },
       secrets: ['a secret for tests that is long enough to be one'],
@@ -190,21 +190,21 @@ describe('a config of tasks that makes no sense', () => {
     await createHost(config, { processes: 1, purpose: 'inspect' })
   })
 
-  it('stops the start: a tool whose thread bounds what it does, and that begins outside of it', async () => {
+  it('fails startup for an isolated tool with `task.before`', async () => {
     await expectStopped(
       withPlugins({ tasks: {} }, { toolsets: { all: BEGINS_OUTSIDE } }),
       'both `isolate` and `task.before`',
     )
   })
 
-  it('names the plugin where a tool says `task` and it is off', async () => {
+  it('names the plugin if a tool has `task` but the plugin is disabled', async () => {
     await expectStopped(
       withPlugins({}, { toolsets: { all: [later] } }),
       'tool "later" has `task`, which no plugin reads',
     )
   })
 
-  it('and a host of one process says that a restart loses its tasks', async () => {
+  it('warns that a restart loses tasks in a single process', async () => {
     const { log } = await startHost(withTasks({}))
     expect(
       log.some(({ message }) => message === 'tasks are kept in this process alone: a restart loses them'),

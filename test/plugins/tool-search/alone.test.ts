@@ -1,5 +1,4 @@
-// What a caller may not find has no part in what find_tools answers: a host that has only the tools which this caller may find
-// answers the same, byte for byte.
+// find_tools isolation: hidden tools never influence the results of a caller.
 import { expect } from 'chai'
 import { defineTool, type ToolDefinition, type User } from '../../../core/index.ts'
 import { queryWords } from '../../../plugins/tool-search/words.ts'
@@ -102,24 +101,21 @@ const USERS: ReadonlyArray<Partial<User> | undefined> = [
 ]
 const QUERIES = caseCount(30, 4)
 
-describe('find_tools, to a caller who may not find all', () => {
-  it('answers as a host does that has no other tools', async function () {
+describe('find_tools: isolation between callers', () => {
+  it('returns the same results as a host without the hidden tools', async function () {
     this.timeout(60_000)
-    const sums = { catalogs: 0, callers: 0, queries: 0, found: 0, hidden: 0, nothing: 0 }
+    const sums = { found: 0, hidden: 0, nothing: 0 }
     const different: string[] = []
     for (const size of [4, 12, 40, 120, 300]) {
       const all = Array.from({ length: size }, (_, index) => makeTool(index, 2))
       const url = await startWith(all.map(({ tool }) => tool))
-      sums.catalogs += 1
       for (const user of USERS) {
         const found = all.filter(mayFind(user))
         const alone = await startWith(found.map(({ tool }) => tool))
-        sums.callers += 1
         sums.hidden += all.length - found.length
         for (let asked = 0; asked < QUERIES; asked += 1) {
           const args = { query: makeQuery(all), limit: 1 + random.below(20) }
           const [among, own] = await Promise.all([answerOf(url, user, args), answerOf(alone, user, args)])
-          sums.queries += 1
           if (own.includes('"tools":[]')) sums.nothing += 1
           else sums.found += 1
           if (among !== own) different.push(`${size} tools, ${user?.subject}: ${args.query}`)
@@ -130,14 +126,13 @@ describe('find_tools, to a caller who may not find all', () => {
         }
       }
     }
-    console.log(`      ${JSON.stringify(sums)}, ${different.length} answers differ`)
     expect(different).to.deep.equal([])
     expect(sums.found).to.be.greaterThan(QUERIES * 6)
     expect(sums.nothing).to.be.greaterThan(0)
     expect(sums.hidden).to.be.greaterThan(500)
   })
 
-  it('counts what a query costs by their tools alone', async function () {
+  it('computes the query cost from visible tools only', async function () {
     this.timeout(60_000)
     const make = (index: number, access?: string) =>
       defineTool({
@@ -163,10 +158,9 @@ describe('find_tools, to a caller who may not find all', () => {
       expect(own).to.contain('open_tool_')
       expect(await answerOf(url, undefined, args), query).to.equal(own)
     }
-    console.log(`      ${queries.length} queries beside ${hidden.length} tools that have their words`)
   })
 
-  it('tells nothing by what counts as misspelt: words of hidden tools are as words of nobody', async () => {
+  it('corrects spelling from visible tools only, without leaking words of hidden tools', async () => {
     const open = Array.from({ length: 8 }, (_, index) =>
       defineTool({ name: `orders_${index}`, description: 'Lists invoices of customers.', handler: () => '' }),
     )
@@ -192,9 +186,7 @@ describe('find_tools, to a caller who may not find all', () => {
         told.set(frame, [...answers, own])
       }
     }
-    const asked = [...told.values()].flat().length
     const distinct = [...told.values()].map(answers => new Set(answers).size)
-    console.log(`      ${asked} queries of the kind, ${distinct.join(', ')} answers to each frame`)
     expect(distinct).to.deep.equal([1, 1, 1])
     // Somebody who may use it finds it by each of these.
     const board = { subject: 'ann', scopes: ['board'] }

@@ -1,5 +1,4 @@
-// `call_tool` beside the same call by the tool's own name: what clients are answered, what is recorded, counted and limited
-// is the same, for every way to ask.
+// call_tool compared with a direct call of the same tool: responses, records, metrics and limits.
 import { expect } from 'chai'
 import { type CallRecord, defineTool, ToolError } from '../../../core/index.ts'
 import type { ToolPolicyOptions } from '../../../plugins/tool-policy/index.ts'
@@ -89,7 +88,7 @@ function createWatch() {
 }
 
 describe('call_tool', () => {
-  it('is answered and recorded as the call by the tool’s own name is, to everybody who asks', async () => {
+  it('matches the direct tool call in responses and records for every caller', async () => {
     const { watch, next } = createWatch()
     const { url } = await serve({ bearer: bearerJson(), 'tool-policy': POLICY, watch })
     let compared = 0
@@ -116,11 +115,10 @@ describe('call_tool', () => {
         }
       }
     }
-    console.log(`      ${compared} calls, each both ways: ${ASKERS.length} ways to ask, ${CALLERS.length} callers`)
     expect(compared).to.equal(ASKERS.length * CALLERS.length * CALLS.length)
   })
 
-  it('of a tool with access is refused with its challenge: 401 for nobody, 403 for somebody', async () => {
+  it('answers 401 or 403 with the auth challenge of the called tool', async () => {
     const { url } = await serve({ bearer: bearerJson(), 'tool-policy': POLICY })
     const ask = async (caller: (typeof CALLERS)[number]) => {
       const { status, headers, message } = await modern(url, 'tools/call', wrapped('admin'), { headers: as(caller) })
@@ -133,7 +131,7 @@ describe('call_tool', () => {
     expect(bob?.[1]).to.contain('error="insufficient_scope"').and.to.contain('scope="admin"')
   })
 
-  it('is refused where it is denied itself, and nothing runs', async () => {
+  it('is refused if its own access is denied, and runs no tool', async () => {
     const policy = { policies: { admin: { scope: 'admin' } }, rules: { call_tool: 'admin' } }
     const { url } = await serve({ bearer: bearerJson(), 'tool-policy': policy })
     const headers = as({ subject: 'bob', scopes: [] })
@@ -145,7 +143,7 @@ describe('call_tool', () => {
     expect((await modern(url, 'tools/call', wrapped('plain'), { headers: admin })).status).to.equal(200)
   })
 
-  it('says what is wrong where there is nothing to call, in words for a model', async () => {
+  it('explains invalid calls in messages for a model', async () => {
     const { watch, next } = createWatch()
     const elsewhere = defineTool({ name: 'elsewhere', handler: () => 'elsewhere' })
     const { url } = await serve(
@@ -197,11 +195,10 @@ describe('call_tool', () => {
       expect(message.error?.code, JSON.stringify(args)).to.equal(-32602)
       await next()
     }
-    console.log(`      ${cases.length + 4} calls of nothing`)
     expect(textOf((await modern(`${url}/other`, 'tools/call', wrapped('elsewhere'))).message)).to.equal('elsewhere')
   })
 
-  it('counts where the tool counts: its rate limit, its concurrency', async () => {
+  it('counts towards the rate and concurrency limits of the called tool', async () => {
     const gate = createGate()
     let running = 0
     let most = 0
@@ -229,7 +226,7 @@ describe('call_tool', () => {
     expect(most).to.equal(1)
   })
 
-  it('is not what a limit of its own name counts, where it calls a tool: a limit of the tool does', async () => {
+  it('is not counted by a limit named call_tool', async () => {
     const { url } = await serve({ 'rate-limit': { tools: { call_tool: '2/1h' } } }, { toolsets: { all: OPEN } })
     const statusOf = async (params: Record<string, unknown>) => (await modern(url, 'tools/call', params)).status
     const statuses: number[] = []
@@ -239,7 +236,7 @@ describe('call_tool', () => {
     expect(statuses).to.deep.equal([200, 200, 200, 200, 200, 429, 200])
   })
 
-  it('is found in a batch, each of its calls by itself', async () => {
+  it('works in a batch, with each call handled separately', async () => {
     const { watch, next } = createWatch()
     const { url } = await serve({ watch }, { toolsets: { all: OPEN } })
     const batch = ['plain', 'fail', 'nobody'].map((name, id) => ({

@@ -1,4 +1,4 @@
-// `mcp-host explain` of a route with `search`: what is in the list, and what is found only.
+// `mcp-host explain` for routes with `search`: listed tools and searchable tools.
 import { expect } from 'chai'
 import { CORE, runCli, stopAll } from '../../cli/run-cli.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
@@ -16,7 +16,7 @@ export default {
 }
 `
 
-describe('mcp-host explain, where a route has `search`', () => {
+describe('mcp-host explain with `search`', () => {
   let folder: string
   before(async () => {
     folder = await makeFolder({ 'mcp.config.mjs': CONFIG })
@@ -28,7 +28,7 @@ describe('mcp-host explain, where a route has `search`', () => {
     return stdout.split('\n').map(line => line.trim())
   }
 
-  it('says what is in the list and what is found only, of the route and of each tool', async () => {
+  it('shows listed and search-only tools for the route and each tool', async () => {
     expect(await explained()).to.include.members([
       'plugins   tool-search: tools/list has 3 of 5 tools (list_orders, find_tools, call_tool); the others are found',
       'tool      list_orders: allowed',
@@ -43,7 +43,7 @@ describe('mcp-host explain, where a route has `search`', () => {
     expect((await explained('--tool', 'purge')).join()).to.match(/result {4}denied: .*; hidden from lists; 401/)
   })
 
-  it('says nothing of it on another route', async () => {
+  it('shows nothing about search for other routes', async () => {
     const told = (await explained('--route', '/plain')).join()
     expect(told).not.to.contain('tool-search')
     expect(told).to.contain('tool      get_order: allowed,tool')

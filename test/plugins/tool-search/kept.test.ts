@@ -1,11 +1,11 @@
-// Which indexes are kept: by their bytes, not by their number, those that were asked for last.
+// The search index cache: limits by bytes and number, with LRU eviction.
 import { expect } from 'chai'
 import { Kept } from '../../../plugins/tool-search/kept.ts'
 
 const keysOf = (kept: Kept<number, string>) => [...kept.entries()].map(([key]) => key)
 
-describe('indexes that are kept', () => {
-  it('are as many as there is room for, and who was not asked for in a while makes room', () => {
+describe('Search index cache', () => {
+  it('evicts the least recently used indexes beyond its byte limit', () => {
     const kept = new Kept<number, string>(100)
     for (let key = 0; key < 50; key += 1) kept.set(key, `${key}`, 2)
     expect(keysOf(kept)).to.have.lengthOf(50)
@@ -21,7 +21,7 @@ describe('indexes that are kept', () => {
     expect(keysOf(kept)).to.deep.equal([52])
   })
 
-  it('are at most a thousand', () => {
+  it('keeps at most a thousand indexes', () => {
     const kept = new Kept<number, string>(1_000_000)
     for (let key = 0; key < 1_200; key += 1) kept.set(key, `${key}`, 1)
     expect(keysOf(kept)).to.have.lengthOf(1_000)

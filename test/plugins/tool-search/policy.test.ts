@@ -1,4 +1,4 @@
-// Nobody finds what they may not call: users by the hundred, with rights of their own, and queries that fit everything.
+// find_tools with tool-policy: callers find only tools that they are allowed to call.
 import { expect } from 'chai'
 import { defineTool, type User } from '../../../core/index.ts'
 import { modern, type RpcMessage } from '../../support/rpc.ts'
@@ -35,7 +35,7 @@ const QUERIES = [
   'adnim',
 ]
 
-describe('find_tools behind a policy', () => {
+describe('find_tools with tool-policy', () => {
   let url: string
   const random = createSeededRandom(7)
   before(async () => {
@@ -67,7 +67,7 @@ describe('find_tools behind a policy', () => {
     return result.structuredContent.tools.map(({ name }: { name: string }) => name)
   }
 
-  it('finds for each only what they may call, and all of that which fits', async () => {
+  it('returns every matching tool that the caller can call, and no other tool', async () => {
     let found = 0
     let forbidden = 0
     let asked = 0
@@ -86,7 +86,7 @@ describe('find_tools behind a policy', () => {
     expect(found).to.be.greaterThan(asked * 5)
   })
 
-  it('finds by the token at hand, whoever asked just before', async () => {
+  it('uses the token of the current request, independent of previous callers', async () => {
     const some = { subject: 'ann', scopes: ['admin'] }
     const none = { subject: 'ann', scopes: [] }
     const both = await Promise.all([some, none, undefined, some].map(user => find(user, 'admin_record_4')))
@@ -99,7 +99,7 @@ describe('find_tools behind a policy', () => {
     }
   })
 
-  it('names no tool to those who may not call it, where a name is nearly right', async () => {
+  it('suggests no hidden tool name for a misspelled name', async () => {
     let told = 0
     for (const { tool } of TOOLS.slice(0, 70)) {
       const wrong = `${tool.name}9x`
@@ -111,11 +111,10 @@ describe('find_tools behind a policy', () => {
         expect(mayCall(user).has(near), near).to.equal(true)
       }
     }
-    console.log(`      ${told} names told of 140`)
     expect(told).to.be.greaterThan(0)
   })
 
-  it('lists of what is pinned only what the policy lets a caller see', async () => {
+  it('lists only pinned tools that the policy shows to the caller', async () => {
     const names = async (user?: Partial<User>) =>
       (await ask(user, 'tools/list')).result.tools.map(({ name }: { name: string }) => name)
     const admins = TOOLS.filter(({ scope }) => scope === 'admin').map(({ tool }) => tool)

@@ -1,5 +1,4 @@
-// What a tool that `call_tool` calls says on its way and asks: progress, log messages, questions and their retry,
-// cancellation, mirrored headers, keys of extensions.
+// Tools called through call_tool: progress, logging, elicitation, cancellation, headers and extension keys.
 import { expect } from 'chai'
 import { defineApp, defineTool, type PluginHost } from '../../../core/index.ts'
 import { META } from '../../../core/transport.ts'
@@ -72,7 +71,7 @@ const through = (name: string, args: object = {}) => ({ name: 'call_tool', argum
 const CAN_ANSWER = { meta: { [META.clientCapabilities]: { elicitation: {} } } }
 const ANSWER = { inputResponses: { 'elicit-1': { action: 'accept', content: { ok: true } } } }
 
-describe('a tool that call_tool calls', () => {
+describe('Tools called through call_tool', () => {
   let url: string
   before(async () => {
     const keys = plugin(addKeys, { provides: ['task', 'app'] })
@@ -83,7 +82,7 @@ describe('a tool that call_tool calls', () => {
   const call = async (params: Record<string, unknown>, options: Parameters<typeof modern>[3] = CAN_ANSWER) =>
     (await modern(url, 'tools/call', params, options)).message
 
-  it('asks, and runs again with the answer when call_tool is called again with its state', async () => {
+  it('elicit input and continue when call_tool is called again with its state', async () => {
     const asked = await call(through('ask', { what: 'a' }))
     expect(asked.result).to.include({ resultType: 'input_required' })
     expect(asked.result.inputRequests['elicit-1'].params.message).to.equal('May a?')
@@ -107,12 +106,11 @@ describe('a tool that call_tool calls', () => {
       const { result, error } = await call({ ...params, requestState, ...ANSWER }, { ...CAN_ANSWER, headers })
       if (error?.code === -32602 || result?.isError === true) refused += 1
     }
-    console.log(`      ${refused} of ${others.length} uses of its state elsewhere refused`)
     expect(refused).to.equal(others.length)
     expect(runs).to.deep.equal([])
   })
 
-  it('asks in a session with a request of its own', async () => {
+  it('elicit input with a server request in a session', async () => {
     const session = await openSession(url, { capabilities: { elicitation: {} } })
     const stream = await session.call('call_tool', { name: 'ask', arguments: { what: 'it' } })
     const question = await nextMessage(stream)
@@ -122,13 +120,13 @@ describe('a tool that call_tool calls', () => {
     runs.length = 0
   })
 
-  it('asks nobody who did not say that they can be asked', async () => {
+  it('do not send requests to clients without the capability', async () => {
     const { error } = await call(through('ask', { what: 'a' }), {})
     expect(error).to.include({ code: -32021 })
     expect(error.message).to.contain('"ask" needs elicitation')
   })
 
-  it('tells its progress with the token of the call, and its log', async () => {
+  it('report progress with the token of the call, and log messages', async () => {
     const meta = { progressToken: 'p', [META.logLevel]: 'info' }
     const { messages } = await modern(url, 'tools/call', through('talk'), { meta })
     expect(
@@ -146,7 +144,7 @@ describe('a tool that call_tool calls', () => {
     ])
   })
 
-  it('ends when its call is cancelled, or its client leaves', async () => {
+  it('are aborted when the call is cancelled or its client disconnects', async () => {
     const session = await openSession(url)
     const opened = session.call('call_tool', { name: 'wait', arguments: { mark: 'session' } }, { id: 'w' })
     await eventually('it runs', () => runs.includes('waits session'))
@@ -164,7 +162,7 @@ describe('a tool that call_tool calls', () => {
     runs.length = 0
   })
 
-  it('needs no headers that repeat its parameters; those that are sent must agree', async () => {
+  it('do not require x-mcp-header parameters, but reject mismatching headers', async () => {
     const ask = async (headers: Record<string, string>, params = through('routed', { region: 'north' })) => {
       const { status, message } = await modern(url, 'tools/call', params, { headers })
       return [status, message.error?.code ?? message.result.content[0].text]
@@ -178,13 +176,13 @@ describe('a tool that call_tool calls', () => {
     expect(await ask({ 'Mcp-Name': 'routed' }), 'Mcp-Name is that of the body').to.deep.equal([400, -32020])
   })
 
-  it('has what extensions do with its keys', async () => {
+  it('receive extension keys of `_meta`', async () => {
     const meta = { [META.clientCapabilities]: { extensions: { [ID]: {} } } }
     expect((await call(through('task'), { meta })).result).to.include({ resultType: 'later', of: 'task' })
     expect((await call(through('task'))).result.content[0].text).to.equal('at once')
   })
 
-  it('is no tool that is for the page of an app alone', async () => {
+  it('exclude tools visible only to apps', async () => {
     const query = { name: 'find_tools', arguments: { query: 'button both page' } }
     const found = (await call(query)).result.structuredContent.tools.map(({ name }: { name: string }) => name)
     expect(found.sort()).to.deep.equal(['both', 'page'])
@@ -197,7 +195,7 @@ describe('a tool that call_tool calls', () => {
     expect((await call({ name: 'button' })).result.content[0].text).to.equal('pressed')
   })
 
-  it('has its answer cut short by nobody: a stream of it ends with its result', async () => {
+  it('end their stream with the result', async () => {
     const request = modernRequest('tools/call', through('talk'), { meta: { progressToken: 1 } })
     const messages = await restOf(await postOpen(url, request.body, request.headers as Record<string, string>))
     expect(messages.map(message => message.method ?? message.result.content[0].text)).to.deep.equal([

@@ -1,4 +1,4 @@
-// A route that says `search`: what its lists show to clients of every revision, and what stops a start.
+// Routes with `search`: tool lists in every protocol version, notifications, startup errors and reload.
 import { expect } from 'chai'
 import { type Config, defineTool } from '../../../core/index.ts'
 import { HANDSHAKE_REVISIONS } from '../../../core/transport.ts'
@@ -31,8 +31,8 @@ const namesAt = async (url: string) => namesIn((await modern(url, 'tools/list'))
 const found = ({ result }: RpcMessage): string[] =>
   JSON.parse(result.content[0].text).tools.map(({ name }: { name: string }) => name)
 
-describe('a route with `search`', () => {
-  it('lists what is pinned and its own two tools, of 300; every tool is called by its own name as before', async () => {
+describe('Route with `search`', () => {
+  it('lists pinned tools and its two own tools of 300, and calls every tool by name', async () => {
     const { url } = await serve({ '/': { toolsets: 'all', search: PINNED }, '/plain': { toolsets: 'all' } })
     expect(IN_LIST).to.have.lengthOf(2 + 1 + 39)
     expect(await namesAt(url)).to.deep.equal(IN_LIST)
@@ -46,7 +46,7 @@ describe('a route with `search`', () => {
     expect(error.message).to.contain('unknown tool')
   })
 
-  it('without pins lists its own two tools alone, whichever way it is said', async () => {
+  it('without pins lists only its two own tools, for each way to configure it', async () => {
     const off = { 'tool-search': false as const }
     const { url } = await serve({
       '/short': { toolsets: 'all', search: {} },
@@ -66,19 +66,17 @@ describe('a route with `search`', () => {
     expect(await namesAt(`${general.url}/off`)).to.have.lengthOf(300)
   })
 
-  it('finds and calls in every revision', async () => {
+  it('finds and calls tools in every protocol version', async () => {
     const { url } = await serve({
       '/': { toolsets: 'all', search: PINNED },
       '/stateless': { toolsets: 'all', search: PINNED, stateless: true },
     })
     const query = { name: 'find_tools', arguments: { query: 'user 299' } }
     const call = { name: 'call_tool', arguments: { name: 'user_299' } }
-    let asked = 0
     const check = async (ask: (method: string, params?: Record<string, unknown>) => Promise<RpcMessage>) => {
       expect(namesIn(await ask('tools/list'))).to.deep.equal(IN_LIST)
       expect(found(await ask('tools/call', query))[0]).to.equal('user_299')
       expect((await ask('tools/call', call)).result.content[0].text).to.equal('ran 299')
-      asked += 3
     }
     await check(async (method, params) => (await modern(url, method, params)).message)
     for (const revision of HANDSHAKE_REVISIONS) {
@@ -87,10 +85,9 @@ describe('a route with `search`', () => {
       const session = await openSession(url, { revision })
       await check(async (method, params) => (await session.request(method, params)).message)
     }
-    console.log(`      ${asked} requests in ${HANDSHAKE_REVISIONS.length + 1} revisions`)
   })
 
-  it('gives five tools, or as many as it is asked for up to 20, as text and as structured content', async () => {
+  it('returns five tools, or up to 20 on request, as text and structured content', async () => {
     const { url } = await serve({ '/': { toolsets: 'all', search: {} } })
     const find = async (args: object) =>
       (await modern(url, 'tools/call', { name: 'find_tools', arguments: args })).message
@@ -123,7 +120,7 @@ describe('a route with `search`', () => {
     expect(found(await find({ query: ' - !? ' }))).to.deep.equal([])
   })
 
-  it('serves what is pinned in pages', async () => {
+  it('paginates pinned tools', async () => {
     const many = Array.from({ length: 900 }, (_, index) =>
       defineTool({ name: `${index % 3 === 0 ? 'b' : 'a'}${index}`, handler: () => '' }),
     )
@@ -138,7 +135,7 @@ describe('a route with `search`', () => {
     expect(second.result).not.to.have.property('nextCursor')
   })
 
-  it('marks its list as the route’s own: for all, unless callers differ', async () => {
+  it('marks its list as cacheable for all callers, unless callers differ', async () => {
     const { url } = await serve({ '/': { toolsets: 'all', search: PINNED } })
     expect((await modern(url, 'tools/list')).message.result.cacheScope).to.equal('public')
     const varying = plugin(host => host.variesByCaller())
@@ -147,7 +144,7 @@ describe('a route with `search`', () => {
     expect((await modern(own.url, 'tools/list')).message.result.cacheScope).to.equal('private')
   })
 
-  it('tells clients that the set has changed, finds what came, and lists it where a glob pins it', async () => {
+  it('sends list_changed, finds added tools, and lists them if a glob pins them', async () => {
     const { url, host } = await serve({ '/': { toolsets: 'all', search: PINNED } })
     const stream = await listen(url, { toolsListChanged: true })
     const session = await openSession(url)
@@ -168,11 +165,11 @@ describe('a route with `search`', () => {
   })
 })
 
-describe('`search` that makes no sense', () => {
+describe('`search` configuration errors', () => {
   const stopped = (search: object, words: string | RegExp, more: object = {}) =>
     expectStopped({ toolsets: { all: TOOLS }, routes: { '/': { toolsets: 'all', search, ...more } } } as never, words)
 
-  it('stops the start, at the place where it is written', async () => {
+  it('fail startup with their location', async () => {
     await stopped({ pinned: ['ordr_0'] }, 'there is no tool "ordr_0" to pin; did you mean "order_0"?')
     await stopped({ pinned: ['order_0'], limit: 3 }, /routes\['\/'\]\.search\.limit[\s\S]*unknown option/)
     await stopped({ pined: [] }, 'did you mean "pinned"?')
@@ -184,7 +181,7 @@ describe('`search` that makes no sense', () => {
     await expectStopped({ toolsets: { all: [twin] }, routes }, 'two tools are called "call_tool"')
   })
 
-  it('names the line of a pin, in the long form and in the short one', async () => {
+  it('name the line of an invalid pin, in the long and short form', async () => {
     const config = (route: string) => `import { defineTool } from HERE
 export default {
   server: { name: 'x', version: '1' },
@@ -210,7 +207,7 @@ export default {
     }
   })
 
-  it('warns of a glob that pins nothing yet', async () => {
+  it('include a warning for a glob that pins no tool', async () => {
     const { log } = await serve({ '/': { toolsets: 'all', search: { pinned: ['later_*'] } } })
     expect(log).to.deep.include({
       level: 'warn',
@@ -220,8 +217,8 @@ export default {
   })
 })
 
-describe('a reload of `search`', () => {
-  it('takes new pins, and tells clients of the new list; to switch it on takes a restart', async () => {
+describe('`search` reload', () => {
+  it('applies new pins and notifies clients, but enabling search requires a restart', async () => {
     const config = (search: string) => `import { defineTool } from HERE
 const tool = name => defineTool({ name, handler: () => name })
 export default {

@@ -1,4 +1,4 @@
-// Which words of a query are looked for, by how often tools have them.
+// Query terms in tool search: term frequency, prefixes, spelling correction and normalisation.
 import { expect } from 'chai'
 import { nearWords } from '../../../plugins/tool-search/near-words.ts'
 import { PostingsWriter, restrict } from '../../../plugins/tool-search/postings.ts'
@@ -17,19 +17,19 @@ function manyTools(): Vocabulary {
 }
 const MANY = manyTools()
 
-describe('the words of a query', () => {
+describe('Query terms', () => {
   const planned = (...words: string[]) => {
     const { words: chosen, prefixes, misspelt } = plan(MANY, words)
     return { chosen, prefixes: [...prefixes], misspelt: [...misspelt] }
   }
 
-  it('are looked for from the rarest on, while there is room', () => {
+  it('are searched from the rarest, within the cost limit', () => {
     expect(planned('common', 'rare', 'order', 'single').chosen).to.deep.equal(['single', 'rare'])
     expect(planned('order').chosen, 'what is asked for alone').to.deep.equal(['order'])
     expect(planned('order', 'common').chosen).to.have.lengthOf(1)
   })
 
-  it('are beginnings where something begins so, and misspelt where nothing does', () => {
+  it('match prefixes if any exist, and misspellings otherwise', () => {
     expect(planned('ord')).to.deep.equal({ chosen: ['ord'], prefixes: ['ord'], misspelt: [] })
     expect(planned('rar', 'single')).to.deep.equal({ chosen: ['rar', 'single'], prefixes: ['rar'], misspelt: [] })
     expect(planned('singel', 'or', 'x')).to.deep.equal({ chosen: ['singel'], prefixes: [], misspelt: ['singel'] })
@@ -37,7 +37,7 @@ describe('the words of a query', () => {
     expect(planned(...wrong, 'rare').chosen).to.deep.equal(['aaaaa', 'bbbbb', 'ccccc', 'rare'])
   })
 
-  it('are taken apart as names are, without endings and marks, each once', () => {
+  it('are split like tool names, stemmed, stripped of accents and unique', () => {
     const read = createReader()
     expect(read('get_HTTPResponse.for-userIds2')).to.deep.equal([
       'get',
@@ -59,7 +59,7 @@ describe('the words of a query', () => {
   })
 })
 
-describe('words that are spelt nearly so', () => {
+describe('Misspelled query terms', () => {
   /** How many letters of one are wrong, by the whole table. */
   function wrongOf(one: string, other: string): number {
     let above = Array.from({ length: one.length + 1 }, (_, at) => at)
@@ -74,7 +74,7 @@ describe('words that are spelt nearly so', () => {
     return above.at(-1) ?? 0
   }
 
-  it('are all that there are, and no others', () => {
+  it('match exactly the terms within the edit distance', () => {
     const random = createSeededRandom(3)
     const word = (longest: number) =>
       Array.from({ length: 1 + random.below(longest) }, () => 'abc'[random.below(3)] ?? '').join('')
@@ -89,13 +89,12 @@ describe('words that are spelt nearly so', () => {
         found += all.length
       }
     }
-    console.log(`      1200 words looked for, ${found} found`)
     expect(found).to.be.greaterThan(1_000)
   })
 })
 
-describe('an index of some of its tools', () => {
-  it('is the index that is made of these alone', () => {
+describe('Index of a subset of tools', () => {
+  it('equals an index built from these tools only', () => {
     const random = createSeededRandom(5)
     const words = () => Array.from({ length: random.below(6) }, () => `w${random.below(random.below(400) + 1)}`)
     for (let round = 0; round < 200; round += 1) {

@@ -1,4 +1,4 @@
-// Spans of calls, as a real receiver gets them from a real SDK: names, attributes, parents, links, what is never in them.
+// OpenTelemetry spans of calls with a real SDK and receiver: names, attributes, parents, links and excluded data.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { symlink } from 'node:fs/promises'
@@ -63,7 +63,7 @@ after(() => {
   for (const child of children) child.kill('SIGKILL')
 })
 
-describe('tracing', () => {
+describe('tracing plugin', () => {
   let receiver: OtlpReceiver
   /** By the id of the request that each belongs to. */
   const byId = new Map<unknown, ReceivedSpan>()
@@ -159,7 +159,7 @@ describe('tracing', () => {
     for (const span of receiver.spans) byId.set(span.attributes['jsonrpc.request.id'], span)
   })
 
-  it('has the attributes of the conventions, and the outcome', () => {
+  it('sets the attributes of the semantic conventions and the outcome', () => {
     const { name, kind, attributes, status, parentSpanId, links } = spanOf('say')
     expect({ name, kind, attributes, status, parentSpanId, links }).to.deep.equal({
       name: 'tools/call say',
@@ -182,7 +182,7 @@ describe('tracing', () => {
     expect(BigInt(spanOf('say').endTimeUnixNano) >= BigInt(spanOf('say').startTimeUnixNano)).to.equal(true)
   })
 
-  it('names prompts, resources by their template, and methods without either', () => {
+  it('names spans of prompts, of resources by their template, and of other methods', () => {
     const about = (id: string) => {
       const { name, attributes } = spanOf(id)
       const { 'gen_ai.prompt.name': prompt, 'mcp.resource.uri': uri, 'gen_ai.operation.name': operation } = attributes
@@ -196,7 +196,7 @@ describe('tracing', () => {
     expect(about('unknown').name).to.equal('tools/call _OTHER')
   })
 
-  it('says what failed, and whose fault it was', () => {
+  it('records the error and whether the client or server caused it', () => {
     const found = ['fail', 'break', 'unknown', 'method', 'params', 'forbidden'].map(id => {
       const { attributes, status } = spanOf(id)
       const named = [
@@ -219,12 +219,12 @@ describe('tracing', () => {
     expect(spanOf('forbidden').status.message).to.equal('forbidden')
   })
 
-  it('says that nobody waited for the answer', () => {
+  it('records a call whose client disconnected as cancelled', () => {
     expect(spanOf('wait').attributes['mcp_host.outcome']).to.equal('cancelled')
     expect(spanOf('wait').status.code).to.equal(0)
   })
 
-  it('is the child of what the message names, then of the HTTP request, which is a link else', () => {
+  it('uses traceparent of the message as parent, or else of the HTTP request, otherwise linked', () => {
     const places = ['of header', 'of meta', 'of both', 'of one', 'of nonsense'].map(id => {
       const { traceId, parentSpanId, links } = spanOf(id)
       return [parentSpanId === undefined ? 'new' : traceId, parentSpanId, links.map(link => link.spanId)]
@@ -245,7 +245,7 @@ describe('tracing', () => {
     ])
   })
 
-  it('is the parent of what the handler does, and goes along with ctx.fetch', () => {
+  it('is the parent of handler spans, and ctx.fetch propagates it', () => {
     const inner = receiver.spans.find(({ name }) => name === 'inner')
     expect(inner).to.include({ traceId: '1'.repeat(32), parentSpanId: spanOf('nest').spanId })
     const [first, second, third] = asked
@@ -261,7 +261,7 @@ describe('tracing', () => {
     expect(second).to.include({ traceparent: 'of the handler' }).and.not.have.property('tracestate')
   })
 
-  it('tells a session by what stands for it, on every call of it', () => {
+  it('identifies a session by a pseudonym on every call', () => {
     const named = receiver.spans.filter(({ attributes }) => attributes['mcp.session.id'] !== undefined)
     expect(named.map(({ name }) => name)).to.include.members(['initialize', 'tools/call say'])
     const ids = new Set(named.map(({ attributes }) => attributes['mcp.session.id']))
@@ -270,7 +270,7 @@ describe('tracing', () => {
     expect(spanOf('session').attributes['mcp.protocol.version']).to.equal('2025-11-25')
   })
 
-  it('has no argument, token, name of the client or whole session id, and cuts what it repeats', () => {
+  it('omits arguments, tokens, client names and session ids, and truncates values', () => {
     const all = receiver.bodies.join('\n')
     expect(all).to.include('my-mcp-host')
     expect(all).to.include('tools/call say')
@@ -281,7 +281,7 @@ describe('tracing', () => {
     expect(odd).to.equal(`odd id ?[2J${'x'.repeat(53)}`)
   })
 
-  it('is found by the ids of a record and of a log line, and tells the id of the request', () => {
+  it('exposes trace ids in records and log lines, and the request id in the span', () => {
     for (const id of ['say', 'of header', 'of meta', 'of both', 'session', 'unknown']) {
       const record = seen.records.find(found => found.id === id)
       expect(record, id).to.include({ traceId: spanOf(id).traceId })
@@ -293,13 +293,13 @@ describe('tracing', () => {
     expect(seen.records.find(({ id }) => id === 'break')).to.include({ requestId: 'told-to-the-user', traceId })
   })
 
-  it('makes none where a route switched it off', () => {
+  it('creates no spans on a route that disables the plugin', () => {
     expect(byId.has('quiet')).to.equal(false)
   })
 })
 
-describe('tracing whose receiver refuses', () => {
-  it('says so in the log, once and then how often, and the spans of the host cost nobody an answer', async () => {
+describe('tracing with a failing receiver', () => {
+  it('logs the failure once with later counts, and calls still succeed', async () => {
     let refused = 0
     const server = createServer((req, res) => {
       refused++
@@ -326,7 +326,7 @@ describe('tracing whose receiver refuses', () => {
       .and.match(/bad request|400/i)
   })
 
-  it('leaves a logger alone that the program has set, and one that it sets later', () => {
+  it('keeps an OpenTelemetry logger that the program sets before or after', () => {
     const api = loadApi(ROOT)
     const { diag } = api
     const heard: string[] = []
@@ -357,7 +357,7 @@ describe('tracing whose receiver refuses', () => {
     expect(kept.lines.map(line => line['problem'])).to.deep.equal(['three'])
   })
 
-  it('counts what fails again for a minute, and shows of it a printable line', () => {
+  it('counts repeated failures for a minute and logs one printable line', () => {
     let now = 0
     const kept = createKeptLog()
     const { logger, settle } = createFailureLog(kept, () => now)
@@ -379,7 +379,7 @@ describe('tracing whose receiver refuses', () => {
 })
 
 describe('tracing without an SDK', () => {
-  it('says so at the start, and answers', async () => {
+  it('logs this at startup and serves requests', async () => {
     const { url, log, close } = await startTraced()
     const line = log.find(({ message }) => message?.includes('OpenTelemetry'))
     expect(line).to.include({
@@ -392,8 +392,8 @@ describe('tracing without an SDK', () => {
   })
 })
 
-describe('tracing where the API is not installed', () => {
-  it('says what to install', async () => {
+describe('tracing without the OpenTelemetry API', () => {
+  it('fails startup with the package to install', async () => {
     const nowhere = await makeFolder({})
     expect(() => loadApi(nowhere, join(nowhere, 'here.js')))
       .to.throw(StartError, 'plugins.tracing: @opentelemetry/api is not installed')
@@ -402,8 +402,8 @@ describe('tracing where the API is not installed', () => {
   })
 })
 
-describe('the slot tracer', () => {
-  it('is for one plugin on a route', async () => {
+describe('tracer slot', () => {
+  it('rejects a second plugin on a route', async () => {
     const mine = definePlugin({
       setup: host => host.fill('tracer', { run: (start, answer) => answer(start.call), headersFor: () => ({}) }),
     })()

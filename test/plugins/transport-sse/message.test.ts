@@ -54,7 +54,7 @@ async function expectAlive(client: SseClient) {
 }
 
 describe('POST <route>/message', () => {
-  it('without sessionId: 400; with an unknown or a forged one: 404', async () => {
+  it('answers 400 without sessionId and 404 for an unknown or forged one', async () => {
     const client = await openSseSession(url)
     const forged = `${client.sessionId.slice(0, -1)}${client.sessionId.endsWith('A') ? 'B' : 'A'}`
     const statusOf = async (query: string) => {
@@ -71,7 +71,7 @@ describe('POST <route>/message', () => {
     await expectAlive(client)
   })
 
-  it('of another user, or of nobody: 403, and the session hears nothing of it', async () => {
+  it('answers 403 to another or anonymous user, and the session receives nothing', async () => {
     const client = await openSseSession(url, { headers: { 'X-User': 'ada' } })
     for (const headers of [{ 'X-User': 'bob' }, { 'X-User': 'ada', 'X-Issuer': 'https://a.example' }, {}]) {
       const { status, text } = await tell(new URL(client.endpoint, url).href, PING, headers)
@@ -81,7 +81,7 @@ describe('POST <route>/message', () => {
     await expectAlive(client)
   })
 
-  it('runs with the token that it came with, not with the one that opened the stream', async () => {
+  it('runs with the token of the POST, not of the stream', async () => {
     const headers = { 'X-User': 'ada' }
     const client = await openSseSession(url, { headers: { ...headers, 'X-Tier': 'gold' } })
     const message = { id: 1, method: 'tools/call', params: { name: 'who' } }
@@ -90,7 +90,7 @@ describe('POST <route>/message', () => {
     client.stream.drop()
   })
 
-  it('at another route, or at another value of its parameter: 404', async () => {
+  it('answers 404 on another route or another route parameter', async () => {
     const client = await openSseSession(`${url}/t/all`)
     for (const path of ['/message', '/other/message', '/t/other/message']) {
       const { status } = await tell(`${url}${path}?sessionId=${client.sessionId}`, PING)
@@ -99,7 +99,7 @@ describe('POST <route>/message', () => {
     await expectAlive(client)
   })
 
-  it('whose session ended while its body came: 404, and nothing runs', async () => {
+  it('answers 404 if the session ended while the body arrived, and runs nothing', async () => {
     let ran = false
     void call('late').then(() => {
       ran = true
@@ -125,7 +125,7 @@ describe('POST <route>/message', () => {
     }
   })
 
-  it('is no place for sessions of streamable HTTP, nor the other way round: 404', async () => {
+  it('answers 404 for streamable HTTP sessions, and vice versa', async () => {
     const streamable = await openSession(url)
     expect((await tell(`${url}/message?sessionId=${streamable.id}`, PING)).status).to.equal(404)
     const client = await openSseSession(url)
@@ -136,7 +136,7 @@ describe('POST <route>/message', () => {
     await expectAlive(client)
   })
 
-  it('of malformed JSON: 400 -32700; of what is no message: 400 -32600; the session lives on', async () => {
+  it('answers 400 -32700 for malformed JSON, -32600 for invalid messages, and keeps the session', async () => {
     const client = await openSseSession(url)
     const malformed = await client.post('{"jsonrpc":')
     expect([malformed.status, malformed.message.error.code]).to.deep.equal([400, -32700])
@@ -147,7 +147,7 @@ describe('POST <route>/message', () => {
     await expectAlive(client)
   })
 
-  it('of another type: 415; of too much: 413', async () => {
+  it('answers 415 for another content type, and 413 for a too large body', async () => {
     const client = await openSseSession(url)
     expect((await client.post(PING, { 'Content-Type': 'text/plain' })).status).to.equal(415)
     const long = { ...PING, params: { text: 'x'.repeat(3_000) } }
@@ -155,7 +155,7 @@ describe('POST <route>/message', () => {
     await expectAlive(client)
   })
 
-  it('of a notification or an answer is 202 with no body', async () => {
+  it('answers 202 without a body for notifications and responses', async () => {
     const client = await openSseSession(url)
     for (const message of [{ method: 'notifications/initialized' }, { id: 'unknown', result: {} }]) {
       const { status, text } = await client.post(message)
@@ -164,7 +164,7 @@ describe('POST <route>/message', () => {
     await expectAlive(client)
   })
 
-  it('of a batch: in a session of 2025-03-26, each answer an event of its own; 400 otherwise', async () => {
+  it('accepts batches in 2025-03-26 with one event per response, and 400 otherwise', async () => {
     const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' })
     const client = await openSseSession(url, { revision: '2025-03-26' })
     expect((await client.post([ping(1), ping(2)])).status).to.equal(202)
@@ -188,8 +188,8 @@ describe('POST <route>/message', () => {
   })
 })
 
-describe('the requests of one session that run at once', () => {
-  it('are bounded: 429 with Retry-After past it, and one that ends makes room', async () => {
+describe('Concurrent requests of an SSE session', () => {
+  it('are limited: more get 429 with Retry-After until one ends', async () => {
     const client = await openSseSession(`${url}/few`)
     for (const name of ['one', 'two']) expect((await client.post(callPuppet(name))).status).to.equal(202)
     const { finish } = await call('one')
@@ -204,7 +204,7 @@ describe('the requests of one session that run at once', () => {
     client.stream.drop()
   })
 
-  it('are 32 where nothing else is configured, counted for each session by itself', async () => {
+  it('are limited to 32 per session by default', async () => {
     const [client, other] = [await openSseSession(url), await openSseSession(url)]
     for (let count = 0; count < 32; count++) {
       expect((await client.post(callPuppet(`of 32: ${count}`))).status).to.equal(202)
@@ -217,8 +217,8 @@ describe('the requests of one session that run at once', () => {
   })
 })
 
-describe('sessions over HTTP with SSE', () => {
-  it('count with all others of their owner: 429 past sessions.maxPerOwner', async () => {
+describe('SSE sessions', () => {
+  it('count with all sessions of their owner: 429 beyond sessions.maxPerOwner', async () => {
     const own = await startHost({
       toolsets: { all: [puppet] },
       routes: { '/': { toolsets: 'all' } },
@@ -234,7 +234,7 @@ describe('sessions over HTTP with SSE', () => {
     client.stream.drop()
   })
 
-  it('never show their ids whole in the log', async () => {
+  it('never appear in logs with their full id', async () => {
     const client = await openSseSession(url, { headers: { 'X-User': 'ada' } })
     await tell(new URL(client.endpoint, url).href, PING, { 'X-User': 'bob' })
     await client.post('{')
@@ -243,7 +243,7 @@ describe('sessions over HTTP with SSE', () => {
     client.stream.drop()
   })
 
-  it('are not there on a route that switched them off, and take no request of 2026-07-28', async () => {
+  it('are absent on routes that disable the transport, which refuse 2026-07-28', async () => {
     expect((await openSse(`${url}/none`)).status).to.equal(404)
     expect((await tell(`${url}/none/message?sessionId=x`, PING)).status).to.equal(404)
     const client = await openSseSession(url)

@@ -54,7 +54,7 @@ const callTool = (id: string | number, name: string, args: object = {}) => ({
 })
 
 describe('GET <route>/sse', () => {
-  it('opens a stream whose first event, `endpoint`, says where messages go', async () => {
+  it('opens a stream whose first event `endpoint` has the message URL', async () => {
     const stream = await openSse(url)
     expect([stream.status, stream.headers['content-type']]).to.deep.equal([200, 'text/event-stream'])
     const first = await stream.next()
@@ -63,7 +63,7 @@ describe('GET <route>/sse', () => {
     stream.drop()
   })
 
-  it('carries the address of its own category', async () => {
+  it('includes the route parameter in the message URL', async () => {
     for (const path of ['/t/other', '/t']) {
       const client = await openSseSession(`${url}${path}`)
       expect(client.endpoint).to.match(new RegExp(`^${path}/message\\?sessionId=`))
@@ -74,7 +74,7 @@ describe('GET <route>/sse', () => {
     expect((await openSse(`${url}/t/nowhere`)).status).to.equal(404)
   })
 
-  it('is the only verb at its address, as POST is at the other: 405 with Allow', async () => {
+  it('accepts only GET, and the message URL only POST: 405 with Allow', async () => {
     const allowOf = async (method: string, path: string) => {
       const { status, headers } = await ask(`${url}${path}`, method)
       return [status, headers['allow']]
@@ -85,7 +85,7 @@ describe('GET <route>/sse', () => {
     expect(await allowOf('GET', '/message')).to.deep.equal([405, 'POST'])
   })
 
-  it('refuses a foreign Origin: 403, here and on /message', async () => {
+  it('answers 403 to a foreign Origin on both URLs', async () => {
     const headers = { Origin: 'https://evil.example' }
     expect((await openSse(url, { headers })).status).to.equal(403)
     const client = await openSseSession(url)
@@ -94,9 +94,9 @@ describe('GET <route>/sse', () => {
   })
 })
 
-describe('a session over HTTP with SSE', () => {
+describe('SSE session', () => {
   for (const revision of HANDSHAKE_REVISIONS) {
-    it(`agrees to ${revision}, and every answer is a \`message\` event on the stream`, async () => {
+    it(`negotiates ${revision}, and every response is a \`message\` event on the stream`, async () => {
       const client = await connectSse(url)
       const accepted = await client.post(initializeMessage({ revision }))
       expect([accepted.status, accepted.text]).to.deep.equal([202, ''])
@@ -108,21 +108,21 @@ describe('a session over HTTP with SSE', () => {
     })
   }
 
-  it('never agrees to 2026-07-28: the latest handshake revision is answered', async () => {
+  it('never negotiates 2026-07-28, but the latest handshake version', async () => {
     const client = await connectSse(url)
     const { result } = await client.request('initialize', initializeMessage({ revision: MODERN_REVISION }).params)
     expect(result.protocolVersion).to.equal(HANDSHAKE_REVISIONS[0])
     client.stream.drop()
   })
 
-  it('a second initialize is answered with -32600, and the session lives on', async () => {
+  it('refuses a second initialize with -32600 and keeps the session', async () => {
     const client = await openSseSession(url)
     expect((await client.request('initialize', initializeMessage().params)).error.code).to.equal(-32600)
     expect((await client.request('ping')).result).to.deep.equal({})
     client.stream.drop()
   })
 
-  it('sends what a call says in its order, and the answer last', async () => {
+  it('sends notifications of a call in order before its response', async () => {
     const client = await openSseSession(url)
     await client.post(callTool('c', 'count'))
     const said: unknown[] = []
@@ -133,7 +133,7 @@ describe('a session over HTTP with SSE', () => {
     client.stream.drop()
   })
 
-  it('sends nothing for a call that was answered', async () => {
+  it('sends nothing for a call after its response', async () => {
     const client = await openSseSession(url)
     await client.request('tools/call', { name: 'chatter', _meta: { progressToken: 1 } })
     detached.open()
@@ -143,7 +143,7 @@ describe('a session over HTTP with SSE', () => {
     client.stream.drop()
   })
 
-  it('answers requests as they finish, not as they came', async () => {
+  it('sends responses in order of completion', async () => {
     const client = await openSseSession(url)
     await client.post(callTool(1, 'puppet', { name: 'slow' }))
     const { finish } = await call('slow')
@@ -153,7 +153,7 @@ describe('a session over HTTP with SSE', () => {
     client.stream.drop()
   })
 
-  it('asks its client on the stream, and takes the answer by POST', async () => {
+  it('sends requests to the client on the stream and accepts responses by POST', async () => {
     const client = await openSseSession(url, { capabilities: { roots: {} } })
     await client.post(callTool('r', 'rooted'))
     const { id, method } = await client.next()
@@ -163,7 +163,7 @@ describe('a session over HTTP with SSE', () => {
     client.stream.drop()
   })
 
-  it('hears of changes and of the resources that it watches', async () => {
+  it('receives list_changed and resource updates', async () => {
     const client = await openSseSession(url)
     await client.request('resources/subscribe', { uri: 'test://page' })
     started.host.runtime.resourceUpdated('test://page')
@@ -174,7 +174,7 @@ describe('a session over HTTP with SSE', () => {
     client.stream.drop()
   })
 
-  it('cancels a call that its client cancels: no answer comes', async () => {
+  it('aborts a cancelled call without a response', async () => {
     const client = await openSseSession(url)
     await client.post(callTool('stop', 'puppet', { name: 'stopped' }))
     const { ctx } = await call('stopped')
@@ -185,7 +185,7 @@ describe('a session over HTTP with SSE', () => {
     client.stream.drop()
   })
 
-  it('is over when its stream closes: what runs is cancelled, and its id is 404', async () => {
+  it('ends when its stream closes: calls are aborted and its id gets 404', async () => {
     const client = await openSseSession(url)
     await client.post(callTool(1, 'puppet', { name: 'left alone' }))
     const { ctx } = await call('left alone')
@@ -195,7 +195,7 @@ describe('a session over HTTP with SSE', () => {
     expect((await client.post({ id: 2, method: 'ping' })).status).to.equal(404)
   })
 
-  it('lets what runs answer before a closing host ends the stream, with a hint to come back', async () => {
+  it('on shutdown finishes running calls and sends a retry hint before closing the stream', async () => {
     const own = await startHost({
       toolsets: { all: [puppet] },
       routes: { '/': { toolsets: 'all' } },
@@ -213,7 +213,7 @@ describe('a session over HTTP with SSE', () => {
     expect(await closing).to.include({ cancelled: 0 })
   })
 
-  it('whose client is gone before the session is open leaves nothing behind', async () => {
+  it('leaves nothing behind if the client disconnects before the session opens', async () => {
     const [configuring, proceed, over] = [createGate(), createGate(), createGate()]
     const own = await startHost({
       toolsets: { all: [puppet] },

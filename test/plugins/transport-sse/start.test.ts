@@ -20,8 +20,8 @@ async function startError(config: TestConfig): Promise<StartError> {
   throw new Error('the host started')
 }
 
-describe('transport-sse', () => {
-  it('on a stateless route stops the start, and says how to go on', async () => {
+describe('transport-sse configuration', () => {
+  it('fails startup on a stateless route, with a fix', async () => {
     const one = await startError({ toolsets: all, routes: { '/a': { toolsets: 'all', stateless: true } } })
     expect(one.message).to.include("routes['/a']").and.include('stateless').and.include("'transport-sse': false")
     expect(one.exitCode).to.equal(2)
@@ -29,7 +29,7 @@ describe('transport-sse', () => {
     expect(every.message).to.include('stateless')
   })
 
-  it('switched off on a stateless route lets the host start', async () => {
+  it('allows startup if disabled on a stateless route', async () => {
     const { url } = await startHost({
       toolsets: all,
       plugins,
@@ -41,7 +41,7 @@ describe('transport-sse', () => {
     expect((await connectSse(url)).stream.status).to.equal(200)
   })
 
-  it('beside a toolset called sse or message, which would have its address, stops the start', async () => {
+  it('fails startup with a toolset named sse or message that shares its URL', async () => {
     for (const name of ['sse', 'message']) {
       const { message, exitCode } = await startError({
         toolsets: { ...all, [name]: [echo] },
@@ -52,13 +52,13 @@ describe('transport-sse', () => {
     }
   })
 
-  it('takes a toolset of such a name where no address is made of it', async () => {
+  it('accepts a toolset with such a name if no URL contains it', async () => {
     const { url } = await startHost({ plugins, toolsets: { sse: [echo] }, routes: { '/': { toolsets: 'sse' } } })
     const { result } = await (await openSseSession(url)).request('tools/list')
     expect(result.tools).to.have.length(1)
   })
 
-  it('whose address another route has stops the start', async () => {
+  it('fails startup if another route has its URL', async () => {
     const { message } = await startError({
       toolsets: all,
       routes: { '/': { toolsets: 'all' }, '/sse': { toolsets: 'all' } },
@@ -66,7 +66,7 @@ describe('transport-sse', () => {
     expect(message).to.include('/sse')
   })
 
-  it('tells the endpoint under the path of `publicUrl`', async () => {
+  it('announces the message URL under the path of `publicUrl`', async () => {
     const { url } = await startHost({
       plugins,
       toolsets: all,
@@ -80,7 +80,7 @@ describe('transport-sse', () => {
     expect((await tell(behindProxy, { id: 1, method: 'ping' })).status).to.equal(202)
   })
 
-  it('serves alone, and beside streamable HTTP, whose clients it leaves alone', async () => {
+  it('serves with and without streamable HTTP', async () => {
     const alone = await startHost({
       toolsets: all,
       plugins: { 'transport-sse': {} },

@@ -1,4 +1,4 @@
-// stdio by hand, over streams of this process: what each revision promises, and what a client must not be able to do.
+// The stdio transport over in-process streams: each protocol version, framing, limits, backpressure and shutdown.
 import { expect } from 'chai'
 import { defineTool, HostError } from 'mcp-host'
 import { ask, createWait, editorOf, grow, PAGE, page } from '../../fixtures/line-toolset.ts'
@@ -73,7 +73,7 @@ describe('transport-stdio', () => {
   after(closeHosts)
 
   for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
-    it(`serves a session of ${revision}: lists, calls, progress and log before the answer, one line each`, async () => {
+    it(`serves a ${revision} session: lists, calls, and progress and logs before the response`, async () => {
       const client = serving.connect()
       expect((await initialize(client, revision)).result).to.include({ protocolVersion: revision })
       expect((await client.request(1, 'tools/list')).result?.['tools']).to.have.length(tools.length)
@@ -89,13 +89,13 @@ describe('transport-stdio', () => {
     })
   }
 
-  it('gives sessions on a stateless route too: the line remembers what HTTP would not', async () => {
+  it('supports sessions on a stateless route', async () => {
     const client = serving.connect('/plain')
     await initialize(client)
     expect(textOf(await client.request(1, 'tools/call', { name: 'count' }))).to.equal('counted')
   })
 
-  it('serves 2026-07-28 request by request, without a handshake', async () => {
+  it('serves 2026-07-28 without a handshake', async () => {
     const client = serving.connect()
     const found = await client.request('d', 'server/discover', meta())
     expect(found.result?.['supportedVersions']).to.include.members(['2026-07-28', '2025-11-25', '2024-11-05'])
@@ -121,7 +121,7 @@ describe('transport-stdio', () => {
     expect(bare.error?.code).to.equal(-32602)
   })
 
-  it('serves both eras on one line', async () => {
+  it('serves both protocol eras on one connection', async () => {
     const client = serving.connect()
     expect((await client.request(1, 'tools/list', meta())).result).to.include({ resultType: 'complete' })
     await initialize(client)
@@ -129,7 +129,7 @@ describe('transport-stdio', () => {
     expect((await client.request(1, 'tools/list', meta())).result).to.include({ resultType: 'complete' })
   })
 
-  it('cancels calls of either era, says nothing of them afterwards, and has their ids free again', async () => {
+  it('cancels calls in both eras without a response, and frees their ids', async () => {
     const client = serving.connect()
     await initialize(client)
     let cancelled = 0
@@ -146,10 +146,9 @@ describe('transport-stdio', () => {
     // Comes after whatever else would have been said.
     await client.request(8, 'ping')
     expect(client.seen).to.deep.equal([])
-    console.log(`      ${cancelled} cancelled, nothing said of them`)
   })
 
-  it('asks its client, while other requests go on', async () => {
+  it('elicits input while other requests continue', async () => {
     const client = serving.connect()
     await initialize(client, '2025-11-25', { elicitation: { form: {} }, roots: {} })
     client.say({ id: 1, method: 'tools/call', params: { name: 'ask' } })
@@ -163,7 +162,7 @@ describe('transport-stdio', () => {
     expect(textOf(await client.until(message => message.id === 3))).to.equal('1')
   })
 
-  it('tells of changed lists and watched resources: in the session, and to subscriptions/listen', async () => {
+  it('sends list_changed and resource updates to the session and subscriptions/listen', async () => {
     const [older, newer] = [serving.connect(), serving.connect()]
     await initialize(older)
     await older.request(1, 'resources/subscribe', { uri: PAGE })
@@ -187,7 +186,7 @@ describe('transport-stdio', () => {
     expect(newer.seen).to.deep.equal([])
   })
 
-  it('answers what is malformed, too long, or comes before initialize; and goes on', async () => {
+  it('answers malformed, oversized and early requests, and continues', async () => {
     const client = serving.connect()
     for (const [text, code, id] of [
       ['{', -32700, null],
@@ -212,7 +211,7 @@ describe('transport-stdio', () => {
     expect((await client.request(9, 'no/such')).error?.code).to.equal(-32601)
   })
 
-  it('takes a line in any pieces, and several at once', async () => {
+  it('accepts split lines and several lines at once', async () => {
     const client = serving.connect()
     const text = `${JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params: { ...INITIALIZE, clientInfo: { name: 'ünïcode ☃', version: '1' } } })}\n`
     for (const byte of Buffer.from(text)) client.input.write(Buffer.from([byte]))
@@ -221,7 +220,7 @@ describe('transport-stdio', () => {
     for (const wanted of [1, 2, 3]) await client.until(({ id }) => id === wanted)
   })
 
-  it('takes batches where the revision has them', async () => {
+  it('accepts batches in protocol versions with batches', async () => {
     const batch = `${JSON.stringify([1, 2].map(id => ({ jsonrpc: '2.0', id, method: 'ping' })))}\n`
     const old = serving.connect()
     await initialize(old, '2025-03-26')
@@ -233,7 +232,7 @@ describe('transport-stdio', () => {
     expect((await newer.until(() => true)).error?.code).to.equal(-32600)
   })
 
-  it('lets no more calls run than it may, and one of an id', async () => {
+  it('limits concurrent calls and refuses duplicate ids', async () => {
     const few = await serveStdio(
       { toolsets, routes: { '/': { toolsets: 'all' } }, sessions: { maxCallsPerSession: 3 } },
       { maxConcurrent: 2 },
@@ -256,7 +255,7 @@ describe('transport-stdio', () => {
     expect(aborted.map(String)).to.deep.equal(Array(5).fill('Error: the client is gone'))
   })
 
-  it('answers what runs when the input ends, and what comes as the host closes', async () => {
+  it('drains running calls at end of input, and requests that arrive during shutdown', async () => {
     const own = await serveStdio({ toolsets, routes: { '/': { toolsets: 'all' } } })
     const client = own.connect()
     await initialize(client)
@@ -283,7 +282,7 @@ describe('transport-stdio', () => {
     ])
   })
 
-  it('cancels what does not end in the grace period, and says so', async () => {
+  it('aborts calls beyond the grace period and reports them', async () => {
     const own = await serveStdio({ toolsets, routes: { '/': { toolsets: 'all' } } })
     const client = own.connect()
     await initialize(client)
@@ -294,7 +293,7 @@ describe('transport-stdio', () => {
     for (const wanted of [1, 2]) expect((await client.until(({ id }) => id === wanted)).error?.code).to.equal(-32603)
   })
 
-  it('holds a client back that does not read, and reads on when it does', async () => {
+  it('applies backpressure to a client that does not read', async () => {
     const client = serving.connect()
     await initialize(client)
     client.output.pause()
@@ -310,14 +309,13 @@ describe('transport-stdio', () => {
     expect(before).to.be.lessThan(1_000)
     expect(waiting).to.be.greaterThan(1_000)
     const most = (client.output.readableLength + client.output.writableLength) / 1_000_000
-    console.log(`      ${Math.round(most)} of 20 answers of 1 MB were made before anybody read`)
     expect(most).to.be.lessThan(10)
     client.output.resume()
     for (let id = 1; id <= 20; id++)
       expect((await client.until(message => message.id === id)).error).to.equal(undefined)
   })
 
-  it('leaves nothing of a client that is gone, be it before its session is open', async () => {
+  it('cleans up after a disconnected client, even before its session opens', async () => {
     let count = () => -1
     const spy = plugin(host => {
       host.serving(({ sessions }) => {
@@ -347,7 +345,7 @@ describe('transport-stdio', () => {
     await eventually('no session is left', count, left => left === 0)
   })
 
-  it('keeps to the `authorize` of its route, and serves who the options say', async () => {
+  it('enforces `authorize` of the route with the identity from the options', async () => {
     const decider = plugin(() => undefined, { provides: ['user', 'authorize'] })
     const routes = { '/': { toolsets: 'all', authorize: { scope: 'use' } }, '/:tenant': { toolsets: 'all' } } as const
     const kindOf = async (user?: { subject: string; scopes?: string[] }) => {
