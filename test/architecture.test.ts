@@ -1,4 +1,4 @@
-// Who may import whom, and what files look like: the rules of the architecture page, over import lines.
+// Tests the rules of the architecture page: imports between layers, file sizes and dependencies.
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect } from 'chai'
@@ -83,8 +83,8 @@ function findCycle(graph: ReadonlyMap<string, readonly string[]>): string[] | un
 /** The comment that a file opens with, after a `#!` line. */
 const openingComment = (text: string): string => /^(?:#!.*\n)?((?:\/\/.*\n)*)/.exec(text)?.[1]?.trimEnd() ?? ''
 
-describe('the rules of this test', () => {
-  it('see every form of import, and which of them are erased', () => {
+describe('Rules of the architecture test', () => {
+  it('detect every form of import and which imports are erased', () => {
     const source = [
       "import a from 'a'",
       "import { type B } from 'b'",
@@ -143,35 +143,35 @@ describe('the rules of this test', () => {
     ['core/http/sse.ts', 'core/kernel/log.ts'],
     ['core/host.ts', 'core/testing/test-host.ts'],
   ] as const) {
-    it(`see that ${file} must not stand on ${next}`, () => expect(mayStandOn(file, next)).to.equal(false))
+    it(`detect that ${file} must not import ${next}`, () => expect(mayStandOn(file, next)).to.equal(false))
   }
 
-  it('see a cycle', () => {
+  it('detect a cycle', () => {
     const graph = new Map(Object.entries({ a: ['b'], b: ['c', 'd'], c: [], d: ['b'] }))
     expect(findCycle(graph)).to.deep.equal(['b', 'd', 'b'])
   })
 })
 
-describe('the source', () => {
-  it('is all found', () => {
+describe('Source files', () => {
+  it('are all found', () => {
     expect(files).to.include.members(['core/index.ts', 'core/config/load-config.ts', 'plugins/health/index.ts'])
     expect(files).to.include.members(['cli/main.ts', 'examples/clock/clock.ts', 'mcp.config.example.ts'])
   })
 
-  it('imports only what the folder may import', () => {
+  it('import only what their folder allows', () => {
     const forbidden = [...imports].flatMap(([file, list]) =>
       list.filter(imported => !mayImport(file, imported)).map(({ specifier }) => `${file} imports ${specifier}`),
     )
     expect(forbidden).to.deep.equal([])
   })
 
-  it('imports only files that exist, and has no cycle, imports of types counted', () => {
+  it('import existing files only and have no import cycles, type imports included', () => {
     const graph = graphOf(() => true)
     expect(files).to.include.members([...graph.values()].flat())
     expect(findCycle(graph)?.join(' -> ')).to.equal(undefined)
   })
 
-  it('of core stands on floors: nothing imports from above, nor from beside, imports of types counted', () => {
+  it('of core import lower layers only, type imports included', () => {
     const upward = [...graphOf(() => true)].flatMap(([file, list]) =>
       list.filter(next => !mayStandOn(file, next)).map(next => `${file} imports ${next}`),
     )
@@ -180,20 +180,19 @@ describe('the source', () => {
     expect([...folders]).to.have.members([...FLOORS.flat(), ROOF])
   })
 
-  it(`of core/kernel has at most ${KERNEL_LINES} lines: it is read in an evening`, () => {
+  it(`of core/kernel have at most ${KERNEL_LINES} lines`, () => {
     const kernel = files.filter(file => file.startsWith('core/kernel/'))
     const lines = kernel.reduce((sum, file) => sum + read(file).split('\n').length - 1, 0)
-    console.log(`      ${lines} lines in ${kernel.length} files`)
     expect(lines).to.be.within(1, KERNEL_LINES)
   })
 
-  it('has in plugins/ what the table names, and families, whose members are all plugins', () => {
+  it('in plugins/ match the documented table and plugin families', () => {
     const folders = [...new Set(files.flatMap(file => /^plugins\/((?:families\/)?[^/]+)\//.exec(file)?.[1] ?? []))]
     expect(folders).to.have.members([...Object.keys(builtInPlugins), ...Object.keys(FAMILIES)])
     expect(Object.keys(builtInPlugins)).to.include.members(Object.values(FAMILIES).flat())
   })
 
-  it('has each plugin in the index of docs/plugins.md, in order, with what it provides', () => {
+  it('of plugins are listed in the docs/plugins.md index with their features', () => {
     const lines = [...read('docs/plugins.md').matchAll(/^\| \[([\w-]+)\]\(plugins\/\1\.md\) .*$/gm)]
     expect(lines.map(([, name]) => name)).to.deep.equal(Object.keys(builtInPlugins))
     for (const [index, { plugin }] of Object.values(builtInPlugins).entries()) {
@@ -201,7 +200,7 @@ describe('the source', () => {
     }
   })
 
-  it('of core names no plugin and no database, comments included: messages take names from what plugins provide', () => {
+  it('of core mention no plugin or database, comments included', () => {
     // A name of one word is a word of the field, too: only a message that tells to switch it on means the plugin.
     const names = Object.keys(builtInPlugins).map(name => (name.includes('-') ? name : `switch on ${name}`))
     const naming = new RegExp(`\\b(?:${names.join('|')})\\b|redis`, 'gi')
@@ -211,11 +210,11 @@ describe('the source', () => {
     expect(told).to.deep.equal([])
   })
 
-  it('has no file whose name says nothing: Manager, Service, Util, Helper', () => {
+  it('have no generic names: Manager, Service, Util, Helper', () => {
     expect(files.filter(file => /manager|service|util|helper/i.test(basename(file)))).to.deep.equal([])
   })
 
-  it('names a protocol revision in core/mcp/revisions.ts alone; everything else asks its row', () => {
+  it('name protocol versions in core/mcp/revisions.ts only', () => {
     const named = files
       .filter(file => /^(?:core|plugins)\//.test(file) && file !== 'core/mcp/revisions.ts')
       .filter(file => REVISIONS.some(revision => withoutComments(read(file)).includes(revision)))
@@ -224,11 +223,11 @@ describe('the source', () => {
     expect(comparing).to.deep.equal([])
   })
 
-  it('opens every file with a comment on its job', () => {
+  it('start with a comment on their responsibility', () => {
     expect(shipped.filter(file => openingComment(read(file)).length < 20)).to.deep.equal([])
   })
 
-  it(`keeps a file within ${MAX_LINES} lines, unless its opening comment says why it is long`, () => {
+  it(`have at most ${MAX_LINES} lines, unless the opening comment gives a reason`, () => {
     const long = shipped.filter(file => {
       const text = read(file)
       return text.split('\n').length > MAX_LINES && !/\blong\b/i.test(openingComment(text))
@@ -237,7 +236,7 @@ describe('the source', () => {
   })
 })
 
-describe('the dependencies', () => {
+describe('Dependencies', () => {
   const { dependencies, devDependencies, peerDependencies } = JSON.parse(read('package.json')) as Record<
     string,
     Record<string, string>
@@ -247,12 +246,12 @@ describe('the dependencies', () => {
     shipped.flatMap(file => imports.get(file) ?? []).flatMap(({ specifier }) => packageOf(specifier) ?? []),
   )
 
-  it('of package.json are each imported somewhere, or are types that our declarations need', () => {
+  it('in package.json are each imported or provide types for our declarations', () => {
     const isUsed = (name: string) => used.has(name) || (name.startsWith('@types/') && used.has(name.slice(7)))
     expect(runtime.filter(name => name !== '@types/node' && !isUsed(name))).to.deep.equal([])
   })
 
-  it('that the source imports are dependencies or peer dependencies', () => {
+  it('imported by the source are in dependencies or peerDependencies', () => {
     expect([...runtime, ...Object.keys(peerDependencies ?? {})]).to.include.members([...used])
   })
 
@@ -268,7 +267,7 @@ describe('the dependencies', () => {
     expect(scripts).to.deep.equal(['node_modules/esbuild'])
   })
 
-  it('that are optional are all there for development, and loaded late: no file that a start reads imports one', () => {
+  it('that are optional are dev dependencies and loaded lazily, not at startup', () => {
     const optional = Object.keys(peerDependencies ?? {})
     expect(Object.keys(devDependencies ?? {})).to.include.members(optional)
     const behind =

@@ -1,5 +1,4 @@
-// What the package exports, entry by entry: how many names `mcp-host` has, that each stands in one entry alone, and that
-// each says what it is for.
+// Tests the public exports of the package: number of names, unique entry points and doc comments.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { dirname, join as joinPosix } from 'node:path/posix'
@@ -39,17 +38,15 @@ function beforeDeclaration(name: string, file: string): string {
   return beforeDeclaration(name, from[1])
 }
 
-describe('the public surface', () => {
+describe('Public API exports', () => {
   const surface = Object.entries(ENTRIES).map(([entry, file]) => ({ entry, file, names: namesOf(file) }))
 
-  it(`has fewer than ${MAX_NAMES} names in mcp-host, types counted`, () => {
-    const counts = surface.map(({ entry, names }) => `${entry} ${names.length}`)
-    console.log(`      ${counts.join(', ')}`)
+  it(`include fewer than ${MAX_NAMES} names in mcp-host, types counted`, () => {
     for (const { names } of surface) expect(names).to.not.have.lengthOf(0)
     expect(surface[0]?.names.length).to.be.below(MAX_NAMES)
   })
 
-  it('says every name: no entry exports all of a file, or declares something of its own', () => {
+  it('are listed by name, without wildcard exports or own declarations', () => {
     for (const { file } of surface) {
       expect(
         read(file)
@@ -61,12 +58,12 @@ describe('the public surface', () => {
     }
   })
 
-  it('has each name in one entry alone', () => {
+  it('appear in one entry point only', () => {
     const all = surface.flatMap(({ names }) => names.map(([name]) => name))
     expect(all.filter((name, index) => all.indexOf(name) !== index)).to.deep.equal([])
   })
 
-  it('says of each name what it is for', () => {
+  it('have a doc comment each', () => {
     // What is generated from the config's schema says it of each key.
     const bare = surface
       .flatMap(({ names }) => names)
@@ -75,7 +72,7 @@ describe('the public surface', () => {
     expect(bare.map(({ name }) => name)).to.deep.equal([])
   })
 
-  it('is what package.json exports, and what the sources of this repository resolve it to', () => {
+  it('match the exports of package.json and the paths of this repository', () => {
     const { exports } = JSON.parse(read('package.json')) as { exports: Record<string, { default: string }> }
     const { compilerOptions } = JSON.parse(read('tsconfig.json')) as {
       compilerOptions: { paths: Record<string, string[]> }

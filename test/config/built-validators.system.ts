@@ -1,4 +1,4 @@
-// The validators that the build writes: the same answers, in the same words, as those that ajv compiles at start.
+// Tests that prebuilt schema validators return the same results and errors as validators that ajv compiles at startup.
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -36,7 +36,7 @@ function* attempts(schema: JsonSchema): Generator<unknown> {
   for (const value of VALUES) yield Object.fromEntries(keys.map(key => [key, value]))
 }
 
-describe('a built validator', () => {
+describe('Prebuilt validators', () => {
   after(removeFolders)
   let built: Readonly<Record<string, ValidateFunction>> = {}
   let builtParams: Readonly<Record<string, ValidateFunction>> = {}
@@ -52,7 +52,7 @@ describe('a built validator', () => {
     builtParams = (await import(pathToFileURL(join(folder, 'params.js')).href)).BUILT_PARAM_VALIDATORS
   })
 
-  it('of every schema of ours gives the answers of one that is compiled at start', () => {
+  it('match ajv-compiled validators for every host schema', () => {
     let tried = 0
     let refused = 0
     for (const schema of ownSchemas()) {
@@ -68,12 +68,11 @@ describe('a built validator', () => {
         if (answers[0]?.fits === false) refused += 1
       }
     }
-    console.log(`      ${Object.keys(built).length} validators, ${tried} values, ${refused} of them refused alike`)
     expect(refused).to.be.greaterThan(1_000)
     expect(tried - refused).to.be.greaterThan(100)
   })
 
-  it('of the params of every method of ours gives the same answers', () => {
+  it('match ajv-compiled validators for the params of every host method', () => {
     let refused = 0
     for (const [name, schema] of Object.entries(PARAM_SCHEMAS)) {
       const compiled = new Ajv2020(PARAM_OPTIONS).compile(schema)
@@ -90,7 +89,7 @@ describe('a built validator', () => {
     expect(refused).to.be.greaterThan(100)
   })
 
-  it('of the meta-schema refuses the same schemas with the same errors', () => {
+  it('reject the same schemas as the compiled meta-schema, with the same errors', () => {
     const { id, create } = DIALECTS['draft 2020-12']
     const compiled = create(LENIENT).getSchema(id)
     const validate = builtMeta['draft 2020-12']
@@ -106,13 +105,13 @@ describe('a built validator', () => {
     expect(refused).to.be.within(50, 200)
   })
 
-  it('is of its very schema: another one has another key', () => {
+  it('use a key derived from the exact schema', () => {
     const [schema = {}] = ownSchemas()
     expect(built).to.have.property(schemaKey(structuredClone(schema)))
     expect(built).not.to.have.property(schemaKey({ ...schema, required: [] }))
   })
 
-  it('is all that a start needs whose tools bring plain JSON Schemas: ajv is loaded where one must be compiled to be trusted', async () => {
+  it('make ajv unnecessary at startup, except for schemas that may not compile', async () => {
     const loaded = `import m from 'node:module'; process.on('exit', () => console.log('LOADED', Object.keys(m._cache).filter(file => /node_modules.ajv/.test(file)).length))`
     const filesWith = async (input: string) => {
       const tool = `{ name: 'say', ${input} handler: () => 'one' }`
@@ -130,7 +129,6 @@ describe('a built validator', () => {
     const inputOf = (a: string) => `input: { type: 'object', properties: { a: ${a} } },`
     const plain = await filesWith(inputOf('{}'))
     const doubtful = await filesWith(inputOf("{ type: 'string', nullable: true }"))
-    console.log(`      files of ajv with a JSON Schema: ${plain}; with one in doubt: ${doubtful}`)
     expect(plain).to.be.lessThan(5)
     expect(doubtful).to.be.greaterThan(30)
   })

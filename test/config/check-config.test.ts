@@ -1,4 +1,4 @@
-// Checking: everything that is wrong, at once, at the right line, in words that say what to write instead.
+// Tests config validation: all problems in one report, with line, found value and expected value.
 import { expect } from 'chai'
 import { assertNoProblems, checkConfig, checkValue, formatProblems } from '../../core/config/check-config.ts'
 import { type LoadedConfig, loadConfig } from '../../core/config/load-config.ts'
@@ -71,7 +71,7 @@ describe('checkConfig', () => {
     ts: [4, 6, 11, 12, 15, 16, 19],
   }
   for (const format of ['yaml', 'json', 'ts'] as const) {
-    it(`reports all problems of a ${format} config at once, each with its line, in the file's order`, async () => {
+    it(`reports all problems of a ${format} config in file order, with lines`, async () => {
       const cwd = await makeFolder({ [`mcp.config.${format}`]: BROKEN[format], 'tool.ts': 'export const tool = {}' })
       const problems = checkConfig(await loadConfig({ cwd }), SCHEMA)
       expect(problems.map(({ path }) => path)).to.deep.equal([
@@ -96,7 +96,7 @@ describe('checkConfig', () => {
     })
   }
 
-  it('writes one block a problem: place, what it is, found and expected', async () => {
+  it('formats one block per problem: location, kind, found and expected value', async () => {
     const problems = checkWith({ http: { prot: 3001 }, stateless: 'no' }).map(problem => ({ ...problem, line: 14 }))
     expect(formatProblems(problems)).to.equal(
       [
@@ -112,7 +112,7 @@ describe('checkConfig', () => {
     )
   })
 
-  it('reports inside the branch that was meant, not the other branches', () => {
+  it('reports problems only in the matching branch of anyOf', () => {
     const problems = checkWith({ routes: { '/': { toolsets: ['a', ''], authorize: { scope: ['x', 3], rol: 'y' } } } })
     expect(problems.map(({ path }) => path)).to.have.members([
       "routes['/'].toolsets[1]",
@@ -121,12 +121,12 @@ describe('checkConfig', () => {
     ])
   })
 
-  it('keeps apart two routes that fail in the same way', () => {
+  it('reports the same error on two routes separately', () => {
     const problems = checkWith({ routes: { '/': { toolsets: 1 }, '/a': { toolsets: [1] } } })
     expect(problems.map(({ path }) => path)).to.have.members(["routes['/'].toolsets", "routes['/a'].toolsets[0]"])
   })
 
-  it('says what the whole config must be', () => {
+  it('requires the whole config to be an object', () => {
     expect(check(null)).to.deep.include({
       kind: 'wrong value',
       file: '/etc/mcp.config.ts',
@@ -151,7 +151,7 @@ describe('checkConfig', () => {
     expect(formatProblems(checkWith({ secrets: [{ value: 'hunter2' }, ''] }))).not.to.contain('hunter2')
   })
 
-  it('takes an undefined key for an absent one, and undefined secrets as they are', () => {
+  it('treats undefined keys as absent and accepts undefined secrets', () => {
     const problems = checkWith({
       http: undefined,
       tool: undefined,
@@ -163,7 +163,7 @@ describe('checkConfig', () => {
     expect(problem).to.include({ path: 'server.version', kind: 'missing', found: 'nothing' })
   })
 
-  it('takes objects without a prototype', () => {
+  it('accepts objects without a prototype', () => {
     const bare = (value: object): object => Object.assign(Object.create(null), value)
     expect(check(bare({ ...VALID, http: bare({ port: 1 }) }))).to.deep.equal([])
     expect(check(bare({ ...VALID, http: bare({ prot: 1 }) }))).to.have.length(1)
@@ -175,7 +175,7 @@ describe('checkConfig', () => {
     )
   })
 
-  it('checks a configured plugin against its own options, under whatever name', () => {
+  it('validates a configured plugin against its own options under any key', () => {
     expect(checkWith({ plugins: { audit: audit({ file: 'x' }), health: audit({ file: 'x' }) } })).to.deep.equal([])
     const problems = checkWith({
       plugins: { audit: audit({ fil: 'x' } as never) },
@@ -188,7 +188,7 @@ describe('checkConfig', () => {
     ])
   })
 
-  it('says of a plugin that is not called to call it, for all routes and for one', () => {
+  it('reports a plugin factory that is not called, globally and per route', () => {
     const routes = { '/': { toolsets: 'a', plugins: { log: audit } } }
     for (const config of [
       { ...VALID, plugins: { log: audit } },
@@ -205,7 +205,7 @@ describe('checkConfig', () => {
     }
   })
 
-  it('checks the options of a plugin that was loaded by its name, at its place', () => {
+  it('validates options of a plugin loaded by name and reports their line', () => {
     const loaded: LoadedConfig = {
       file: '/etc/x.yaml',
       config: VALID,
@@ -215,7 +215,7 @@ describe('checkConfig', () => {
     expect(problem).to.include({ line: 9, path: "plugins['./audit.ts'].file", found: '1', expected: 'a string' })
   })
 
-  it('does not look into definitions', () => {
+  it('skips definitions in toolsets', () => {
     const tool = defineTool({ name: 't', handler: () => 'x' })
     const cyclic: Record<string, unknown> = { name: 'u', port: undefined }
     cyclic['self'] = cyclic
@@ -224,11 +224,11 @@ describe('checkConfig', () => {
 })
 
 describe('assertNoProblems', () => {
-  it('throws nothing when there are none', () => {
+  it('does not throw without problems', () => {
     assertNoProblems([])
   })
 
-  it('throws a StartError with exit code 2 that shows every problem', () => {
+  it('throws a StartError with exit code 2 that lists every problem', () => {
     const problems = checkWith({ stateless: 1, http: { port: 'x' } })
     expect(() => assertNoProblems(problems))
       .to.throw(StartError, `The config has 2 problems.\n\n${formatProblems(problems)}`)

@@ -1,4 +1,4 @@
-// A config that uses every key there is: it must compile, and it must pass.
+// Tests that a config with every available key compiles and passes validation.
 import { expect } from 'chai'
 import { type Config, defineConfig } from '../../core/config/define-config.ts'
 import { defineTool } from '../../core/mcp/define.ts'
@@ -84,8 +84,8 @@ const COMPLETE: Complete<Omit<Config, 'server' | 'http' | 'tools' | 'plugins'>> 
   },
 }
 
-describe('a config that uses every key', () => {
-  it('passes', () => {
+describe('Config with every key', () => {
+  it('passes validation', () => {
     expect(check(defineConfig(COMPLETE))).to.deep.equal([])
   })
 })

@@ -1,4 +1,4 @@
-// The words of a problem: what was found, what fits, and what was probably meant.
+// Tests the messages of config errors: found value, expected value and suggestion.
 import { expect } from 'chai'
 import { formatProblems } from '../../core/config/check-config.ts'
 import { validateValue } from '../../core/config/validate-value.ts'
@@ -12,7 +12,7 @@ function only(changes: object): string {
   return problems.map(({ path, found, expected }) => `${path}: found ${found}; expected ${expected}`).join()
 }
 
-describe('a problem', () => {
+describe('Config error messages', () => {
   const wrong: [string, object, string][] = [
     [
       'a missing key, with an example',
@@ -117,12 +117,12 @@ describe('a problem', () => {
     ],
   ]
   for (const [what, changes, text] of wrong) {
-    it(`explains ${what}`, () => {
+    it(`explain ${what}`, () => {
       expect(only(changes)).to.equal(text)
     })
   }
 
-  it('explains a key in the branch that knows the others, however deep behind a $ref', () => {
+  it('report an unknown key in the anyOf branch that matches, also behind nested $refs', () => {
     const branches = {
       type: 'object',
       additionalProperties: { anyOf: [{ type: 'string' }, { $ref: '#/$defs/node' }, { $ref: '#/$defs/detailed' }] },
@@ -163,7 +163,7 @@ describe('a problem', () => {
     [{ http: { maxBodySize: '4 MB' } }, '4mb'],
   ]
   for (const [changes, suggestion] of suggestions) {
-    it(`suggests ${suggestion} for ${Object.keys(changes)}: ${JSON.stringify(changes)}`, () => {
+    it(`suggest ${suggestion} for ${Object.keys(changes)}: ${JSON.stringify(changes)}`, () => {
       expect(checkWith(changes).map(problem => problem.suggestion)).to.deep.equal([suggestion])
     })
   }

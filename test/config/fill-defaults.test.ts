@@ -1,4 +1,4 @@
-// Defaults are written in schemas alone: what is left out is filled in from there, at every depth.
+// Tests that default values from schemas are applied at every depth.
 import { expect } from 'chai'
 import { fillDefaults } from '../../core/config/fill-defaults.ts'
 import { createHost } from '../../core/create-host.ts'
@@ -27,7 +27,7 @@ const SCHEMA = {
 const NOTHING_GIVEN = { port: 3000, always: { on: true }, origins: ['*'] }
 
 describe('fillDefaults', () => {
-  it('fills in what is absent or undefined; an object that is absent only where its schema says so', () => {
+  it('applies defaults to absent and undefined keys; creates absent objects only if the schema has a default', () => {
     expect(fillDefaults({}, SCHEMA)).to.deep.equal(NOTHING_GIVEN)
     expect(fillDefaults({ port: undefined, name: 'a' }, SCHEMA)).to.deep.equal({ ...NOTHING_GIVEN, name: 'a' })
     expect(fillDefaults({ port: 0, always: { on: false }, origins: [] }, SCHEMA)).to.deep.equal({
@@ -37,7 +37,7 @@ describe('fillDefaults', () => {
     })
   })
 
-  it('fills in at every depth: in objects, lists, under any name, behind a $ref and in the only branch that fits', () => {
+  it('applies defaults in nested objects, lists, arbitrary keys, $refs and the matching branch', () => {
     const nested = { given: {}, list: [{}, { on: false }], named: { x: { inner: [{}] } }, either: {}, unclear: {} }
     expect(fillDefaults(nested, SCHEMA)).to.deep.equal({
       ...NOTHING_GIVEN,
@@ -50,7 +50,7 @@ describe('fillDefaults', () => {
     expect(fillDefaults({ either: false }, SCHEMA)).to.deep.equal({ ...NOTHING_GIVEN, either: false })
   })
 
-  it('changes nothing that was given, and copies only what lacks something', () => {
+  it('keeps given values and copies only objects that need a default', () => {
     const freeze = <T>(value: T): T => {
       if (typeof value === 'object' && value !== null) Object.values(value).forEach(freeze)
       return Object.freeze(value)
@@ -65,20 +65,20 @@ describe('fillDefaults', () => {
     expect(filled.list[0]).to.equal(lacking.list[0])
   })
 
-  it('gives nobody the very value of the schema, which another could change', () => {
+  it("copies default values instead of sharing the schema's object", () => {
     const [one, other] = [fillDefaults({}, SCHEMA), fillDefaults({}, SCHEMA)] as { origins: string[] }[]
     one?.origins.push('x')
     expect(other?.origins).to.deep.equal(['*'])
   })
 
-  it('keeps what a key called __proto__ holds to that key', () => {
+  it('keeps a key named __proto__ as an own property', () => {
     const filled = fillDefaults(JSON.parse('{"__proto__": {"port": 1}}'), SCHEMA) as { port: number }
     expect(filled.port).to.equal(3000)
     expect(Object.hasOwn(filled, '__proto__')).to.equal(true)
   })
 })
 
-describe('the options that a plugin is set up with', () => {
+describe('Plugin option defaults', () => {
   interface Options {
     limits?: { perMinute?: number; burst?: number }
     mode?: string
@@ -119,20 +119,20 @@ describe('the options that a plugin is set up with', () => {
     return Object.fromEntries(seen.map(([[path], options]) => [path, options]))
   }
 
-  it('have their defaults, nested ones too', async () => {
+  it('apply to nested options', async () => {
     const general = { limits: { burst: 3 } }
     const { '/a': options } = await optionsBy(general, {})
     expect(options).to.deep.equal({ limits: { perMinute: 600, burst: 3 }, mode: 'enforce' })
     expect(general).to.deep.equal({ limits: { burst: 3 } })
   })
 
-  it('of a route are put over the general ones before defaults are filled in', async () => {
+  it('apply after route options are merged over global options', async () => {
     const { '/a': general, '/b': own } = await optionsBy({ mode: 'shadow', limits: { burst: 3 } }, { limits: {} })
     expect(general).to.deep.equal({ limits: { perMinute: 600, burst: 3 }, mode: 'shadow' })
     expect(own).to.deep.equal({ limits: { perMinute: 600, burst: 10 }, mode: 'shadow' })
   })
 
-  it('that are promised to be there have a default, or it does not compile', () => {
+  it('are required by the types for options with a guaranteed value', () => {
     definePlugin<Options, Filled>({
       options: {
         type: 'object',
@@ -149,8 +149,8 @@ describe('the options that a plugin is set up with', () => {
   })
 })
 
-describe("the host's own settings", () => {
-  it('have their defaults beside what is given, and the config in hand stays as it was', async () => {
+describe('Host setting defaults', () => {
+  it('apply next to given values without changing the config object', async () => {
     const http: { port?: number } = { port: 0 }
     const seen: object[] = []
     const look = definePlugin<Record<never, never>>({

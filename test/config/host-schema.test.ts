@@ -1,4 +1,4 @@
-// The generated schema: valid, closed, complete, and what it makes of plugins.
+// Tests the generated JSON Schema of the config: validity, closed objects and plugin options.
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { expect } from 'chai'
@@ -28,13 +28,13 @@ describe('writtenSchema', () => {
   const ajv = new Ajv2020({ allErrors: true, strict: true, ...LOOSER })
   ajvFormats.default(ajv)
 
-  it('makes a schema that is valid 2020-12, and strictly so', () => {
+  it('produces a valid schema in strict draft 2020-12', () => {
     expect(schema['$schema']).to.equal('https://json-schema.org/draft/2020-12/schema')
     expect(ajv.validateSchema(schema), ajv.errorsText()).to.equal(true)
     expect(ajv.compile(schema)(MINIMAL)).to.equal(true)
   })
 
-  it('has an option once that many plugins have alike, and in its place one that is only called the same', () => {
+  it('shares the definition of an option that several plugins have in common', () => {
     const description = 'What is said of it takes some room. '.repeat(5)
     const plugin = (own: object) => ({
       options: {
@@ -59,12 +59,12 @@ describe('writtenSchema', () => {
     expect(check({ ...MINIMAL, plugins: { a: { url: 1 } } })).to.equal(false)
   })
 
-  it('is plain JSON and the same every time', () => {
+  it('produces plain JSON deterministically', () => {
     expect(JSON.parse(JSON.stringify(schema))).to.deep.equal(schema)
     expect(JSON.stringify(writtenSchema(PLUGINS))).to.equal(JSON.stringify(schema))
   })
 
-  it('describes every option, and closes every object that has options', () => {
+  it('describes every option and closes every object', () => {
     const visit = (node: unknown, place: string): void => {
       if (typeof node !== 'object' || node === null) return
       const { properties, additionalProperties } = node as Record<string, unknown>
@@ -86,14 +86,14 @@ describe('writtenSchema', () => {
     visit(schema, '#')
   })
 
-  it('leaves out what only code can hold', () => {
+  it('omits keys that only code can set', () => {
     expect(Object.keys(schema['properties'] as object)).not.to.include.members(['configureSession', 'runSession'])
   })
 
   const validate = (plugins: object, routePlugins: object = {}): boolean =>
     ajv.validate(schema, { ...MINIMAL, routes: { '/': { toolsets: 'a', plugins: routePlugins } }, plugins })
 
-  it("holds a built-in plugin to its own options or false, and leaves other names to the plugins' loader", () => {
+  it('allows own options or false for built-in plugins, and anything for other names', () => {
     expect(validate({ health: { path: '/h', again: [[[]]] } })).to.equal(true)
     expect(validate({ health: { path: '/h', again: [[['x']]] } })).to.equal(false)
     expect(validate({ health: false, './mine.ts': { any: 1 }, other: false })).to.equal(true)
@@ -102,7 +102,7 @@ describe('writtenSchema', () => {
     expect(validate({ other: true })).to.equal(false)
   })
 
-  it('lets a route change single options of a plugin, so none is required there', () => {
+  it('does not require plugin options on a route', () => {
     expect(validate({}, { health: {} })).to.equal(true)
     expect(validate({}, { health: { pth: 1 } })).to.equal(false)
   })

@@ -1,5 +1,4 @@
-// TypeScript as the installed package loads it: by a plain Node, which starts tsx when the first such file comes. Tests
-// run on tsx themselves, so this one is a process of its own.
+// Tests loading TypeScript configs with plain Node.js, in a process of its own because the tests run on tsx.
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -56,18 +55,18 @@ async function load(name: string, type: 'module' | 'commonjs', files: Readonly<R
   return stdout.trim()
 }
 
-describe('a config in TypeScript that lies elsewhere', () => {
+describe('TypeScript config outside the working directory', () => {
   for (const type of ['module', 'commonjs'] as const) {
-    it(`(${type}) has nothing of the working directory's tsconfig`, async () => {
+    it(`(${type}) ignores the tsconfig of the working directory`, async () => {
       expect(await load(`${type}-plain`, type, {})).to.equal('of the package')
     })
 
-    it(`(${type}) is loaded beside a tsconfig that cannot be read`, async () => {
+    it(`(${type}) loads next to an unreadable tsconfig`, async () => {
       const broken = { 'tsconfig.json': JSON.stringify({ extends: 'not-installed/tsconfig.json' }) }
       expect(await load(`${type}-broken`, type, broken)).to.equal('of the package')
     })
 
-    it(`(${type}) has the paths of its own tsconfig, in its folder or above`, async () => {
+    it(`(${type}) uses the paths of its own tsconfig, in its folder or above`, async () => {
       const right = {
         'tsconfig.json': tsconfig('./right.ts'),
         'right.ts': 'export const name: string = "of the config"',

@@ -1,4 +1,4 @@
-// Faults of JSON: found exactly where JSON.parse refuses.
+// Tests that JSON syntax errors are located where JSON.parse fails.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { findJsonFault } from '../../core/config/json-fault.ts'
@@ -13,7 +13,7 @@ const parses = (text: string): boolean => {
 }
 
 describe('findJsonFault', () => {
-  it('finds none in any JSON', () => {
+  it('finds no error in valid JSON', () => {
     fc.assert(
       fc.property(fc.json(), fc.constantFrom(undefined, 2, '\t'), (text, indent) => {
         expect(findJsonFault(JSON.stringify(JSON.parse(text), undefined, indent))).to.equal(undefined)
@@ -21,7 +21,7 @@ describe('findJsonFault', () => {
     )
   })
 
-  it('finds one exactly where JSON.parse finds one', () => {
+  it('finds the error at the position that JSON.parse reports', () => {
     const pieces = fc.constantFrom(
       '{',
       '}',
@@ -51,7 +51,7 @@ describe('findJsonFault', () => {
     )
   })
 
-  it('says where it is and what should be there', () => {
+  it('reports the position and the expected token', () => {
     expect(findJsonFault('{"a": 1, b: 2}')).to.deep.equal({ offset: 9, expected: 'a key in double quotes' })
     expect(findJsonFault('[1 2]')).to.deep.equal({ offset: 3, expected: "',' or ']'" })
   })

@@ -1,4 +1,4 @@
-// Loading: every format to the same value, the right file, and one clear line for each thing that can go wrong.
+// Tests loading config files: formats, file lookup and load errors.
 import { execFile } from 'node:child_process'
 import { chmod, cp, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -49,7 +49,7 @@ describe('loadConfig', () => {
     ['and no other', {}],
     ['and another that it may', { 'mcp.config.json': BODY }],
   ] as const) {
-    it(`stops at a config that this user may not read, ${what}`, async () => {
+    it(`rejects a config without read permission, ${what}`, async () => {
       const cwd = await makeFolder({ 'mcp.config.mts': '', 'below/a.txt': '', ...others })
       await chmod(cwd, 0o755)
       await chmod(join(cwd, 'mcp.config.mts'), 0o000)
@@ -81,7 +81,7 @@ describe('loadConfig', () => {
     })
   }
 
-  it('searches upward as far as the nearest package.json', async () => {
+  it('searches parent folders up to the nearest package.json', async () => {
     const cwd = await makeFolder({ 'mcp.config.json': BODY, 'deep/er/x.txt': '', 'other/package.json': '{}' })
     expect((await loadConfig({ cwd: join(cwd, 'deep/er') })).file).to.equal(join(cwd, 'mcp.config.json'))
     const above = await loadConfig({ cwd: join(cwd, 'other') }).catch(error => error)
@@ -89,27 +89,27 @@ describe('loadConfig', () => {
     expect(above.message).to.match(/^No config found in .*other.*Create mcp\.config\.ts.*--config/)
   })
 
-  it('loads the file it is given, relative to cwd', async () => {
+  it('resolves the given file relative to cwd', async () => {
     const cwd = await makeFolder({ 'mcp.config.json': '{}', 'sub/prod.yaml': YAML })
     const loaded = await loadConfig({ cwd, file: 'sub/prod.yaml' })
     expect(loaded.file).to.equal(join(cwd, 'sub/prod.yaml'))
     expect(loaded.config).to.deep.equal(CONFIG)
   })
 
-  it('leaves a key named $import alone, and takes $schema for the editor only', async () => {
+  it('keeps a key named $import and drops $schema', async () => {
     const cwd = await makeFolder({ 'mcp.config.json': '{"$schema":"./x.json","$import":"./other.json"}' })
     expect((await loadConfig({ cwd })).config).to.deep.equal({ $import: './other.json' })
   })
 
-  it('takes nothing from the environment into JSON and YAML', async () => {
+  it('does not expand environment variables in JSON and YAML', async () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: what an operator might try
     const cwd = await makeFolder({ 'mcp.config.yaml': 'a: ${HOME}\nb: $HOME\n' })
     // biome-ignore lint/suspicious/noTemplateCurlyInString: what an operator might try
     expect((await loadConfig({ cwd })).config).to.deep.equal({ a: '${HOME}', b: '$HOME' })
   })
 
-  describe('knows where keys stand', () => {
-    it('in JSON, indented with tabs', async () => {
+  describe('locations of keys', () => {
+    it('are found in JSON indented with tabs', async () => {
       const cwd = await makeFolder({
         'mcp.config.json': '{\n\t"routes": {\n\t\t"/a": { "toolsets": ["x",\n\t\t\t"y"] }\n\t}\n}',
       })
@@ -119,7 +119,7 @@ describe('loadConfig', () => {
       expect(locate(['routes', '/b'])).to.equal(undefined)
     })
 
-    it('in YAML, through an alias', async () => {
+    it('are found in YAML through an alias', async () => {
       const text = 'plugins:\n  a: &one\n    path: /x\n  b: *one\n  401: 1\n'
       const { locate } = await loadConfig({ cwd: await makeFolder({ 'mcp.config.yaml': text }) })
       expect(locate(['plugins', 'b'])?.line).to.equal(4)
@@ -128,20 +128,20 @@ describe('loadConfig', () => {
     })
   })
 
-  describe('refuses', () => {
-    it('a file that is not there', async () => {
+  describe('load errors', () => {
+    it('report a missing file', async () => {
       expect(await failure({}, 'nope.ts')).to.equal('nope.ts: there is no such file; check --config')
     })
 
-    it('a file that cannot be read', async () => {
+    it('report an unreadable file', async () => {
       expect(await failure({ 'dir.json/x': '' }, 'dir.json')).to.match(/^dir\.json: cannot be read: EISDIR/)
     })
 
-    it('a kind of file that it does not know', async () => {
+    it('report an unsupported file type', async () => {
       expect(await failure({ 'mcp.toml': '' }, 'mcp.toml')).to.match(/^mcp\.toml: not a kind of config.*\.yaml/)
     })
 
-    it('an empty file', async () => {
+    it('report an empty file', async () => {
       expect(await failure({ 'mcp.config.yaml': ' \n' })).to.match(/^mcp\.config\.yaml: the file is empty/)
     })
 
@@ -184,29 +184,29 @@ describe('loadConfig', () => {
       ['mcp.config.ts', 'export const config = {}', /^mcp\.config\.ts: no default export; write `export default/],
     ]
     for (const [name, text, message] of faults) {
-      it(`${name} that reads ${JSON.stringify(text)}`, async () => {
+      it(`report ${name}: ${JSON.stringify(text)}`, async () => {
         expect(await failure({ [name]: text })).to.match(message)
       })
     }
 
-    it('a config that fails because of a file it imports, and names that file', async () => {
+    it('name the imported file that makes a config fail', async () => {
       const files = { 'mcp.config.ts': 'import "./tool.ts"\nexport default {}', 'tool.ts': '\n\nconst = 1' }
       expect(await failure(files)).to.match(/^tool\.ts:3: /)
     })
 
-    it('a config that fails to read a file of its own, instead of looking further up', async () => {
+    it('report a config that fails to read another file, without searching parent folders', async () => {
       const text = 'import { readFileSync } from "node:fs"\nexport default readFileSync("/nowhere/at/all")'
       expect(await failure({ 'mcp.config.ts': text })).to.match(/^mcp\.config\.ts:2: cannot be loaded: ENOENT/)
     })
 
-    it('top-level await in a CommonJS folder, and says what to do', async () => {
+    it('report top-level await in a CommonJS folder with a fix', async () => {
       const files = { 'package.json': '{}', 'mcp.config.ts': 'export default await Promise.resolve({})' }
       expect(await failure(files)).to.match(
         /^mcp\.config\.ts:1: cannot be loaded: Top-level await .*"type": "module".*\.mts/,
       )
     })
 
-    it('broken JSON without quoting it: it may hold secrets', async () => {
+    it('do not quote broken JSON, which can contain secrets', async () => {
       expect(await failure({ 'mcp.config.json': '{"secrets": ["hunter2" "hunter3"]}' })).not.to.contain('hunter')
       expect(await failure({ 'mcp.config.yaml': 'secrets: ["hunter2" "hunter3"' })).not.to.contain('hunter')
     })
@@ -231,7 +231,7 @@ describe('importModule', () => {
     ['an ESM package', '{"type":"module"}'],
     ['a package without "type": "module"', '{}'],
   ] as const) {
-    it(`gives a config in ${kind} and the tools it names the same modules`, async () => {
+    it(`loads the same module instances for a config in ${kind} and its tools`, async () => {
       const cwd = await makeFolder({ ...TOOLS, 'package.json': manifest })
       const { config } = await loadConfig({ cwd })
       const { mark, default: byDefault } = await importModule(join(cwd, 'tools/mark.ts'))
@@ -241,7 +241,7 @@ describe('importModule', () => {
     })
   }
 
-  it('reads TypeScript when it runs compiled, and shares its own modules, under plain node and under tsx', async () => {
+  it('loads TypeScript from compiled code and shares modules, on plain Node.js and tsx', async () => {
     const cwd = await makeFolder({
       ...TOOLS,
       'cjs/package.json': '{}',

@@ -1,4 +1,4 @@
-// Lines in TypeScript configs: right ones for what is written out, none for what is not.
+// Tests line lookup in TypeScript configs: correct lines for literals, no line for computed values.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { locateInCode } from '../../core/config/locate-in-code.ts'
@@ -8,7 +8,7 @@ import type { Path } from '../../core/http/start-error.ts'
 const lineOf = (source: string, ...path: (string | number)[]): number | undefined => locateInCode(source)(path)?.line
 
 describe('locateInCode', () => {
-  it('finds keys behind strings, comments, templates and regular expressions that hold brackets', () => {
+  it('finds keys after strings, comments, templates and regular expressions with brackets', () => {
     const source = [
       "import { defineConfig } from 'mcp-host' // export default {",
       // biome-ignore lint/suspicious/noTemplateCurlyInString: source code
@@ -30,7 +30,7 @@ describe('locateInCode', () => {
     expect(lineOf(source, 'note')).to.equal(undefined)
   })
 
-  it('finds quoted keys, list entries, methods and what follows them', () => {
+  it('finds quoted keys, list entries, methods and the keys after them', () => {
     const source = [
       'export default {',
       '  routes: {',
@@ -56,7 +56,7 @@ describe('locateInCode', () => {
     expect(lineOf(source, 'http')).to.equal(undefined)
   })
 
-  it('follows one name to its declaration', () => {
+  it('follows an identifier to its declaration', () => {
     const source =
       'const base = { stateless: true }\nconst config: Config = {\n  stateless: false,\n}\nexport default config\n'
     expect(lineOf(source, 'stateless')).to.equal(3)
@@ -74,23 +74,23 @@ describe('locateInCode', () => {
     ['broken code', "export default { a: 'x\n http"],
   ]
   for (const [what, source] of unsure) {
-    it(`gives no line for ${what}`, () => {
+    it(`returns no line for ${what}`, () => {
       expect(lineOf(source, 'http')).to.equal(undefined)
       expect(lineOf(source, 'a', 'http')).to.equal(undefined)
     })
   }
 
-  it('keeps the keys behind a spread', () => {
+  it('finds keys after a spread', () => {
     expect(lineOf('export default {\n  ...base,\n  http: { ...x, port: 1 },\n}', 'http', 'port')).to.equal(3)
   })
 
-  it('gives no index behind a spread in a list', () => {
+  it('returns no line for list entries after a spread', () => {
     const source = 'export default { secrets: [a, ...more, b] }'
     expect(lineOf(source, 'secrets', 0)).to.equal(1)
     expect(lineOf(source, 'secrets', 2)).to.equal(undefined)
   })
 
-  it('finds every key of any value that is written as JSON, where the JSON reader finds it', () => {
+  it('finds every key of a JSON-formatted value on the same line as the JSON locator', () => {
     const key = fc.stringMatching(/^[a-z/:{}'`]{1,4}$/)
     const { tree } = fc.letrec(tie => ({
       tree: fc.oneof({ maxDepth: 4 }, fc.string(), fc.integer(), tie('list'), tie('object')),
@@ -116,7 +116,7 @@ describe('locateInCode', () => {
     )
   })
 
-  it('ends on any text', () => {
+  it('terminates on arbitrary text', () => {
     const pieces = fc.constantFrom(
       'export default',
       '{',

@@ -1,5 +1,4 @@
-// Every mistake answered: a table of what people get wrong, each row with the place that the answer must name and the words
-// that it must have: what was found, and what to do. Each is asked of the same check that `mcp-host check` is.
+// Tests the error messages of `mcp-host check` with a table of common mistakes: location, cause and fix.
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { reportOn } from '../../cli/check.ts'
@@ -67,7 +66,7 @@ async function answered(row: Row): Promise<void> {
   else expect(report.problems, all).to.have.lengthOf(row.errors ?? 1)
 }
 
-describe('every mistake is answered', () => {
+describe('Config error catalogue', () => {
   after(removeFolders)
 
   for (const [area, rows] of Object.entries(TABLE)) {
@@ -78,22 +77,21 @@ describe('every mistake is answered', () => {
 
   const all = Object.values(TABLE).flat()
 
-  it('in at least 120 rows, each of its own name', () => {
-    console.log(`      ${all.length} mistakes`)
+  it('has at least 120 entries with unique names', () => {
     expect(all.length).to.be.at.least(120)
     expect(new Set(all.map(({ mistake }) => mistake)).size).to.equal(all.length)
   })
 
-  it('with a line, or with the reason why there is none', () => {
+  it('gives each error a line, or a reason for its absence', () => {
     const unplaced = all.filter(row => !/:\d+$/.test(placeOf(row) ?? '') && row.noLine === undefined)
     expect(unplaced.map(({ mistake }) => mistake)).to.deep.equal([])
   })
 
-  it('with what was found and what to do: two parts at least', () => {
+  it('states both the cause and the fix of each error', () => {
     expect(all.filter(({ says }) => says.length < 2).map(({ mistake }) => mistake)).to.deep.equal([])
   })
 
-  it('and nothing is told of what is none', async () => {
+  it('reports no problems for a valid config', async () => {
     const fine = tools(
       `${GOOD_TOOL}\nexport const list = [defineResource({ name: 'r', uri: 'a://b', handler: () => 'x' })]`,
     )
@@ -104,7 +102,7 @@ describe('every mistake is answered', () => {
     expect({ ok, problems, warnings }).to.deep.equal({ ok: true, problems: [], warnings: [] })
   })
 
-  it('all at once: one of each kind in one config', async () => {
+  it('reports one problem of each kind in one run', async () => {
     const folder = await makeFolder({
       'mcp.config.yaml': [
         'server: { name: a, version: "1" }',

@@ -1,4 +1,4 @@
-// A changed module is imported anew, with all that import it; what did not change stays the very same module.
+// Tests that a reload imports changed modules and their importers again and keeps all other module instances.
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -34,8 +34,8 @@ const read = async (folder: string) => {
   return { all, same, late: await (lazy as () => Promise<string>)() }
 }
 
-describe('modules of a project, imported anew', () => {
-  it('each that changed, in TypeScript, JavaScript, JSON and CommonJS, and those that import it; no other', async () => {
+describe('Module reload', () => {
+  it('re-imports changed TypeScript, JavaScript, JSON and CommonJS modules and their importers only', async () => {
     const folder = await makeFolder(SOURCES)
     const root = join(folder, 'root.ts')
     const write = (name: string, text: string) => writeFile(join(folder, name), text)
@@ -63,7 +63,7 @@ describe('modules of a project, imported anew', () => {
       expect(known).to.include(join(folder, name))
   })
 
-  it('one that failed, once what it lacked is there', async () => {
+  it('re-imports a failed module after its missing dependency is added', async () => {
     const folder = await makeFolder({ 'root.ts': "import { b } from './b.ts'\nexport const all: string = b" })
     const root = join(folder, 'root.ts')
     const failed = await importModule(root).catch((error: unknown) => error)
@@ -82,7 +82,7 @@ describe('modules of a project, imported anew', () => {
     expect(await importModule(root).catch((error: unknown) => error)).to.be.an('error')
   })
 
-  it('one that reads the environment, where that changed', async () => {
+  it('re-imports a module that reads a changed environment variable', async () => {
     const folder = await makeFolder({
       'root.ts': "import { seen } from './seen.ts'\nimport { blind } from './blind.ts'\nexport { seen, blind }",
       'seen.ts': "export const seen: object = { seen: process.env['MODULE_GRAPH_TEST'] }",

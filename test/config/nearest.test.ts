@@ -1,4 +1,4 @@
-// "Did you mean": close names are found, far ones are not forced.
+// Tests the "did you mean" suggestions for misspelt names.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { nearest as nearestOption } from '../../client/nearest.ts'
@@ -17,16 +17,16 @@ describe('nearest', () => {
     ['x', undefined],
   ]
   for (const [name, expected] of meant) {
-    it(`finds ${expected ?? 'nothing'} for ${name}`, () => {
+    it(`suggests ${expected ?? 'nothing'} for ${name}`, () => {
       expect(nearest(name, names)).to.equal(expected)
     })
   }
 
-  it('prefers the closer of two', () => {
+  it('prefers the closer of two names', () => {
     expect(nearest('tool', ['pool', 'tools', 'tool'])).to.equal('tool')
   })
 
-  it('is one rule: the client, which stands alone, finds the same', () => {
+  it('matches the copy of the algorithm in the client', () => {
     const name = fc.oneof(
       fc.string({ unit: fc.constantFrom('a', 'b', 'C', '-', '_', ' '), maxLength: 12 }),
       fc.constantFrom(...names),

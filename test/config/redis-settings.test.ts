@@ -1,11 +1,11 @@
-// `redis` in a config: what does not fit is told with what would, and no password is repeated.
+// Tests validation of the `redis` config section without password leaks.
 import { expect } from 'chai'
 import { check } from './checked.ts'
 
 const BASE = { server: { name: 'a', version: '1' }, toolsets: { none: [] }, routes: { '/': { toolsets: 'none' } } }
 const PASSWORD = 'p@ss-word-7'
 
-describe('redis in the config', () => {
+describe('Redis config', () => {
   for (const [what, redis, expected] of [
     ['a scheme that is none of Redis', { url: `http://mcp:${PASSWORD}@127.0.0.1` }, "'rediss://' for TLS"],
     ['a URL that is none', { url: `//mcp:${PASSWORD}@127.0.0.1` }, "'rediss://' for TLS"],
@@ -17,14 +17,14 @@ describe('redis in the config', () => {
     ['a key that it has not', { url: 'redis://a', pasword: PASSWORD }, 'password'],
     ['nothing at all', {}, 'url'],
   ] as const) {
-    it(`refuses ${what}, and repeats no password`, () => {
+    it(`rejects ${what} without printing a password`, () => {
       const problems = JSON.stringify(check({ ...BASE, redis }))
       expect(problems).to.include('redis').and.include(expected)
       expect(problems).to.not.include('ss-word-7')
     })
   }
 
-  it('takes a URL with a user, a password and a database', () => {
+  it('accepts a URL with user, password and database', () => {
     for (const url of [
       'redis://127.0.0.1',
       'rediss://mcp:p%40ss@[::1]:6380/0',

@@ -1,4 +1,4 @@
-// Secrets of a config: every key that holds one is marked in its schema, and none of them is ever in what an operator reads.
+// Tests that secret config keys are marked in the schema and that no output contains their values.
 import { expect } from 'chai'
 import { checkConfig, formatProblems } from '../../core/config/check-config.ts'
 import { followRef } from '../../core/config/follow-ref.ts'
@@ -100,8 +100,8 @@ async function toldOf(config: object): Promise<string> {
 
 const holds = (text: string) => text.toLowerCase().includes(CANARY)
 
-describe('the keys that hold secrets', () => {
-  it('are these, each marked in its schema', () => {
+describe('Secret config keys', () => {
+  it('match the expected list of keys marked in the schema', () => {
     const redis = [
       'url',
       'password',
@@ -135,10 +135,9 @@ describe('the keys that hold secrets', () => {
       ),
     ]
     expect([...new Set(secrets)].sort()).to.deep.equal(expected.sort())
-    console.log(`      ${places.length} places in the schemas, ${new Set(secrets).size} of them secrets`)
   })
 
-  it('are all that sound like it', () => {
+  it('include every key with a secret-like name', () => {
     const sounding = /secret|pass|credential|private|api.?key|^key$|^url$/i
     const unmarked = places.filter(
       ({ path, schema }) =>
@@ -147,7 +146,7 @@ describe('the keys that hold secrets', () => {
     expect(unmarked.map(({ path }) => path.join('.'))).to.deep.equal([])
   })
 
-  it('lose the line break that a file ends with, and nothing else', () => {
+  it('lose only a trailing line break of their value', () => {
     const schema = {
       type: 'object',
       properties: {
@@ -168,8 +167,8 @@ describe('the keys that hold secrets', () => {
   })
 })
 
-describe('what is told of a config', () => {
-  it('by its check holds no password of a URL, whatever key it is put into, and nothing of a secret', () => {
+describe('Secret redaction', () => {
+  it('hides URL passwords and secrets in config check output, for every key', () => {
     let tried = 0
     const leaks: string[] = []
     // What stands under a route is held to the very same schemas.
@@ -182,13 +181,11 @@ describe('what is told of a config', () => {
         if (holds(formatProblems(checkConfig(loaded, SCHEMA)))) leaks.push(`${path.join('.')} ${JSON.stringify(value)}`)
       }
     }
-    console.log(`      ${tried} configs with a password or a secret in them, ${leaks.length} of them told it`)
     expect(leaks).to.deep.equal([])
     expect(tried).to.be.greaterThan(caseCount(5_000, 500))
   })
 
-  it('by a start holds neither, for what the check lets pass too', async () => {
-    let tried = 0
+  it('hides URL passwords and secrets in startup output', async () => {
     const leaks: string[] = []
     const read = places.filter(({ path, schema }) => {
       const isUrl = `${schema['pattern']}`.includes('://') || schema['format'] === 'uri'
@@ -198,16 +195,14 @@ describe('what is told of a config', () => {
     })
     for (const place of casesOf(read, 8)) {
       for (const value of [...URLS, ...(isSecretPlace(place) ? BARE : [])]) {
-        tried += 1
         if (holds(await toldOf(configWith(place.path, value))))
           leaks.push(`${place.path.join('.')} ${JSON.stringify(value)}`)
       }
     }
-    console.log(`      ${tried} starts with a password or a secret in the config, ${leaks.length} of them told it`)
     expect(leaks).to.deep.equal([])
   })
 
-  it('holds nothing of what stands under a key that nobody knows', async () => {
+  it('hides values of unknown keys', async () => {
     const leaks: string[] = []
     for (const path of [
       'redis.uri',
@@ -225,7 +220,7 @@ describe('what is told of a config', () => {
     expect(leaks).to.deep.equal([])
   })
 
-  it('says of a password in a URL what to do', async () => {
+  it('explains how to encode a password in a URL', async () => {
     for (const url of URLS.slice(1, 8)) {
       expect(await toldOf({ ...configWith(['redis'], { url }), plugins: { 'change-bus-redis': {} } })).to.include(
         'percent-encode what is special in its password, or use redis.password',
@@ -244,6 +239,6 @@ describe('shownUrl', () => {
     ['@acme/tools', '@acme/tools'],
     ['./a?b', './a?b'],
   ] as const) {
-    it(`of ${url} is ${shown}`, () => expect(shownUrl(url)).to.equal(shown))
+    it(`shows ${url} as ${shown}`, () => expect(shownUrl(url)).to.equal(shown))
   }
 })

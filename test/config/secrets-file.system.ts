@@ -1,5 +1,4 @@
-// `secrets: { file }`: the file is made once, by whoever starts first, with a mode that keeps it private; it is read at every
-// start after that, and what is wrong with it stops the start with a message that holds nothing of it.
+// Tests `secrets: { file }`: creation at first startup, file mode, reuse, validation and errors without secrets.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
@@ -77,8 +76,8 @@ const withFile = (text: string) => makeFolder({ 'state/secrets': text })
 const textOf = (folder: string) => readFileSync(join(folder, FILE), 'utf8')
 const modeOf = (path: string) => statSync(path).mode & 0o777
 
-describe('the file of `secrets`, where it is not there', () => {
-  it('is made by a start, for its user alone, with one secret; the log says where, and nothing of it', async () => {
+describe('Secrets file creation', () => {
+  it('creates a private file with one secret at startup and logs only its path', async () => {
     const folder = await makeFolder({})
     const { ownKeys, log, keys } = await make(folder)
     expect(textOf(folder)).to.match(/^[A-Za-z0-9_-]{43}\n$/)
@@ -95,26 +94,24 @@ describe('the file of `secrets`, where it is not there', () => {
     expect(JSON.stringify(again.log.lines)).to.not.include('made a file')
   })
 
-  it('is the same for eight hosts that start at once', async () => {
+  it('produces one shared secret for eight hosts that start at once', async () => {
     const folder = await makeFolder({})
     const hosts = await Promise.all(Array.from({ length: 8 }, () => make(folder)))
     const made = hosts.flatMap(({ log }) => log.lines).filter(({ message }) => message?.includes('made a file'))
     const kinds = new Set(hosts.map(({ keys }) => keys.join()))
-    console.log(`      ${hosts.length} hosts: ${kinds.size} secret, made ${made.length} time`)
     expect([kinds.size, made.length, readdirSync(join(folder, 'state')).length]).to.deep.equal([1, 1, 1])
   })
 
-  it('is the same for eight processes that make it at once, 10 times', async function () {
+  it('produces one shared secret for eight processes in a race, 10 times', async function () {
     this.timeout(30_000)
     const folder = await makeFolder({})
     const [winners, secrets] = await raceOf(8, folder, 10)
-    console.log(`      8 processes, 10 files: ${secrets.length} secrets, made ${winners} times`)
     expect([winners, secrets.length]).to.deep.equal([10, 10])
     for (let round = 0; round < 10; round++) expect(readdirSync(join(folder, String(round)))).to.deep.equal(['secrets'])
   })
 
   for (const purpose of ['inspect', 'stdio', 'test'] as const) {
-    it(`is not made for ${purpose}, which goes on as if it had been, and takes one that is there`, async () => {
+    it(`is skipped for ${purpose}, which uses temporary keys or an existing file`, async () => {
       const folder = await makeFolder({})
       const { ownKeys, log } = await make(folder, {}, { purpose })
       expect(ownKeys).to.equal(false)
@@ -125,14 +122,14 @@ describe('the file of `secrets`, where it is not there', () => {
     })
   }
 
-  it('is not made by a start that fails for another reason', async () => {
+  it('is skipped if startup fails for another reason', async () => {
     const folder = await makeFolder({})
     const error = await rejectionOf(make(folder, { toolsets: { all: './gone.ts' } }))
     expect(String(error)).to.include('gone.ts').and.not.include('secrets')
     expect(existsSync(join(folder, 'state'))).to.equal(false)
   })
 
-  it('is found out by `check` where it could not be made, and stops a start', async () => {
+  it('fails `check` and startup if the file cannot be created', async () => {
     const folder = await makeFolder({ state: 'a file, and no folder' })
     const says = `${join(folder, FILE)} is not there, and cannot be made (`
     expect(await failure(folder))
@@ -144,8 +141,8 @@ describe('the file of `secrets`, where it is not there', () => {
   })
 })
 
-describe('the file of `secrets`, where it is there', () => {
-  it('gives a secret a line, of which the first signs and all verify, as a list in the config does', async () => {
+describe('Existing secrets file', () => {
+  it('provides one secret per line: the first signs, all verify', async () => {
     const folder = await withFile(`\uFEFF\n  ${ONE}\r\n\n${OTHER}`)
     await chmod(join(folder, FILE), 0o600)
     const { keys, log } = await make(folder)
@@ -154,7 +151,7 @@ describe('the file of `secrets`, where it is there', () => {
     expect(log.lines.filter(({ level }) => level === 'warn')).to.deep.equal([])
   })
 
-  it('is left alone, and not made, where MCP_HOST_SECRETS has any; a list comes before both', async () => {
+  it('is ignored if MCP_HOST_SECRETS is set; a list in the config precedes both', async () => {
     const folder = await withFile('too little')
     process.env['MCP_HOST_SECRETS'] = ' , '
     expect(await failure(folder, 'too little')).to.include('line 1 of')
@@ -169,7 +166,7 @@ describe('the file of `secrets`, where it is there', () => {
     expect(existsSync(join(folder, 'state'))).to.equal(false)
   })
 
-  it('is a warning where others may read or change it; its group may read it', async function () {
+  it('logs a warning if others can read or write it, but not for group read access', async function () {
     if (process.platform === 'win32') pending(this, 'files of Windows have no mode')
     const folder = await withFile(ONE)
     const warned: string[] = []
@@ -190,16 +187,16 @@ describe('the file of `secrets`, where it is there', () => {
     ['that is no text', `${ONE}\n${'\u0001'.repeat(40)}`, 'is no text'],
     ['too large', `${ONE}\n`.repeat(2_000), 'has more than 64 kB'],
   ] as const) {
-    it(`stops the start: ${what}`, async () => {
+    it(`stops startup: ${what}`, async () => {
       expect(await failure(await withFile(text), text)).to.include(says)
     })
   }
 
-  it('names the line', async () => {
+  it('reports the line of an invalid secret', async () => {
     expect(await failure(await withFile(`${ONE}\n\nshort one\n`))).to.match(/: line 3 of \S+ is shorter/)
   })
 
-  it('stops the start where it is a folder, or a link to nothing', async () => {
+  it('stops startup if it is a folder or a dangling link', async () => {
     expect(await failure(await makeFolder({ 'state/secrets/one': ONE }))).to.include('is a folder; name a file')
     const folder = await makeFolder({ 'state/other': '' })
     await symlink('./gone', join(folder, FILE))
@@ -207,14 +204,14 @@ describe('the file of `secrets`, where it is there', () => {
     expect(readdirSync(join(folder, 'state')).sort()).to.deep.equal(['other', 'secrets'])
   })
 
-  it('stops the start where this user may not read it', async function () {
+  it('stops startup without read permission', async function () {
     if (process.getuid?.() === 0 || process.platform === 'win32') pending(this, 'root may read every file')
     const folder = await withFile(ONE)
     await chmod(join(folder, FILE), 0)
     expect(await failure(folder)).to.include('cannot be read (EACCES')
   })
 
-  it('is told with its line in the config, and one problem among the others', async () => {
+  it('is reported with its line in the config, next to other problems', async () => {
     const yaml = [
       'server: { name: a, version: "1" }',
       'secrets: { file: ./state/secrets }',
@@ -229,14 +226,14 @@ describe('the file of `secrets`, where it is there', () => {
   })
 })
 
-describe('a config whose `secrets` are neither a list nor a file', () => {
+describe('Invalid `secrets` value', () => {
   for (const [secrets, says] of [
     ['a text of the environment', 'secrets'],
     [{}, 'file'],
     [{ file: '' }, 'secrets'],
     [{ path: './x' }, 'path'],
   ] as const) {
-    it(`is refused: ${JSON.stringify(secrets)}`, async () => {
+    it(`is rejected: ${JSON.stringify(secrets)}`, async () => {
       const error = await rejectionOf(make(await makeFolder({}), { secrets: secrets as never }))
       expect(String(error)).to.include(says).and.not.include('a text of the environment')
     })
@@ -252,8 +249,8 @@ export default {
 }
 `
 
-describe('a reload of a host with a file of secrets', () => {
-  it('names the file where it holds others, is another one or is gone, and makes none', async () => {
+describe('Reload with a secrets file', () => {
+  it('requires a restart if the file is changed, replaced or missing, and creates none', async () => {
     const { folder, edit, reload } = await startReloading({ 'mcp.config.ts': HERE_CONFIG })
     const made = textOf(folder)
     expect((await reload()).restart).to.deep.equal([])
@@ -275,8 +272,8 @@ describe('a reload of a host with a file of secrets', () => {
   })
 })
 
-describe('mcp-host audit with a config that names a file of secrets', () => {
-  it('has the key that its host had', async function () {
+describe('mcp-host audit with a secrets file', () => {
+  it('uses the pseudonym key of the host', async function () {
     this.timeout(20_000)
     const folder = await makeFolder({ 'audit.jsonl': '' })
     const plugins = { 'transport-streamable': {}, audit: { file: './log.jsonl' } }

@@ -1,4 +1,4 @@
-// What plugins share: sections of the config, and things of one host.
+// Tests config sections and objects that plugins of one host share.
 import { expect } from 'chai'
 import { defineConfig, definePlugin, type SectionSchemas } from '../../core/index.ts'
 import { REDIS_SECTIONS, type RedisSections } from '../../plugins/families/redis/section.ts'
@@ -32,12 +32,12 @@ const reading = (seen: unknown[], sections = QUEUE_SECTIONS) =>
     setup: host => void seen.push(host.section('queue')?.url, host.section('queue')?.size),
   })()
 
-describe('a section of the config', () => {
+describe('Plugin config sections', () => {
   const queue = { url: 'queue://a\n', size: 3 }
   const withQueue = (plugins: NonNullable<Parameters<typeof withPlugins>[0]>, section: object = { queue }) =>
     withPlugins(plugins, section)
 
-  it('is read by every plugin that declares it, and may be absent', async () => {
+  it('are optional and readable by every plugin that declares them', async () => {
     const seen: unknown[] = []
     await startHost(withQueue({ one: reading(seen), other: reading(seen) }))
     expect(seen).to.deep.equal(['queue://a\n', 3, 'queue://a\n', 3])
@@ -46,7 +46,7 @@ describe('a section of the config', () => {
     expect(seen).to.deep.equal([undefined, undefined])
   })
 
-  it('of a plugin from a file is known too', async () => {
+  it('are recognized for a plugin loaded from a file', async () => {
     const core = JSON.stringify(new URL('../../core/index.ts', import.meta.url).href)
     const folder = await makeFolder({
       'acme.mjs': `
@@ -73,19 +73,19 @@ export const acme = definePlugin({
     await expectStopped(withQueue(plugins, { acmee: { url: 'a' } }), /acmee\s+unknown option; .*"acme"/, folder)
   })
 
-  it('is checked: what is wrong is told with its place', async () => {
+  it('are validated with the location of each error', async () => {
     const plugins = { one: reading([]) }
     await expectStopped(withQueue(plugins, { queue: {} }), /queue\.url\s+missing/)
     await expectStopped(withQueue(plugins, { queue: { url: 'a', siez: 1 } }), /queue\.siez\s+unknown option; .*"size"/)
     await expectStopped(withQueue(plugins, { queu: queue }), /queu\s+unknown option; did you mean "queue"/)
   })
 
-  it('is an unknown option where no plugin declares it', async () => {
+  it('are unknown options if no plugin declares them', async () => {
     await expectStopped(withQueue({}), /queue\s+unknown option/)
     await expectStopped(withQueue({ bare: plugin(() => undefined) }), /queue\s+unknown option/)
   })
 
-  it('that built-in plugins share is for others too: redis, by `mcp-host/redis`', async () => {
+  it('include the built-in redis section through `mcp-host/redis`', async () => {
     const seen: unknown[] = []
     const counting = definePlugin<Record<never, never>, Record<never, never>, RedisSections>({
       options: NO_OPTIONS,
@@ -96,12 +96,12 @@ export const acme = definePlugin({
     expect(seen).to.deep.equal(['redis://127.0.0.1:1'])
   })
 
-  it('that is unknown does not keep other mistakes from being told', async () => {
+  it('report other config errors next to an unknown section', async () => {
     const wrong = { queue, stateless: 'yes' as never }
     await expectStopped(withQueue({ one: reading([]) }, wrong), /^The config has a problem\.\s+\S+\s+stateless\s/)
   })
 
-  it('means one thing: two schemas of one name stop the start, and so does a name of the host’s own', async () => {
+  it('reject two schemas under one name, and names of host keys', async () => {
     const other = { queue: { ...QUEUE_SECTIONS.queue } }
     await expectStopped(
       withQueue({ one: reading([]), other: reading([], other) }),
@@ -120,7 +120,7 @@ export const acme = definePlugin({
     )
   })
 
-  it('is not read by a plugin that does not declare it', async () => {
+  it('are unreadable for a plugin that does not declare them', async () => {
     const sneaky = plugin(host => {
       // @ts-expect-error: without `sections` there is none to read
       host.section('queue')
@@ -128,7 +128,7 @@ export const acme = definePlugin({
     await expectStopped(withQueue({ sneaky, one: reading([]) }), 'plugins.sneaky: it reads the section "queue"')
   })
 
-  it('has a type, in the config too', () => {
+  it('are typed in the config', () => {
     const routes = { '/': { toolsets: [] } }
     const config = defineConfig<QueueSections>({ server: { name: 'a', version: '1' }, toolsets: {}, routes, queue })
     expect(config.queue.size).to.equal(3)
@@ -137,10 +137,10 @@ export const acme = definePlugin({
   })
 })
 
-describe('what plugins share', () => {
+describe('Objects shared by plugins', () => {
   const KEY = Symbol('things')
 
-  it('is made once a host, and closed after all who use it', async () => {
+  it('are created once per host and closed after all plugins that use them', async () => {
     const log: string[] = []
     let made = 0
     const sharing = (name: string) =>
@@ -159,7 +159,7 @@ describe('what plugins share', () => {
     expect(log).to.deep.equal(['b of 1', 'a of 1', '1 closed', 'c of 2', '2 closed'])
   })
 
-  it('is not made twice where nothing was made, and is known by its key alone', async () => {
+  it('are identified by their key, and a factory that returns undefined runs once', async () => {
     const seen: unknown[] = []
     const sharing = (key: object | symbol) =>
       plugin(host => void seen.push(host.share(key, () => void seen.push('made'))))

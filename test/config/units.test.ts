@@ -1,4 +1,4 @@
-// Durations and sizes: what is understood, and that the schema's pattern agrees with the parser.
+// Tests parsing of durations and sizes, and that schema patterns match the parsers.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { DURATION_PATTERN, parseDuration, parseSize, SIZE_PATTERN } from '../../core/mcp/units.ts'
@@ -15,13 +15,13 @@ describe('parseDuration', () => {
     [0, 0],
   ]
   for (const [written, milliseconds] of durations) {
-    it(`takes ${JSON.stringify(written)} for ${milliseconds} ms`, () => {
+    it(`parses ${JSON.stringify(written)} as ${milliseconds} ms`, () => {
       expect(parseDuration(written)).to.equal(milliseconds)
     })
   }
 
   for (const written of ['', '30', '30 s', '-1s', 's', '1w', '1.s', '5M', -1, Number.NaN, Number.POSITIVE_INFINITY]) {
-    it(`refuses ${String(written) || 'an empty string'} and says what fits`, () => {
+    it(`rejects ${String(written) || 'an empty string'} and shows valid formats`, () => {
       expect(() => parseDuration(written)).to.throw(RangeError, "expected a duration such as '30s', or milliseconds")
     })
   }
@@ -36,19 +36,19 @@ describe('parseSize', () => {
     [4_096, 4_096],
   ]
   for (const [written, bytes] of sizes) {
-    it(`takes ${JSON.stringify(written)} for ${bytes} bytes`, () => {
+    it(`parses ${JSON.stringify(written)} as ${bytes} bytes`, () => {
       expect(parseSize(written)).to.equal(bytes)
     })
   }
 
   for (const written of ['4', '4 mb', '4MB', '4m', '-4mb', -1]) {
-    it(`refuses ${written} and says what fits`, () => {
+    it(`rejects ${written} and shows valid formats`, () => {
       expect(() => parseSize(written)).to.throw(RangeError, "expected a size such as '4mb', or bytes")
     })
   }
 })
 
-describe('the patterns of units', () => {
+describe('Schema patterns for units', () => {
   const accepts = (parse: (value: string) => number, text: string): boolean => {
     try {
       return parse(text) >= 0
@@ -58,7 +58,7 @@ describe('the patterns of units', () => {
   }
   const written = fc.stringMatching(/^-?\d{0,3}\.?\d{0,2} ?[a-z]{0,2}$/)
 
-  it('accept exactly what the parsers accept', () => {
+  it('accept exactly the values that the parsers accept', () => {
     fc.assert(
       fc.property(written, text => {
         expect(new RegExp(DURATION_PATTERN).test(text)).to.equal(accepts(parseDuration, text))

@@ -1,5 +1,4 @@
-// Modules that end the process, or never finish, while they are loaded: told as any other fault of theirs, at a start and at
-// a reload, and what is served goes on.
+// Tests modules that exit the process or never finish during loading, at startup and at reload.
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { oneAtATime } from '../../cli/reload.ts'
@@ -37,7 +36,7 @@ const refusal = (promise: Promise<unknown>): Promise<string> =>
     (error: unknown) => errorText(error),
   )
 
-describe('a module that ends the process while it is loaded', () => {
+describe('Module that calls process.exit while loading', () => {
   for (const [what, file, text] of [
     ['a tool', 'tools/say.ts', 'process.exit(0)'],
     ['what a tool imports', 'tools/part.ts', '\nprocess.exit(3)'],
@@ -45,7 +44,7 @@ describe('a module that ends the process while it is loaded', () => {
     ['the config', 'mcp.config.ts', 'process.exit(7)'],
     ['in CommonJS', 'tools/old.cjs', 'process.exit(1)'],
   ] as const) {
-    it(`is told with its place, and nothing ends: ${what}`, async () => {
+    it(`is reported with its location, and the process continues: ${what}`, async () => {
       const globbed = CONFIG.replace('*.ts', '*.{ts,cjs}')
       const folder = await makeFolder({ ...files, 'mcp.config.ts': globbed, [file]: text })
       const told = await refusal(loadHost({ cwd: folder }, createTestLog()))
@@ -54,7 +53,7 @@ describe('a module that ends the process while it is loaded', () => {
     })
   }
 
-  it('is refused at a reload, and what was served goes on; what a handler calls later ends the process as ever', async () => {
+  it('fails the reload, keeps the previous version active, and can exit the process later', async () => {
     const { url, write, reload } = await startReloading(files)
     await write('tools/say.ts', `process.exit(7)\n${SAY}`)
     expect(await refusal(reload())).to.include('it calls process.exit(7) while it is loaded')
@@ -74,8 +73,8 @@ describe('a module that ends the process while it is loaded', () => {
   })
 })
 
-describe('a module that never finishes loading', () => {
-  it('stops check at once, in text and in JSON, and names the module', async () => {
+describe('Module that never finishes loading', () => {
+  it('fails `check` immediately in text and JSON output, with the module name', async () => {
     const folder = await makeFolder({ 'mcp.config.ts': CONFIG, 'tools/say.ts': HANGS })
     const text = await runCli(['check'], folder)
     expect(text.stderr).to.match(
@@ -89,7 +88,7 @@ describe('a module that never finishes loading', () => {
     expect([text.code, json.code, config.code, config.stdout]).to.deep.equal([2, 2, 2, ''])
   })
 
-  it('does not hold up the reload of the next version', async function () {
+  it('does not block the reload of the next version', async function () {
     this.timeout(60_000)
     const { url, write, reload } = await startReloading(files)
     const outcomes: string[] = []

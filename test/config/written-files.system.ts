@@ -1,4 +1,4 @@
-// The files that are made from schemas: fresh, small, and with nothing of which an editor could make nothing.
+// Tests that files generated from schemas are up to date, small and usable in editors.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -12,18 +12,18 @@ describe('npm run schema', () => {
   const files = writtenFiles()
 
   for (const [file, text] of Object.entries(files)) {
-    it(`made ${file}, which is not stale`, () => {
+    it(`keeps ${file} up to date`, () => {
       expect(readFileSync(join(ROOT, file), 'utf8')).to.equal(text)
     })
   }
 
-  it('left no file of a plugin that is gone', () => {
+  it('leaves no file of a removed plugin', () => {
     const folder = 'core/config/plugin-options'
     const there = readdirSync(join(ROOT, folder)).map(file => `${folder}/${file}`)
     expect(there).to.have.members(Object.keys(files).filter(file => file.startsWith(`${folder}/`)))
   })
 
-  it('made each shape in types once', () => {
+  it('writes each type once', () => {
     const shapes = Object.entries(files).flatMap(([, text]) =>
       [...text.matchAll(/^export (?:interface|type) (\w+)/gm)].map(([, name]) => name),
     )
@@ -31,11 +31,10 @@ describe('npm run schema', () => {
     expect(shapes).to.include('RedisTls')
   })
 
-  it(`made a schema for editors of less than ${MAX_SCHEMA} bytes, each $ref to something in it`, () => {
+  it(`writes an editor schema below ${MAX_SCHEMA} bytes in which every $ref resolves`, () => {
     const text = files['config.schema.json'] ?? ''
     const { $defs } = JSON.parse(text) as { $defs: object }
     const named = new Set([...text.matchAll(/"\$ref": "#\/\$defs\/([^"]+)"/g)].map(([, name = '']) => name))
-    console.log(`      ${Buffer.byteLength(text)} bytes, ${named.size} definitions`)
     expect([...named].sort()).to.deep.equal(Object.keys($defs).sort())
     expect(Buffer.byteLength(text)).to.be.lessThan(MAX_SCHEMA)
     expect(text).not.to.match(/"(tsType|callable)":/)
@@ -52,7 +51,7 @@ describe('writeTypes', () => {
     required: [...required],
   })
 
-  it('writes what a key means, its default and whether it must be there', () => {
+  it('writes the description, default and optionality of a key', () => {
     const { declarations, filled } = writeTypes([
       shape({ a: { type: 'string', description: 'One.' }, b: { type: 'integer', default: 3 } }, ['a']),
     ])
@@ -62,7 +61,7 @@ describe('writeTypes', () => {
     expect(filled.get('Shape')).to.equal('FilledShape')
   })
 
-  it('names what stands in $defs, also what refers to itself', () => {
+  it('names types from $defs, including recursive types', () => {
     const node = {
       title: 'Node',
       type: 'object',
@@ -73,7 +72,7 @@ describe('writeTypes', () => {
     expect(text).to.include('root?: Node\n').and.include('inner?: Node[]\n')
   })
 
-  it('refuses two shapes of one name, and a schema that no type is known for', () => {
+  it('rejects two types with one name, and schemas without a type', () => {
     const one = { title: 'Twice', type: 'object', properties: { a: { type: 'string' } } }
     const other = { title: 'Twice', type: 'object', properties: { b: { type: 'string' } } }
     expect(() => writeTypes([shape({ one, other })])).to.throw('two schemas have the title Twice')

@@ -1,4 +1,4 @@
-// Bodies of endpoints that ask for one: what arrives, and what is refused.
+// Tests request bodies of endpoints: parsing of JSON, forms and text, limits and error statuses.
 import { expect } from 'chai'
 import { HostError } from '../../core/index.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
@@ -63,8 +63,8 @@ async function send(path: string, type: string, body: string | Uint8Array<ArrayB
   return [response.status, await response.text()] as const
 }
 
-describe('a body', () => {
-  it('is parsed as its endpoint asks', async () => {
+describe('Request body parsing', () => {
+  it('parses the body format that the endpoint declares', async () => {
     expect(await send('/json', 'application/json', '{"a":[1]}')).to.deep.equal([200, '{"a":[1]}'])
     expect(await send('/json', 'application/merge-patch+json; charset=UTF-8', '[1]')).to.deep.equal([200, '[1]'])
     expect(await send('/form', FORM, 'a=1&b=x+y&a=%C3%A9')).to.deep.equal([200, '{"a":["1","é"],"b":"x y"}'])
@@ -73,14 +73,14 @@ describe('a body', () => {
     expect(await send('/json', 'application/json', '{}', { method: 'PUT' })).to.deep.equal([200, '{}'])
   })
 
-  it('of a form has names and values alone: no name makes objects, or reaches their prototype', async () => {
+  it('parses form fields as plain values without prototype pollution', async () => {
     const [, text] = await send('/form', FORM, 'a[b]=1&c.d=2&e[]=3&__proto__[x]=4&f[0]=5')
     expect(JSON.parse(text)).to.deep.equal({ 'a[b]': '1', 'c.d': '2', 'e[]': '3', '__proto__[x]': '4', 'f[0]': '5' })
     expect((await send('/json', 'application/json', '{"__proto__":{"x":1}}'))[0]).to.equal(400)
     expect(({} as { x?: number }).x).to.equal(undefined)
   })
 
-  it('of a form has a list wherever a name occurs again, however often, and at most so many fields', async () => {
+  it('collects repeated form fields into a list and limits the number of fields', async () => {
     const fields = (count: number) => Array(count).fill('a=1').join('&')
     for (const count of [20, 21, 250]) {
       expect(JSON.parse((await send('/form', FORM, fields(count)))[1]).a, `${count}`).to.deep.equal(
@@ -97,7 +97,7 @@ describe('a body', () => {
     expect(await send('/form', FORM, '')).to.deep.equal([200, '{}'])
   })
 
-  it('of JSON has the bounds of a message, and they are looked at before it is parsed', async () => {
+  it('checks JSON depth and size limits before parsing', async () => {
     for (const [name, body] of [
       ['deep', '['.repeat(1_000_000) + ']'.repeat(1_000_000)],
       ['many lists', `[${'[],'.repeat(600_000)}[]]`],
@@ -112,7 +112,7 @@ describe('a body', () => {
     expect((await send('/large/json', 'application/json', `[${'{},'.repeat(50_000)}{}]`))[0]).to.equal(200)
   })
 
-  it('of JSON is an object or a list: one that is empty, or missing, is 400', async () => {
+  it('accepts JSON objects and lists only; rejects an empty or missing body with 400', async () => {
     for (const body of ['', '  ', 'null', '1', 'true']) {
       expect((await send('/json', 'application/json', body))[0], body).to.equal(400)
     }
@@ -120,7 +120,7 @@ describe('a body', () => {
     expect((await sendRaw(url, head)).status).to.equal(400)
   })
 
-  it('of another type, charset or coding is 415', async () => {
+  it('rejects unsupported content types, charsets and encodings with 415', async () => {
     for (const [path, type, headers] of [
       ['/json', 'text/plain', {}],
       ['/json', FORM, {}],
@@ -145,7 +145,7 @@ describe('a body', () => {
     expect(bare.status).to.equal(415)
   })
 
-  it('that cannot be parsed is 400, and neither answer nor log repeats it', async () => {
+  it('rejects a malformed body with 400 without echoing or logging it', async () => {
     log.splice(0)
     for (const body of ['{"secret":', 'secret', '"secret"', '{"secret":1}}']) {
       const [status, text] = await send('/json', 'application/json', body)
@@ -158,7 +158,7 @@ describe('a body', () => {
     expect(log.filter(({ level }) => level === 'error')).to.deep.equal([])
   })
 
-  it('that is well-formed, and yet not what is taken, is told from one that is malformed', async () => {
+  it('distinguishes malformed bodies from unsupported values and field limits', async () => {
     for (const body of ['1', 'null', '"secret"', ' true']) {
       const [status, text] = await send('/json', 'application/json', body)
       expect(status).to.equal(400)
@@ -175,7 +175,7 @@ describe('a body', () => {
     ])
   })
 
-  it('that is larger than http.maxBodySize is 413, declared or not', async () => {
+  it('rejects a body over http.maxBodySize with 413, also without Content-Length', async () => {
     for (const path of ['/json', '/form', '/text'] as const) {
       const type = { '/json': 'application/json', '/form': FORM, '/text': 'text/plain' }[path]
       const text = `["${'a'.repeat(3_200)}"]`
@@ -186,7 +186,7 @@ describe('a body', () => {
     }
   })
 
-  it('that ends early leaves nothing behind', async () => {
+  it('discards a request whose body ends early', async () => {
     const before = served
     const socket = await openSocket(url)
     socket.write(requestHead(url, { path: '/json', headers: { 'Content-Length': '100', 'X-Leaves': 'yes' } }))
@@ -198,14 +198,14 @@ describe('a body', () => {
     expect((await send('/json', 'application/json', '{}'))[0]).to.equal(200)
   })
 
-  it('is read of POST and PUT alone', async () => {
+  it('reads bodies of POST and PUT requests only', async () => {
     for (const method of ['GET', 'DELETE']) {
       const response = await fetch(`${url}/json`, { method })
       expect([response.status, await response.text()], method).to.deep.equal([200, 'nothing'])
     }
   })
 
-  it('under a route is read when its sender may use the route, and the messages of MCP are not', async () => {
+  it('authorizes a route endpoint before reading its body and does not consume MCP messages', async () => {
     expect((await send('/r/json', 'image/png', '{'))[0]).to.equal(401)
     const headers = { 'X-User': 'ann' }
     expect(await send('/r/json', 'application/json', '{"a":1}', { headers })).to.deep.equal([200, '{"a":1}'])

@@ -1,4 +1,4 @@
-// A host in somebody else's server: what it answers there is what it answers on its own port.
+// Tests Host.callback: a host embedded in another HTTP server responds as on its own port.
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
@@ -115,7 +115,7 @@ function inKoa(handle: ReturnType<Host['callback']>): RequestListener {
 }
 
 describe('Host.callback', () => {
-  it('answers the requests of a plain server: calls, sessions, streams, errors', async () => {
+  it('handles calls, sessions, streams and errors in a plain HTTP server', async () => {
     started = 0
     const host = await embed('https://mcp.acme.example')
     const handle = host.callback()
@@ -136,7 +136,7 @@ describe('Host.callback', () => {
     ['Express-like', stripping],
     ['koa-mount', inKoa],
   ] as const) {
-    it(`answers below a prefix that was stripped (${where}), and names its addresses by publicUrl`, async () => {
+    it(`serves below a stripped prefix (${where}) and builds URLs from publicUrl`, async () => {
       const host = await embed(`https://acme.example${PREFIX}`)
       await host.start()
       const url = await serve(wrap(host.callback()))
@@ -151,7 +151,7 @@ describe('Host.callback', () => {
     })
   }
 
-  it('begins what was sent ahead in its turn, also behind what is not its own', async () => {
+  it('processes pipelined requests in order', async () => {
     const host = await embed(`https://acme.example${PREFIX}`)
     await host.start()
     slow = createGate()
@@ -178,7 +178,7 @@ describe('Host.callback', () => {
     expect(text.match(/"here"/g)).to.have.length(2)
   })
 
-  it('ends readers who leave what it answered, and nobody who reads slowly or leaves what is not its own', async () => {
+  it('closes connections of stalled readers but not of slow readers or other handlers', async () => {
     const log = createTestLog()
     const host = await embed(`https://acme.example${PREFIX}`, { http: { writeTimeout: 2_000 } }, log)
     await host.start()
@@ -222,7 +222,7 @@ describe('Host.callback', () => {
     expect(given().map(({ connections }) => connections)).to.deep.equal([1, 1])
   })
 
-  it('ends with the host: what runs is cancelled, and what comes then is 503', async () => {
+  it('cancels running calls at shutdown and responds 503 afterwards', async () => {
     aborted = 0
     const host = await embed('https://mcp.acme.example')
     const handle = host.callback()
@@ -237,7 +237,7 @@ describe('Host.callback', () => {
     expect((await modern(url, 'tools/call', { name: 'where' })).status).to.equal(503)
   })
 
-  it('checks every host that a request of HTTP/2 names: `:authority`, and Host where it is there', async () => {
+  it('validates both `:authority` and Host of HTTP/2 requests', async () => {
     const host = await embed('https://mcp.acme.example')
     const handle = host.callback()
     await host.start()
@@ -266,7 +266,7 @@ describe('Host.callback', () => {
     expect(await statusOf({ ':authority': ours, host: evil })).to.equal(403)
   })
 
-  it('answers 503 before it is started, and its log says what to call', async () => {
+  it('responds 503 before start() and logs the missing call', async () => {
     const log = createTestLog()
     const host = await embed('https://mcp.acme.example', {}, log)
     const handle = host.callback()
@@ -280,7 +280,7 @@ describe('Host.callback', () => {
     expect((await modern(url, 'tools/call', { name: 'where' })).status).to.equal(200)
   })
 
-  it('starts once, however often it is told to, and not after its end', async () => {
+  it('starts once for repeated start() calls and cannot start after close()', async () => {
     started = 0
     const host = await embed('https://mcp.acme.example')
     await Promise.all([host.start(), host.start()])
@@ -300,7 +300,7 @@ describe('Host.callback', () => {
     expect([started, outcome]).to.deep.equal([1, 'the host is closed; make another with createHost'])
   })
 
-  it('says that a body was read before', async () => {
+  it('reports a body that was already consumed', async () => {
     const host = await embed('https://mcp.acme.example')
     const handle = host.callback()
     await host.start()
@@ -310,7 +310,7 @@ describe('Host.callback', () => {
     expect((await modern(url, 'tools/list')).status).to.equal(500)
   })
 
-  it('needs publicUrl: only the operator knows where it is served', async () => {
+  it('requires publicUrl', async () => {
     const host = await embed(undefined, { plugins: { 'transport-streamable': {} } })
     expect(() => host.callback()).to.throw('callback() needs http.publicUrl')
   })

@@ -1,4 +1,4 @@
-// A host that leaves its port to others: whoever has a connection is answered on it once more, and nobody is cut off.
+// Tests port hand-over: the old process stops accepting connections and drains the open ones.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -43,8 +43,8 @@ async function connectUntilRefused(url: string) {
   return { refused: await eventually('a port that refuses', attempt), taken }
 }
 
-describe('a host that hands its port over', () => {
-  it('accepts nothing new, answers each open connection once more and closes it with that', async () => {
+describe('Port hand-over', () => {
+  it('refuses new connections and closes each open one after one more response', async () => {
     const { host, url } = await startHost({
       ...CONFIG,
       plugins: { health: {}, 'transport-streamable': {} },
@@ -66,7 +66,7 @@ describe('a host that hands its port over', () => {
     expect(await host.close()).to.deep.equal({ finished: 0, cancelled: 0 })
   })
 
-  it('waits for an idle connection no longer than its keep-alive time', async () => {
+  it('waits for an idle connection up to keepAliveTimeout', async () => {
     const { host, url } = await startHost({
       ...CONFIG,
       plugins: { health: {}, 'transport-streamable': {} },
@@ -80,7 +80,7 @@ describe('a host that hands its port over', () => {
     await host.close()
   })
 
-  it('closes the connection of a call with its answer, and waits for it', async () => {
+  it('closes the connection of a running call after its response', async () => {
     const puppet = createPuppet()
     const { host, url } = await startHost({
       toolsets: { all: [puppet.tool] },

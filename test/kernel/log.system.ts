@@ -1,4 +1,4 @@
-// The log under those who would make it the weak place: what strangers cause is counted, and nobody waits for its reader.
+// Tests the log under load: rate limits for client-caused lines and a stderr that is not read.
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { describeThrown } from '../../core/http/describe-thrown.ts'
@@ -28,8 +28,8 @@ async function askFrom(url: string, times: number) {
   }
 }
 
-describe('the lines of one kind', () => {
-  it('are as many as fit, and then a number; other kinds have theirs', () => {
+describe('Log rate limit', () => {
+  it('limits lines per kind and reports the number of dropped lines', () => {
     const told: Array<[string, number]> = []
     const budget = createLogBudget((kind, lines) => told.push([kind, lines]))
     const admitted = { often: 0, seldom: 0, others: 0 }
@@ -37,7 +37,6 @@ describe('the lines of one kind', () => {
     if (budget.admits('seldom')) admitted.seldom++
     for (let count = 0; count < 10_000; count++) if (budget.admits(`kind ${count}`)) admitted.others++
     budget.settle()
-    console.log(`log lines of 20,001 of 10,002 kinds: ${admitted.often + admitted.seldom + admitted.others} written`)
     expect(admitted).to.deep.equal({ often: MAX_LINES, seldom: 1, others: 498 + MAX_LINES })
     expect(told).to.deep.equal([
       ['often', 10_000 - MAX_LINES],
@@ -46,13 +45,13 @@ describe('the lines of one kind', () => {
     expect(budget.admits('often')).to.equal(true)
   })
 
-  it('shorten what was thrown, which a start-up message does not', () => {
+  it('shortens thrown errors, but not startup messages', () => {
     const faults = new Error(Array.from({ length: 500 }, (_, index) => `fault ${index}`).join('\n'))
     expect(errorText(faults)).to.equal(faults.message)
     expect(describeThrown(faults).message).to.match(/^fault 0\n.{1990,2000}…$/s)
   })
 
-  it('say what caused an error: what is thrown for clients says it to nobody', async () => {
+  it('logs the cause of an error without sending it to the client', async () => {
     const tool = `defineTool({ name: 'fail', handler() {
       throw new Error('cannot be reached', { cause: new Error('connect ECONNREFUSED') })
     } })`
@@ -68,7 +67,7 @@ describe('the lines of one kind', () => {
     expect(line?.fix).to.match(/ToolError/)
   })
 
-  it('say a cause once, shortened, whatever it is', () => {
+  it('logs an error cause once, shortened, for any value', () => {
     const withCause = (cause: unknown) => describeThrown(new Error('cannot be read: gone', { cause })).cause
     expect(withCause(new Error('gone'))).to.equal(undefined)
     expect(withCause('x'.repeat(5_000))).to.have.length(2_001)
@@ -81,7 +80,7 @@ describe('the lines of one kind', () => {
     expect(describeThrown(unreadable)).to.deep.equal({ type: 'Error', message: 'a' })
   })
 
-  it('that anonymous clients cause are told by their number, and are short', async () => {
+  it('limits and shortens log lines caused by anonymous clients', async () => {
     const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': configText() }))
     const url = await running.listening()
     await askFrom(url, 200)
@@ -90,9 +89,6 @@ describe('the lines of one kind', () => {
     const lines = linesOf(stderr)
     const refused = lines.filter(({ msg }) => msg === 'refused a request')
     const left = lines.filter(({ msg }) => msg === 'left out log lines of one kind')
-    console.log(
-      `200 refused requests: ${refused.length} lines, ${left[0]?.lines} left out, ${stderr.length} characters`,
-    )
     expect([refused.length, left.map(({ kind, lines }) => [kind, lines]), code]).to.deep.equal([
       MAX_LINES,
       [['refused a request', 200 - MAX_LINES]],
@@ -102,8 +98,8 @@ describe('the lines of one kind', () => {
   })
 })
 
-describe('a log that nobody reads', () => {
-  it('holds up nobody: what does not fit is dropped, counted and told', () => {
+describe('Log backpressure', () => {
+  it('drops and counts log lines without blocking if stderr is not read', () => {
     const written: string[] = []
     const stderr = {
       writableLength: 0,
@@ -121,18 +117,17 @@ describe('a log that nobody reads', () => {
     expect(kept).to.equal(Math.floor(MAX_WAITING_LOG / line.length))
     stderr.writableLength = 0
     writer.write('next\n')
-    console.log(`5,000 lines that nobody reads: ${kept} kept, ${5_000 - kept} dropped and told`)
     expect(written.slice(kept)).to.deep.equal([`dropped ${5_000 - kept}\n`, 'next\n'])
   })
 
-  it('has one listener at stderr, however many hosts a process has', () => {
+  it('adds one listener to stderr for any number of hosts', () => {
     createLogger()
     const before = process.stderr.listenerCount('error')
     for (let count = 0; count < 12; count++) createLogger()
     expect(process.stderr.listenerCount('error')).to.equal(before)
   })
 
-  it('is served beside, and the process still ends when it is told to', async () => {
+  it('keeps serving and shuts down on SIGTERM with an unread stderr', async () => {
     const config = configText({
       tool: `defineTool({ name: 'fail', handler() { throw new Error('x'.repeat(1_900)) } })`,
       before: `
@@ -154,7 +149,6 @@ describe('a log that nobody reads', () => {
     }
     running.child.kill('SIGTERM')
     const [code] = await once(running.child, 'exit')
-    console.log(`30,000 lines in a log that nobody reads: ${served} of 10 calls answered, exit ${code}`)
     expect([served, code]).to.deep.equal([10, 0])
     running.child.stderr.resume()
     await running.ended

@@ -1,4 +1,4 @@
-// A Koa app at a fixed path: what of a path it gets, what acts before it, and whose place it may not take.
+// Tests host.mount: path handling, security checks, error handling and path conflicts of a mounted Koa app.
 import type { RequestListener } from 'node:http'
 import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -37,7 +37,7 @@ const get = async (url: string, init?: RequestInit) => {
 }
 
 describe('host.mount', () => {
-  it('serves an app at its path and below, with what is left of the path, whatever the verb', async () => {
+  it('serves an app at its path and below with the prefix stripped, for every HTTP method', async () => {
     const { url } = await startHost(withPlugins({ app: mounted('/app') }))
     expect(await get(`${url}/app`)).to.deep.equal([200, 'GET /'])
     expect(await get(`${url}/app/`)).to.deep.equal([200, 'GET /'])
@@ -46,7 +46,7 @@ describe('host.mount', () => {
     expect((await modern(url, 'tools/call', { name: 'hello' })).status).to.equal(200)
   })
 
-  it('never hands over a path that is odd, nor one that begins like its own', async () => {
+  it('does not route non-canonical paths or paths with a similar prefix to the app', async () => {
     const { url } = await startHost(withPlugins({ app: mounted('/app') }))
     for (const path of [
       '/app//a',
@@ -63,7 +63,7 @@ describe('host.mount', () => {
     }
   })
 
-  it('answers 404 where the app goes on, and what the app throws as it means it', async () => {
+  it('responds 404 if the app calls next, and uses the status of thrown errors', async () => {
     const { url } = await startHost(withPlugins({ app: mounted('/app') }))
     const [status, text] = await get(`${url}/app/missing`)
     expect([status, JSON.parse(text).error.code]).to.deep.equal([404, -32600])
@@ -71,7 +71,7 @@ describe('host.mount', () => {
     expect((await get(`${url}/app/refused`))[1]).to.contain('Forbidden: by the app')
   })
 
-  it('lets the app go on to the end as Koa does, and answers itself only where the app left nothing', async () => {
+  it('lets the app respond as in Koa and responds only if the app did not', async () => {
     const app = new Koa()
     const router = new Router()
     router.get('/page', ctx => {
@@ -98,7 +98,7 @@ describe('host.mount', () => {
     expect(seen).to.deep.equal([200, 404, 404, 404, 405, 200])
   })
 
-  it('logs what the app tells Koa of its failures, once, and tells the app’s own listeners', async () => {
+  it("logs app errors once and emits them to the app's error listeners", async () => {
     const app = new Koa()
     const heard: string[] = []
     const arrived = createGate()
@@ -132,7 +132,7 @@ describe('host.mount', () => {
     expect([...new Set(heard.map(line => line.split(' ')[0]))].sort()).to.deep.equal(told)
   })
 
-  it('takes a client that leaves, and a listener that throws, for no failure of the app', async () => {
+  it('does not log client disconnects or throwing listeners as app failures', async () => {
     const app = new Koa()
     let gone = 0
     app.on('error', () => {
@@ -158,7 +158,7 @@ describe('host.mount', () => {
     expect(errors.sort()).to.deep.equal(['Error: a listener failed', 'Error: told'])
   })
 
-  it('serves what takes req and res, as Express does, where it says the status and waits for the end', async () => {
+  it('serves a req/res handler such as Express', async () => {
     const listener: RequestListener = async (req, res) => {
       await turn()
       res.end(`${req.method} ${req.url}`)
@@ -179,14 +179,14 @@ describe('host.mount', () => {
     expect(await get(`${url}/app/a?b=c`)).to.deep.equal([200, 'GET /a?b=c'])
   })
 
-  it('checks Host and Origin before the app, unless it is public', async () => {
+  it('checks Host and Origin before the app, unless the app is public', async () => {
     const { url } = await startHost(withPlugins({ app: mounted('/app'), open: mounted('/open', { public: true }) }))
     const headers = { Origin: 'https://evil.example' }
     expect((await get(`${url}/app/a`, { headers }))[0]).to.equal(403)
     expect(await get(`${url}/open/a`, { headers })).to.deep.equal([200, 'GET /a'])
   })
 
-  it('leaves their addresses to endpoints of its own plugin', async () => {
+  it('leaves endpoints of its own plugin reachable', async () => {
     const own = plugin(host => {
       host.mount('/app', createApp())
       const at = (what: string) => ({
@@ -219,7 +219,7 @@ describe('host.mount', () => {
     ['/outer/inner', 'is below /outer, where plugins.outer has mounted an app; choose another path'],
     ['/x/:id', 'has a parameter'],
   ] as const) {
-    it(`stops the start at ${path}`, () => {
+    it(`stops startup for an app at ${path}`, () => {
       const other = mounted('/other')
       const below = plugin(host => host.endpoint('/other/below', { methods: {} }))
       const clash = path === '/other/below' ? { below, app: other } : { outer: mounted('/outer'), app: mounted(path) }
@@ -227,7 +227,7 @@ describe('host.mount', () => {
     })
   }
 
-  it('stops the start where two apps would share a place', async () => {
+  it('stops startup if two apps share a path', async () => {
     for (const [one, other] of [
       ['/app', '/app'],
       ['/app', '/app/below'],
@@ -242,7 +242,7 @@ describe('host.mount', () => {
     await expectStopped(withPlugins({ twice }), 'plugins.twice serves /app twice; give one of the two another path')
   })
 
-  it('may stand below a route, and takes nothing of it', async () => {
+  it('serves an app below a route without affecting the route', async () => {
     const lock = plugin(host =>
       host.admit(() => {
         throw new HostError('unauthorized')

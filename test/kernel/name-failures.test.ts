@@ -1,4 +1,4 @@
-// What a plugin of a stranger throws has the plugin's name in the log, wherever it throws it; what it only passes on has not.
+// Tests that the log names the plugin that threw an error, and not the plugins that passed it on.
 import { expect } from 'chai'
 import { definePlugin, defineResource, defineTool, type PluginHost } from '../../core/index.ts'
 import { modern } from '../support/rpc.ts'
@@ -37,7 +37,7 @@ const passOn = (host: PluginHost) => {
   host.around((_, next) => next())
 }
 
-describe('the log of what fails', () => {
+describe('Plugin name in error logs', () => {
   for (const [hook, setup, message] of [
     ['use', host => host.use(fail), 'a request failed'],
     ['edge', host => host.edge(async () => fail()), 'a request failed'],
@@ -46,17 +46,17 @@ describe('the log of what fails', () => {
     ['around', host => host.around(async () => fail()), 'a plugin failed'],
     ['observe', host => host.observe(fail), 'an observer failed'],
   ] satisfies ReadonlyArray<readonly [string, (host: PluginHost) => void, string]>) {
-    it(`names the plugin whose ${hook} threw, and nobody who passed it on`, async () => {
+    it(`identifies the plugin whose ${hook} hook threw`, async () => {
       expect(await namedBy({ outer: passOn, audit: setup, inner: passOn })).to.deep.equal([['audit', message]])
     })
   }
 
-  it('names the plugin of an endpoint', async () => {
+  it('identifies the plugin of an endpoint', async () => {
     const setup = (host: PluginHost) => host.endpoint('/own', { methods: { GET: fail } })
     expect(await namedBy({ audit: setup }, '', '/own')).to.deep.equal([['audit', 'a request failed']])
   })
 
-  it('names one that goes on twice', async () => {
+  it('identifies the plugin that calls next() twice', async () => {
     const twice = (host: PluginHost) =>
       host.edge(async (_, next) => {
         await next()
@@ -65,7 +65,7 @@ describe('the log of what fails', () => {
     expect(await namedBy({ audit: twice })).to.deep.equal([['audit', 'a request failed']])
   })
 
-  it('names none for a handler that failed below them', async () => {
+  it('is absent for an error of a tool handler', async () => {
     expect(await namedBy({ audit: passOn }, 'resources/read')).to.deep.equal([[undefined, 'a handler failed']])
   })
 })

@@ -1,5 +1,4 @@
-// What records cost: nothing where nobody observes. Counted in processes of their own, by V8: how often it ran the functions that
-// make records, and bytes that calls allocate.
+// Tests the cost of call records: functions that ran (counted by V8) and bytes allocated per call.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
@@ -37,7 +36,7 @@ const ranIn = ({ calls }: ObserveCost) =>
     ),
   )
 
-describe('the cost of records', () => {
+describe('Cost of call records', () => {
   let nobody: ObserveCost
   let idle: ObserveCost
   before(async function () {
@@ -45,7 +44,7 @@ describe('the cost of records', () => {
     ;[nobody, idle] = await Promise.all([costWith('nobody'), costWith('idle')])
   })
 
-  it('is none where nobody observes: not one of its functions runs, but for a look whether a call has notes', () => {
+  it('runs no record code without observers', () => {
     const { counted } = nobody
     expect(ranIn(nobody)).to.deep.equal({ 'call-notes noteAnswer': counted })
     expect(ranIn(idle), 'the counter counts').to.include({
@@ -54,10 +53,9 @@ describe('the cost of records', () => {
     })
   })
 
-  it('is some bytes a call where somebody does, and less than what is told: nothing is computed that nobody reads', () => {
+  it('allocates few bytes per call with an observer and computes fields on access only', () => {
     const [without, withOne] = [median(nobody.bytes), median(idle.bytes)]
     const added = withOne - without
-    console.log(`      bytes a call: ${Math.round(without)} without, ${Math.round(withOne)} with an idle observer`)
     expect(added).to.be.within(-NOISE, MOST_ADDED)
     const computed = Object.keys(ranIn(idle)).filter(name => name.startsWith('call-record get '))
     expect(computed).to.deep.equal([])

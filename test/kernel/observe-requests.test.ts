@@ -1,5 +1,4 @@
-// What observers are told of HTTP requests that became no Call: one record each, whoever refused it, and of every record: that
-// it names who, what and where without a secret, in few words of the client's own.
+// Tests observer records of HTTP requests that do not become calls, and the privacy of record fields.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect } from 'chai'
@@ -85,8 +84,8 @@ const told = ({ outcome, route, error, refusedBy, http }: CallRecord) => [
   http && `${http.verb} ${http.status}`,
 ]
 
-describe('what observers are told of requests', () => {
-  it('is one record for each that became no call, whoever refused it', async () => {
+describe('Observer records of HTTP requests', () => {
+  it('exist once for each request that does not become a call', async () => {
     const { url, recordsOf, elsewhere } = await startObserved()
     const mcp = `${url}/mcp`
     const send =
@@ -143,10 +142,9 @@ describe('what observers are told of requests', () => {
     for (const [act] of expected) found.push(...(await recordsOf(act)).map(told))
     expect(found).to.deep.equal(expected.map(([, ...rest]) => rest))
     expect(elsewhere.map(told)).to.deep.equal([expected[4]?.slice(1)])
-    console.log(`      ${expected.length} requests without a call, ${found.length} records`)
   })
 
-  it('says which rule a call did not meet, and who refused it', async () => {
+  it('state the failed access rule and the plugin that refused the call', async () => {
     const { url, recordsOf } = await startObserved()
     const call = (user?: string) => () =>
       modern(`${url}/mcp`, 'tools/call', { name: 'guarded' }, { headers: { 'x-user': user } })
@@ -165,7 +163,7 @@ describe('what observers are told of requests', () => {
     expect(known?.error?.reason).to.match(/role "staff"/)
   })
 
-  it('stands for users and sessions without naming them: the same for the same', async () => {
+  it('contain stable pseudonyms for users and sessions', async () => {
     const { url, recordsOf } = await startObserved()
     const mcp = `${url}/mcp`
     const users: unknown[] = []
@@ -194,7 +192,7 @@ describe('what observers are told of requests', () => {
     expect([unknown?.outcome, unknown?.session]).to.deep.equal(['refused', undefined])
   })
 
-  it('calls by their names what there is, and everything else by one', async () => {
+  it('use registered names and replace unknown names with one placeholder', async () => {
     const { url, recordsOf } = await startObserved()
     const mcp = `${url}/mcp`
     const names = new Set<string | undefined>()
@@ -217,7 +215,7 @@ describe('what observers are told of requests', () => {
     expect([...methods].sort()).to.deep.equal(['_OTHER', 'tools/list'])
   })
 
-  it('has the ids of the request where they are such, the trace of its metadata before that of its header, and its bytes', async () => {
+  it('contain valid request and trace ids, `_meta` trace before header, and body sizes', async () => {
     const { url, recordsOf } = await startObserved()
     const mcp = `${url}/mcp`
     const trace = (digit: string) => `00-${digit.repeat(32)}-${'1'.repeat(16)}-01`
@@ -238,7 +236,7 @@ describe('what observers are told of requests', () => {
     expect(Math.abs((neither?.at ?? 0) - Date.now())).to.be.lessThan(60_000)
   })
 
-  it('has no bytes that were announced and did not come', async () => {
+  it('count received body bytes only', async () => {
     const { url, recordsOf } = await startObserved()
     const [record] = await recordsOf(async () => {
       const { port, hostname } = new URL(url)
@@ -251,7 +249,7 @@ describe('what observers are told of requests', () => {
     expect(record?.bytesIn).to.equal(undefined)
   })
 
-  it('cuts what a client calls itself, and leaves it nothing that steers a terminal', async () => {
+  it('truncate client info and strip terminal control characters', async () => {
     const { url, recordsOf } = await startObserved()
     const clientInfo = { name: `\u001b[2J${'n'.repeat(100)}`, version: 'v\r\n'.repeat(50) }
     const [record] = await recordsOf(() =>

@@ -1,4 +1,4 @@
-// What observers are told of each Call: once, with its outcome, whoever answered or refused it.
+// Tests host.observe: one record per call with its outcome.
 import { expect } from 'chai'
 import { type CallRecord, defineTool, HostError, ToolError } from '../../core/index.ts'
 import { META } from '../../core/transport.ts'
@@ -52,7 +52,7 @@ const config = (plugins: NonNullable<Parameters<typeof withPlugins>[0]>) =>
   withPlugins(plugins, { toolsets: { all: toolset } })
 
 describe('host.observe', () => {
-  it('tells of every outcome, of whoever brought it about', async () => {
+  it('reports each outcome once, whether from handler, plugin or host', async () => {
     const { records, observer, told } = createObserver()
     const refuses = plugin(host =>
       host.around((call, next) => {
@@ -82,7 +82,7 @@ describe('host.observe', () => {
     ])
   })
 
-  it('tells of a round that ended with questions, and of the one that brings the answers', async () => {
+  it('reports a call that ends with an elicitation request, and its continuation', async () => {
     const { observer, told, records } = createObserver()
     const { url } = await startHost(config({ observer }))
     const send = async (more: object = {}) =>
@@ -102,7 +102,7 @@ describe('host.observe', () => {
     expect(told()).to.deep.equal([['tools/call', 'ok', undefined]])
   })
 
-  it('tells of calls that were cancelled: by a client that goes, and by one that says so', async () => {
+  it('reports calls cancelled by disconnect and by notification', async () => {
     const { observer, told, records } = createObserver()
     const { url } = await startHost(config({ observer }))
     const began = () => new Promise<void>(resolve => waiting.add(resolve))
@@ -128,7 +128,7 @@ describe('host.observe', () => {
     waiting.clear()
   })
 
-  it('is told by nobody where its plugin is off', async () => {
+  it('is skipped on routes where its plugin is off', async () => {
     const { observer, told } = createObserver()
     const routes = { '/a': { toolsets: 'all' }, '/b': { toolsets: 'all', plugins: { observer: false } } } as const
     const { url } = await startHost({ ...config({ observer }), routes })
@@ -137,7 +137,7 @@ describe('host.observe', () => {
     expect(told()).to.have.length(1)
   })
 
-  it('changes nothing: what an observer throws is logged, and told to nobody, and the others hear all the same', async () => {
+  it('logs observer errors without affecting the response or other observers', async () => {
     const { observer, told } = createObserver()
     const throws = plugin(host =>
       host.observe(() => {

@@ -1,4 +1,4 @@
-// The order of a request, as the table says it, at every kind of endpoint, over real HTTP.
+// Tests the order of request processing steps at every kind of endpoint, over HTTP.
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { HostError, type HostMiddleware } from '../../core/index.ts'
@@ -87,7 +87,7 @@ async function answeredBy(kind: EndpointKind, broken: readonly Step[]): Promise<
   return own ?? (status === 403 ? 'hostOrigin' : BY_STATUS[status])
 }
 
-describe('the order of a request', () => {
+describe('Request processing order', () => {
   for (const kind of KINDS) {
     const acting = stepsOf(kind)
     for (const step of STEPS.filter(name => name !== 'writeErrors')) {
@@ -99,7 +99,7 @@ describe('the order of a request', () => {
       })
     }
 
-    it(`at ${kind}, of two steps that refuse the first one of the table answers`, async () => {
+    it(`responds at ${kind} with the first refusing step`, async () => {
       const refusing = acting.filter(step => step !== 'writeErrors')
       for (const [index, first] of refusing.entries()) {
         for (const second of refusing.slice(index + 1)) {
@@ -108,7 +108,7 @@ describe('the order of a request', () => {
       }
     })
 
-    it(`at ${kind}, writeErrors answers what any step throws, and use sees its status`, async () => {
+    it(`at ${kind}, writeErrors formats errors of any step and use sees the status`, async () => {
       for (const step of acting) {
         if (step === 'writeErrors') continue
         seen.length = 0
@@ -122,7 +122,7 @@ describe('the order of a request', () => {
     })
   }
 
-  it('is in docs/request-path.md as it is in the code', () => {
+  it('matches docs/request-path.md', () => {
     const page = readFileSync(new URL('../../docs/request-path.md', import.meta.url), 'utf8')
     const rows = [...page.matchAll(/^ {2}(\w+) +([RPFN ]{7}) /gm)].map(([, step, kinds = '']) => [step, kinds])
     expect(rows).to.deep.equal(ORDER)

@@ -1,4 +1,4 @@
-// A plugin whose promise never settles: it ends neither the start nor the end of a host in silence.
+// Tests time limits for plugin promises that never settle at startup and shutdown.
 import { setTimeout as wait } from 'node:timers/promises'
 import { expect } from 'chai'
 import { definePlugin } from '../../core/index.ts'
@@ -15,15 +15,15 @@ const fault = async (part: () => void | Promise<void>) => {
   }
 }
 
-describe("a plugin's part that never ends", () => {
-  it('is waited for so long, and then an error; one that ends in time is not', async () => {
+describe('Plugin task that never settles', () => {
+  it('times out with an error', async () => {
     expect(await fault(never)).to.match(/has not ended after 0\.05 s/)
     expect(await fault(() => undefined)).to.equal(undefined)
     expect(await fault(() => wait(5))).to.equal(undefined)
     expect(await fault(() => Promise.reject(new Error('its own')))).to.equal('Error: its own')
   })
 
-  it('of the end of a host is logged with its name, and the others close all the same', async function () {
+  it('is logged with the plugin name at shutdown while other plugins close', async function () {
     this.timeout(30_000)
     const closed: string[] = []
     const closing = (name: string, task: () => void | Promise<void>) =>

@@ -1,4 +1,4 @@
-// The examples of docs/plugins.md do what the page says: each is taken from there, and runs in a host.
+// Tests the examples of docs/plugins.md in a running host.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -38,13 +38,13 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 
 const call = (url: string) => modern(url, 'tools/call', { name: 'hello' })
 
-describe('the examples of docs/plugins.md', () => {
-  it('addressLimit refuses what is too much', async () => {
+describe('Examples of docs/plugins.md', () => {
+  it('addressLimit rejects requests over the rate limit', async () => {
     const { url } = await start('addressLimit', { perMinute: 1 })
     expect([(await call(url)).status, (await call(url)).status]).to.deep.equal([200, 429])
   })
 
-  it('accessLog has a line for each request', async () => {
+  it('accessLog writes one line per request', async () => {
     const { url, log } = await start('accessLog')
     await call(url)
     await (await fetch(`${url}/nowhere`)).text()
@@ -59,13 +59,13 @@ describe('the examples of docs/plugins.md', () => {
     ])
   })
 
-  it('quota refuses what is too much', async () => {
+  it('quota rejects calls over the quota', async () => {
     const { url } = await start('quota', { perUser: 1 })
     await call(url)
     expect((await call(url)).message.error.message).to.contain('at most 1 calls')
   })
 
-  it('ledger writes a line for each call', async () => {
+  it('ledger writes one line per call', async () => {
     const file = join(folder, 'ledger.log')
     const { url } = await start('ledger', { file })
     await call(url)
@@ -86,7 +86,7 @@ describe('the examples of docs/plugins.md', () => {
     ])
   })
 
-  it('feedback takes a form', async () => {
+  it('feedback accepts a form', async () => {
     const { url } = await start('feedback')
     const send = (body: URLSearchParams | string) => fetch(`${url}/feedback`, { method: 'POST', body })
     expect(await (await send(new URLSearchParams({ text: 'good' }))).text()).to.equal('Thank you.')
@@ -94,7 +94,7 @@ describe('the examples of docs/plugins.md', () => {
     expect((await send('text=good')).status).to.equal(415)
   })
 
-  it('hello is a Koa app', async () => {
+  it('hello serves a Koa app', async () => {
     const { url } = await start('hello')
     expect(await (await fetch(`${url}/hello`)).text()).to.equal('Hello from test-host')
     expect((await fetch(`${url}/hello/again`)).status).to.equal(404)

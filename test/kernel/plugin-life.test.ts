@@ -1,3 +1,4 @@
+// Tests the plugin lifecycle: setup, starting and closing tasks, readiness checks and registration errors.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
@@ -13,8 +14,8 @@ afterEach(stopHosts)
 
 const SERVER = { name: 'test-host', version: '1.2.3' }
 
-describe('a plugin that throws', () => {
-  it('in its set-up stops the start with its name and its reason', async () => {
+describe('Plugin errors at startup', () => {
+  it('stop startup with plugin name and reason if setup throws', async () => {
     const breaks = plugin(() => {
       throw new Error('the disk is full')
     })
@@ -23,7 +24,7 @@ describe('a plugin that throws', () => {
     await expectStopped(withPlugins({ rejects }), 'plugins.rejects failed to start: no answer', undefined, 1)
   })
 
-  it('in a starting task stops the start with its name, before anything listens', async () => {
+  it('stop startup before listening if a starting task throws', async () => {
     const later: string[] = []
     const breaks = plugin(host => host.starting(() => Promise.reject(new Error('no database'))))
     const next = plugin(host => host.starting(() => void later.push('started')))
@@ -32,7 +33,7 @@ describe('a plugin that throws', () => {
   })
 })
 
-describe('starting and closing tasks', () => {
+describe('Starting and closing tasks', () => {
   const order: string[] = []
   const task = (name: string) =>
     plugin(host => {
@@ -41,7 +42,7 @@ describe('starting and closing tasks', () => {
       host.closing(async () => void order.push(`${name} closes`))
     })
 
-  it('run after every set-up, in its order, and at the end in the opposite one', async () => {
+  it('start after all setups in setup order and close in reverse order', async () => {
     order.length = 0
     const { host } = await startHost(withPlugins({ one: task('one'), two: task('two') }))
     expect(order).to.deep.equal(['one set up', 'two set up', 'one starts', 'two starts'])
@@ -52,7 +53,7 @@ describe('starting and closing tasks', () => {
     expect(order, 'a second close closes nothing again').to.deep.equal(['two closes', 'one closes'])
   })
 
-  it('wait for each other, and the host listens after the last', async () => {
+  it('run sequentially, and the host listens after the last', async () => {
     const gate = createGate()
     const slow = plugin(host => host.starting(() => gate.opened))
     const after = plugin(host => host.starting(() => void order.push('after')))
@@ -68,7 +69,7 @@ describe('starting and closing tasks', () => {
     await host.close()
   })
 
-  it('close all, though one of them fails, which is logged with its name', async () => {
+  it('close all plugins if one fails, and log the failing plugin', async () => {
     order.length = 0
     const breaks = plugin(host => host.closing(() => Promise.reject(new Error('stuck'))))
     const { host, log } = await startHost(withPlugins({ one: task('one'), breaks }))
@@ -77,7 +78,7 @@ describe('starting and closing tasks', () => {
     expect(log.filter(({ level }) => level === 'error').map(({ plugin }) => plugin)).to.deep.equal(['breaks'])
   })
 
-  it('run where the host was built but could not listen, so that nothing stays open', async () => {
+  it('close if the host fails to listen', async () => {
     const taken: Server = createServer()
     await new Promise<void>(resolve => taken.listen(0, '127.0.0.1', resolve))
     const { port } = taken.address() as AddressInfo
@@ -92,14 +93,14 @@ describe('starting and closing tasks', () => {
   })
 })
 
-describe('readiness', () => {
+describe('Readiness checks', () => {
   const health = async (url: string) => {
     const response = await fetch(`${url}/health`)
     const { checks } = (await response.json()) as { checks: Record<string, boolean> }
     return { status: response.status, checks }
   }
 
-  it('is the sum of what plugins check, shown by name on the health page', async () => {
+  it('combine the checks of all plugins by name on the health endpoint', async () => {
     let up = true
     const checks = plugin(host => {
       host.ready('database', async () => up)
@@ -113,7 +114,7 @@ describe('readiness', () => {
     expect([bad.status, bad.checks]).to.deep.equal([503, { accepting: true, database: false, disk: true }])
   })
 
-  it('is not given while a check throws; its text stays inside', async () => {
+  it('report not ready if a check throws, without its message', async () => {
     const checks = plugin(host => host.ready('broker', () => Promise.reject(new Error('password wrong'))))
     const { url } = await startHost(withPlugins({ checks, health: {} }))
     const response = await fetch(`${url}/health`)
@@ -124,14 +125,14 @@ describe('readiness', () => {
   })
 })
 
-describe('a route or definition that asks for what no plugin decides stops the start', () => {
+describe('Startup fails if no plugin provides a required feature', () => {
   const asks = (route: object, plugins = {}) => ({
     ...withPlugins(plugins),
     routes: { '/': { toolsets: 'all', ...route } },
   })
   const decides = (...provides: string[]) => plugin(() => undefined, { provides })
 
-  it('authorize', async () => {
+  it('for `authorize`', async () => {
     await expectStopped(
       asks({ authorize: true }),
       /^routes\['\/'\]\.authorize: .*; switch on auth-jwt or auth-introspection$/,
@@ -141,13 +142,13 @@ describe('a route or definition that asks for what no plugin decides stops the s
     await expectStopped(asks(off, { auth: decides('authorize') }), "routes['/'].authorize: no plugin of this route")
   })
 
-  it('cors', async () => {
+  it('for `cors`', async () => {
     await expectStopped(asks({ cors: 'browser' }), /^routes\['\/'\]\.cors: .*; switch on cors$/)
     const off = { cors: 'browser', plugins: { origins: false } }
     await expectStopped(asks(off, { origins: decides('cors') }), "routes['/'].cors: no plugin of this route")
   })
 
-  it('access', async () => {
+  it('for `access`', async () => {
     const config = (plugins: Record<string, ConfiguredPlugin>, route = {}) => ({
       ...withPlugins(plugins),
       toolsets: { all: [{ ...hello, access: 'admin' }] },
@@ -163,7 +164,7 @@ describe('a route or definition that asks for what no plugin decides stops the s
   })
 })
 
-describe('what a plugin registers too late', () => {
+describe('Late plugin registration', () => {
   const late: Record<string, (host: PluginHost) => unknown> = {
     use: host => host.use((_ctx, next) => next()),
     edge: host => host.edge((_ctx, next) => next()),
@@ -177,13 +178,13 @@ describe('what a plugin registers too late', () => {
     extension: host => host.extension('com.example/late', {}),
   }
   for (const [name, register] of Object.entries(late)) {
-    it(`${name} in a starting task stops the start, and says where it belongs`, () => {
+    it(`stops startup if a starting task calls ${name}`, () => {
       const tardy = plugin(host => host.starting(() => void register(host)))
       return expectStopped(withPlugins({ tardy }), `plugins.tardy: host.${name}() is for setup and serving tasks`)
     })
   }
 
-  it('is refused while the host serves, too, and may come in a serving task', async () => {
+  it('throws while the host serves, but is allowed in a serving task', async () => {
     let later: PluginHost | undefined
     const served = plugin(host => {
       later = host
@@ -196,7 +197,7 @@ describe('what a plugin registers too late', () => {
   })
 })
 
-describe('what a plugin registers is checked as it comes', () => {
+describe('Plugin registration checks', () => {
   const wrong: Record<string, readonly [(host: PluginHost) => unknown, string]> = {
     'no middleware': [host => host.use(undefined as never), 'host.use() takes Koa middleware, not nothing'],
     'an app as middleware': [host => host.use(new Koa() as never), 'a Koa app is served with host.mount(path, app)'],
@@ -219,7 +220,7 @@ describe('what a plugin registers is checked as it comes', () => {
     'half a path': [host => host.endpoint('e', { methods: {} }), `endpoint('e'): a path starts with "/"`],
   }
   for (const [name, [register, words]] of Object.entries(wrong)) {
-    it(`${name} stops the start, with the plugin's name`, async () => {
+    it(`stop startup with the plugin name: ${name}`, async () => {
       const error = await startFailure(withPlugins({ wrong: plugin(host => void register(host)) }))
       expect(error).to.be.instanceOf(StartError)
       expect(error.message).to.contain('plugins.wrong').and.to.contain(words)

@@ -1,3 +1,4 @@
+// Tests plugin lookup by file, package and value, and the errors for missing plugins and invalid options.
 import { expect } from 'chai'
 import { definePlugin } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
@@ -27,15 +28,15 @@ const asDefault = `${source('const page')}\nexport default page`
 
 const textAt = async (url: string) => (await fetch(url)).text()
 
-describe('a plugin is found', () => {
-  it('by the path of a file, relative to the config, in JavaScript and TypeScript, by any export', async () => {
+describe('Plugin lookup', () => {
+  it('loads JavaScript and TypeScript files relative to the config, from any export', async () => {
     const folder = await makeFolder({ 'a.mjs': source(), 'more/b.ts': asDefault })
     const plugins = { './a.mjs': { path: 'a' }, './more/b.ts': { path: 'b', greeting: 'hi' } }
     const { url } = await startHost(withPlugins(plugins), folder)
     expect([await textAt(`${url}/a`), await textAt(`${url}/b`)]).to.deep.equal(['hello', 'hi'])
   })
 
-  it('by the name of a package that the config’s folder has', async () => {
+  it('loads a package installed in the config folder', async () => {
     const manifest = (name: string) => JSON.stringify({ name, type: 'module', exports: './main.js' })
     const folder = await makeFolder({
       'node_modules/mcp-host-page/package.json': manifest('mcp-host-page'),
@@ -48,7 +49,7 @@ describe('a plugin is found', () => {
     expect([await textAt(`${url}/plain`), await textAt(`${url}/scoped`)]).to.deep.equal(['hello', 'hello'])
   })
 
-  it('as a configured value under a name of the operator’s choice, with options typed by its own factory', async () => {
+  it('accepts a configured value under any name, with options typed by its factory', async () => {
     const page = definePlugin<{ path: string; greeting?: string }>({
       options: {
         type: 'object',
@@ -76,8 +77,8 @@ describe('a plugin is found', () => {
   })
 })
 
-describe('a plugin without options', () => {
-  it('leaves their schema out: it is switched on by {} or as a configured value, and takes no option', async () => {
+describe('Plugin without options', () => {
+  it('is enabled by {} or as a configured value and rejects options', async () => {
     const seen: string[] = []
     const plain = definePlugin({
       provides: ['plain'],
@@ -100,21 +101,21 @@ export default definePlugin({ setup() {} })
     await expectStopped(withPlugins({ './plain.mjs': true as never }), 'found true; expected false or an object', file)
   })
 
-  it('has them in its schema where its type has any, or does not compile', () => {
+  it('does not compile if its type declares options and its schema is missing', () => {
     // @ts-expect-error: the schema of `a` is missing
     definePlugin<{ a?: number }>({ setup() {} })
     definePlugin<Record<never, never>>({ setup() {} })
   })
 })
 
-describe('a plugin that is not found or none stops the start', () => {
-  it('with the name that was probably meant', async () => {
+describe('Plugin lookup failure stops startup', () => {
+  it('and suggests a similar name', async () => {
     await expectStopped(withPlugins({ helth: {} }), `plugins.helth: there is no such plugin; did you mean "health"?`)
     const routes = { '/': { toolsets: 'all', plugins: { heatlh: {} } } }
     await expectStopped(withPlugins({}, { routes }), 'did you mean "health"?')
   })
 
-  it('with the name that was probably meant, where it is switched off: what was meant would stay on', async () => {
+  it('and suggests a similar name for a misspelt `false` entry', async () => {
     const says = `plugins['transport-ssse']: there is no such plugin to switch off; did you mean "transport-sse"?`
     await expectStopped(withPlugins({ 'transport-ssse': false }), says)
     const routes = { '/': { toolsets: 'all', plugins: { 'transport-ssse': false as const } } }
@@ -123,7 +124,7 @@ describe('a plugin that is not found or none stops the start', () => {
     await startHost(withPlugins({ 'quite-another': false, './gone.ts': false }))
   })
 
-  it('but not where what is switched off is a built-in, or on elsewhere', async () => {
+  it('but accepts `false` for built-in plugins and plugins enabled elsewhere', async () => {
     const folder = await makeFolder({ 'a.mjs': source() })
     const off = { toolsets: 'all', plugins: { 'transport-sse': false, './a.mjs': false } } as const
     const routes = { '/': { toolsets: 'all' }, '/off': off }
@@ -131,7 +132,7 @@ describe('a plugin that is not found or none stops the start', () => {
     expect(await textAt(`${url}/a`)).to.equal('hello')
   })
 
-  it('with the name and where it was looked for', async () => {
+  it('and reports the name and the searched location', async () => {
     const folder = await makeFolder({})
     await expectStopped(withPlugins({ 'quite-another': {} }), `no package of that name in ${folder}`, folder)
     await expectStopped(
@@ -141,7 +142,7 @@ describe('a plugin that is not found or none stops the start', () => {
     )
   })
 
-  it('with the file that throws, has no plugin or has several', async () => {
+  it('and reports a file that throws or does not export exactly one plugin', async () => {
     const folder = await makeFolder({
       'throws.mjs': 'throw new Error("no licence")',
       'none.mjs': 'export const a = 1; export default () => {}',
@@ -156,8 +157,8 @@ describe('a plugin that is not found or none stops the start', () => {
   })
 })
 
-describe('options that do not fit a plugin’s schema stop the start', () => {
-  it('all at once, each with its place, what was found and what fits', async () => {
+describe('Invalid plugin options stop startup', () => {
+  it('with all problems, each with location, found and expected value', async () => {
     const folder = await makeFolder({ 'a.mjs': source() })
     const routes = { '/': { toolsets: 'all', plugins: { './a.mjs': { greeting: 7 } } } }
     const config = withPlugins({ './a.mjs': { pth: 'a' } }, { routes })
@@ -173,7 +174,7 @@ describe('options that do not fit a plugin’s schema stop the start', () => {
     await expectStopped(builtIn, /plugins\.health\.path\s+wrong value; did you mean "\/health"\?/)
   })
 
-  it('and so does a value that is no set of options', async () => {
+  it('if the value is not an options object', async () => {
     await expectStopped(withPlugins({ health: 'on' as never }), /plugins\.health\s+wrong value/)
     await expectStopped(withPlugins({ health: true as never }), /plugins\.health\s+wrong value/)
     await expectStopped(withPlugins({ own: plugin(() => undefined).plugin }), /plugins\.own|plugins\['own'\]/)

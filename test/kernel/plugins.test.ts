@@ -1,3 +1,4 @@
+// Tests plugin hooks, setup order and plugins enabled per route.
 import { expect } from 'chai'
 import { definePlugin } from '../../core/index.ts'
 import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
@@ -9,7 +10,7 @@ afterEach(stopHosts)
 
 const call = (url: string) => modern(url, 'tools/call', { name: 'hello' })
 
-describe('the hook points', () => {
+describe('Plugin hooks', () => {
   const trace: string[] = []
   const at = (point: 'edge' | 'identify' | 'admit') =>
     plugin(host => {
@@ -32,7 +33,7 @@ describe('the hook points', () => {
     ['edge', at('edge')],
   ] as const
 
-  it('act in the order edge, identify, admit, around, whatever the order of the keys', async () => {
+  it('run in the order edge, identify, admit, around, regardless of config order', async () => {
     for (const order of [points, points.toReversed()]) {
       trace.length = 0
       const { url } = await startHost(withPlugins(Object.fromEntries(order)))
@@ -44,7 +45,7 @@ describe('the hook points', () => {
     }
   })
 
-  it('wrap a call in the order of set-up: the first is outermost, and each sees the result', async () => {
+  it('wrap a call in setup order, with the first plugin outermost', async () => {
     const wrap = (name: string) =>
       plugin(host =>
         host.around(async (_call, next) => {
@@ -61,7 +62,7 @@ describe('the hook points', () => {
     expect(trace).to.deep.equal(['outer', 'inner', `inner saw ${result}`, `outer saw ${result}`])
   })
 
-  it('give the call’s user, route and method to what wraps it', async () => {
+  it('provide user, route and method of the call to `around`', async () => {
     const seen: unknown[] = []
     const look = plugin(host =>
       host.around((call, next) => {
@@ -81,7 +82,7 @@ describe('the hook points', () => {
   })
 })
 
-describe('the order of set-up', () => {
+describe('Plugin setup order', () => {
   const order: string[] = []
   const named = (name: string, contract: { needs?: string[]; provides?: string[] }) =>
     plugin(() => void order.push(name), contract)
@@ -89,7 +90,7 @@ describe('the order of set-up', () => {
     order.length = 0
   })
 
-  it('puts those who provide before those who need, and keeps the keys’ order otherwise', async () => {
+  it('places providers before dependents and otherwise keeps config order', async () => {
     await startHost(
       withPlugins({
         first: named('first', {}),
@@ -102,21 +103,21 @@ describe('the order of set-up', () => {
     expect(order).to.deep.equal(['first', 'keys', 'auth', 'proxy', 'limits'])
   })
 
-  it('stops the start where a need is met by nobody, and says whose', async () => {
+  it('stops startup for an unmet dependency and names the plugin', async () => {
     await expectStopped(
       withPlugins({ limits: named('limits', { needs: ['user'] }) }),
       'plugins.limits: it needs "user", which no plugin of this config provides',
     )
   })
 
-  it('stops the start where plugins need each other', async () => {
+  it('stops startup for circular dependencies', async () => {
     const one = named('one', { needs: ['b'], provides: ['a'] })
     const other = named('other', { needs: ['a'], provides: ['b'] })
     await expectStopped(withPlugins({ one, other }), /one.*other.*circle/)
   })
 })
 
-describe('a plugin on single routes', () => {
+describe('Plugins per route', () => {
   interface Options {
     size?: number
     color?: string
@@ -143,7 +144,7 @@ describe('a plugin on single routes', () => {
   })
   const tintOf = async (url: string) => (await call(url)).headers.get('x-tint')
 
-  it('is off where the route says false, and has the route’s options over its own over the defaults', async () => {
+  it('can be disabled by a route, with route options over plugin options over defaults', async () => {
     setUps.length = 0
     const { url } = await startHost({
       toolsets: { all: [hello] },
@@ -164,7 +165,7 @@ describe('a plugin on single routes', () => {
     expect(await tintOf(`${url}/own`)).to.equal('5 blue round')
   })
 
-  it('may be on for one route alone', async () => {
+  it('can be enabled for one route only', async () => {
     const { url } = await startHost({
       toolsets: { all: [hello] },
       routes: { '/': { toolsets: 'all' }, '/own': { toolsets: 'all', plugins: { tint: tinted({ size: 2 }) } } },
@@ -172,7 +173,7 @@ describe('a plugin on single routes', () => {
     expect([await tintOf(url), await tintOf(`${url}/own`)]).to.deep.equal([null, '2 red undefined'])
   })
 
-  it('is off everywhere where the config says false', async () => {
+  it('can be disabled everywhere in the config', async () => {
     const { url } = await startHost(withPlugins({ health: false }))
     expect((await fetch(`${url}/health`)).status).to.equal(404)
   })

@@ -1,4 +1,4 @@
-// Koa middleware of plugins, outermost: what it sees of every answer, where it acts, and what it cannot break.
+// Tests host.use: Koa middleware of plugins around every response.
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { HostError, type HostMiddleware } from '../../core/index.ts'
@@ -35,7 +35,7 @@ function createWatcher() {
 }
 
 describe('host.use', () => {
-  it('sees the final status of every answer of HTTP, whoever gave it', async () => {
+  it('sees the final status of every HTTP response', async () => {
     const { seen, middleware } = createWatcher()
     const lock = plugin(
       host => {
@@ -81,7 +81,7 @@ describe('host.use', () => {
     expect(seen.map(({ what, status }) => [what, status])).to.deep.equal(answers)
   })
 
-  it('sees the status of streams and of sessions, and their end as the close of the response', async () => {
+  it('sees the status of streams and sessions, and their end as response close', async () => {
     const seen: string[] = []
     const { url } = await startHost(
       withPlugins({
@@ -109,7 +109,7 @@ describe('host.use', () => {
     expect(seen.filter(line => line.startsWith('POST'))).to.include('POST /message 202')
   })
 
-  it('acts on its plugin’s routes, and on what belongs to no route where the plugin is on for all', async () => {
+  it("runs on the plugin's routes, and on requests outside routes if globally enabled", async () => {
     const seen: string[] = []
     const mark = (name: string) =>
       using((ctx, next) => {
@@ -143,7 +143,7 @@ describe('host.use', () => {
     ])
   })
 
-  it('sees one canonical path, and a rewrite leads nowhere else', async () => {
+  it('sees one canonical path and cannot reroute a request', async () => {
     const seen: string[] = []
     const rewrite = using((ctx, next) => {
       seen.push(`${ctx.path} ${ctx.originalUrl} ${ctx.state.route?.path}`)
@@ -163,7 +163,7 @@ describe('host.use', () => {
     expect(seen).to.deep.equal([...Array(2).fill('/locked /locked /locked'), '/locked /locked?a=b /locked'])
   })
 
-  it('may refuse, as a host or as Koa does; what fails there is 500, and those around it see that', async () => {
+  it('can refuse requests with host or Koa errors; other errors become 500', async () => {
     const { seen, middleware } = createWatcher()
     const fails = using(middleware, (ctx, next) => {
       ctx.set('X-Before', 'stays')
@@ -191,7 +191,7 @@ describe('host.use', () => {
     for (const { err } of failures) expect(String(err)).to.contain('swordfish')
   })
 
-  it('cannot take back an answer that is on its way: what it throws then is logged', async () => {
+  it('logs errors thrown after the response started', async () => {
     const fails = using(async (_ctx, next) => {
       await next()
       throw new Error('too late')
@@ -206,7 +206,7 @@ describe('host.use', () => {
     expect(log.filter(({ level }) => level === 'error').map(({ err }) => String(err))).to.include('Error: too late')
   })
 
-  it('that reads the body of a message fails the call, and says so in the log', async () => {
+  it('fails the call and logs a message if middleware consumes the body', async () => {
     const reads = using(async (ctx, next) => {
       ctx.req.resume()
       await once(ctx.req, 'end')

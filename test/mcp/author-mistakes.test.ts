@@ -1,5 +1,4 @@
-// What authors of plugins give at set-up that makes no sense stops the start: the plugin is named, what was found, and what
-// to do.
+// Tests that invalid values in plugin setup stop startup with the plugin name, the found value and the fix.
 import type { Extension, PluginHost } from '../../core/index.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
@@ -66,7 +65,7 @@ const MISTAKES: ReadonlyArray<readonly [what: string, setup: (host: PluginHost) 
   ],
 ]
 
-describe('the start stops for', () => {
+describe('Plugin authoring errors stop startup', () => {
   for (const [what, setup, words] of MISTAKES) {
     it(what, async () => {
       for (const word of words) await expectStopped(withPlugins({ mine: plugin(setup) }), word, undefined)
@@ -74,7 +73,7 @@ describe('the start stops for', () => {
     })
   }
 
-  it('a method of another plugin, which it names', async () => {
+  it('a method that another plugin already defines', async () => {
     const other = plugin(host => host.method('jobs/get', answer))
     const mine = plugin(host => void host.extension(ID, { methods: { 'jobs/get': answer } }))
     await expectStopped(withPlugins({ other, mine }), 'answered by plugins.other')

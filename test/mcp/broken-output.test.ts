@@ -1,4 +1,4 @@
-// A handler that gives what its `output` does not take: no line of its author threw, so the log names where the tool is written.
+// Tests that the log locates the tool definition if a handler result violates the output schema.
 import { expect } from 'chai'
 import { describeFailure } from '../../core/http/describe-thrown.ts'
 import { defineTool } from '../../core/index.ts'
@@ -46,8 +46,8 @@ export const filed = defineTool({
 const failuresIn = (log: readonly LogLine[], directory: string) =>
   log.filter(({ level }) => level === 'error').map(({ err }) => describeFailure(err, { whole: false, directory }))
 
-describe('a tool that breaks its output', () => {
-  it('is told with the place of the tool, in a module or in the config, and without a frame of the host', async () => {
+describe('Output schema violation in the log', () => {
+  it('includes the location of the tool in a module or the config, without host frames', async () => {
     const { url, folder, log } = await startReloading(FILES)
     for (const name of ['filed', 'inline']) await modern(url, 'tools/call', { name })
     const told = failuresIn(log, folder).map(({ at, stack, hidden }) => [at, stack?.split('\n').slice(1), hidden])
@@ -57,7 +57,7 @@ describe('a tool that breaks its output', () => {
     ])
   })
 
-  it('is told without any frame where nobody knows its file', async () => {
+  it('has no stack frame if the file of the tool is unknown', async () => {
     const odd = defineTool({ name: 'odd', output: { type: 'number' }, handler: () => 'text' })
     const { url, log } = await startHost({ toolsets: { all: [odd] }, routes: { '/': { toolsets: 'all' } } })
     await modern(url, 'tools/call', { name: 'odd' })

@@ -1,4 +1,4 @@
-// `concurrency` of a tool and `tools.limits` of the config: who runs, who waits, who is refused, in every revision.
+// Tests call limits: `concurrency` of tools and `tools.limits`, with queueing and rejection, in every protocol version.
 import { expect } from 'chai'
 import { definePlugin, defineTool, type ToolDefinition, type ToolReturn } from '../../core/index.ts'
 import { MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_OWNER } from '../../core/mcp/limits.ts'
@@ -98,11 +98,11 @@ async function callerOf(url: string, revision: string): Promise<(name: string, m
 
 const textOf = ({ message }: { readonly message: RpcMessage }): string => message.result?.content[0].text
 
-describe('the concurrency of a tool', () => {
+describe('Tool concurrency limit', () => {
   after(stopHosts)
 
   for (const revision of REVISIONS) {
-    it(`lets so many run, and the others wait in order: ${revision}`, async () => {
+    it(`queues calls over the limit in order: ${revision}`, async () => {
       const held = createHeld('held', { concurrency: 3 })
       const { url } = await serve([held])
       const call = await callerOf(url, revision)
@@ -124,11 +124,10 @@ describe('the concurrency of a tool', () => {
       expect(texts).to.deep.equal(texts.map((_, mark) => `ran ${mark}`))
       expect(held.ran).to.deep.equal(texts.map((_, mark) => mark))
       expect([held.most(), countOf('held', 'running'), countOf('held', 'waiting')]).to.deep.equal([3, 0, 0])
-      console.log(`      ${revision}: 12 calls, at most ${held.most()} at a time`)
     })
   }
 
-  it('counts the requests of a batch, of which some are refused', async () => {
+  it('applies to each request of a batch and rejects the excess', async () => {
     const held = createHeld('held', { concurrency: 2 })
     const { url } = await serve([held])
     const session = await openSession(url, { revision: '2025-03-26' })
@@ -145,10 +144,9 @@ describe('the concurrency of a tool', () => {
     const refused = messages.filter(({ error }) => error !== undefined)
     expect([messages.length, refused.length, held.most()]).to.deep.equal([50, 50 - 34, 2])
     expect(new Set(refused.map(({ error }) => error.code))).to.deep.equal(new Set([-32600]))
-    console.log(`      a batch of 50: ${held.ran.length} ran, ${refused.length} were refused`)
   })
 
-  it('bounds the line: of one caller, who fills it for nobody else, and of all', async () => {
+  it('limits the queue per caller and in total, with 429 and Retry-After', async () => {
     const held = createHeld('held', { concurrency: 1 })
     const { url } = await serve([held])
     const before = counted.get('mcp_host_tool_calls_refused_total') ?? 0
@@ -195,13 +193,10 @@ describe('the concurrency of a tool', () => {
     expect([served, held.ran.length, held.most()]).to.deep.equal([1 + MAX_WAITING_CALLS, 1 + MAX_WAITING_CALLS, 1])
     const tally = (counted.get('mcp_host_tool_calls_refused_total') ?? 0) - before
     expect(tally).to.equal(refused.length + 1)
-    console.log(
-      `      ${statuses.length + 1} calls of 11 callers: ${served} served, ${tally} refused; the modest one ran`,
-    )
     refused = []
   })
 
-  it('gives places in turn: who calls again and again waits for himself, and for nobody in front of others', async () => {
+  it('schedules queued calls fairly between callers', async () => {
     const held = createHeld('held', { concurrency: 2 })
     const { url } = await serve([held])
     const call = (mark: string, address: string) => modern(url, 'held', mark, address)
@@ -222,19 +217,17 @@ describe('the concurrency of a tool', () => {
     }
     for (const { status } of await Promise.all(answers)) expect(status).to.equal(200)
     const [greedyFirst, others] = [held.ran.slice(0, 2), held.ran.slice(2, 6).map(mark => String(mark).split(' ')[0])]
-    console.log(`      behind ${greedy.length} calls of one: ${others.join(', ')}, ...`)
     expect(greedyFirst.every(mark => String(mark).startsWith('greedy'))).to.equal(true)
     // By turns: 34 calls of one hold up the others for a call each.
     expect(others.slice(0, 3).sort()).to.deep.equal(['greedy', 'modest', 'other'])
     expect(others[3]).to.equal('modest')
   })
 
-  it('lets the call of a client that is gone, or cancels, leave the line', async () => {
+  it('removes a queued call on disconnect or cancellation', async () => {
     const held = createHeld('held', { concurrency: 1 })
     const { url } = await serve([held])
     const first = modern(url, 'held', 'first')
     await eventually('it runs', () => held.runs.length === 1)
-    let left = 0
     for (const revision of HANDSHAKE_REVISIONS) {
       const session = await openSession(url, { revision })
       const waiting = session.request('tools/call', { name: 'held', arguments: { mark: revision } }, { id: 'w' })
@@ -242,7 +235,6 @@ describe('the concurrency of a tool', () => {
       await waitingAre('held', 1)
       await session.send({ method: 'notifications/cancelled', params: { requestId: 'w' } })
       await waitingAre('held', 0)
-      left++
     }
     // What a client does in 2026-07-28 to cancel.
     const gone = new AbortController()
@@ -261,10 +253,9 @@ describe('the concurrency of a tool', () => {
     held.endOne()
     expect([textOf(await first), textOf(await last)]).to.deep.equal(['ran first', 'ran last'])
     expect(held.ran).to.deep.equal(['first', 'last'])
-    console.log(`      ${left + 1} calls left the line and did not run`)
   })
 
-  it('is of handlers: one that goes on when its time is over keeps its place, and those behind it leave in time', async () => {
+  it('keeps the slot of a timed-out handler that still runs; queued calls time out', async () => {
     const held = createHeld('held', { concurrency: 1, timeout: '120ms' })
     const { url, log } = await serve([held])
     const first = await modern(url, 'held', 'deaf')
@@ -283,7 +274,7 @@ describe('the concurrency of a tool', () => {
     expect(log.filter(({ level }) => level === 'error')).to.deep.equal([])
   })
 
-  it('counts what a call waited as part of its time', async () => {
+  it('counts queueing time toward the call timeout', async () => {
     const held = createHeld('held', { concurrency: 1, timeout: '1500ms' })
     const free = createHeld('free', { timeout: '1500ms' })
     const { url } = await serve([held, free])
@@ -306,7 +297,7 @@ describe('the concurrency of a tool', () => {
     free.endOne()
   })
 
-  it('is given back by handlers that fail in any way, that ask, and whose state is a lie', async () => {
+  it('releases the slot after errors, elicitation requests and invalid request state', async () => {
     let runs = 0
     const odd = defineTool({
       name: 'odd',
@@ -332,14 +323,13 @@ describe('the concurrency of a tool', () => {
       expect(textOf(await modern(url, 'odd', 5))).to.include('Invalid arguments')
     }
     expect([runs, countOf('odd', 'running'), countOf('odd', 'waiting')]).to.deep.equal([40, 0, 0])
-    console.log(`      60 calls that ended in 6 ways: ${runs} ran, none keeps the only place`)
   })
 })
 
 describe('tools.limits', () => {
   after(stopHosts)
 
-  it('hold for tools whose names fit, and the narrower of what tool and operator say', async () => {
+  it('apply to matching tool names; the stricter of tool and operator limit wins', async () => {
     const tools = [
       createHeld('heavy_own', { concurrency: 1, timeout: '80ms' }),
       createHeld('heavy_wide', { concurrency: 9, timeout: '1h' }),
@@ -372,7 +362,7 @@ describe('tools.limits', () => {
     await Promise.all(opened)
   })
 
-  it('that fit no tool are warned of, with what may have been meant', async () => {
+  it('log a warning with a suggestion if no tool matches', async () => {
     const { log } = await serve([createHeld('heavy', {})], {
       tools: { limits: { 'haevy*': { concurrency: 1 }, heavy: { timeout: '1s' } } },
     })
@@ -382,9 +372,8 @@ describe('tools.limits', () => {
     ])
   })
 
-  it('must say something, and in whole numbers', async () => {
+  it('reject empty and non-integer limits', async () => {
     const wrong = [{}, { concurrency: 0 }, { concurrency: 1.5 }, { timeout: 'soon' }, { isolated: true }]
-    let refused = 0
     for (const limit of wrong) {
       const started = serve([createHeld('heavy', {})], { tools: { limits: { heavy: limit as object } } })
       const error: unknown = await started.then(
@@ -392,8 +381,6 @@ describe('tools.limits', () => {
         (thrown: unknown) => thrown,
       )
       expect(String(error)).to.include('tools.limits.heavy')
-      refused++
     }
-    console.log(`      ${refused} limits that make no sense stopped the start`)
   })
 })

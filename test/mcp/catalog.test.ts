@@ -1,3 +1,4 @@
+// Tests the catalog of definitions: name conflicts, validation and changes at run time.
 import { expect } from 'chai'
 import { type Definition, definePrompt, defineResource, defineTool } from '../../core/index.ts'
 import type { Change } from '../../core/transport.ts'
@@ -17,16 +18,16 @@ const names = async (url: string, list = 'tools') => {
   return error?.code ?? result[list].map(({ name }: RpcMessage) => name)
 }
 
-describe('two definitions of one name stop the start', () => {
+describe('Duplicate definition names stop startup', () => {
   const one = (all: Definition[]) => ({ toolsets: { all }, routes: { '/': { toolsets: 'all' } } })
 
-  it('in one toolset, for each kind', async () => {
+  it('within one toolset, for each kind', async () => {
     await expectStopped(one([tool('a'), tool('a')]), 'toolset "all" has two tools called "a"')
     await expectStopped(one([prompt('a'), prompt('a')]), 'toolset "all" has two prompts called "a"')
     await expectStopped(one([resource('a:b'), resource('a:b')]), 'toolset "all" has two resources called "a:b"')
   })
 
-  it('on one route from two toolsets, with both', async () => {
+  it('across two toolsets of one route, naming both', async () => {
     const toolsets = { first: [tool('a')], second: [tool('b'), tool('a')] }
     const words = 'two tools are called "a": in toolset "first" and in toolset "second"'
     await expectStopped({ toolsets, routes: { '/': { toolsets: ['first', 'second'] } } }, words)
@@ -34,7 +35,7 @@ describe('two definitions of one name stop the start', () => {
     await expectStopped({ toolsets, routes: byDefault }, words)
   })
 
-  it('but not where they are of different kinds, or never served together', async () => {
+  it('except for different kinds or toolsets that share no route', async () => {
     const toolsets = { first: [tool('a'), prompt('a'), resource('a:a')], second: [tool('a')] }
     const routes = { '/': { toolsets: 'first' }, '/2': { toolsets: 'second' }, '/t/:set': { toolsets: ':set' } }
     const { url } = await startHost({ toolsets, routes })
@@ -42,7 +43,7 @@ describe('two definitions of one name stop the start', () => {
   })
 })
 
-describe('a definition that makes no sense stops the start, with its toolset, its name and what is wrong', () => {
+describe('Invalid definitions stop startup with toolset, name and reason', () => {
   const input = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more })
   const header = (value: unknown, more: object = {}) => ({ type: 'string', 'x-mcp-header': value, ...more })
   const family = (uriTemplate: string, more: object = {}) =>
@@ -100,7 +101,7 @@ describe('a definition that makes no sense stops the start, with its toolset, it
     })
   }
 
-  it('anything that no define… function made', async () => {
+  it('for values that no define… function created', async () => {
     for (const all of [[{ name: 't', handler: () => 't' }], [null], [5], { name: 't' }]) {
       const config = { toolsets: { all: all as never }, routes: { '/': { toolsets: 'all' } } }
       await expectStopped(config, /toolset "all": not a definition|toolsets\.all/)
@@ -108,7 +109,7 @@ describe('a definition that makes no sense stops the start, with its toolset, it
   })
 })
 
-describe('host.tools.add and remove, at run time', () => {
+describe('host.tools.add and remove at run time', () => {
   const changes: Change[] = []
   const listens = plugin(host => {
     host.serving(services => {
@@ -125,7 +126,7 @@ describe('host.tools.add and remove, at run time', () => {
     })
   }
 
-  it('change the lists of every route, or of those with the toolset, and what can be called', async () => {
+  it('change lists and callable tools of all routes, or of routes with the toolset', async () => {
     const { url, host } = await start()
     const { tools } = host.runtime
     tools.add(tool('everywhere'))
@@ -140,7 +141,7 @@ describe('host.tools.add and remove, at run time', () => {
     expect((await modern(url, 'tools/call', { name: 'b' })).message.error.code).to.equal(-32602)
   })
 
-  it('are told on the change bus, each with its kind and toolset; what changes nothing is not', async () => {
+  it('publish each change on the change bus with kind and toolset', async () => {
     const { host } = await start()
     const { tools, resources, prompts, resourceUpdated } = host.runtime
     tools.add(tool('new'))
@@ -159,7 +160,7 @@ describe('host.tools.add and remove, at run time', () => {
     ])
   })
 
-  it('bring a capability with the first definition of a kind, and take it with the last', async () => {
+  it('add a capability with the first definition of a kind and remove it with the last', async () => {
     const { url, host } = await start()
     const capabilities = async () => Object.keys((await modern(url, 'server/discover')).message.result.capabilities)
     expect(await capabilities()).to.have.members(['logging', 'tools'])
@@ -171,7 +172,7 @@ describe('host.tools.add and remove, at run time', () => {
     expect(await names(url, 'prompts')).to.equal(-32601)
   })
 
-  it('refuse a name that the toolset, or a route that serves it, has already: nothing changes, all is served', async () => {
+  it('reject a duplicate name without changing anything', async () => {
     const { url, host } = await start()
     const { tools } = host.runtime
     tools.add(tool('new'))
@@ -190,7 +191,7 @@ describe('host.tools.add and remove, at run time', () => {
     expect(changes).to.deep.equal([])
   })
 
-  it('are there for handlers too, whose own call goes on as it began', async () => {
+  it('are available to handlers without affecting the running call', async () => {
     const grows = defineTool({
       name: 'grow',
       handler(_args, { host }) {

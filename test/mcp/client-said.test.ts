@@ -1,3 +1,4 @@
+// Tests the size limit for client info and capabilities.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { sizeFault } from '../../core/mcp/client-said.ts'
@@ -23,8 +24,8 @@ const countValues = (value: unknown): number =>
     ? Object.values(value).reduce((sum: number, part) => sum + countValues(part), 1)
     : 1
 
-describe('what a client says of itself', () => {
-  it('property: is too large exactly where its JSON is, or its values are too many; few are written for that', () => {
+describe('Client info size limit', () => {
+  it('property: rejects values over the byte or value limit, mostly without serializing', () => {
     const counts = { runs: 0, large: 0, written: 0 }
     const { stringify } = JSON
     try {
@@ -48,7 +49,6 @@ describe('what a client says of itself', () => {
     } finally {
       JSON.stringify = stringify
     }
-    console.log(`      ${counts.runs} facts, ${counts.large} too large, ${counts.written} written to tell`)
     expect(counts.large).to.be.above(0)
     expect(counts.written).to.be.below(counts.runs / 2)
   })

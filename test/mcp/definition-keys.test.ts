@@ -1,4 +1,4 @@
-// Keys of definitions that nobody knows: a misspelt `access` would leave open what it is on.
+// Tests that unknown keys of definitions and plugins are rejected, for example a misspelt `access`.
 import { expect } from 'chai'
 import { z } from 'zod'
 import { loadConfig } from '../../core/config/load-config.ts'
@@ -58,9 +58,9 @@ const wrong: Array<[string, Definition, string]> = [
 
 const served = (...all: Definition[]) => ({ toolsets: { all }, routes: { '/': { toolsets: 'all' } } })
 
-describe('a key of a definition that nobody knows', () => {
+describe('Unknown definition keys', () => {
   for (const [what, definition, place, meant] of unknown) {
-    it(`stops the start: ${what}`, async () => {
+    it(`stop startup: ${what}`, async () => {
       const { message } = await startFailure(served(definition))
       expect(message).to.contain(`toolsets.all[0].${place} (`)
       if (meant === undefined) expect(message).to.contain('unknown option\n')
@@ -69,20 +69,19 @@ describe('a key of a definition that nobody knows', () => {
   }
 
   for (const [what, definition, place] of wrong) {
-    it(`as does a value that does not fit: ${what}`, async () => {
+    it(`stop startup for an invalid value: ${what}`, async () => {
       await expectStopped(served(definition), `toolsets.all[0].${place} (`)
       await expectStopped(served(definition), 'wrong value')
     })
   }
 
-  it('is told for all definitions at once', async () => {
+  it('are reported for all definitions at once', async () => {
     const { message } = await startFailure(served(...unknown.map(([, definition]) => definition)))
     const told = unknown.filter(([, , place], index) => message.includes(`toolsets.all[${index}].${place} (`))
-    console.log(`      ${told.length} of ${unknown.length} faults told in one refusal`)
     expect(told).to.have.length(unknown.length)
   })
 
-  it('is no fault where its value is undefined, and what belongs to others is theirs', async () => {
+  it('are ignored if undefined, in schemas and in `_meta`', async () => {
     const fine = tool({
       acces: undefined,
       annotations: { readOnly: undefined, readOnlyHint: true },
@@ -95,8 +94,8 @@ describe('a key of a definition that nobody knows', () => {
   })
 })
 
-describe('the place of such a key', () => {
-  it('is its line in the config, for a definition in place', async () => {
+describe('Location of unknown definition keys', () => {
+  it('is the line in the config for an inline definition', async () => {
     const folder = await makeFolder({
       'mcp.config.ts': [
         IMPORT.trim(),
@@ -127,7 +126,7 @@ describe('the place of such a key', () => {
     expect(message).to.contain('mcp.config.ts:15  toolsets.admin[1].acess (tool "kept")')
   })
 
-  it('is its line in a module, of every module', async () => {
+  it('is the line in the module for every module format', async () => {
     const folder = await makeFolder({
       'a.ts': `${IMPORT}export const a = defineTool({\n  name: 'a',\n  handler: () => 1,\n  acces: 'x',\n} as never)`,
       'b.mjs': `${IMPORT}const more = { acces: 'x' }\nexport const b = definePrompt({\n  ...more,\n  name: 'b',\n  handler: () => '',\n})`,
@@ -145,28 +144,25 @@ describe('the place of such a key', () => {
   })
 })
 
-describe('the same, for definitions that come later', () => {
-  it("a plugin's stop the start, with its name", async () => {
+describe('Unknown keys of definitions added later', () => {
+  it('stop startup with the plugin name for contributed definitions', async () => {
     const adds = plugin(host => host.contribute([tool({ acces: 'admin' })]))
     const config = { ...served(), plugins: { 'transport-streamable': {}, adds } }
     await expectStopped(config, /plugins\.adds on \/: tool "purge": acces: unknown option; did you mean "access"\?/)
   })
 
-  it('what host.tools.add and its kin are given is refused, and not served', async () => {
+  it('are rejected by the add methods of host.tools, resources and prompts', async () => {
     const { host, url } = await startHost(served(defineTool({ name: 'a', handler: () => 1 })))
-    let refused = 0
     for (const [, definition, place] of [...unknown, ...wrong]) {
       const items = { tool: host.runtime.tools, resource: host.runtime.resources, prompt: host.runtime.prompts }
       const kind = definition.name === 'purge' ? 'tool' : definition.name === 'r' ? 'resource' : 'prompt'
       expect(() => items[kind].add(definition as never), place).to.throw(StartError, place)
-      refused += 1
     }
     const { result } = (await modern(url, 'tools/list')).message
     expect(result.tools.map(({ name }: RpcMessage) => name)).to.deep.equal(['a'])
-    console.log(`      ${refused} of ${unknown.length + wrong.length} refused at run time`)
   })
 
-  it("a handler's own are a failure of its call, and configureSession's of the request", async () => {
+  it('fail the call in a handler, and the request in configureSession', async () => {
     const adds = defineTool({
       name: 'adds',
       handler: (_, { host }) => void host.tools.add(tool({ acces: 'admin' })) as undefined,
@@ -181,14 +177,14 @@ describe('the same, for definitions that come later', () => {
   })
 })
 
-describe('a key of a plugin that nobody knows', () => {
-  it('stops the start, for one in place', async () => {
+describe('Unknown plugin keys', () => {
+  it('stop startup for an inline plugin', async () => {
     const early = plugin(() => {}, { need: ['user'] } as object)
     const config = { ...served(), plugins: { 'transport-streamable': {}, early } }
     await expectStopped(config, /plugins\.early: .*need: unknown option; did you mean "needs"\?/)
   })
 
-  it('stops the start, for one in a file', async () => {
+  it('stop startup for a plugin from a file', async () => {
     const source = `import { definePlugin } from ${CORE}\nexport default definePlugin({ options: { type: 'object', properties: {} }, setup() {}, provide: [] })`
     const folder = await makeFolder({ 'late.mjs': source })
     const config = { ...served(), plugins: { 'transport-streamable': {}, './late.mjs': {} } }
@@ -200,8 +196,8 @@ describe('a key of a plugin that nobody knows', () => {
   })
 })
 
-describe('the types', () => {
-  it('hold what a handler gives against an output of a library', () => {
+describe('Types of definitions', () => {
+  it('check the handler result against a Standard Schema output', () => {
     const output = z.object({ a: z.number(), b: z.string().default('b') })
     // @ts-expect-error: a key that the output does not have, and one that it needs is missing
     defineTool({ name: 'a', output, handler: () => ({ c: 'x' }) })
@@ -233,7 +229,7 @@ describe('the types', () => {
     expect(kept).to.have.length(8)
   })
 
-  it('refuse a key that nobody knows where it is written', () => {
+  it('reject unknown keys in literals', () => {
     const handler = () => ''
     // @ts-expect-error: a key that a tool does not have
     defineTool({ name: 'a', handler, acces: 'admin' })

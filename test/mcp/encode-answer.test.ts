@@ -1,3 +1,4 @@
+// Tests the JSON encoding of call responses.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { Call } from '../../core/mcp/call.ts'
@@ -17,8 +18,8 @@ const callOf = (id: string | number, modern: boolean) =>
     view: { serverInfo: SERVER, metaJson: JSON.stringify(META) },
   }) as unknown as Call
 
-describe('the answer to a call', () => {
-  it('property: of 2026-07-28 is the result, its type and the server, whatever the result has', () => {
+describe('Response encoding', () => {
+  it('property: in 2026-07-28 adds resultType and server info to any result', () => {
     const result = fc.dictionary(
       fc.oneof(fc.string(), fc.constantFrom('content', '_meta', 'resultType', 'toJSON', 'isError')),
       fc.oneof(fc.jsonValue(), fc.constant(undefined)),
@@ -35,7 +36,7 @@ describe('the answer to a call', () => {
     )
   })
 
-  it('is JSON where the result stands for something that is no object', () => {
+  it('produces valid JSON for results that are boxed primitives or have toJSON', () => {
     const odd = [
       Object.assign(new String('","evil":1,"x":"'), { content: [] }),
       Object.assign(Object.create({ toJSON: () => 'text' }), { content: [] }),
@@ -47,7 +48,7 @@ describe('the answer to a call', () => {
     }
   })
 
-  it('property: with a result that is serialized already is the same as text and as bytes, whatever its id', () => {
+  it('property: encodes a serialized result identically as text and bytes, for any id', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.oneof(fc.string({ unit: 'grapheme' }), fc.integer()), (value, id) => {
         const result = new SerializedResult(JSON.stringify(value))
@@ -62,7 +63,7 @@ describe('the answer to a call', () => {
     )
   })
 
-  it('encodes a result that is serialized already once, however many answers have it', () => {
+  it('encodes a serialized result to bytes once for several responses', () => {
     const result = new SerializedResult('{"tools":["ä"]}')
     const copies = [1, 2, 3].map(id => encodeAnswer(host, callOf(id, false), result) as SerializedAnswer)
     const { bytes } = result

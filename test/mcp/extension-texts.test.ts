@@ -1,4 +1,4 @@
-// What clients and the log are told where an extension's method, filter or result does not go: each names what it is about.
+// Tests the messages for unsupported or invalid extension methods, filters and results.
 import { expect } from 'chai'
 import { META } from '../../core/transport.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
@@ -9,7 +9,7 @@ import { type StartedHost, startHost, stopHosts } from '../support/start-host.ts
 const ID = 'com.example/jobs'
 const DECLARED = { meta: { [META.clientCapabilities]: { extensions: { [ID]: {} } } } }
 
-describe('what is said where an extension does not go', () => {
+describe('Extension error messages', () => {
   let host: StartedHost
   before(async () => {
     const jobs = plugin(own => {
@@ -33,7 +33,7 @@ describe('what is said where an extension does not go', () => {
   const said = async (...given: Parameters<typeof modern>) => (await modern(...given)).message.error.message as string
   const warnings = () => host.log.filter(({ level, resultType }) => level === 'warn' && resultType !== undefined)
 
-  it('a method: nothing of revisions, for older clients that declare it are served', async () => {
+  it('name the required extension for a method, without protocol versions', async () => {
     expect(await said(host.url, 'jobs/get')).to.match(
       /jobs\/get is for clients that declare the extension com\.example\/jobs$/,
     )
@@ -42,12 +42,12 @@ describe('what is said where an extension does not go', () => {
     expect(message.error.message).to.not.include('revision')
   })
 
-  it('a filter, by its name', async () => {
+  it('name the filter', async () => {
     const message = await said(host.url, 'subscriptions/listen', { notifications: { jobIds: [] } })
     expect(message).to.include('the filter "jobIds" of subscriptions/listen is for clients that declare')
   })
 
-  it('a result, which no older revision has', async () => {
+  it('name the protocol version requirement of a result type', async () => {
     const session = await openSession(host.url, { capabilities: { extensions: { [ID]: {} } } })
     const { message } = await session.request('jobs/made')
     expect(message.error.message)
@@ -59,7 +59,7 @@ describe('what is said where an extension does not go', () => {
     ['jobs/text', 'a string'],
     ['jobs/nothing', 'undefined'],
   ] as const) {
-    it(`${method} gives no object: the log says that its result is none`, async () => {
+    it(`name ${method} if its result is not an object`, async () => {
       const { message } = await modern(host.url, method, {}, DECLARED)
       expect(message.error.code).to.equal(-32603)
       const line = host.log.find(one => one['method'] === method && one.level === 'error')
@@ -67,7 +67,7 @@ describe('what is said where an extension does not go', () => {
     })
   }
 
-  it('a resultType by hand goes out as complete; the log says so once for each', async () => {
+  it('warn once per method about a manual resultType, which is sent as complete', async () => {
     for (let round = 0; round < 3; round++) {
       const { message } = await modern(host.url, 'jobs/hand', {}, DECLARED)
       expect(message.result).to.include({ resultType: 'complete', jobId: '1' })

@@ -1,5 +1,4 @@
-// An extension of the protocol as a plugin outside of core writes it, through the public surface alone: a method, a
-// result type, a header rule and a filter of `subscriptions/listen`, in the manner of Tasks.
+// Tests protocol extensions written by a plugin: methods, result types, header rules and subscriptions/listen filters.
 import { expect } from 'chai'
 import { definePlugin, defineTool, type Extension, HostError, isObject, type PluginHost } from '../../core/index.ts'
 import { MAX_LISTENS_PER_CALLER, META } from '../../core/transport.ts'
@@ -74,7 +73,7 @@ function addJobs(host: PluginHost) {
   ])
 }
 
-describe('an extension that a plugin adds', () => {
+describe('Plugin-defined protocol extension', () => {
   let url: string
   before(async () => {
     const off = { toolsets: 'all', plugins: { jobs: false as const } }
@@ -87,7 +86,7 @@ describe('an extension that a plugin adds', () => {
   const getJob = (jobId: string, name: string | null = jobId, options = DECLARED) =>
     modern(url, 'jobs/get', { jobId }, { ...options, headers: { 'Mcp-Name': name ?? undefined } })
 
-  it('is declared by server/discover and by initialize, on the plugin’s routes alone', async () => {
+  it('is declared in server/discover and initialize on routes of the plugin only', async () => {
     const { result } = (await modern(url, 'server/discover')).message
     expect(result.capabilities).to.deep.include({ extensions: { [ID]: SETTINGS } })
     expect((await initialize(url)).message.result.capabilities).to.deep.include({ extensions: { [ID]: SETTINGS } })
@@ -95,7 +94,7 @@ describe('an extension that a plugin adds', () => {
     expect(elsewhere.capabilities).not.to.have.property('extensions')
   })
 
-  it('answers with a result type of its own, flat beside what every result has', async () => {
+  it('returns its own result type next to standard result fields', async () => {
     const result = await startJob()
     expect(result).to.include({ resultType: 'job', level: 2 }).and.to.have.property('jobId')
     expect(result._meta).to.have.property(META.serverInfo)
@@ -103,7 +102,7 @@ describe('an extension that a plugin adds', () => {
     expect(message.result).to.include({ resultType: 'job', jobId: '0' })
   })
 
-  it('never answers so to a client that does not declare it: -32021 says what is missing', async () => {
+  it('responds -32021 with the missing extension if the client does not declare it', async () => {
     const plain = (await modern(url, 'tools/call', { name: 'slow' })).message.result
     expect(plain.content).to.deep.equal([{ type: 'text', text: 'declared: false' }])
     for (const extensions of [{}, { [ID]: true }, { [ID]: null }, 'all of them', null]) {
@@ -114,7 +113,7 @@ describe('an extension that a plugin adds', () => {
     }
   })
 
-  it('nor to an older revision, which has no result types', async () => {
+  it('responds -32021 to older protocol versions, which have no result types', async () => {
     const session = await openSession(url, { capabilities: CAPABILITIES })
     const slow = (await session.request('tools/call', { name: 'slow' })).message.result
     expect(slow).to.deep.equal({ content: [{ type: 'text', text: 'declared: true' }] })
@@ -122,12 +121,12 @@ describe('an extension that a plugin adds', () => {
     expect([status, message.error.code]).to.deep.equal([200, -32021])
   })
 
-  it('fails where a result is of a type that it did not name', async () => {
+  it('fails for a result type that it did not declare', async () => {
     const { status, message } = await modern(url, 'tools/call', { name: 'wrong' }, DECLARED)
     expect([status, message.error.code]).to.deep.equal([200, -32603])
   })
 
-  it('answers its methods for those who declare it, with the request or with initialize', async () => {
+  it('serves its methods to clients that declare it per request or in initialize', async () => {
     const { jobId } = await startJob()
     expect((await getJob(jobId)).message.result).to.include({ resultType: 'complete', jobId, done: false })
     const refused = await getJob(jobId, jobId, {})
@@ -141,7 +140,7 @@ describe('an extension that a plugin adds', () => {
     expect([elsewhere.status, elsewhere.message.error.code]).to.deep.equal([404, -32601])
   })
 
-  it('has the Mcp-Name header of its methods held against the parameter that it names', async () => {
+  it('validates the Mcp-Name header of its methods against the named parameter', async () => {
     expect((await getJob('1', '1')).status).to.equal(200)
     expect((await getJob('a\u00e9', '=?base64?YcOp?=')).status).to.equal(200)
     for (const name of ['2', null]) {
@@ -152,7 +151,7 @@ describe('an extension that a plugin adds', () => {
     expect(free.status, 'a method without a rule').to.equal(200)
   })
 
-  it('tells who listens with its filter, and nobody after the stream is over', async () => {
+  it('notifies subscribers of its filter until the stream ends', async () => {
     const { jobId } = await startJob()
     const asked = { jobIds: [jobId, '999'], toolsListChanged: true }
     const stream = await listen(url, asked)
@@ -167,7 +166,7 @@ describe('an extension that a plugin adds', () => {
     await eventually('no listener left', listeners, count => count === 0)
   })
 
-  it('refuses its filter to those who do not declare it, and one that is malformed', async () => {
+  it('rejects its filter if undeclared by the client or malformed', async () => {
     const refused = await modern(url, 'subscriptions/listen', { notifications: { jobIds: ['1'] } })
     expect([refused.status, refused.message.error.code]).to.deep.equal([400, -32021])
     expect(refused.message.error.data).to.deep.equal(MISSING)
@@ -175,13 +174,13 @@ describe('an extension that a plugin adds', () => {
     expect(malformed.message.error.code).to.equal(-32602)
   })
 
-  it('leaves out of the acknowledgement what it does not honour, and what nobody asked for', async () => {
+  it('acknowledges only requested and accepted filters', async () => {
     const stream = await listen(url, { jobIds: ['999'] })
     expect((await nextMessage(stream)).params.notifications).to.deep.equal({})
     stream.drop()
   })
 
-  it('ends its part of a subscription when the host closes', async () => {
+  it('ends its subscriptions when the host closes', async () => {
     let ended = 0
     const counts = plugin(host => {
       host.extension(ID, {
@@ -198,10 +197,10 @@ describe('an extension that a plugin adds', () => {
   })
 })
 
-describe('a subscription whose acknowledgement fails', () => {
+describe('Failed subscription acknowledgement', () => {
   after(stopHosts)
 
-  it('leaves its place to others', async () => {
+  it('releases the subscription slot', async () => {
     let acknowledged: unknown = 1n
     const failing = plugin(host => {
       const listenFilters = { all: () => ({ acknowledged, begin: () => () => undefined }) }
@@ -219,7 +218,7 @@ describe('a subscription whose acknowledgement fails', () => {
   })
 })
 
-describe('an extension that a plugin cannot add', () => {
+describe('Invalid protocol extension', () => {
   const adding = (id: string, extension: Extension = {}) => plugin(host => void host.extension(id, extension))
 
   const wrong: Array<[string, Extension, string]> = [
@@ -231,13 +230,13 @@ describe('an extension that a plugin cannot add', () => {
     [ID, { methods: { 'tools/call': () => ({}) } }, "the host's own"],
   ]
   for (const [id, extension, words] of wrong) {
-    it(`stops the start: ${id} with ${Object.keys(extension).join() || 'nothing'}, ${words}`, async () => {
+    it(`stops startup: ${id} with ${Object.keys(extension).join() || 'nothing'}, ${words}`, async () => {
       const own = words === "the host's own"
       await expectStopped(withPlugins({ wrong: adding(id, extension) }), words, undefined, own ? 1 : 2)
     })
   }
 
-  it('stops the start where two plugins add one id, or one word of the protocol', async () => {
+  it('stops startup if two plugins add the same id or result type', async () => {
     const twice = { one: adding(ID), other: adding(ID) }
     await expectStopped(
       withPlugins(twice),
@@ -248,7 +247,7 @@ describe('an extension that a plugin cannot add', () => {
     await expectStopped(withPlugins(clash), 'the result "job" of tools/call has another meaning here')
   })
 
-  it('is added once for each set of options of its plugin', async () => {
+  it('is registered separately for each set of plugin options', async () => {
     const jobs = definePlugin<{ most?: number }>({
       options: { type: 'object', additionalProperties: false, properties: { most: { type: 'integer', default: 1 } } },
       setup: (host, { most }) => void host.extension(ID, { settings: { most } }),

@@ -1,4 +1,4 @@
-// What plugins in `around` get is one object for the whole call, and theirs to read.
+// Tests that the call object of `around` hooks is immutable and the same for the whole call.
 import { expect } from 'chai'
 import { type Call, defineTool } from '../../core/index.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
@@ -28,10 +28,10 @@ function attempts(call: Call): string[] {
   })
 }
 
-describe('a call', () => {
+describe('Call object', () => {
   after(stopHosts)
 
-  it('cannot be changed by a plugin, nor its params and its user; its view is the same object throughout', async () => {
+  it('is immutable for plugins, with params, user and a stable view', async () => {
     const seen: Array<{ refused: string[]; sameView: boolean }> = []
     const changes = plugin(host =>
       host.around((call, next) => {
@@ -59,7 +59,7 @@ describe('a call', () => {
     expect(seen.length).to.equal(3)
   })
 
-  it('tells the log level that its session has when it is asked, not when the call began', async () => {
+  it('reports the current log level of the session', async () => {
     const levels: unknown[] = []
     let changed = () => {}
     const waits = defineTool({

@@ -1,3 +1,4 @@
+// Tests glob patterns for names: matching and overlap.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { globsOverlap, matchesGlob } from '../../core/mcp/glob.ts'
@@ -6,8 +7,8 @@ const glob = fc.string({ unit: fc.constantFrom('a', 'b', '*'), maxLength: 8 })
 const text = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 8 })
 const asRegExp = (pattern: string) => new RegExp(`^${pattern.replaceAll('*', '.*')}$`)
 
-describe('a glob', () => {
-  it('knows `*` as any run of characters, slashes among them, and everything else as itself', () => {
+describe('Glob patterns', () => {
+  it('match any characters including slashes for `*`, and literals otherwise', () => {
     for (const [pattern, text, matches] of [
       ['purge', 'purge', true],
       ['purge', 'purge-all', false],
@@ -24,11 +25,11 @@ describe('a glob', () => {
     }
   })
 
-  it('matches what the regular expression of its kind matches', () => {
+  it('match the same texts as the equivalent regular expression', () => {
     fc.assert(fc.property(glob, text, (pattern, text) => matchesGlob(pattern, text) === asRegExp(pattern).test(text)))
   })
 
-  it('overlaps every other that fits one text with it, whichever is asked', () => {
+  it('overlap symmetrically if one text matches both', () => {
     fc.assert(
       fc.property(glob, glob, text, (one, other, text) => {
         const overlap = globsOverlap(one, other)
@@ -38,7 +39,7 @@ describe('a glob', () => {
     )
   })
 
-  it('does not overlap one that fits no text with it', () => {
+  it('do not overlap if no text matches both', () => {
     for (const [one, other, overlap] of [
       ['notes://a/*', 'notes://b/*', false],
       ['notes://a/*', 'notes://*', true],

@@ -1,3 +1,4 @@
+// Tests x-mcp-header annotations and the validation of mirrored headers against arguments.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import * as z from 'zod'
@@ -20,7 +21,7 @@ function encode(value: string): string {
 }
 
 describe('x-mcp-header annotations', () => {
-  it('are collected from properties at any depth, in order, with the lower-case header', () => {
+  it('are collected at any depth, in order, with lower-case header names', () => {
     const schema = object({
       region: string('Region'),
       query: { type: 'string' },
@@ -36,19 +37,19 @@ describe('x-mcp-header annotations', () => {
     ])
   })
 
-  it('are read from what a Standard Schema gives', () => {
+  it('are read from Standard Schemas', () => {
     const schema = z.object({ region: z.string().meta({ 'x-mcp-header': 'Region' }) })
     expect(collectHeaderParams(compileSchema(schema, 'input').json)).to.have.length(1)
   })
 
-  it('are told from properties of that name, and from data', () => {
+  it('are distinguished from properties and data with the same name', () => {
     const schema = object({ 'x-mcp-header': { type: 'string' }, properties: object({ a: string('A') }) })
     expect(collectHeaderParams({ ...schema, default: object({ b: string('B') }) })).to.deep.equal([
       { header: 'mcp-param-a', name: 'A', path: ['properties', 'a'], type: 'string' },
     ])
   })
 
-  it('must be header tokens: neither empty, nor with spaces, control characters or delimiters', () => {
+  it('require valid header tokens', () => {
     for (const name of ['', 'My Region', 'Re\r\ngion', 'Region\n', 'Région', 'a:b', 'a/b', '(a)', 7, null, ['A']]) {
       expect(() => collectHeaderParams(object({ region: string(name) })), JSON.stringify(name)).to.throw(
         /at properties\.region/,
@@ -58,19 +59,19 @@ describe('x-mcp-header annotations', () => {
     expect(collectHeaderParams(object({ region: string(odd) }))).to.have.length(1)
   })
 
-  it('must be unique, and case does not count', () => {
+  it('must be unique, ignoring case', () => {
     const schema = object({ a: string('Region'), b: object({ c: string('REGION') }) })
     expect(() => collectHeaderParams(schema)).to.throw(/at properties\.b\.properties\.c.*taken by property a/)
   })
 
-  it('must be on strings, integers and booleans', () => {
+  it('are allowed on strings, integers and booleans only', () => {
     for (const type of ['number', 'object', 'array', 'null', ['string', 'null'], undefined]) {
       const schema = object({ a: { type, 'x-mcp-header': 'A' } })
       expect(() => collectHeaderParams(schema)).to.throw(/at properties\.a: its property's `type` must be/)
     }
   })
 
-  it('must be reached through properties alone', () => {
+  it('are allowed only on paths of plain properties', () => {
     const inner = object({ a: string('A') })
     const schemas: JsonSchema[] = [
       string('Root'),
@@ -94,8 +95,8 @@ describe('x-mcp-header annotations', () => {
   })
 })
 
-describe('mirrored header values', () => {
-  it('come back from the encoding as they went in', () => {
+describe('Mirrored header encoding', () => {
+  it('round-trips values', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.string(), fc.string({ unit: 'grapheme' }), fc.constantFrom('=?base64?x?=', ' a ', '')),
@@ -129,18 +130,18 @@ describe('mirrored header values', () => {
     ['a\tb c', 'a\tb c'],
   ]
   for (const [raw, value] of decodes) {
-    it(`${JSON.stringify(raw)} ${value === undefined ? 'is malformed' : `says ${JSON.stringify(value)}`}`, () => {
+    it(`${value === undefined ? 'rejects' : `decodes ${JSON.stringify(value)} from`} ${JSON.stringify(raw)}`, () => {
       expect(decodeHeaderValue(raw)).to.equal(value)
     })
   }
 })
 
-describe('mirrored headers against arguments', () => {
+describe('Mirrored header validation', () => {
   const one = (type: HeaderParam['type']): HeaderParam[] => [{ header: 'mcp-param-a', name: 'A', path: ['a'], type }]
   const check = (type: HeaderParam['type'], header: string | string[] | undefined, args: unknown) =>
     checkHeaderParams(one(type), header === undefined ? {} : { 'mcp-param-a': header }, args)
 
-  it('pass when each value has its header, after decoding', () => {
+  it('accepts matching values after decoding', () => {
     expect(check('string', 'x', { a: 'x' })).to.equal(undefined)
     expect(check('string', '=?base64?eA==?=', { a: 'x' })).to.equal(undefined)
     expect(check('string', '', { a: '' })).to.equal(undefined)
@@ -148,14 +149,14 @@ describe('mirrored headers against arguments', () => {
     expect(check('integer', '-7', { a: -7 })).to.equal(undefined)
   })
 
-  it('pass when neither value nor header is there, and headers of no parameter do not matter', () => {
+  it('accepts absence of both header and value, and ignores unrelated headers', () => {
     for (const args of [{}, { a: null }, { a: undefined }, undefined, null, 'text', []]) {
       expect(check('string', undefined, args)).to.equal(undefined)
     }
     expect(checkHeaderParams([], { 'mcp-param-b': 'x' }, {})).to.equal(undefined)
   })
 
-  it('fail with a reason where the header is missing, differs, or is there without a value', () => {
+  it('rejects missing, different and unexpected headers with a reason', () => {
     expect(check('string', undefined, { a: 'x' })).to.equal('Mcp-Param-A is missing, but argument a is there')
     expect(check('string', 'y', { a: 'x' })).to.equal('Mcp-Param-A does not equal argument a')
     expect(check('string', 'X', { a: 'x' })).to.match(/does not equal/)
@@ -165,7 +166,7 @@ describe('mirrored headers against arguments', () => {
     expect(check('string', 'caf\u00e9', { a: 'caf\u00e9' })).to.match(/invalid characters/)
   })
 
-  it('compare integers as numbers within the safe range', () => {
+  it('compares integers numerically within the safe range', () => {
     for (const text of ['42', '42.0', '42.000', '042'])
       expect(check('integer', text, { a: 42 }), text).to.equal(undefined)
     for (const text of ['42.5', '4.2e1', '0x2a', '', ' 42', '+42', '42.00000000000000000001']) {
@@ -176,19 +177,19 @@ describe('mirrored headers against arguments', () => {
     expect(check('integer', '1.5', { a: 1.5 })).to.match(/safe range/)
   })
 
-  it('fail for a header that occurs several times, and take a list of one', () => {
+  it('rejects repeated headers', () => {
     expect(check('string', ['x', 'x'], { a: 'x' })).to.equal('Mcp-Param-A is there more than once')
     expect(check('string', ['x', 'y'], {})).to.match(/more than once/)
     expect(check('string', ['x'], { a: 'x' })).to.equal(undefined)
   })
 
-  it('leave a value of another type to validation when its text is equal, and refuse what has no text', () => {
+  it('leaves type errors to schema validation, and rejects values without text form', () => {
     expect(check('integer', 'many', { a: 'many' })).to.equal(undefined)
     expect(check('string', '7', { a: 7 })).to.equal(undefined)
     expect(check('string', '[object Object]', { a: {} })).to.match(/cannot mirror argument a: it is no string/)
   })
 
-  it('read own properties only, along the exact path', () => {
+  it('reads own properties only, along the exact path', () => {
     const deep: HeaderParam[] = [{ header: 'mcp-param-a', name: 'A', path: ['user', 'constructor'], type: 'string' }]
     expect(checkHeaderParams(deep, {}, { user: {} })).to.equal(undefined)
     expect(checkHeaderParams(deep, {}, { 'user.constructor': 'x' })).to.equal(undefined)

@@ -1,5 +1,4 @@
-// When a host whose event loop is held says that it is not ready, when it is again, and whom it names: by a clock of the
-// test's own. test/flow/misbehaving-tools.test.ts has the same with real tools.
+// Tests readiness of a host with a blocked event loop, with a simulated clock.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { HeldWindow, WINDOW } from '../../core/mcp/held-window.ts'
@@ -20,8 +19,8 @@ function answersOf(seconds: number, held: (second: number) => readonly number[],
 const changesIn = (answers: ReadonlyArray<true | string>) =>
   answers.filter((answer, index) => index > 0 && (answer === true) !== (answers[index - 1] === true)).length
 
-describe('the window of what held the event loop', () => {
-  it('sums up the last seconds, and forgets what is older', () => {
+describe('Window of event loop stalls', () => {
+  it('sums stalls of the last seconds and drops older ones', () => {
     const window = new HeldWindow()
     expect(window.held(0)).to.deep.equal({ ms: 0, stalls: 0, whose: [] })
     window.note(100, 300, ['tool a'])
@@ -33,7 +32,7 @@ describe('the window of what held the event loop', () => {
     expect(window.held((5 + WINDOW) * 1_000)).to.deep.equal({ ms: 0, stalls: 0, whose: [] })
   })
 
-  it('names who was there every time, among any others; and says more than one where nobody can tell', () => {
+  it('names the handlers present in every stall, or several if ambiguous', () => {
     let named = 0
     const innocents = fc.array(fc.constantFrom('tool b', 'tool c', 'tool d'), { maxLength: 3 })
     const property = fc.property(fc.array(innocents, { minLength: 2, maxLength: 20 }), stalls => {
@@ -46,10 +45,9 @@ describe('the window of what held the event loop', () => {
     })
     fc.assert(property, { numRuns: 300 })
     expect(named).to.be.above(100)
-    console.log(`      of 300 runs of stalls ${named} had one name`)
   })
 
-  it('holds no more than its bounds, whatever comes', () => {
+  it('limits its memory under any load', () => {
     const window = new HeldWindow()
     for (let stall = 0; stall < 100_000; stall++) window.note(stall, 50, [`tool ${stall % 1_000}`])
     const { ms, stalls } = window.held(99_999)
@@ -57,8 +55,8 @@ describe('the window of what held the event loop', () => {
   })
 })
 
-describe('readiness of a host whose event loop is held', () => {
-  it('is not lost by one stall, be it long, or by few, or by many short ones', () => {
+describe('Readiness with a blocked event loop', () => {
+  it('survives one long stall, few stalls and many short stalls', () => {
     const never: ReadonlyArray<(second: number) => readonly number[]> = [
       second => (second === 5 ? [9_000] : []),
       second => (second === 5 ? [4_000, 4_000] : []),
@@ -70,7 +68,7 @@ describe('readiness of a host whose event loop is held', () => {
     expect(LEAST_STALLS).to.equal(3)
   })
 
-  it('is lost when it goes on, with a reason that names the tool; and is there again a while after it ended', () => {
+  it('is lost under repeated stalls with the tool name, and recovers later', () => {
     const answers = answersOf(60, second => (second >= 10 && second < 20 ? [400, 400] : []))
     const from = answers.findIndex(answer => answer !== true)
     const until = answers.findIndex((answer, index) => index > from && answer === true)
@@ -84,10 +82,9 @@ describe('readiness of a host whose event loop is held', () => {
     const swings = changesIn(around)
     // A cap of thirty seconds at a time, and as many to rest: what it may at most.
     expect(swings).to.be.at.most(2 * Math.ceil(300 / ((2 * LONGEST) / 1_000)))
-    console.log(`      held for 46 to 56 % through 300 s, asked each second: ${swings} changes`)
   })
 
-  it('is never away for long: where all nodes are held, each serves half of the time', () => {
+  it('returns regularly, so that each blocked node serves half of the time', () => {
     const answers = answersOf(1_200, () => [990])
     const away = answers.filter(answer => answer !== true).length
     let longest = 0
@@ -97,10 +94,9 @@ describe('readiness of a host whose event loop is held', () => {
     }
     expect(longest).to.be.at.most(LONGEST / 1_000)
     expect(away).to.be.within(1, answers.length / 2)
-    console.log(`      held for good through ${answers.length} s: not ready for ${away} s, ${longest} s at a time`)
   })
 
-  it('is a matter of all processes behind one address: while half of them are free it is there', async () => {
+  it('of a multi-process host is kept while half of the processes are free', async () => {
     const asked: string[] = []
     const answer = (own: true | string, ...others: Array<true | string>) =>
       amongProcesses(own, async () => {
@@ -118,7 +114,7 @@ describe('readiness of a host whose event loop is held', () => {
     expect(await amongProcesses('held', () => new Promise(() => undefined))).to.equal('held')
   })
 
-  it('says so of several that nobody can tell apart', () => {
+  it('lists several handlers if the cause is ambiguous', () => {
     const window = new HeldWindow()
     for (let stall = 0; stall < 3; stall++) window.note(1_000, 2_000, ['tool a', 'resource notes://b'])
     expect(createStallReadiness(LIMIT)(window.held(1_000), 1_000)).to.equal(

@@ -1,3 +1,4 @@
+// Tests parsing of JSON-RPC messages.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { HostError } from '../../core/http/errors.ts'
@@ -18,21 +19,21 @@ function kindOf(text: string): string {
 const one = (value: unknown): Message => readMessages(JSON.stringify(value)) as Message
 const request = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
-describe('reading JSON-RPC messages', () => {
-  it('tells requests, notifications and responses apart', () => {
+describe('JSON-RPC message parsing', () => {
+  it('distinguishes requests, notifications and responses', () => {
     expect(one(request)).to.deep.equal({ kind: 'request', id: 1, method: 'ping', params: {} })
     expect(one({ jsonrpc: '2.0', method: 'x', params: { a: 1 } }).kind).to.equal('notification')
     expect(one({ jsonrpc: '2.0', id: 1, result: null }).kind).to.equal('response')
     expect(one({ jsonrpc: '2.0', id: 'a', error: { code: 1, message: '' } }).kind).to.equal('response')
   })
 
-  it('takes strings and safe integers as ids, 0 and "" among them, and nothing else', () => {
+  it('accepts strings and safe integers as ids, including 0 and ""', () => {
     for (const id of [0, -1, '', 'a', 2 ** 53 - 1]) expect(one({ ...request, id })).to.include({ kind: 'request', id })
     for (const id of [null, 1.5, 2 ** 53, true, {}, []]) expect(one({ ...request, id }).kind).to.equal('invalid')
     expect(kindOf('{"jsonrpc":"2.0","id":1e999,"method":"ping"}')).to.equal('invalid')
   })
 
-  it('names what is wrong with a message, and keeps its id where one can be read', () => {
+  it('reports the error of an invalid message and keeps a readable id', () => {
     const cases: Array<[unknown, string]> = [
       [{ ...request, jsonrpc: '1.0' }, 'jsonrpc'],
       [{ jsonrpc: '2.0', id: 7 }, 'method'],
@@ -54,13 +55,13 @@ describe('reading JSON-RPC messages', () => {
     expect(one({ jsonrpc: '2.0', id: 7 })).to.include({ id: 7 })
   })
 
-  it('answers a parse error to what is not JSON, and an invalid request to an empty body', () => {
+  it('returns a parse error for invalid JSON and an invalid request for an empty body', () => {
     for (const text of ['{', '{"a":}', 'nonsense', '[1,', '{"jsonrpc":"2.0",}'])
       expect(kindOf(text)).to.equal('parseError')
     for (const text of ['', '  \n']) expect(kindOf(text)).to.equal('invalidRequest')
   })
 
-  it(`refuses nesting deeper than ${MAX_DEPTH} levels, however long, without recursion`, () => {
+  it(`rejects nesting deeper than ${MAX_DEPTH} levels without recursion`, () => {
     const nested = (depth: number) =>
       `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":${'['.repeat(depth)}${']'.repeat(depth)}}}`
     expect(kindOf(nested(MAX_DEPTH - 2))).to.equal('request')
@@ -71,7 +72,7 @@ describe('reading JSON-RPC messages', () => {
     expect(kindOf(JSON.stringify({ ...request, params: { text: `\\"${'['.repeat(5_000)}` } }))).to.equal('request')
   })
 
-  it('refuses keys that could reach a prototype, spelled with escapes too, and leaves them alone in text', () => {
+  it('rejects prototype keys, also escaped, but not in string values', () => {
     const poisoned = ['"__proto__":{"a":1}', '"\\u005f_proto__":{"a":1}', '"constructor":{"prototype":{"a":1}}']
     for (const entry of poisoned) {
       expect(kindOf(`{"jsonrpc":"2.0","id":1,"method":"m","params":{${entry}}}`), entry).to.equal('invalidRequest')
@@ -83,14 +84,14 @@ describe('reading JSON-RPC messages', () => {
     expect(({} as Record<string, unknown>)['a']).to.equal(undefined)
   })
 
-  it(`reads batches of 1 to ${MAX_BATCH}`, () => {
+  it(`accepts batches of 1 to ${MAX_BATCH}`, () => {
     expect(readMessages(JSON.stringify([request, { jsonrpc: '2.0', method: 'n' }, 5]))).to.have.length(3)
     expect(kindOf('[]')).to.equal('invalidRequest')
     expect(kindOf(JSON.stringify(Array(MAX_BATCH).fill(request)))).to.equal('batch')
     expect(kindOf(JSON.stringify(Array(MAX_BATCH + 1).fill(request)))).to.equal('invalidRequest')
   })
 
-  it('property: any text is a message, a batch, or a HostError; nothing else is ever thrown', () => {
+  it('property: returns a message, a batch or a HostError for any text', () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.json(),
@@ -105,7 +106,7 @@ describe('reading JSON-RPC messages', () => {
     )
   })
 
-  it('property: a well-formed request comes out as it went in', () => {
+  it('property: round-trips a well-formed request', () => {
     const params = fc.dictionary(
       fc.string().filter(key => key !== '__proto__' && key !== 'constructor'),
       fc.jsonValue({ maxDepth: 3 }).filter(value => !/__proto__|constructor/.test(JSON.stringify(value))),

@@ -1,3 +1,4 @@
+// Tests additions by plugins: endpoints, methods, slots and definitions.
 import { expect } from 'chai'
 import type { PluginHost } from '../../core/index.ts'
 import type { ChangeBus } from '../../core/transport.ts'
@@ -8,7 +9,7 @@ import { startHost, stopHosts } from '../support/start-host.ts'
 
 afterEach(stopHosts)
 
-describe('what a plugin adds', () => {
+describe('Plugin additions', () => {
   const answer = (text: string) => ({
     public: true,
     methods: {
@@ -18,7 +19,7 @@ describe('what a plugin adds', () => {
     },
   })
 
-  it('is asked for its protocol revisions while the host starts, and by no request after', async () => {
+  it('read protocol versions of a transport at startup only', async () => {
     let asked = 0
     const transport = plugin(host =>
       host.revisions(() => {
@@ -30,11 +31,10 @@ describe('what a plugin adds', () => {
     await modern(url, 'tools/list')
     const before = asked
     for (let index = 0; index < 10; index++) await modern(url, 'tools/list')
-    console.log(`      asked ${before} times until the first answer, ${asked - before} times by 10 requests more`)
     expect(asked - before).to.equal(0)
   })
 
-  it('is served at its fixed path and under each of its routes, behind the route’s middleware unless public; whoever finds nothing passed the edge', async () => {
+  it('serve endpoints at fixed and route paths, behind route middleware unless public', async () => {
     const pages = plugin(host => {
       host.edge((ctx, next) => {
         ctx.set('X-Edge', 'passed')
@@ -63,14 +63,14 @@ describe('what a plugin adds', () => {
     expect([posted.status, posted.headers.get('allow')]).to.deep.equal([405, 'GET'])
   })
 
-  it('stops the start where two things would be served at one path, and names who would', async () => {
+  it('stop startup if two endpoints share a path', async () => {
     const page = () => plugin(host => host.endpoint('/page', answer('page')))
     await expectStopped(withPlugins({ one: page(), other: page() }), 'plugins.one and plugins.other both serve /page; ')
     const onRoute = plugin(host => host.endpoint('/', answer('home')))
     await expectStopped(withPlugins({ onRoute }), 'plugins.onRoute and plugins.transport-streamable both serve /; ')
   })
 
-  it('answers a method of its own, and cannot take one that is answered already', async () => {
+  it('add a method but cannot replace an existing one', async () => {
     const greets = plugin(host => host.method('acme/greet', ({ params }) => ({ greeting: `Hi ${params['name']}` })))
     const { url } = await startHost(withPlugins({ greets }))
     const { result } = (await modern(url, 'acme/greet', { name: 'Ann' })).message
@@ -90,7 +90,7 @@ describe('what a plugin adds', () => {
     )
   })
 
-  it('fills a slot for every plugin, and a second one for it stops the start with both names', async () => {
+  it('fill a slot once; a second provider stops startup with both names', async () => {
     const bus: ChangeBus = { publish: () => undefined, subscribe: () => () => undefined }
     const filled: boolean[] = []
     const fills = () => plugin(host => host.fill('changeBus', bus))
@@ -107,7 +107,7 @@ describe('what a plugin adds', () => {
     )
   })
 
-  it('fills a slot for its own routes: another may fill it elsewhere, and where none does the default stays', async () => {
+  it('fill a slot per route and keep the default elsewhere', async () => {
     const bus = (): ChangeBus => ({ publish: () => undefined, subscribe: () => () => undefined })
     const [left, right] = [bus(), bus()]
     const found: Record<string, unknown> = {}
@@ -138,7 +138,7 @@ describe('what a plugin adds', () => {
     expect(found['/neither']).to.be.an('object')
   })
 
-  it('fills no slot once the services are built', async () => {
+  it('cannot fill a slot after the services are built', async () => {
     const late = plugin(host => {
       host.serving(({ slot }) => {
         for (const route of host.routes) host.fill('changeBus', slot('changeBus', route))
@@ -147,7 +147,7 @@ describe('what a plugin adds', () => {
     await expectStopped(withPlugins({ late }), /plugins\.late.*the slot changeBus is filled in setup/, undefined, 1)
   })
 
-  it('is in every list where it contributes definitions, but not on a route where it is off', async () => {
+  it('list contributed definitions, except on routes where the plugin is off', async () => {
     const contributes = plugin(host => host.contribute([{ ...hello, name: 'contributed' }]))
     const routes = { '/': { toolsets: 'all' }, '/off': { toolsets: 'all', plugins: { contributes: false as const } } }
     const { url } = await startHost(withPlugins({ contributes }, { routes }))
@@ -159,7 +159,7 @@ describe('what a plugin adds', () => {
     expect(error.code).to.equal(-32602)
   })
 
-  it('puts others in the place of what it contributed, all of them or none, while the host runs', async () => {
+  it('exchange contributed definitions atomically at run time', async () => {
     const named = (...names: string[]) => names.map(name => ({ ...hello, name }))
     let now = named('one', 'two')
     let exchange: (others: typeof now) => void = () => undefined
@@ -189,12 +189,12 @@ describe('what a plugin adds', () => {
     expect(await names()).to.deep.equal(['added', 'hello', 'lasting', 'one'])
   })
 
-  it('cannot contribute a name that a route has already', async () => {
+  it('cannot contribute a name that a route already has', async () => {
     const contributes = plugin(host => host.contribute([{ ...hello }]))
     await expectStopped(withPlugins({ contributes }), /two tools are called "hello".*"all".*contributes/)
   })
 
-  it('makes every list private where it says that callers see different things', async () => {
+  it('make all lists private with variesByCaller', async () => {
     const scopeOf = async (url: string) => (await modern(url, 'tools/list')).message.result.cacheScope
     const varies = plugin((host: PluginHost) => host.variesByCaller())
     const routes = { '/': { toolsets: 'all' }, '/off': { toolsets: 'all', plugins: { varies: false as const } } }

@@ -1,4 +1,4 @@
-// An answer waits for what its own call changed, however the call ends; a bus that refuses holds up nobody's result.
+// Tests that a response waits until changes of its call are published, also if the change bus fails.
 import { expect } from 'chai'
 import {
   definePlugin,
@@ -81,7 +81,7 @@ async function startWith(bus: ChangeBus) {
   })
 }
 
-describe('the answer to a call that changed something', () => {
+describe('Response to a call that publishes changes', () => {
   afterEach(stopHosts)
 
   const calls = [
@@ -90,7 +90,7 @@ describe('the answer to a call that changed something', () => {
     ['prompts/get', { name: 'prompt' }] as const,
   ]
   for (const [method, params] of calls) {
-    it(`comes after the bus has it: ${method} of ${'name' in params ? params.name : params.uri}`, async () => {
+    it(`waits for the change bus: ${method} of ${'name' in params ? params.name : params.uri}`, async () => {
       const { bus, published, heard } = createSlowBus()
       const { url } = await startWith(bus)
       let answered = false
@@ -110,7 +110,7 @@ describe('the answer to a call that changed something', () => {
     })
   }
 
-  it('comes all the same where the bus refuses it, and the log says so, once for many', async () => {
+  it('is sent if the bus rejects the change, with one log line for many failures', async () => {
     const { url, log } = await startWith({
       publish: () => Promise.reject(new Error('no bus today')),
       subscribe: () => () => undefined,
@@ -121,12 +121,11 @@ describe('the answer to a call that changed something', () => {
     )
     const done = answers.filter(({ message }) => message.result.isError !== true).length
     const lines = log.filter(({ message }) => message?.includes('not acknowledged'))
-    console.log(`refused by the bus: ${count}, answered: ${done}, lines in the log: ${lines.length}`)
     expect([done, lines.length]).to.deep.equal([count, 1])
     expect(String(lines[0]?.err)).to.include('no bus today')
   })
 
-  it('is for the call itself; a plugin or a program waits for `settled`', async () => {
+  it('waits for changes of its own call only; `settled` waits for all', async () => {
     const { bus, published } = createSlowBus()
     const { host, url } = await startWith(bus)
     host.runtime.resourceUpdated('page://one')

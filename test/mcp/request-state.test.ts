@@ -1,3 +1,4 @@
+// Tests signed request state of multi-round calls and the keys derived from secrets.
 import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
 import { HostError } from '../../core/http/errors.ts'
@@ -18,24 +19,24 @@ function refusal(open: () => unknown): string {
   return 'opened'
 }
 
-describe('requestState', () => {
-  it('opens for the binding it was sealed for, on any node that shares the secret', () => {
+describe('Request state', () => {
+  it('opens on any node that shares the secret', () => {
     const [sameSecretElsewhere = Buffer.alloc(0)] = createSecrets(['one secret that is long enough to use']).keys(
       'request-state',
     )
     expect(openState(sealState(state, 'b', key), 'b', [sameSecretElsewhere])).to.deep.equal(state)
   })
 
-  it('opens with an older secret while that is still listed', () => {
+  it('opens with an older secret that is still configured', () => {
     expect(openState(sealState(state, 'b', otherKey), 'b', [key, otherKey])).to.deep.equal(state)
     expect(refusal(() => openState(sealState(state, 'b', otherKey), 'b', [key]))).to.include('invalidParams')
   })
 
-  it('is refused for another request, user or definition: whatever the binding names', () => {
+  it('is rejected for another request, user or definition', () => {
     expect(refusal(() => openState(sealState(state, 'b', key), 'c', [key]))).to.include('was altered, or belongs')
   })
 
-  it('is refused once altered, at every position', () => {
+  it('is rejected after any modification', () => {
     const text = sealState(state, 'b', key)
     let refused = 0
     for (let at = 0; at < text.length; at++) {
@@ -52,13 +53,13 @@ describe('requestState', () => {
     }
   })
 
-  it('expires after ten minutes and says so', () => {
+  it('expires after ten minutes with a specific error', () => {
     const text = sealState(state, 'b', key, 1_000)
     expect(openState(text, 'b', [key], 1_000 + STATE_LIFETIME)).to.deep.equal(state)
     expect(refusal(() => openState(text, 'b', [key], 1_001 + STATE_LIFETIME))).to.include('has expired')
   })
 
-  it('is never longer than 64 KiB: more is an error when it is sealed, and is not even read when it comes', () => {
+  it('is limited to 64 KiB when sealed and when received', () => {
     const large = { a: { question: 'q', answer: 'x'.repeat(MAX_STATE_LENGTH) } }
     expect(refusal(() => sealState(large, 'b', key))).to.include('stateTooLarge')
     expect(refusal(() => openState('v1.'.padEnd(MAX_STATE_LENGTH + 1, 'A'), 'b', [key]))).to.include(
@@ -66,28 +67,28 @@ describe('requestState', () => {
     )
   })
 
-  it('shows a client nothing of what is in it', () => {
+  it('is encrypted', () => {
     const text = sealState({ a: { question: 'q', answer: 'the user said this' } }, 'b', key)
     expect(Buffer.from(text.slice(3), 'base64url').toString('latin1')).not.to.include('user said')
     expect(sealState(state, 'b', key)).not.to.equal(sealState(state, 'b', key))
   })
 })
 
-describe('secrets', () => {
-  it('give each use a key of its own, the same for the same secret', () => {
+describe('Secrets', () => {
+  it('derive a stable, separate key for each purpose', () => {
     const secrets = createSecrets(['one secret that is long enough to use', undefined, ''])
     expect(secrets.keys('a')).to.have.length(1)
     expect(secrets.keys('a')[0]?.equals(secrets.keys('b')[0] ?? Buffer.alloc(0))).to.equal(false)
     expect(secrets.generated).to.equal(false)
   })
 
-  it('are made for the process when none is given', () => {
+  it('are generated per process if none is configured', () => {
     const [first, second] = [createSecrets([undefined]), createSecrets()]
     expect(first.generated).to.equal(true)
     expect(first.keys('a')[0]?.equals(second.keys('a')[0] ?? Buffer.alloc(0))).to.equal(false)
   })
 
-  it('that are short stop the start with a way to make one', () => {
+  it('stop startup if too short, with a command to generate one', () => {
     expect(() => createSecrets(['short'])).to.throw(/secrets\[0\] is shorter than 32 characters; make one with/)
     const pem = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
     expect(() => createSecrets(['x'.repeat(32), pem])).to.throw(/secrets\[1\] is a key in PEM.*make a secret with/)

@@ -1,3 +1,4 @@
+// Tests the conversion of tool, resource and prompt return values into protocol results.
 import { expect } from 'chai'
 import {
   type ContentBlock,
@@ -73,7 +74,7 @@ const blocks: ContentBlock[] = [
   { type: 'resource', resource: { uri: 'r:three', blob: 'aGk=' } },
 ]
 
-describe('what a tool returns', () => {
+describe('Tool results', () => {
   const cases: Array<[string, unknown, object]> = [
     ['text', 'hello', { content: [text('hello')] }],
     ['an empty text', '', { content: [text('')] }],
@@ -96,19 +97,19 @@ describe('what a tool returns', () => {
     ['a whole result of no content', { content: [], structuredContent: 5 }, { content: [], structuredContent: 5 }],
   ]
   for (const [what, value, expected] of cases) {
-    it(`may be ${what}`, async () => {
+    it(`accept ${what}`, async () => {
       expect(await call('free', value)).to.deep.equal(expected)
       expect(errors()).to.deep.equal([])
     })
   }
 
   for (const block of blocks) {
-    it(`may be one block of the kind ${block.type}, with all of its fields`, async () => {
+    it(`accept a single ${block.type} block with all its fields`, async () => {
       expect(await call('free', block)).to.deep.equal({ content: [block] })
     })
   }
 
-  it('keeps the `_meta` of a whole result beside the host’s', async () => {
+  it("merge `_meta` of a full result with the host's", async () => {
     returned = { content: [], _meta: { 'a.example/b': 1 } }
     const { _meta } = (await modern(url, 'tools/call', { name: 'free' })).message.result
     expect(_meta).to.have.all.keys('a.example/b', 'io.modelcontextprotocol/serverInfo')
@@ -125,13 +126,13 @@ describe('what a tool returns', () => {
     ['what has no JSON', { toJSON: () => undefined }],
   ]
   for (const [what, value] of impossible) {
-    it(`cannot be ${what}: a failed call that is logged`, async () => {
+    it(`reject ${what}: the call fails and is logged`, async () => {
       expect(await call('free', value)).to.deep.equal({ content: [text('free failed')], isError: true })
       expect(errors()).to.have.length(1)
     })
   }
 
-  it('is told older revisions in what they know: objects, and kinds of content', async () => {
+  it('are converted to objects and content types that older protocol versions support', async () => {
     expect(await call('free', { a: 1 }, '2025-11-25')).to.deep.equal(structured({ a: 1 }))
     for (const value of [[1, 2], new Date(0)]) {
       const content = [text(JSON.stringify(value))]
@@ -146,7 +147,7 @@ describe('what a tool returns', () => {
   })
 })
 
-describe('an output schema', () => {
+describe('Output schema', () => {
   const kept: Array<[string, unknown, object]> = [
     ['object', { a: 1 }, structured({ a: 1 })],
     ['object', { content: [], structuredContent: { a: 1 } }, { content: [], structuredContent: { a: 1 } }],
@@ -158,7 +159,7 @@ describe('an output schema', () => {
     ['nothing', null, { content: [text('null')], structuredContent: null }],
   ]
   for (const [name, value, expected] of kept) {
-    it(`of ${name} is kept by ${JSON.stringify(value)}, which is structured content`, async () => {
+    it(`of ${name} accepts ${JSON.stringify(value)} as structured content`, async () => {
       expect(await call(name, value)).to.deep.equal(expected)
       expect(errors()).to.deep.equal([])
     })
@@ -175,14 +176,14 @@ describe('an output schema', () => {
     ['nothing', undefined],
   ]
   for (const [name, value] of broken) {
-    it(`of ${name} that a tool breaks with ${String(JSON.stringify(value))} is the tool’s failure, and is logged`, async () => {
+    it(`of ${name} fails the call for ${String(JSON.stringify(value))} and logs it`, async () => {
       expect(await call(name, value)).to.deep.equal({ content: [text(`${name} failed`)], isError: true })
       expect(errors()).to.have.length(1)
       expect(errors()[0]).to.match(new RegExp(`^${name} broke its output schema: `))
     })
   }
 
-  it('does not bind a result that says it is an error, nor one that a ToolError makes', async () => {
+  it('does not apply to error results and ToolError', async () => {
     const failed = { content: [text('not found')], isError: true }
     expect(await call('object', failed)).to.deep.equal(failed)
     expect(await call('refuses', undefined)).to.deep.equal(failed)
@@ -190,11 +191,11 @@ describe('an output schema', () => {
   })
 })
 
-describe('what a resource returns', () => {
+describe('Resource results', () => {
   const read = (value: unknown) => ask('resources/read', { uri: 'r:one' }, value)
   const about = { uri: 'r:one', mimeType: 'text/plain' }
 
-  it('may be text, bytes, contents, a list of them or a whole result', async () => {
+  it('accept text, bytes, contents, a list of contents or a full result', async () => {
     const other = { uri: 'r:two', mimeType: 'image/png', blob: 'aGk=' }
     const cases: Array<[unknown, object[]]> = [
       ['hi', [{ ...about, text: 'hi' }]],
@@ -212,14 +213,14 @@ describe('what a resource returns', () => {
     for (const [value, contents] of cases) expect(await read(value)).to.deep.equal({ contents })
   })
 
-  it('may be nothing: then there is no such resource', async () => {
+  it('report an unknown resource for undefined', async () => {
     for (const value of [undefined, null]) {
       expect(await read(value)).to.deep.equal({ error: -32602 })
       expect(await ask('resources/read', { uri: 'r:one' }, value, '2025-11-25')).to.deep.equal({ error: -32002 })
     }
   })
 
-  it('cannot be anything else: an error that is logged', async () => {
+  it('reject other values: the read fails and is logged', async () => {
     for (const value of [5, true, {}, ['a'], { contents: 'a' }, new Date(0)]) {
       log.length = 0
       expect(await read(value)).to.deep.equal({ error: -32603 })
@@ -228,18 +229,18 @@ describe('what a resource returns', () => {
   })
 })
 
-describe('what a prompt returns', () => {
+describe('Prompt results', () => {
   const get = (value: unknown) => ask('prompts/get', { name: 'prompt' }, value)
   const description = 'A prompt.'
 
-  it('may be text, messages or a whole result', async () => {
+  it('accept text, messages or a full result', async () => {
     const messages = blocks.map(content => ({ role: 'assistant', content }))
     expect(await get('hi')).to.deep.equal({ description, messages: [{ role: 'user', content: text('hi') }] })
     expect(await get(messages)).to.deep.equal({ description, messages })
     expect(await get({ description: 'Another.', messages })).to.deep.equal({ description: 'Another.', messages })
   })
 
-  it('cannot be anything else: an error that is logged', async () => {
+  it('reject other values: the request fails and is logged', async () => {
     for (const value of [undefined, null, 5, {}, { messages: 'a' }]) {
       log.length = 0
       expect(await get(value)).to.deep.equal({ error: -32603 })

@@ -1,3 +1,4 @@
+// Tests the path table and the routes of the config.
 import { expect } from 'chai'
 import { canonicalPath } from '../../core/http/request-target.ts'
 import type { Config } from '../../core/index.ts'
@@ -18,8 +19,8 @@ function tableOf(...paths: string[]) {
   }
 }
 
-describe('the path table', () => {
-  it('takes a trailing slash for the same path, and is case-sensitive', () => {
+describe('Path table', () => {
+  it('ignores a trailing slash and is case-sensitive', () => {
     const match = tableOf('/', '/a', '/B/c')
     expect(match('/')).to.deep.equal(['/', {}])
     expect(match('/a/')).to.deep.equal(['/a', {}])
@@ -28,7 +29,7 @@ describe('the path table', () => {
     expect(match('//')).to.equal(undefined)
   })
 
-  it('lets fixed paths win over parameters, in whatever order they came', () => {
+  it('prefers fixed paths over parameters, in any order', () => {
     const match = tableOf('/t/:category?', '/t/special', '/:any')
     expect(match('/t/special')).to.deep.equal(['/t/special', {}])
     expect(match('/t/clock')).to.deep.equal(['/t/:category?', { category: 'clock' }])
@@ -37,7 +38,7 @@ describe('the path table', () => {
     expect(match('/t/a/b')).to.equal(undefined)
   })
 
-  it('takes the path that leaves fewer parameters to fill, in whatever order they came', () => {
+  it('prefers the path with fewer parameters, in any order', () => {
     for (const paths of [
       ['/t/:category?', '/t/:category?/sse'],
       ['/t/:category?/sse', '/t/:category?'],
@@ -49,7 +50,7 @@ describe('the path table', () => {
     }
   })
 
-  it('decodes parameters, but not to a path with more parts', () => {
+  it('decodes parameters without adding path segments', () => {
     const match = tableOf('/t/:category')
     expect(match('/t/caf%C3%A9')).to.deep.equal(['/t/:category', { category: 'café' }])
     expect(match('/t/a%2Fb')).to.equal(undefined)
@@ -57,13 +58,13 @@ describe('the path table', () => {
     expect(match('/t/%E0%A4%A')).to.equal(undefined)
   })
 
-  it('refuses two things at one path', () => {
+  it('rejects two entries at one path', () => {
     expect(() => tableOf('/a', '/a/')).to.throw('two things would be served at /a')
   })
 })
 
-describe("the config's routes", () => {
-  it('take the toolset that the parameter names, the default where it names none, and nothing for an unknown one', () => {
+describe('Config routes', () => {
+  it('resolve a toolset parameter, its default and unknown values', () => {
     const [route] = compile({ '/t/:category?': { toolsets: ':category', default: ['clock', 'notes'] } })
     expect(route?.toolsetsFor({ category: 'notes' })).to.deep.equal(['notes'])
     expect(route?.toolsetsFor({})).to.deep.equal(['clock', 'notes'])
@@ -74,14 +75,14 @@ describe("the config's routes", () => {
     expect(bare?.toolsetsFor({})).to.equal(undefined)
   })
 
-  it('know the URL of each address: each is its own resource', () => {
+  it('build the URL of each path as a separate resource', () => {
     const [root, category] = compile({ '/': { toolsets: 'clock' }, '/t/:category?': { toolsets: ':category' } })
     expect(root?.url()).to.equal('http://127.0.0.1:3000')
     expect(category?.url({ category: 'a b' })).to.equal('http://127.0.0.1:3000/t/a%20b')
     expect(category?.url()).to.equal('http://127.0.0.1:3000/t')
   })
 
-  it('that cross stand beside a route that says what is at their crossing', () => {
+  it('may overlap if a route exists at the intersection', () => {
     const [who, admin, info] = compile({
       '/:who/info': { toolsets: ':who' },
       '/admin/:what': { toolsets: 'clock' },
@@ -94,7 +95,7 @@ describe("the config's routes", () => {
     expect(info?.toolsetsFor({})).to.deep.equal(['notes'])
   })
 
-  it('do not serve the address of a narrower one, with an optional parameter or without', () => {
+  it('exclude the paths of more specific routes', () => {
     const [all, bare, notes] = compile({
       '/t/:set?': { toolsets: ':set', default: ['clock'] },
       '/t': { toolsets: 'notes' },
@@ -138,7 +139,7 @@ describe("the config's routes", () => {
     ],
   ]
   for (const [what, routes, message] of mistakes) {
-    it(`stop the start for ${what}`, () => {
+    it(`stop startup for ${what}`, () => {
       expect(() => compile(routes)).to.throw(message)
     })
   }

@@ -1,3 +1,4 @@
+// Tests the runSession hook around single requests.
 import { expect } from 'chai'
 import { type Config, defineTool } from '../../core/index.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
@@ -28,8 +29,8 @@ const start = (runSession: NonNullable<Config['runSession']>) =>
     runSession,
   })
 
-describe('runSession, for one request', () => {
-  it('acts before and after the call, and sees who calls and where', async () => {
+describe('runSession for one request', () => {
+  it('runs code before and after the call with the caller and route', async () => {
     const { url } = await start(async ({ user, route, headers }, { id }, run) => {
       trace.push(`before ${user?.subject} ${route.path} ${headers['mcp-name']} ${id}`)
       await run()
@@ -40,7 +41,7 @@ describe('runSession, for one request', () => {
     expect(trace).to.deep.equal(['before ann / a undefined', 'a', 'after'])
   })
 
-  it('cleans up in a finally block where the call is refused, and the client gets that refusal', async () => {
+  it('runs finally blocks of a rejected call and returns its error', async () => {
     const { url } = await start(async (_request, _session, run) => {
       try {
         await run()
@@ -52,7 +53,7 @@ describe('runSession, for one request', () => {
     expect(trace).to.deep.equal(['cleaned'])
   })
 
-  it('must call run: otherwise 500, logged', async () => {
+  it('responds 500 and logs an error if run is not called', async () => {
     const { url, log } = await start(() => undefined)
     expectInternalError(await modern(url, 'tools/call', { name: 'a' }))
     expect(trace).to.deep.equal([])
@@ -61,7 +62,7 @@ describe('runSession, for one request', () => {
     )
   })
 
-  it('runs the call once, however often it calls run', async () => {
+  it('runs the call once for repeated run() calls', async () => {
     const { url } = await start(async (_request, _session, run) => {
       await Promise.all([run(), run()])
       await run()
@@ -70,13 +71,13 @@ describe('runSession, for one request', () => {
     expect(trace).to.deep.equal(['a'])
   })
 
-  it('need not wait for run: the answer is the call’s, and so is a refusal', async () => {
+  it('returns the call result or error without awaiting run', async () => {
     const { url } = await start((_request, _session, run) => void run())
     expect((await modern(url, 'tools/call', { name: 'a' })).message.result.content[0].text).to.equal('a')
     expect((await modern(url, 'tools/call', { name: 'nope' })).message.error.code).to.equal(-32602)
   })
 
-  it('that throws, before the call or after it, answers 500 without its text', async () => {
+  it('responds 500 without the message of an error thrown before or after the call', async () => {
     const before = await start(() => {
       throw new Error('secret')
     })
@@ -94,7 +95,7 @@ describe('runSession, for one request', () => {
     expectInternalError(await modern(careless.url, 'tools/call', { name: 'nope' }))
   })
 
-  it('has a signal that aborts when the client is gone', async () => {
+  it('receives a signal that aborts on client disconnect', async () => {
     const [running, aborted] = [createGate(), createGate()]
     const { url } = await start(async (_request, _session, run, { signal }) => {
       const gone = new Promise(resolve => signal.addEventListener('abort', resolve))

@@ -1,5 +1,4 @@
-// When the JSON Schemas of tools are compiled: what surely compiles at its first use, anything else at start-up, where
-// its author hears of it. Counted, not timed.
+// Tests when JSON Schemas of tools are compiled: lazily if compilation is certain to succeed, otherwise at startup.
 import Module from 'node:module'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
@@ -133,15 +132,15 @@ const schemasOf = (levels: number): fc.Arbitrary<JsonSchema> => {
     .map(parts => Object.assign({}, ...parts))
 }
 
-describe('the JSON Schema of a tool', () => {
+describe('JSON Schema compilation', () => {
   for (const [title, [schema, says]] of Object.entries(MISTAKES)) {
-    it(`is refused at start-up: ${title}`, () => {
+    it(`rejects an invalid schema at startup: ${title}`, () => {
       expect(() => compileSchema(schema, 'input')).to.throw(says)
     })
   }
 
   for (const [title, schema] of Object.entries(LAZY)) {
-    it(`is compiled at its first use, once: ${title}`, async () => {
+    it(`compiles lazily and once: ${title}`, async () => {
       let compiled: ReturnType<typeof compileSchema> | undefined
       const use = () => expect(compiled?.validate({ a: undefined })).to.have.property('ok')
       const start = () => {
@@ -154,14 +153,14 @@ describe('the JSON Schema of a tool', () => {
     })
   }
 
-  it('is compiled at start-up where its first call would wait for much code', async () => {
+  it('compiles large schemas at startup to keep the first call fast', async () => {
     const names = Array.from({ length: 199 }, (_, index) => `q${index}`)
     const wide = Object.fromEntries(names.map(name => [name, { type: 'object', required: names.slice(0, 9) }]))
     const schemas = [object({ properties: wide }), object({ anyOf: many(300, {}).map(() => false) })]
     for (const schema of schemas) expect(await compilationsOf(() => compileSchema(schema, 'input'))).to.equal(1)
   })
 
-  it('compiles where its compiler could not be loaded once, and is there again', () => {
+  it('retries after the compiler failed to load', () => {
     const { validate } = compileSchema(object({ type: 'string' }), 'input')
     const loader = Module as unknown as { _load: (name: string, ...more: unknown[]) => unknown }
     const load = loader._load
@@ -178,14 +177,14 @@ describe('the JSON Schema of a tool', () => {
     expect(validate({ a: 'x' })).to.have.property('ok', true)
   })
 
-  it('answers where V8 refuses a pattern that it took, when it is first used', () => {
+  it('reports a pattern that V8 rejects at first use as a validation error', () => {
     const { validate } = compileSchema(object({ type: 'string', pattern: '(?:a|b)'.repeat(20_000) }), 'input')
     const result = validate({ a: 'x' }) as { ok: boolean; problems?: readonly object[] }
     expect(result.ok).to.equal(false)
     expect(JSON.stringify(result)).to.match(/pattern/)
   })
 
-  it('never fails to compile at its first use, whatever it says', () => {
+  it('never fails at first use for any accepted schema', () => {
     let taken = 0
     fc.assert(
       fc.property(
@@ -208,7 +207,7 @@ describe('the JSON Schema of a tool', () => {
     expect(taken).to.be.greaterThan(5)
   })
 
-  it('of the one tool of many that is called is the only one that a host compiles', async () => {
+  it('compiles only the called tool of many', async () => {
     const input = object({ type: 'string' }, { required: ['a'] })
     const tools = Array.from({ length: 50 }, (_, index) =>
       defineTool({ name: `tool-${index}`, input: { ...input }, output: { ...input }, handler: () => ({ a: 'x' }) }),

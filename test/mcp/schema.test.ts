@@ -1,3 +1,4 @@
+// Tests schemas of definitions: dialects, compilation, validation messages and Standard Schema.
 import { type } from 'arktype'
 import { expect } from 'chai'
 import fc from 'fast-check'
@@ -26,21 +27,21 @@ const accepts = (schema: JsonSchema | StandardSchema, value: unknown, role: 'inp
 }
 const draft07 = (id: string) => object({ pair: { items: [{ type: 'string' }, { type: 'number' }] } }, { $schema: id })
 
-describe('schemas of definitions: dialects', () => {
-  it('takes a schema without $schema as draft 2020-12', () => {
+describe('Schema dialects', () => {
+  it('defaults to draft 2020-12 without $schema', () => {
     const schema = object({ pair: { prefixItems: [{ type: 'string' }] } })
     expect(accepts(schema, { pair: ['a'] })).to.equal(true)
     expect(accepts(schema, { pair: [1] })).to.equal(false)
   })
 
   for (const id of ['http://json-schema.org/draft-07/schema#', 'https://json-schema.org/draft-07/schema']) {
-    it(`takes ${id} as draft-07, where items may be a list`, () => {
+    it(`treats ${id} as draft-07, where items can be a list`, () => {
       expect(accepts(draft07(id), { pair: ['a', 1] })).to.equal(true)
       expect(accepts(draft07(id), { pair: [1, 'a'] })).to.equal(false)
     })
   }
 
-  it('names the supported dialects for any other', () => {
+  it('rejects other dialects and lists the supported ones', () => {
     for (const $schema of [
       'http://json-schema.org/draft-04/schema#',
       'https://json-schema.org/draft/2019-09/schema',
@@ -50,12 +51,12 @@ describe('schemas of definitions: dialects', () => {
     }
   })
 
-  it('refuses a part of another dialect than its root', () => {
+  it('rejects subschemas with a different dialect than the root', () => {
     const part = { $schema: 'http://json-schema.org/draft-07/schema#', type: 'string' }
     expect(() => compileSchema(object({ part }), 'input')).to.throw(/mixes dialects/)
   })
 
-  it('refuses a schema that breaks the rules of its dialect, and says where', () => {
+  it('rejects a schema that violates its dialect, with the location', () => {
     expect(() => compileSchema(object({ a: { type: 'text' } }), 'input')).to.throw(
       /not valid draft 2020-12: #\/properties\/a/,
     )
@@ -63,20 +64,20 @@ describe('schemas of definitions: dialects', () => {
   })
 })
 
-describe('schemas of definitions: compiling JSON Schema', () => {
-  it('wants an object as the root of an input, and of nothing else', () => {
+describe('JSON Schema compilation', () => {
+  it('requires an object as the root of input schemas only', () => {
     expect(() => compileSchema({}, 'input')).to.throw(/`type` must be "object" \(it is absent\)/)
     expect(() => compileSchema({ type: ['object', 'null'] }, 'input')).to.throw(/`type` must be "object"/)
     expect(accepts({ type: 'array' }, [], 'output')).to.equal(true)
   })
 
-  it('never fetches: a $ref to another document throws and is named', () => {
+  it('never fetches: an external $ref throws an error with its name', () => {
     const away = object({ a: { $ref: 'http://127.0.0.1:9/a.json' } })
     expect(() => compileSchema(away, 'input')).to.throw(/refers to "http:\/\/127.0.0.1:9\/a.json".*\$defs/)
     expect(() => compileSchema(object({ a: { $ref: '#/$defs/absent' } }), 'input')).to.throw(/#\/\$defs\/absent/)
   })
 
-  it('resolves references within the schema, and to the meta-schemas that ajv carries', () => {
+  it('resolves internal references and references to bundled meta-schemas', () => {
     const tree = object(
       { next: { $ref: '#' }, name: { $ref: '#/$defs/name' } },
       { $defs: { name: { type: 'string' } } },
@@ -88,7 +89,7 @@ describe('schemas of definitions: compiling JSON Schema', () => {
     expect(accepts(meta, { schema: { type: 'text' } })).to.equal(false)
   })
 
-  it('lets two schemas use one $id, each with its own meaning, and lets neither refer to the other', () => {
+  it('allows two schemas with the same $id, isolated from each other', () => {
     const of = (type: string) => object({ a: { $id: 'part', type } }, { $id: 'https://acme.example/tool' })
     const [text, number] = [compileSchema(of('string'), 'input'), compileSchema(of('number'), 'input')]
     expect(text.validate({ a: 'x' })).to.deep.include({ ok: true })
@@ -96,7 +97,7 @@ describe('schemas of definitions: compiling JSON Schema', () => {
     expect(() => compileSchema(object({ a: { $ref: 'https://acme.example/tool' } }), 'input')).to.throw(/refers to/)
   })
 
-  it('takes annotations and formats that it does not know, and checks the formats that it knows', () => {
+  it('ignores unknown annotations and formats and validates known formats', () => {
     const schema = object({
       a: { type: 'string', format: 'sku', 'x-mcp-header': 'A', 'x-own': 1 },
       m: { format: 'email' },
@@ -105,7 +106,7 @@ describe('schemas of definitions: compiling JSON Schema', () => {
     expect(problemsOf(schema, { m: 'nobody' })).to.equal('m: must match format "email", was "nobody"')
   })
 
-  it('neither fills in defaults nor converts: the value that passed is the value that came', () => {
+  it('neither applies defaults nor coerces values', () => {
     const schema = compileSchema(object({ a: { default: 1 }, n: { type: 'number' } }), 'input')
     const value = Object.freeze({})
     expect(schema.validate(value)).to.deep.equal({ ok: true, value: {} })
@@ -113,14 +114,14 @@ describe('schemas of definitions: compiling JSON Schema', () => {
     expect(schema.validate({ n: '1' })).to.deep.include({ ok: false })
   })
 
-  it('shows clients the schema as it was given, unchanged', () => {
+  it('shows the original schema to clients', () => {
     const schema = object({ a: { type: 'string', description: 'A' } })
     const before = structuredClone(schema)
     expect(compileSchema(schema, 'input').json).to.equal(schema)
     expect(schema).to.deep.equal(before)
   })
 
-  it('refuses more than 64 levels or 5,000 subschemas, also of a schema that contains itself', () => {
+  it('rejects over 64 levels or 5,000 subschemas, and cyclic schemas', () => {
     expect(accepts(nested(64), {})).to.equal(true)
     expect(() => compileSchema(nested(65), 'input')).to.throw(/64 levels/)
     const wide = (count: number) => object(Object.fromEntries(Array.from({ length: count }, (_, i) => [`p${i}`, {}])))
@@ -131,7 +132,7 @@ describe('schemas of definitions: compiling JSON Schema', () => {
     expect(() => compileSchema(circle, 'input')).to.throw(/64 levels/)
   })
 
-  it('refuses what is neither a JSON Schema nor a Standard Schema', () => {
+  it('rejects values that are neither JSON Schema nor Standard Schema', () => {
     for (const odd of ['object', undefined, null, true, [], { parse() {} }, () => 1]) {
       expect(() => compileSchema(odd as unknown as JsonSchema, 'output')).to.throw(/neither a JSON Schema/)
     }
@@ -141,7 +142,7 @@ describe('schemas of definitions: compiling JSON Schema', () => {
     )
   })
 
-  it('looks at own properties only', () => {
+  it('reads own properties only', () => {
     const schema = object(
       { constructor: { type: 'string' } },
       { required: ['constructor'], additionalProperties: false },
@@ -151,7 +152,7 @@ describe('schemas of definitions: compiling JSON Schema', () => {
   })
 })
 
-describe('schemas of definitions: problems for the model', () => {
+describe('Validation messages for the model', () => {
   const order = object(
     {
       a: { type: 'string' },
@@ -192,17 +193,17 @@ describe('schemas of definitions: problems for the model', () => {
     ['several at once', { unit: 1, a: 2 }, 'a: must be string, was number 2\nunit: must be one of "c", "f"; was 1'],
   ]
   for (const [title, value, problems] of cases) {
-    it(`names ${title}`, () => expect(problemsOf(order, value)).to.equal(problems))
+    it(`name ${title}`, () => expect(problemsOf(order, value)).to.equal(problems))
   }
 
-  it('calls the whole of an output (result), and its members properties', () => {
+  it('name the output root (result) and its members properties', () => {
     expect(problemsOf({ type: 'object' }, 'x', 'output')).to.equal('(result): must be object, was string "x"')
     expect(problemsOf(object({}, { additionalProperties: false }), { a: 1 }, 'output')).to.equal(
       'a: is not a known property',
     )
   })
 
-  it('merges the alternatives of anyOf into one line', () => {
+  it('merge the alternatives of anyOf into one line', () => {
     const types = object({ a: { anyOf: [{ type: 'string' }, { type: 'number' }] } })
     expect(problemsOf(types, { a: true })).to.equal('a: must be string or number, was boolean true')
     const mixed = object({ a: { anyOf: [{ type: 'number' }, { const: 'auto' }] } })
@@ -213,7 +214,7 @@ describe('schemas of definitions: problems for the model', () => {
     )
   })
 
-  it('keeps what is wrong beside the alternatives, of the same value', () => {
+  it('keep errors next to merged alternatives of the same value', () => {
     const schema = object({ a: { enum: ['x', 'y'], anyOf: [{ pattern: '^x' }, { maxLength: 0 }] } })
     expect(problemsOf(schema, { a: 'b' }).split('\n')).to.deep.equal([
       'a: must be one of "x", "y"; was "b"',
@@ -221,7 +222,7 @@ describe('schemas of definitions: problems for the model', () => {
     ])
   })
 
-  it('merges alternatives behind a recursive $ref, and keeps what is wrong beside them', () => {
+  it('merge alternatives behind a recursive $ref', () => {
     const schema = object(
       { n: { $ref: '#/$defs/n' }, b: { type: 'string' } },
       { required: ['z'], $defs: { n: { oneOf: [{ type: 'string' }, object({ n: { $ref: '#/$defs/n' } })] } } },
@@ -235,7 +236,7 @@ describe('schemas of definitions: problems for the model', () => {
     expect(problemsOf(both, { a: 1 })).to.equal('a: fits more than one of the allowed forms, must fit exactly one')
   })
 
-  it('shortens long values and quotes odd names, one line each', () => {
+  it('shorten long values and quote unusual names, one line each', () => {
     const schema = object({ a: { type: 'number' } }, { additionalProperties: false })
     const line = problemsOf(schema, { a: 'x'.repeat(1_000) })
     expect(line)
@@ -245,7 +246,7 @@ describe('schemas of definitions: problems for the model', () => {
     expect(problemsOf(schema, { ['k'.repeat(5_000)]: 1 })).to.have.length.below(100)
   })
 
-  it('says ten problems and counts the rest', () => {
+  it('list ten problems and the number of others', () => {
     const lines = problemsOf(
       object({}, { additionalProperties: { type: 'string' } }),
       Object.fromEntries([...'abcdefghijklm'].map(k => [k, 1])),
@@ -254,12 +255,12 @@ describe('schemas of definitions: problems for the model', () => {
     expect(lines).to.match(/\nand 3 more$/)
   })
 
-  it('says only the first problem of a very large value', () => {
+  it('list only the first problem of a very large value', () => {
     const schema = object({ list: { type: 'array', items: { type: 'string' } } })
     expect(problemsOf(schema, { list: new Array(100_000).fill(1) })).to.equal('list[0]: must be string, was number 1')
   })
 
-  it('refuses, and does not throw at, a value that is deeper than the stack', () => {
+  it('reject values nested deeper than the stack without throwing', () => {
     const tree = object({ a: { $ref: '#' } }, { additionalProperties: false })
     const deep = (text: string) => JSON.parse(`${'{"a":'.repeat(200_000)}${text}${'}'.repeat(200_000)}`)
     expect(problemsOf(tree, deep('1'))).to.equal('(arguments): is nested too deeply')
@@ -269,7 +270,7 @@ describe('schemas of definitions: problems for the model', () => {
     )
   })
 
-  it('answers any JSON value with an acceptance or with at most eleven lines', () => {
+  it('accept any JSON value or report at most eleven lines', () => {
     const { validate } = compileSchema(
       object({ ...(order['properties'] as object), c: { anyOf: [{ $ref: '#' }, { const: 1 }] } }),
       'input',
@@ -289,8 +290,8 @@ describe('schemas of definitions: problems for the model', () => {
   })
 })
 
-describe('schemas of definitions: Standard Schema', () => {
-  it('shows the JSON Schema of a zod schema and validates by zod, with its transformation', () => {
+describe('Standard Schema', () => {
+  it('publishes the JSON Schema of zod and validates with zod transformations', () => {
     const schema = z.object({ n: z.string().transform(text => text.length), unit: z.enum(['c', 'f']).default('c') })
     const { json, validate } = compileSchema(schema, 'input')
     expect(json).to.deep.include({ type: 'object', required: ['n'] })
@@ -299,13 +300,13 @@ describe('schemas of definitions: Standard Schema', () => {
     expect(problemsOf(schema, { n: 1 })).to.match(/^n: .*string/)
   })
 
-  it('shows the output side to clients where the schema is an output', () => {
+  it('publishes the output side for output schemas', () => {
     const schema = z.object({ unit: z.enum(['c', 'f']).default('c') })
     expect(compileSchema(schema, 'output').json).to.deep.include({ required: ['unit'] })
     expect(compileSchema(schema, 'input').json).to.not.have.property('required')
   })
 
-  it('takes an arktype schema, which is a function, and does not say the path twice', () => {
+  it('accepts an arktype schema and prints its path once', () => {
     const schema = type({ a: 'string', list: type({ price: 'number' }).array() })
     expect(compileSchema(schema, 'input').json).to.deep.include({ type: 'object', required: ['a', 'list'] })
     expect(problemsOf(schema, { a: 'x', list: [{ price: '1' }] })).to.equal(
@@ -313,14 +314,14 @@ describe('schemas of definitions: Standard Schema', () => {
     )
   })
 
-  it('waits for a schema that validates asynchronously', async () => {
+  it('awaits asynchronous validation', async () => {
     const schema = z.object({ a: z.string().refine(async text => text === 'x', 'is not x') })
     const { validate } = compileSchema(schema, 'input')
     expect(await validate({ a: 'x' })).to.deep.equal({ ok: true, value: { a: 'x' } })
     expect(await validate({ a: 'y' })).to.deep.equal({ ok: false, problems: 'a: is not x' })
   })
 
-  it('names the libraries that give a JSON Schema where one does not, or cannot', () => {
+  it('names supported libraries if a schema cannot provide its JSON Schema', () => {
     const bare = v.object({ a: v.string() }) as unknown as StandardSchema
     expect(() => compileSchema(bare, 'input')).to.throw(
       /valibot.*toStandardJsonSchema\(v\.object\(.*@valibot\/to-json-schema/,
@@ -331,17 +332,17 @@ describe('schemas of definitions: Standard Schema', () => {
     )
   })
 
-  it('keeps a message of several lines on one', () => {
+  it('joins multi-line messages into one line', () => {
     const schema = z.object({ a: z.string().refine(() => false, 'is wrong:\n  and why') })
     expect(problemsOf(schema, { a: 'x' })).to.equal('a: is wrong: and why')
   })
 
-  it('holds a converted input to an object root as well', () => {
+  it('requires an object root for converted input schemas', () => {
     expect(() => compileSchema(z.union([z.object({}), z.string()]), 'input')).to.throw(/`type` must be "object"/)
     expect(() => compileSchema(z.string(), 'input')).to.throw(/`type` must be "object" \(it is "string"\)/)
   })
 
-  it('strips what a vendor leaves on its JSON Schema', () => {
+  it('strips vendor keys from the JSON Schema', () => {
     const jsonSchema = { input: () => ({ type: 'object', '~standard': {} }), output: () => ({}) }
     const schema: StandardSchema = {
       '~standard': { version: 1, vendor: 'own', validate: value => ({ value }), jsonSchema },

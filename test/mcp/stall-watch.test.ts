@@ -1,3 +1,4 @@
+// Tests that the log names handlers that block the event loop.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { ownWork } from '../../core/http/own-work.ts'
@@ -49,10 +50,10 @@ const toolsets = {
 }
 const routes = { '/': { toolsets: 'all' } }
 
-describe('a handler that holds the event loop', () => {
+describe('Event loop stall warning', () => {
   after(stopHosts)
 
-  it('is named in the log with how long, whether it does so at once or later; one that waits is not', async () => {
+  it('names the blocking handler and the duration, but not waiting handlers', async () => {
     const { url, log } = await startHost({ toolsets, routes, tools: { stallWarning: '100ms' } })
     const call = (name: string) => modern(url, 'tools/call', { name })
     const lines = () => log.filter(({ message }) => /held the event loop|event loop was held/.test(message ?? ''))
@@ -72,10 +73,9 @@ describe('a handler that holds the event loop', () => {
     // Who ended just before it may be named too, after those that ran on.
     expect(line).to.deep.include({ level: 'warn' })
     expect(line?.['among']).to.include('tools later')
-    console.log(`a handler that computed 400 ms after it waited: told as ${line?.['ms']} ms`)
   })
 
-  it('is named exactly after the first time, among others that run all the while', async () => {
+  it('identifies the handler from its second stall on, among concurrent handlers', async () => {
     const { url, log } = await startHost({ toolsets, routes, tools: { stallWarning: '100ms' } })
     const over = new AbortController()
     const call = (name: string, signal?: AbortSignal) =>
@@ -91,12 +91,9 @@ describe('a handler that holds the event loop', () => {
     const named = exact().map(({ name }) => name)
     expect(named.length).to.be.at.least(4)
     expect([...new Set(named)].sort()).to.deep.equal(['deep', 'later'])
-    console.log(
-      `${calls} calls of tools that compute later, among 3 that run: ${vague().length} told as among, ${named.length} by name`,
-    )
   })
 
-  it('is not blamed for long bodies that others send while it waits', async () => {
+  it('does not blame a waiting handler for large request bodies', async () => {
     const http = { maxBodySize: '64mb' }
     const { url, log } = await startHost({ toolsets, routes, http, tools: { stallWarning: '100ms' } })
     const over = new AbortController()
@@ -114,14 +111,11 @@ describe('a handler that holds the event loop', () => {
     over.abort()
     await waiting
     const blamed = log.filter(({ message }) => /held the event loop|event loop was held/.test(message ?? ''))
-    console.log(
-      `${bodies} bodies of ${body.length} characters, read in ${Math.round(ownWork() - before)} ms: ${blamed.length} lines blame the tool`,
-    )
     expect(ownWork() - before).to.be.at.least(2_000)
     expect(blamed.map(({ message, among }) => [message, among])).to.deep.equal([])
   })
 
-  it('is not watched where the config says off', async () => {
+  it('is disabled by the config value off', async () => {
     const { url, log } = await startHost({ toolsets, routes, tools: { stallWarning: 'off' } })
     for (const name of ['at_once', 'later', 'waits']) {
       expect((await modern(url, 'tools/call', { name })).status).to.equal(200)

@@ -1,3 +1,4 @@
+// Tests tools with schemas of zod, arktype and valibot.
 import { type } from 'arktype'
 import { expect } from 'chai'
 import * as v from 'valibot'
@@ -49,8 +50,8 @@ after(stopHosts)
 const call = async (name: string, args: object): Promise<RpcMessage> =>
   (await modern(url, 'tools/call', { name, arguments: args })).message.result
 
-describe('a tool whose schemas are of a library', () => {
-  it('is listed with their JSON Schema, in both eras', async () => {
+describe('Tool with Standard Schemas', () => {
+  it('is listed with its JSON Schema in both protocol eras', async () => {
     for (const { message } of [await modern(url, 'tools/list'), await legacy(url, 'tools/list')]) {
       for (const name of ['arktype', 'zod']) {
         const tool = message.result.tools.find((tool: RpcMessage) => tool.name === name)
@@ -63,55 +64,55 @@ describe('a tool whose schemas are of a library', () => {
   })
 
   for (const name of ['arktype', 'zod']) {
-    it(`of ${name} gets its arguments when they passed, and gives structured content`, async () => {
+    it(`of ${name} receives valid arguments and returns structured content`, async () => {
       const result = await call(name, { item: 'abc', count: 2 })
       expect(result.structuredContent).to.deep.equal({ line: name === 'zod' ? 'ABC ' : 'ABC', count: 2 })
     })
 
-    it(`of ${name} tells the model which argument is wrong and why`, async () => {
+    it(`of ${name} reports the invalid argument and the reason to the model`, async () => {
       const { isError, content } = await call(name, { item: 'a', count: 0 })
       expect(isError).to.equal(true)
       expect(content[0].text).to.match(new RegExp(`^Invalid arguments for ${name}:\n`))
       expect(content[0].text).to.match(/item/).and.to.match(/count/)
     })
 
-    it(`of ${name} that breaks its own output schema fails`, async () => {
+    it(`of ${name} fails if its result violates the output schema`, async () => {
       const result = await call(name, { item: 'abc', count: 9 })
       expect(result).to.deep.include({ isError: true, content: [{ type: 'text', text: `${name} failed` }] })
       expect(result).not.to.have.property('structuredContent')
     })
   }
 
-  it('gets what the schema made of the arguments: defaults and transformations', async () => {
+  it('receives schema defaults and transformations', async () => {
     expect((await call('zod', { item: 'abc' })).structuredContent).to.deep.equal({ line: 'ABC ', count: 1 })
     expect((await call('trimmed', { item: '  a ' })).content[0].text).to.equal('<a>')
   })
 
-  it('may have a schema that answers later', async () => {
+  it('supports asynchronous schemas', async () => {
     expect((await call('later', { item: 'free' })).content[0].text).to.equal('free')
     const taken = await call('later', { item: 'taken' })
     expect([taken.isError, taken.content[0].text]).to.deep.equal([true, 'Invalid arguments for later:\nitem: is taken'])
   })
 })
 
-describe('a schema that cannot give its JSON Schema stops the start', () => {
+describe('Standard Schema without JSON Schema stops startup', () => {
   const start = (input: StandardSchema) => ({
     toolsets: { all: [defineTool({ name: 'order', input, handler: () => '' })] },
     routes: { '/': { toolsets: 'all' } },
   })
 
-  it('of valibot, whose own has none: the error names the function and the package that give it', async () => {
+  it('for valibot, with the function and package that provide it', async () => {
     const input = v.object({ item: v.string() })
     await expectStopped(start(input), /toolset "all": tool "order": its input, a schema of valibot, cannot give/)
     await expectStopped(start(input), 'write toStandardJsonSchema(v.object({ ... })), from @valibot/to-json-schema')
   })
 
-  it('of zod, where a part of it has no JSON: the error says which library and why', async () => {
+  it('for zod types without JSON representation, with library and reason', async () => {
     const words = /tool "order": zod cannot give the JSON Schema of its input: .*[Dd]ate/
     await expectStopped(start(z.object({ at: z.date() })), words)
   })
 
-  it('of any library, where its root is no object', async () => {
+  it('for any library if the root is not an object', async () => {
     await expectStopped(start(z.string()), /tool "order": its input schema's `type` must be "object"/)
     await expectStopped(start(type('string')), /tool "order": its input schema's `type` must be "object"/)
   })

@@ -1,4 +1,4 @@
-// Keys of tools that extensions read, as a plugin outside of core uses them: around the handler, in lists, with resources.
+// Tests tool keys that extensions read: hooks around handlers, list metadata and resources.
 import { expect } from 'chai'
 import { defineApp, defineResource, defineTool, type PluginHost, type ToolKey } from '../../core/index.ts'
 import { META } from '../../core/transport.ts'
@@ -69,7 +69,7 @@ function addKeys(host: PluginHost) {
 
 const provides = ['task', 'app']
 
-describe('a key of tools that an extension reads', () => {
+describe('Extension tool key', () => {
   let url: string
   before(async () => {
     const plugins = { keys: plugin(addKeys, { provides }), access }
@@ -80,7 +80,7 @@ describe('a key of tools that an extension reads', () => {
   const call = async (name: string, args: object, options?: RpcOptions) =>
     (await modern(url, 'tools/call', { name, arguments: args }, options)).message
 
-  it('acts around the handlers of the tools that have it, and of no others', async () => {
+  it('wraps handlers of tools that have the key only', async () => {
     expect((await call('later', { n: 1 }, DECLARED)).result).to.include({ resultType: 'later', of: 'later' })
     expect((await call('later', { n: 2 })).result.content[0].text).to.equal('2')
     expect((await call('plain', { n: 3 }, DECLARED)).result.content[0].text).to.equal('3')
@@ -88,13 +88,13 @@ describe('a key of tools that an extension reads', () => {
     expect(around.splice(0)).to.deep.equal(['later', 'later'])
   })
 
-  it('not before the arguments were checked and the caller let in', async () => {
+  it('runs after argument validation and access checks', async () => {
     expect((await call('later', { n: 'x' }, DECLARED)).result).to.include({ isError: true })
     expect((await call('closed', { n: 1 })).error).to.have.property('code')
     expect([runs, around]).to.deep.equal([[], []])
   })
 
-  it('is in lists with what it says beside the tool’s own `_meta`', async () => {
+  it('adds its metadata to the `_meta` of the tool in lists', async () => {
     const { tools } = (await modern(url, 'tools/list')).message.result
     const found = new Map<string, { _meta?: object }>(tools.map((tool: { name: string }) => [tool.name, tool]))
     expect([...found.keys()]).to.deep.equal(['later', 'open', 'plain'])
@@ -102,21 +102,21 @@ describe('a key of tools that an extension reads', () => {
     expect(found.get('plain')).not.to.have.property('_meta')
   })
 
-  it('brings resources along, once for all the tools that have them', async () => {
+  it('adds resources once for all tools with the key', async () => {
     const { resources } = (await modern(url, 'resources/list')).message.result
     expect(resources.map(({ uri }: { uri: string }) => uri)).to.deep.equal(['ui://page'])
     const { contents } = (await modern(url, 'resources/read', { uri: 'ui://page' })).message.result
     expect(contents[0].text).to.equal('a page')
   })
 
-  it('which nobody reads who may call none of their tools', async () => {
+  it('hides its resources from callers without access to any of the tools', async () => {
     const plugins = { keys: plugin(addKeys, { provides }), access }
     const { url } = await startHost(withPlugins(plugins, { toolsets: { all: [closed] } }))
     expect((await modern(url, 'resources/list')).message.result.resources).to.deep.equal([])
     expect((await modern(url, 'resources/read', { uri: 'ui://page' })).message.error).to.have.property('code')
   })
 
-  it('stops the start where no plugin reads it, on any route or on this one', async () => {
+  it('stops startup if no plugin of the route reads it', async () => {
     const alone = withPlugins({}, { toolsets: { all: [later] } })
     await expectStopped(alone, 'tool "later" has `task`, which no plugin reads')
     const routes = { '/': { toolsets: 'all' }, '/off': { toolsets: 'all', plugins: { keys: false as const } } }
@@ -125,12 +125,12 @@ describe('a key of tools that an extension reads', () => {
     await expectStopped(off, '/off\'] serves the tool "later", whose `task` no plugin of this route reads')
   })
 
-  it('is refused while the host runs where no plugin reads it', async () => {
+  it('is rejected at run time if no plugin reads it', async () => {
     const { host } = await startHost(withPlugins({}))
     expect(() => host.runtime.tools.add(later)).to.throw('which no plugin reads')
   })
 
-  it('stops the start where it is malformed, or two extensions read it', async () => {
+  it('stops startup if malformed or read by two extensions', async () => {
     const cases: [object, string][] = [
       [{ toolKeys: { tasks: {} } }, 'no tool has a key "tasks"; there are: task, app'],
       [{ toolKeys: { task: () => 1 } }, 'the key "task" takes an object; found a function'],
@@ -146,7 +146,7 @@ describe('a key of tools that an extension reads', () => {
     await expectStopped(both, 'the key "app" of tools is read by another extension here')
   })
 
-  it('stops the start where a tool says something else with it', async () => {
+  it('stops startup for a tool with an invalid value', async () => {
     for (const task of ['always', { use: 'optional', retry: 'never' }, { retry: 'safe' }, true]) {
       const tool = ran('later', { task })
       const plugins = { keys: plugin(addKeys, { provides }) }

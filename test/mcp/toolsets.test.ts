@@ -1,3 +1,4 @@
+// Tests loading of toolsets from modules and globs.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
@@ -19,8 +20,8 @@ async function namesIn(folder: string, all: Parameters<typeof config>[0], list =
   return result[list].map(({ name }: RpcMessage) => name)
 }
 
-describe('a toolset', () => {
-  it('comes from a module: default, named and array exports, each definition once', async () => {
+describe('Toolset loading', () => {
+  it('reads default, named and array exports, each definition once', async () => {
     const folder = await makeFolder({
       'default.ts': `${IMPORT}export default ${tool('d')}`,
       'named.mjs': `${IMPORT}export const one = ${tool('n1')}\nexport const two = ${tool('n2')}`,
@@ -36,7 +37,7 @@ describe('a toolset', () => {
     expect(await namesIn(folder, [`${folder}/default.ts`, './array.js'])).to.deep.equal(['a1', 'a2', 'd'])
   })
 
-  it('comes from every file that a glob matches, and no other', async () => {
+  it('reads exactly the files that a glob matches', async () => {
     const folder = await makeFolder({
       'tools/a.ts': `${IMPORT}export const a = ${tool('a')}`,
       'tools/b.ts': `${IMPORT}export const b = ${tool('b')}`,
@@ -48,7 +49,7 @@ describe('a toolset', () => {
     expect(await namesIn(folder, ['tools/{a,b}.ts', 'tools/deep/*'])).to.deep.equal(['a', 'b', 'd'])
   })
 
-  it('mixes definitions in place with modules', async () => {
+  it('combines inline definitions and modules', async () => {
     const folder = await makeFolder({ 'a.ts': `${IMPORT}export const a = ${tool('a')}` })
     const inPlace = defineTool({ name: 'in place', handler: () => '' })
     const { url } = await startHost(
@@ -67,7 +68,7 @@ describe('a toolset', () => {
     }
   })
 
-  it('shares its modules with others: one that two toolsets name is loaded once', async () => {
+  it('loads a module of two toolsets once', async () => {
     const folder = await makeFolder({
       'state.ts': 'export const state = { loads: 0 }\nstate.loads += 1',
       'a.ts': `${IMPORT}import { state } from './state.ts'\nexport const a = defineTool({ name: 'a', handler: () => state.loads++ })`,
@@ -80,13 +81,13 @@ describe('a toolset', () => {
   })
 })
 
-describe('a toolset that cannot be loaded stops the start, with its name and file', () => {
-  it('where the file is missing', async () => {
+describe('Toolset errors stop startup with toolset and file name', () => {
+  it('for a missing file', async () => {
     const folder = await makeFolder({})
     await expectStopped(config('./gone.ts'), `toolsets.all: there is no file ${folder}/gone.ts`, folder)
   })
 
-  it('where the file throws, or is not even code', async () => {
+  it('for a file that throws or has a syntax error', async () => {
     const folder = await makeFolder({
       'throws.ts': 'throw new Error("no key for the weather")',
       'broken.ts': 'export const a = {',
@@ -105,7 +106,7 @@ describe('a toolset that cannot be loaded stops the start, with its name and fil
     )
   })
 
-  it('where the file exports no definition', async () => {
+  it('for a file without definitions', async () => {
     const folder = await makeFolder({ 'none.ts': 'export const tool = { name: "a", handler: () => "a" }' })
     await expectStopped(
       config('none.ts'),
@@ -114,12 +115,12 @@ describe('a toolset that cannot be loaded stops the start, with its name and fil
     )
   })
 
-  it('where a glob matches nothing', async () => {
+  it('for a glob without matches', async () => {
     const folder = await makeFolder({ 'a.js': '' })
     await expectStopped(config('tools/*.ts'), `toolsets.all: no file matches tools/*.ts in ${folder}`, folder)
   })
 
-  it('where no toolset has the name that a route gives, with those there are', async () => {
+  it('for an unknown toolset in a route, listing the known ones', async () => {
     const wrong = { toolsets: { clock: [], notes: [] }, routes: { '/': { toolsets: ['clock', 'note'] } } }
     await expectStopped(wrong, `routes['/'].toolsets[1]: there is no toolset "note"; did you mean "notes"?`)
   })

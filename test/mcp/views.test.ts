@@ -1,3 +1,4 @@
+// Tests lists, pagination and cached views of definitions.
 import { expect } from 'chai'
 import { type Definition, definePrompt, defineResource, defineTool } from '../../core/index.ts'
 import { createCatalog } from '../../core/mcp/catalog.ts'
@@ -37,8 +38,8 @@ async function pagesOf(url: string, method: string, list: string, between?: (pag
   return pages
 }
 
-describe('a list', () => {
-  it('has the same order whatever the order of the definitions, and at every request', async () => {
+describe('Lists', () => {
+  it('have a stable order independent of definition order', async () => {
     const make = LISTS[0]?.[2]
     const tools = ['b', 'a', 'C', 'ä', '10', '9', 'a b'].map(name => make?.(name) as Definition)
     const [one, other] = [await serve(tools), await serve(tools.toReversed())]
@@ -49,7 +50,7 @@ describe('a list', () => {
   })
 
   for (const [method, list, make] of LISTS) {
-    it(`of ${method} has pages of ${PAGE_SIZE} with a cursor on all but the last, full or not`, async () => {
+    it(`of ${method} have pages of ${PAGE_SIZE} and a cursor on all but the last`, async () => {
       for (const [count, sizes] of [
         [1, [1]],
         [PAGE_SIZE, [PAGE_SIZE]],
@@ -64,7 +65,7 @@ describe('a list', () => {
     })
   }
 
-  it('refuses a cursor that no page gave: -32602', async () => {
+  it('reject an unknown cursor with -32602', async () => {
     const { url } = await serve([defineTool({ name: 'a', handler: () => '' })])
     for (const cursor of ['', 'abc', '500', 5, null, {}, ['a'], Buffer.from('before:a').toString('base64url')]) {
       const { status, message } = await modern(url, 'tools/list', { cursor })
@@ -72,7 +73,7 @@ describe('a list', () => {
     }
   })
 
-  it('that changes between two pages neither repeats nor skips what stayed', async () => {
+  it('neither repeat nor skip unchanged items if changed between pages', async () => {
     const make = (name: string) => defineTool({ name, handler: () => '' })
     const { url, host } = await serve(range(PAGE_SIZE + 10).map(make))
     const pages = await pagesOf(url, 'tools/list', 'tools', page => {
@@ -85,7 +86,7 @@ describe('a list', () => {
     expect(pages.flat()).to.deep.equal(range(PAGE_SIZE + 10))
   })
 
-  it('shows older revisions no output schema that is not of an object', async () => {
+  it('omit non-object output schemas in older protocol versions', async () => {
     const output = (type: string) => defineTool({ name: type, output: { type }, handler: () => '' })
     const { url } = await serve([output('object'), output('array')], { stateless: true })
     const schemas = (message: RpcMessage) => message.result.tools.map((tool: RpcMessage) => tool.outputSchema?.type)
@@ -94,7 +95,7 @@ describe('a list', () => {
   })
 })
 
-describe('a view', () => {
+describe('View cache', () => {
   /** A tool that counts how often somebody looks whether it asks for access, as whoever builds a view does. */
   function watched(name: string) {
     const tool = defineTool({ name, handler: () => name })
@@ -108,7 +109,7 @@ describe('a view', () => {
     return { tool, looks }
   }
 
-  it('is built before the first request, and not again by any', async () => {
+  it('builds views at startup and not per request', async () => {
     const { tool, looks } = watched('a')
     const toolsets = { one: [tool], two: [] }
     const routes = { '/': { toolsets: 'one' }, '/t/:set?': { toolsets: ':set', default: ['one', 'two'] } }
@@ -124,7 +125,7 @@ describe('a view', () => {
     expect(looks.count).to.equal(atStart)
   })
 
-  it('is built once for each combination that configureSession makes, and once more after a change', async () => {
+  it('builds a view once per configureSession combination and again after a change', async () => {
     const { tool, looks } = watched('a')
     const { url, host } = await startHost({
       toolsets: { one: [tool], two: [] },
@@ -156,7 +157,7 @@ describe('a view', () => {
     expect(views(request('a')).page('tools', undefined, rulesOf(LATEST_HANDSHAKE))).not.to.equal(first)
   })
 
-  it('is kept for the 1,000 combinations that were asked for last', () => {
+  it('keeps the 1,000 most recently used combinations', () => {
     const { views, request } = unitViews()
     const [first, second] = [views(request('first')), views(request('second'))]
     for (let index = 0; index < 998; index += 1) views(request(`${index}`))
@@ -166,7 +167,7 @@ describe('a view', () => {
     expect(views(request('second')), 'longest unused').not.to.equal(second)
   })
 
-  it('tells combinations apart by toolsets, own definitions, server, capabilities, keys, what is unlisted and who may keep it', () => {
+  it('distinguishes every input of a view: toolsets, definitions, server, capabilities, keys, unlisted items, cache scope', () => {
     const { views, request, catalog } = unitViews()
     const base = request('a')
     const extra = [catalog.compile(defineTool({ name: 'x', handler: () => '' }), 'test')]
