@@ -64,10 +64,10 @@ export const LEFT_OUT: readonly LeftOut[] = [
     title: 'counts users, not addresses',
     why: TOLD_LATER,
   },
-  { file: 'test/cluster/open-gets.system.ts', title: 'that Redis refused do not count', why: REDIS },
+  { file: 'test/cluster/open-gets.system.ts', title: 'do not count when Redis rejected them', why: REDIS },
   {
     file: 'test/cluster/adoption.system.ts',
-    title: 'is answered with node-lost when it was killed',
+    title: 'answers a call of a killed node with node-lost',
     why: 'its nodes are no processes of one host: test/slow/sqlite-chaos.slow.ts kills workers',
   },
 ]
