@@ -24,17 +24,9 @@ const config = {
   routes: { '/': { toolsets: 'all' } },
 }
 
-/** Asks until the answer is not 503, and says how often it was. */
-async function untilServed(ask: () => Promise<{ status: number }>) {
-  let refused = 0
-  const look = async () => {
-    const { status } = await ask()
-    if (status === 503) refused++
-    return status
-  }
-  const status = await eventually('an answer that is not 503', look, found => found !== 503)
-  return { status, refused }
-}
+/** Asks until the answer is not 503. */
+const untilServed = (ask: () => Promise<{ status: number }>) =>
+  eventually('an answer that is not 503', ask, ({ status }) => status !== 503)
 
 describe('cluster with Redis faults', () => {
   before(function () {
