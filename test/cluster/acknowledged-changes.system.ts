@@ -1,5 +1,5 @@
-// A call is answered once what it changed is on the bus: a node that dies after its answer takes no change with it, and
-// what one caller changes at one node after the other arrives everywhere in that order.
+// Tests that a call is answered only after its change notifications are on the change bus, and that their order is
+// kept.
 import { expect } from 'chai'
 import { defineResource } from '../../core/index.ts'
 import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
@@ -36,7 +36,7 @@ async function listenTo(node: NodeProcess | undefined, uris: readonly string[]):
   return stream
 }
 
-describe('a change that a call made', function () {
+describe('change notifications of a call', function () {
   this.timeout(120_000)
   before(async function () {
     needsRedis(this)
@@ -47,7 +47,7 @@ describe('a change that a call made', function () {
   })
   after(stopRedis)
 
-  it('is told everywhere though its node is killed as soon as the call is answered', async () => {
+  it('reach every node when the node is killed right after the result', async () => {
     const [listening, ...dying] = await startNodes()
     const perCall = 5
     const uris = dying.map((_, node) => Array.from({ length: perCall }, (_, index) => `page://${node}-${index}`))
@@ -61,12 +61,10 @@ describe('a change that a call made', function () {
     const session = await openSession(`${listening?.url}/`)
     await session.request('tools/call', { name: 'change', arguments: { uris: [LAST] } })
     const told = await toldUntilLast(stream)
-    const lost = uris.flat().filter(uri => !told.includes(uri))
-    console.log(`changes answered as done before their node was killed: ${uris.flat().length}, lost: ${lost.length}`)
     expect(told).to.deep.equal(uris.flat())
   })
 
-  it('comes before what the same caller changes at another node after its answer', async () => {
+  it('arrive before later changes of the same caller at another node', async () => {
     const nodes = await startNodes()
     const [rounds, inARound] = [100, 6]
     const uris = Array.from({ length: inARound }, (_, index) => `page://${index}`)
@@ -85,11 +83,10 @@ describe('a change that a call made', function () {
           part => part.join() !== uris.join(),
         ).length,
     )
-    console.log(`rounds of ${inARound} changes at ${NODES} nodes: ${rounds}, out of order by node: ${outOfOrder}`)
     expect(outOfOrder).to.deep.equal(nodes.map(() => 0))
   })
 
-  it('is told later where Redis hangs, and the call is answered all the same', async () => {
+  it('are delayed while Redis hangs; the call is still answered', async () => {
     const [node] = await startNodes(1)
     const stream = await listenTo(node, ['page://0'])
     redis.pause()
@@ -104,7 +101,7 @@ describe('a change that a call made', function () {
       .and.include('Redis did not answer')
   })
 
-  it('outside of calls is not lost when its host stops', async () => {
+  it('made outside of calls are published before shutdown', async () => {
     const count = 500
     const page = defineResource({ name: 'page', uriTemplate: 'page://{name}', handler: () => 'text' })
     const { host } = await startHost(redis, { toolsets: { all: [page] }, routes: { '/': { toolsets: 'all' } } })
@@ -112,7 +109,6 @@ describe('a change that a call made', function () {
     for (let index = 0; index < count; index++) host.runtime.resourceUpdated(`page://${index}`)
     await host.close({ grace: 0 })
     const kept = Number(redis.cli('XLEN', 'mcp-host:{bus}:changes')[0])
-    console.log(`changes made just before a stop: ${count}, kept: ${kept}`)
     expect(kept).to.equal(count)
   })
 })

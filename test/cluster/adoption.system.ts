@@ -12,7 +12,7 @@ import { createRemotePuppet } from './support/remote-puppet.ts'
 const SECRETS = 'a secret for tests that is long enough to be one'
 const where = (index: number) => defineTool({ name: 'where', handler: () => `node ${index}` })
 
-describe('what a node leaves behind', () => {
+describe('session failover', () => {
   const processes: NodeProcess[] = []
   before(function () {
     needsStore(this)
@@ -23,7 +23,7 @@ describe('what a node leaves behind', () => {
     await stopRedis()
   })
 
-  it('is gone on with by the node that is asked next: runSession, told that it is restored', async () => {
+  it('restores a session at the next node and calls runSession with the restored flag', async () => {
     const trace: string[] = []
     const runSession =
       (index: number): NonNullable<Config['runSession']> =>
@@ -64,7 +64,7 @@ describe('what a node leaves behind', () => {
     expect(configured).to.deep.equal(['0 76', '1 76'])
   })
 
-  it('is answered with node-lost when it was killed, by whoever has the call’s stream', async function () {
+  it('answers a call of a killed node with node-lost', async function () {
     this.timeout(60_000)
     const redis = await startRedis()
     const env = { REDIS_URL: redis.url, MCP_HOST_SECRETS: SECRETS }
@@ -94,7 +94,7 @@ describe('what a node leaves behind', () => {
   })
 })
 
-describe('HTTP with SSE in a cluster', () => {
+describe('HTTP+SSE in a cluster', () => {
   before(function () {
     needsStore(this)
   })
@@ -108,7 +108,7 @@ describe('HTTP with SSE in a cluster', () => {
       plugins: { 'transport-sse': {} },
     }))
 
-  it('takes messages at any node, and answers on the one stream', async () => {
+  it('accepts messages at any node and responds on the one stream', async () => {
     const { nodes } = await start()
     const [one, two] = nodes.map(({ url }) => url) as [string, string]
     const client = await openSseSession(`${one}/`)
@@ -128,7 +128,7 @@ describe('HTTP with SSE in a cluster', () => {
     expect(status).to.equal(404)
   })
 
-  it('begins at one node and is initialized at another', async () => {
+  it('opens at one node and initializes at another', async () => {
     const { nodes } = await start()
     const [one, two] = nodes.map(({ url }) => url) as [string, string]
     const client = await connectSse(`${one}/`)

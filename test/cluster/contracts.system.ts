@@ -1,4 +1,4 @@
-// The contracts of the store slots, run against what the Redis plugins fill them with: each check with keys of its own.
+// Runs the store contracts against the Redis plugins; each check has its own keys.
 
 import {
   type Check,
@@ -60,16 +60,14 @@ async function openTasks({ connection, plugin }: RedisHost) {
 const BOUNDS = { ttl: 60_000, maxEvents: 1_000, maxBytes: 1_000_000 }
 
 const contracts: Readonly<Record<string, readonly Check[]>> = {
-  'the session store in Redis': sessionStoreContract(
+  'Redis session store': sessionStoreContract(
     onRedis(({ connection, plugin }) => createRedisSessionStore(connection, plugin)),
   ),
-  'the event store in Redis': eventStoreContract(
-    onRedis(({ connection }) => createRedisEventStore(connection, BOUNDS)),
-  ),
-  'the grant store in Redis': grantStoreContract(onRedis(({ connection }) => createRedisGrantStore(connection))),
-  'the task store in Redis': taskStoreContract(onRedis(openTasks)),
-  'the change bus over Redis': changeBusContract(onRedis(async host => (await beginReading(host)).bus)),
-  'the peers over Redis': peersContract(onRedis(async host => (await beginReading(host)).peers)),
+  'Redis event store': eventStoreContract(onRedis(({ connection }) => createRedisEventStore(connection, BOUNDS))),
+  'Redis grant store': grantStoreContract(onRedis(({ connection }) => createRedisGrantStore(connection))),
+  'Redis task store': taskStoreContract(onRedis(openTasks)),
+  'Redis change bus': changeBusContract(onRedis(async host => (await beginReading(host)).bus)),
+  'Redis node messages (peers)': peersContract(onRedis(async host => (await beginReading(host)).peers)),
 }
 
 for (const [subject, checks] of Object.entries(contracts)) {

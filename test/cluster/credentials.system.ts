@@ -1,5 +1,4 @@
-// What of the headers that opened a session other nodes are told, and Redis has: no credentials. All else is as it was for a
-// `configureSession` that runs again.
+// Tests that credentials in the headers of an initialize request are not stored in Redis or sent to other nodes.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { needsRedis, type RedisServer, stopRedis } from '../support/redis-server.ts'
@@ -37,14 +36,14 @@ function contentsOf(redis: RedisServer): string {
   return [...keys, ...values].join('\n')
 }
 
-describe('the headers that open a session', () => {
+describe('request headers of a shared session', () => {
   before(function () {
     needsRedis(this)
   })
   afterEach(stopHosts)
   after(stopRedis)
 
-  it('are in Redis, and at another node, without their credentials', async () => {
+  it('are stored and shared without credentials', async () => {
     const seen: Array<Record<string, unknown>> = []
     const cluster = await startCluster(2, index => ({
       toolsets: { all: [defineTool({ name: 'where', handler: () => `node ${index}` })] },
@@ -59,7 +58,6 @@ describe('the headers that open a session', () => {
     const contents = contentsOf(cluster.redis)
     const planted = Object.values(CREDENTIALS).map(value => value.replace(/^.*[ =]/, ''))
     const found = planted.filter(text => contents.includes(text))
-    console.log(`      ${planted.length} credentials, ${found.length} of them in ${contents.length} bytes of Redis`)
     expect(found).to.deep.equal([])
     for (const text of Object.values(PLAIN)) expect(contents).to.include(text)
     expect(seen).to.have.lengthOf(2)

@@ -1,5 +1,5 @@
-// Answers that a client gives at another node than the one that asked: they go there for a question that was asked, once, and
-// are nobody's otherwise; and what nodes tell each other of a change is as long as the change.
+// Tests elicitation responses that arrive at another node, including forged ones, and the size of change messages
+// between nodes.
 import { expect } from 'chai'
 import { defineResource, defineTool } from '../../core/index.ts'
 import { sessionToolset } from '../fixtures/session-toolset.ts'
@@ -29,13 +29,13 @@ async function ask([a, b]: Sessions, answer: (b: SessionClient, id: string) => P
 
 const accept = (name: string) => ({ action: 'accept', content: { name } })
 
-describe('answers at another node than the one that asked', () => {
+describe('elicitation responses at another node', () => {
   before(function () {
     needsStore(this)
   })
   after(stopHostsAndRedis)
 
-  it('do not leave the node where nobody asked, and do where somebody did, once each', async () => {
+  it('are forwarded once for a pending request and never without one', async () => {
     const sent = new SentMessages()
     const cluster = await startCluster(2, config, undefined, sent)
     const [mine, theirs] = await Promise.all([openAtAll(cluster, 0, CAPABILITIES), openAtAll(cluster, 0, CAPABILITIES)])
@@ -56,15 +56,12 @@ describe('answers at another node than the one that asked', () => {
     })
     for (const id of ids) repeated += (await theirs[1]?.send({ id, result: accept('Eve') }))?.status === 202 ? 1 : 0
     const honestPassed = sent.of('answer').length - 2
-    console.log(
-      `      forged: ${FORGED}, passed on: ${forgedPassed}; sent three times and again: ${repeated}, passed on: ${honestPassed}`,
-    )
     expect([forgedPassed, honestPassed, repeated]).to.deep.equal([0, 2, 5])
     expect([...statuses]).to.deep.equal([202])
     expect(content).to.deep.equal({ name: 'Ada', consent: 'accept' })
   })
 
-  it('are told as what changed, not as all that the session has set', async () => {
+  it('session change messages contain only the changed values', async () => {
     const sent = new SentMessages()
     const cluster = await startCluster(2, config, undefined, sent)
     const [a, b] = await openAtAll(cluster)
@@ -80,7 +77,6 @@ describe('answers at another node than the one that asked', () => {
       .of('changed')
       .slice(before)
       .map(({ length }) => length)
-    console.log(`      changes: ${sizes.length}, the longest of ${Math.max(...sizes)} characters`)
     expect(sizes).to.have.length(20)
     expect(Math.max(...sizes)).to.be.lessThan(500)
   })

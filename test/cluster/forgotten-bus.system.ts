@@ -1,5 +1,4 @@
-// Redis forgets everything twice while the line of a node is cut: what was on the bus in between reached nobody there, and
-// the clients of that node must be told so.
+// Tests that a node detects missed changes after Redis lost its data twice while the node was disconnected.
 import { expect } from 'chai'
 import { defineResource } from '../../core/index.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
@@ -17,13 +16,13 @@ const config = {
   routes: { '/': { toolsets: 'all', listen: true } },
 }
 
-describe('a change bus that Redis forgot twice', () => {
+describe('change bus after data loss in Redis', () => {
   before(function () {
     needsRedis(this)
   })
   after(stopHostsAndRedis)
 
-  it('tells a node that was away that it missed changes', async () => {
+  it('notifies a disconnected node that it missed changes', async () => {
     const redis = await startRedis()
     let isCut = false
     const line = await startCuttingProxy(redis.url, { cutter: () => () => (isCut ? 0 : undefined) })

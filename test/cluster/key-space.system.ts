@@ -1,5 +1,4 @@
-// Two deployments with one Redis and one prefix: the second is refused before it can end a session of the first. Nodes of
-// one deployment are known by a secret that they have in common, so a rotation that goes step by step loses no session.
+// Tests the Redis key prefix: deployments with different secrets cannot share it, and secret rotation keeps sessions.
 import { expect } from 'chai'
 import { defineTool, StartError } from '../../core/index.ts'
 import { eventually } from '../support/eventually.ts'
@@ -25,7 +24,7 @@ const start = (secrets: string[], more: object = {}, url = redis.url) =>
 
 const warnings = ({ log }: StartedHost) => log.flatMap(({ level, message }) => (level === 'warn' ? [message] : []))
 
-describe('the keys of a deployment', () => {
+describe('Redis key prefix of a deployment', () => {
   before(function () {
     needsRedis(this)
   })
@@ -34,7 +33,7 @@ describe('the keys of a deployment', () => {
   })
   afterEach(stopHostsAndRedis)
 
-  it('are not for a host with other secrets: it does not start, and ends no session', async () => {
+  it('startup fails for a host with other secrets, and no session ends', async () => {
     const ours = await start([OLD])
     const sessions = []
     for (let count = 0; count < 20; count++) sessions.push(await openSession(`${ours.url}/`))
@@ -51,7 +50,6 @@ describe('the keys of a deployment', () => {
     }
     let ended = 0
     for (const session of sessions) if ((await session.request('ping')).status !== 200) ended++
-    console.log(`two hosts with one Redis and one prefix: ${ended} of ${sessions.length} sessions ended by the other`)
     expect(ended).to.equal(0)
     expect(theirs).to.be.instanceOf(StartError)
     expect(String(theirs)).to.include('the keys mcp-host:* of redis://').and.include('redis.keyPrefix')
@@ -59,13 +57,13 @@ describe('the keys of a deployment', () => {
     expect(redis.cli('ZRANGE', 'mcp-host:{nodes}:secrets', '0', '-1').join()).to.not.include('secret')
   })
 
-  it('may be in one Redis with those of another, by a prefix of their own', async () => {
+  it('two deployments share one Redis with different prefixes', async () => {
     const ours = await start([OLD])
     const theirs = await start([OTHER], { redis: { url: redis.url, keyPrefix: 'theirs:' } })
     for (const { url } of [ours, theirs]) expect((await initialize(`${url}/`)).status).to.equal(200)
   })
 
-  it('are free when the last of its nodes has stopped, or was not heard of for long', async () => {
+  it('is released when the last node stops or its heartbeat expires', async () => {
     const ours = await start([OLD])
     await ours.host.close({ grace: 0 })
     redis.cli('ZADD', 'mcp-host:{nodes}:secrets', '1', 'gone fingerprint')
@@ -73,7 +71,7 @@ describe('the keys of a deployment', () => {
     expect((await initialize(`${theirs.url}/`)).status).to.equal(200)
   })
 
-  it('are refused later to a host that started while Redis was away', async () => {
+  it('is refused later to a host that started without Redis', async () => {
     const kept = await startRedis({ persistent: true })
     redis = kept
     const ours = await start([OLD])
@@ -97,7 +95,7 @@ describe('the keys of a deployment', () => {
     )
   })
 
-  it('stay with nodes whose secrets are rotated one node after the other, and so do sessions', async () => {
+  it('secret rotation, one node at a time, keeps the prefix and the sessions', async () => {
     const steps = [[OLD], [OLD, NEW], [NEW, OLD], [NEW]]
     const nodes = [await start([OLD]), await start([OLD])]
     const open = async (signed = OLD) => ({ signed, session: await openSession(`${nodes[1]?.url}/`) })
@@ -123,13 +121,10 @@ describe('the keys of a deployment', () => {
       }
       sessions.push(await open(secrets[0]))
     }
-    console.log(
-      `secrets rotated in ${steps.length - 1} steps at ${nodes.length} nodes: ${served} of ${asked} requests served`,
-    )
     expect([served, asked]).to.deep.equal([16, 16])
   })
 
-  it('come with a warning where a step of the rotation was left out', async () => {
+  it('logs a warning when a rotation step was skipped', async () => {
     await start([OLD])
     const [line] = warnings(await start([NEW, OLD]))
     expect(line).to.include('do not know the first of our `secrets`')

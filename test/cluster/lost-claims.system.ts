@@ -1,5 +1,4 @@
-// Redis has lost, as in a fail-over, that a session's stream went from one node to another, and the node before never heard
-// of it: it writes on, and so does the other.
+// Tests a stream written by two nodes after Redis lost the stream's ownership, as in a failover.
 import { expect } from 'chai'
 import { defineResource } from '../../core/index.ts'
 import { eventually } from '../support/eventually.ts'
@@ -54,14 +53,14 @@ async function changesOf(stream: Awaited<ReturnType<SessionClient['get']>>, coun
   return heard
 }
 
-describe('a stream of which Redis has lost that another node took it over', function () {
+describe('stream ownership lost in Redis', function () {
   this.timeout(30_000)
   before(function () {
     needsRedis(this)
   })
   afterEach(stopCuttable)
 
-  it('is gone on with by that node, its client hears on, and can come back', async () => {
+  it('the new node continues the stream, and the client can resume it', async () => {
     const { redis, nodes, cut, mend } = await startNodes()
     const [a, b] = (await openAtAll({ nodes })) as readonly [SessionClient, SessionClient]
     for (const name of NAMES) await a.request('resources/subscribe', { uri: `page://${name}` })

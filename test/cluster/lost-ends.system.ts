@@ -1,5 +1,4 @@
-// Redis has lost how a call's stream ended, as a fail-over may: the node that wrote it has forgotten it by then, and a client
-// that reads along at another node must not wait for ever.
+// Tests streams whose end was lost in Redis, as in a failover: clients at another node get an error.
 import { expect } from 'chai'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { needsRedis } from '../support/redis-server.ts'
@@ -27,14 +26,14 @@ async function startCall(name: string) {
 
 const isLost = { reason: 'node-lost', retryable: true }
 
-describe('a stream whose end Redis has lost', function () {
+describe('stream end lost in Redis', function () {
   this.timeout(30_000)
   before(function () {
     needsRedis(this)
   })
   afterEach(stopCuttable)
 
-  it('ends with an error for a client that comes back at another node, and the session lives on', async () => {
+  it('resumption at another node ends with an error and keeps the session', async () => {
     const { nodes, b, call, finish, lastId, lose } = await startCall('ended')
     finish('done')
     expect((await nextMessage(call)).result.content[0].text).to.equal('done')
@@ -49,7 +48,7 @@ describe('a stream whose end Redis has lost', function () {
     expect(said).to.deep.equal(['the store lost the end of a stream: answered its requests as lost'])
   })
 
-  it('ends with an error for a client that reads along at a node which heard of no end', async () => {
+  it('a client connected at another node gets an error', async () => {
     const { b, call, finish, lastId, cut, mend, lose } = await startCall('followed')
     const followed = await b.get(lastId)
     expect(followed.status).to.equal(200)

@@ -1,4 +1,4 @@
-// GETs that come at once are counted before anything is waited for: where sessions are in Redis, opening a stream waits.
+// Tests the limit of concurrent GET streams of a session that is stored in Redis.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { eventually } from '../support/eventually.ts'
@@ -17,21 +17,20 @@ const drop = (streams: readonly StreamExchange[]) => {
   for (const stream of streams) stream.drop()
 }
 
-describe('the open GETs of a session in Redis', () => {
+describe('concurrent GET streams of a session in Redis', () => {
   before(function () {
     needsStore(this)
   })
   afterEach(stopHosts)
   after(stopRedis)
 
-  it('are three at a node, however many come at once; one that goes makes room', async () => {
+  it('are limited to three per node; closing one frees a slot', async () => {
     const cluster = await startCluster(2, config)
     const [session] = await openAtAll(cluster)
     const count = 50
     const streams = await Promise.all(Array.from({ length: count }, () => session.get()))
     const open = streams.filter(({ status }) => status === 200)
     const refused = streams.filter(({ status }) => status === 409)
-    console.log(`${count} GETs at once, open: ${open.length}, refused: ${refused.length}`)
     expect([open.length, refused.length]).to.deep.equal([3, count - 3])
     drop(streams)
     const next = await eventually(
@@ -43,7 +42,7 @@ describe('the open GETs of a session in Redis', () => {
     drop([next])
   })
 
-  it('that Redis refused do not count', async () => {
+  it('do not count when Redis rejected them', async () => {
     const cluster = await startCluster(1, config)
     const session = await openSession(`${cluster.nodes[0]?.url}/`)
     cluster.redis.pause()

@@ -1,5 +1,4 @@
-// A Redis that is there and refuses: the host is not ready and says why, in the log with Redis's own words, once; and it
-// is ready again when Redis is. What only a person can mend stops the start.
+// Tests Redis errors: readiness fails with one log message until Redis recovers, and permanent errors fail startup.
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -139,19 +138,19 @@ interface StartCase {
 
 const STOPPING: readonly StartCase[] = [
   {
-    what: 'a user who may not run what is needed',
+    what: 'missing command permissions',
     server: { acl: [`mcp on >${PASSWORD} ${RIGHTS} -xadd -hincrby -zscore`] },
     user: `mcp:${PASSWORD}@`,
     message: /our user may not run hincrby, zscore, xadd; .*docs\/plugins\/cluster-redis\.md/,
   },
   {
-    what: 'a user who may not run EVALSHA',
+    what: 'no permission for EVALSHA',
     server: { acl: [`mcp on >${PASSWORD} ${RIGHTS} -evalsha`] },
     user: `mcp:${PASSWORD}@`,
     message: /NOPERM this user has no permissions to run the 'evalsha' command/,
   },
   {
-    what: 'a user of other keys',
+    what: 'no permission for the key prefix',
     server: { acl: [`mcp on >${PASSWORD} ~other:* &* +@all`] },
     user: `mcp:${PASSWORD}@`,
     message: /our user may not use keys that begin with mcp-host:; .*~mcp-host:\*/,
@@ -163,47 +162,47 @@ const STOPPING: readonly StartCase[] = [
     message: /WRONGPASS.*redis\.password/,
   },
   {
-    what: 'no password where one is needed',
+    what: 'a missing password',
     server: { more: ['--requirepass', PASSWORD] },
     message: /NOAUTH.*redis\.password/,
   },
   {
-    what: 'a number of a database that it has not',
+    what: 'a database number out of range',
     path: '/99',
     message: /DB index is out of range; Redis has fewer databases/,
   },
   {
-    what: 'a number of a database at a node of a cluster',
+    what: 'a database number at a cluster node',
     server: { cluster: true },
     path: '/1',
     message: /SELECT is not allowed in cluster mode; .*redis: { cluster:/,
   },
   {
-    what: 'a Sentinel',
+    what: 'the URL of a Sentinel',
     server: { sentinel: true },
     message: /unknown command .*; .*redis: { sentinel: { name/i,
   },
   {
-    what: 'no EVALSHA',
+    what: 'no EVALSHA command',
     server: { more: ['--rename-command', 'EVALSHA', ''] },
     message: /unknown command 'EVALSHA'; .*no Redis of 6\.2 or newer/i,
   },
   {
-    what: 'no HELLO, whose refusal quotes the password',
+    what: 'no HELLO command, whose error quotes the password',
     server: { more: ['--rename-command', 'HELLO', '', '--requirepass', PASSWORD] },
     user: `:${PASSWORD}@`,
     message: /unknown command 'HELLO'; .*no Redis of 6\.2 or newer/i,
   },
 ]
 
-describe('a Redis that refuses', () => {
+describe('Redis errors', () => {
   before(function () {
     needsRedis(this)
   })
   afterEach(stopHostsAndRedis)
 
   for (const { code, about = '', server, user = '', says, fix, begin, end, uses, ends, initialized = 503 } of RUNNING) {
-    it(`makes the host not ready while it does, and says so once: ${code}`, async () => {
+    it(`readiness fails, with one log message, until Redis recovers: ${code}`, async () => {
       const redis = await startRedis(server)
       const node = await start(redis, { user })
       const session = await openSession(`${node.url}/`)
@@ -219,7 +218,6 @@ describe('a Redis that refuses', () => {
       await untilHealth(node, 200)
       const served = await session.request('tools/call', { name: 'hello' })
       const told = node.log.filter(({ redis: name, level }) => name !== undefined && level !== 'debug')
-      console.log(`${code}: ${told.map(({ level, message }) => `${level} "${message}"`).join(', ')}`)
       expect(served.status).to.equal(200)
       expect(told.map(({ level }) => level)).to.deep.equal(['info', ...(ends ? ['warn'] : []), 'error', 'info'])
       const line = told.find(({ level }) => level === 'error')
@@ -229,7 +227,7 @@ describe('a Redis that refuses', () => {
     })
   }
 
-  it('names the commands, and says so again once they are others', async () => {
+  it('logs the denied commands again when they change', async () => {
     const redis = await startRedis({ acl })
     const node = await start(redis, { user: `mcp:${PASSWORD}@` })
     redis.cli('ACL', 'SETUSER', 'mcp', '-hset')
@@ -241,12 +239,11 @@ describe('a Redis that refuses', () => {
     redis.cli('ACL', 'SETUSER', 'mcp', '+xadd')
     await untilHealth(node, 200)
     const told = node.log.filter(({ level }) => level === 'error').map(({ reason }) => reason)
-    console.log(`told: ${told.join('; ')}`)
     expect(told).to.deep.equal(['hset', 'xadd'].map(name => `NOPERM: our user may not run ${name}`))
   })
 
   for (const { what, server, user = '', path = '', message } of STOPPING) {
-    it(`stops the start with ${what}, and with no password in the message`, async () => {
+    it(`startup fails with ${what}, without a password in the message`, async () => {
       const redis = await startRedis(server)
       const error = await rejectionOf(start(redis, { user, path }))
       expect(error).to.be.instanceOf(StartError)
@@ -255,7 +252,7 @@ describe('a Redis that refuses', () => {
     })
   }
 
-  it('half of all keys, as a node of a cluster that is taken for all of it, stops the start', async () => {
+  it('startup fails with a cluster node that is configured as a single Redis', async () => {
     const [one] = await startRedisCluster()
     const error = await rejectionOf(start(one))
     expect(String(error)).to.match(/MOVED .*redis: { cluster: \['redis:/)
@@ -263,7 +260,7 @@ describe('a Redis that refuses', () => {
     expect((await initialize(`${whole.url}/`)).status).to.equal(200)
   })
 
-  it('nothing, but evicts keys when it is full, is warned of', async () => {
+  it('logs a warning when maxmemory-policy evicts keys', async () => {
     for (const [policy, lines] of [
       ['allkeys-lru', 1],
       ['volatile-ttl', 1],
@@ -278,7 +275,7 @@ describe('a Redis that refuses', () => {
   })
 })
 
-describe('the rights that plugins need', () => {
+describe('Redis permissions of plugins', () => {
   const listed = (page: string) => {
     const text = readFileSync(join(import.meta.dirname, '../../docs/plugins', page), 'utf8')
     const [, rule = ''] = /^user mcp on >password (.*)$/m.exec(text) ?? []
@@ -287,7 +284,7 @@ describe('the rights that plugins need', () => {
   /** Of which no plugin's list has them. */
   const always = ['eval', 'evalsha', 'info']
 
-  it('are those that their pages list', () => {
+  it('match the lists in their documentation', () => {
     const stores = [...SESSION_STORE_COMMANDS, ...EVENT_STORE_COMMANDS, ...GRANT_STORE_COMMANDS]
     const all = [...stores, ...CHANGE_BUS_COMMANDS, ...always]
     expect(listed('cluster-redis.md')).to.deep.equal([...new Set(all)].sort())

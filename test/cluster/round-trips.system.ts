@@ -19,14 +19,14 @@ const watching = (connections: RedisConnection[]) =>
     setup: host => void connections.push(redisConnection(host)),
   })()
 
-describe('the round trips to Redis', () => {
+describe('Redis round trips', () => {
   before(function () {
     needsRedis(this)
   })
   afterEach(stopHosts)
   after(stopRedis)
 
-  it('on the path of a tools/call of a session are at most two, at any node', async () => {
+  it('tools/call in a session takes at most two at any node', async () => {
     const connections: RedisConnection[] = []
     const counts: number[] = []
     let inHandler = 0
@@ -58,17 +58,13 @@ describe('the round trips to Redis', () => {
     const quarters = Math.ceil((performance.now() - began) / 250)
     // Heartbeats and the use of sessions, told four times a second, are no call's: most calls see none of them.
     const usual = counts.toSorted((a, b) => a - b)[Math.floor(calls / 2)]
-    console.log(
-      `${calls} calls at 2 nodes: ${before.toSorted((a, b) => a - b)[calls / 2]} round trip before the handler, ` +
-        `${usual} in all; with what nodes tell by the clock ${counts.reduce((sum, count) => sum + count, 0)} in all`,
-    )
     expect(Math.min(...before)).to.equal(1)
     expect(usual).to.be.at.most(2)
     const told = 2 * cluster.nodes.length * quarters
     expect(counts.filter(count => count > 2).length, 'calls that met a heartbeat').to.be.at.most(told)
   })
 
-  it('are none for an id that is forged, or of another user', async () => {
+  it('a forged session id or one of another user takes none', async () => {
     const connections: RedisConnection[] = []
     const cluster = await startCluster(1, {
       toolsets: { all: [] },

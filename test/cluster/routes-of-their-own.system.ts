@@ -1,5 +1,4 @@
-// Slots are each route's own: where a route gives the plugins of a cluster options of its own, its sessions go their own way
-// from node to node, and where it switches them off, they stay at the node that opened them.
+// Tests cluster plugins with per-route options: separate session stores, and routes whose sessions stay at one node.
 import { expect } from 'chai'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { needsRedis, stopRedis } from '../support/redis-server.ts'
@@ -17,14 +16,14 @@ const config = {
   },
 }
 
-describe('a cluster whose routes keep sessions in ways of their own', () => {
+describe('per-route options of cluster plugins', () => {
   before(function () {
     needsRedis(this)
   })
   afterEach(stopHosts)
   after(stopRedis)
 
-  it('serves each session at every node, and brings what concerns a node to that node', async () => {
+  it('serves each session at every node and forwards messages to the right node', async () => {
     const { nodes } = await startCluster(2, config)
     const told: string[] = []
     for (const path of ['/', '/own']) {
@@ -46,11 +45,10 @@ describe('a cluster whose routes keep sessions in ways of their own', () => {
         told.push(name)
       }
     }
-    console.log(`      ${told.length} of 4 calls were cancelled by way of the other node`)
     expect(told).to.have.length(4)
   })
 
-  it('keeps those of a route where it is off at their node', async () => {
+  it('keeps sessions at their node on routes where the plugin is off', async () => {
     const { nodes, redis } = await startCluster(2, config)
     const before = redis.cli('KEYS', '*:session').length
     const session = await openSession(`${nodes[0]?.url}/alone`)
@@ -59,7 +57,7 @@ describe('a cluster whose routes keep sessions in ways of their own', () => {
     expect(redis.cli('KEYS', '*:session')).to.have.length(before)
   })
 
-  it('does not start where a route’s sessions are kept by another name than other nodes know the node by', async () => {
+  it('startup fails when a route uses another name for the node', async () => {
     const { redis } = await startCluster(1, config)
     const plugins = {
       'transport-streamable': {},

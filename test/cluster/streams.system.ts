@@ -31,14 +31,14 @@ async function read(stream: StreamExchange, count: number) {
 const watch = (session: SessionClient | undefined, name = 'one') =>
   session?.request('resources/subscribe', { uri: `page://${name}` })
 
-describe('streams that every node goes on with', () => {
+describe('stream resumption across nodes', () => {
   before(function () {
     needsStore(this)
   })
   afterEach(stopHosts)
   after(stopRedis)
 
-  it('tell of a change that another node makes, on a GET at yet another', async () => {
+  it('delivers a change made at another node to a GET stream', async () => {
     const cluster = await startCluster(3, config)
     const [a, b, c] = await openAtAll(cluster)
     const stream = await (b as SessionClient).get()
@@ -56,7 +56,7 @@ describe('streams that every node goes on with', () => {
     stream.drop()
   })
 
-  it('move to another node with the GET, each change once: with Last-Event-ID and without', async () => {
+  it('delivers each change once when a GET moves, with and without Last-Event-ID', async () => {
     const cluster = await startCluster(3, config)
     const sessions = await openAtAll(cluster)
     await watch(sessions[0])
@@ -86,7 +86,6 @@ describe('streams that every node goes on with', () => {
     await watch(sessions[1], 'two')
     update(cluster, 2, 'two')
     expect((await read(stream, 1))[0]?.uri).to.equal('page://two')
-    console.log(`a GET that moved ${rounds} times between 3 nodes: ${received} of ${rounds * 5} changes, each once`)
     expect(received).to.equal(rounds * 5)
     stream.drop()
     // Without an id a client wants what comes, and what came since the last node told.
@@ -97,7 +96,7 @@ describe('streams that every node goes on with', () => {
     fresh.drop()
   })
 
-  it('have one owner at a time: the GET before stays open and hears nothing more', async () => {
+  it('only the latest GET receives events; the previous one stays open', async () => {
     const cluster = await startCluster(2, config)
     const [a, b] = await openAtAll(cluster)
     await watch(a)
@@ -112,7 +111,7 @@ describe('streams that every node goes on with', () => {
     expect(await restOf(second)).to.deep.equal([])
   })
 
-  it('of a call are gone on with at another node while the call runs, and after', async () => {
+  it('resumes the stream of a call at another node, while it runs and afterwards', async () => {
     const cluster = await startCluster(2, config)
     const [a, b] = await openAtAll(cluster)
     const call = await a.call('puppet', { name: 'moving' }, { id: 'moving' })
@@ -133,7 +132,7 @@ describe('streams that every node goes on with', () => {
     expect(again.map(({ params, id }) => params?.progress ?? id)).to.deep.equal([1, 2, 3, 'moving'])
   })
 
-  it('that are followed at a node that closes end cleanly with a hint to come back, and go on elsewhere', async () => {
+  it('ends streams at a closing node with a retry hint; they resume elsewhere', async () => {
     const cluster = await startCluster(2, config)
     const [a, b] = await openAtAll(cluster)
     const call = await a.call('puppet', { name: 'followed' }, { id: 'followed' })
@@ -151,7 +150,7 @@ describe('streams that every node goes on with', () => {
     expect((await restOf(resumed)).at(-1)?.result.content[0].text).to.equal('elsewhere')
   })
 
-  it('go on elsewhere when their node closes: calls are answered, or said to be lost, at once', async () => {
+  it('answers calls or reports them lost at once when their node closes', async () => {
     const cluster = await startCluster(2, config)
     const [a, b] = await openAtAll(cluster, 0)
     await watch(a)
@@ -181,7 +180,7 @@ describe('streams that every node goes on with', () => {
     moved.drop()
   })
 
-  it('that are gone are answered with 404, so that the client opens a new session', async () => {
+  it('rejects an unavailable stream with 404', async () => {
     const cluster = await startCluster(2, {
       ...config,
       plugins: { 'cluster-redis': { maxEvents: 2 } },

@@ -1,5 +1,5 @@
-// A balancer in front of examples/deploy/docker/nginx.conf: who calls, as the host hears it through both. The balancer is an
-// nginx that adds to X-Forwarded-For, as a cloud's does, and calls from an address of its own.
+// Tests client IP addresses with examples/deploy/docker/nginx.conf behind a load balancer that appends to
+// X-Forwarded-For.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { freePort } from '../support/free-port.ts'
@@ -96,24 +96,24 @@ const told = (address = BALANCER): readonly Change[] => [
   [ITS_ADDRESS, `set_real_ip_from ${address};`],
 ]
 
-describe('examples/deploy/docker/nginx.conf behind a balancer', () => {
-  it('takes all callers for the balancer as it is, whatever the host is told', async () => {
+describe('client IP addresses: examples/deploy/docker/nginx.conf behind a load balancer', () => {
+  it('without changes, every client has the address of the load balancer', async () => {
     const all = CALLERS.map(() => BALANCER)
     expect(await callersAt((await startBoth({ trustProxy: 1 })).balancer)).to.deep.equal(all)
     expect(await callersAt((await startBoth({ trustProxy: 2 })).balancer)).to.deep.equal(all)
   })
 
-  it('tells them apart with its two lines, and believes nobody who makes up an address', async () => {
+  it('the two commented lines restore client addresses and ignore forged headers', async () => {
     const { balancer } = await startBoth({ trustProxy: 1, changes: told() })
     expect(await callersAt(balancer)).to.deep.equal(CALLERS)
   })
 
-  it('believes only the balancer: who comes past it has its own address', async () => {
+  it('ignores X-Forwarded-For from clients that bypass the load balancer', async () => {
     const { nginx } = await startBoth({ trustProxy: 1, changes: told() })
     expect(await callersAt(nginx)).to.deep.equal(CALLERS)
   })
 
-  it('tells callers apart that are in the range of the balancer, and would not with real_ip_recursive', async () => {
+  it('restores clients inside the trusted range, unlike real_ip_recursive', async () => {
     const range = told('127.0.0.0/24')
     const { balancer } = await startBoth({ trustProxy: 1, changes: range })
     expect(await callersAt(balancer, ['127.0.0.21', '127.0.0.22'])).to.deep.equal(['127.0.0.21', '127.0.0.22'])
@@ -122,7 +122,7 @@ describe('examples/deploy/docker/nginx.conf behind a balancer', () => {
     expect(await callersAt(fooled.balancer, ['127.0.0.21'])).to.deep.equal(['127.0.1.77'])
   })
 
-  it('is told apart by a host that believes two, where it adds to the header', async () => {
+  it('trustProxy: 2 restores client addresses when nginx appends to the header', async () => {
     const adds: Change = ['X-Forwarded-For $remote_addr', 'X-Forwarded-For $$proxy_add_x_forwarded_for']
     const { balancer } = await startBoth({ trustProxy: 2, changes: [adds] })
     expect(await callersAt(balancer)).to.deep.equal(CALLERS)

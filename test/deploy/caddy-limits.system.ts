@@ -1,5 +1,4 @@
-// The time limits of examples/deploy/caddy/Caddyfile: headers and bodies that come without end do end, what was cut off
-// does not run at the host, and streams go on. Real Caddy, a real host; only the limits are shorter here.
+// Tests the timeouts of examples/deploy/caddy/Caddyfile with real Caddy: endless requests end, streams continue.
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -101,21 +100,21 @@ const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
 /** Bodies whose JSON is whole and whose end never comes: were they passed on as they are, they would run. */
 const ENDLESS: readonly (readonly [what: string, send: (port: number) => Promise<string>])[] = [
   [
-    'of a length that it does not reach',
+    'shorter than its Content-Length',
     port => {
       const { head, body } = callOf(port, 'Content-Length: 1000000')
       return sendWithoutEnd(port, head + body, ' ')
     },
   ],
   [
-    'of nearly as much as a host takes',
+    'close to the size limit',
     port => {
       const { head, body } = callOf(port, 'Content-Length: 4000000')
       return sendWithoutEnd(port, head + body.padEnd(3_900_000), ' ')
     },
   ],
   [
-    'in chunks, of which the last does not come',
+    'in chunks without an end',
     port => {
       const { head, body } = callOf(port, 'Transfer-Encoding: chunked')
       return sendWithoutEnd(port, head + chunk(body), chunk(' '))
@@ -134,8 +133,8 @@ async function callWhole(port: number): Promise<number> {
   return answer.status
 }
 
-describe('a call whose body has white space at its end', () => {
-  it('runs where it is whole, through Caddy; cut off it does not, at the host itself', async () => {
+describe('request body with trailing white space', () => {
+  it('runs when complete through Caddy, and does not run when truncated', async () => {
     const port = await startCaddy('http', SHORT)
     const before = runs
     const whole = callOf(port, 'Content-Length: 5000\r\nConnection: close')
@@ -149,14 +148,14 @@ describe('a call whose body has white space at its end', () => {
   })
 })
 
-describe('examples/deploy/caddy/Caddyfile, to those who send without end', () => {
-  it('ends a header', async () => {
+describe('examples/deploy/caddy/Caddyfile: request timeouts', () => {
+  it('end an endless header', async () => {
     const port = await startCaddy('http', SHORT)
     const answer = await sendWithoutEnd(port, `GET /mcp HTTP/1.1\r\nHost: localhost:${port}\r\nX-Long: `, 'x')
     expect(answer).to.not.match(/^HTTP\/1\.1 2/)
   })
 
-  it('ends a header by plain HTTP, and sends a whole one to HTTPS', async () => {
+  it('end an endless header over plain HTTP and redirect a complete one to HTTPS', async () => {
     const [folder, plain] = [ownFolder(), await freePort()]
     const { cert, key } = makeCertificate(folder, 'localhost')
     const named: Change = [/^\treverse_proxy /, `\ttls ${cert} ${key}\n$&`]
@@ -169,7 +168,7 @@ describe('examples/deploy/caddy/Caddyfile, to those who send without end', () =>
   })
 
   for (const [what, send] of ENDLESS) {
-    it(`ends a body ${what}; nothing runs, and the next call does`, async () => {
+    it(`end a body ${what} without running the call`, async () => {
       const port = await startCaddy('http', SHORT)
       const before = runs
       const answer = await send(port)
@@ -178,7 +177,7 @@ describe('examples/deploy/caddy/Caddyfile, to those who send without end', () =>
     })
   }
 
-  it('lets a stream go on for longer than that, and hears then that its client is gone', async () => {
+  it('do not end event streams; a client disconnect cancels the call', async () => {
     const port = await startCaddy('http', SHORT)
     const { headers, body } = modernRequest(
       'tools/call',
@@ -204,7 +203,7 @@ describe('examples/deploy/caddy/Caddyfile, to those who send without end', () =>
     await eventually('the call is cancelled', () => ctx.signal.aborted)
   })
 
-  it('speaks HTTP/1.1 alone by TLS, for its limits are not those of HTTP/2', async () => {
+  it('apply to HTTP/1.1 only, so HTTP/2 is disabled for TLS', async () => {
     const folder = ownFolder()
     const { cert, key } = makeCertificate(folder, 'localhost')
     const port = await startCaddy(

@@ -1,5 +1,5 @@
-// The config of examples/deploy as operators start it, in processes of its own: what the environment gives it, whom it
-// believes about who calls, and what it refuses.
+// Tests the config of examples/deploy in its own processes: environment variables, trusted proxies and rejected
+// secrets.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -101,17 +101,17 @@ async function makeUp(send: Send, from?: string): Promise<number[]> {
 const PASSED = Array.from({ length: CALLS + 1 }, () => 200)
 const LIMITED = [...PASSED.slice(1), 429]
 
-describe('examples/deploy/mcp.config.ts without TRUST_PROXY, as the image alone', function () {
+describe('examples/deploy/mcp.config.ts without TRUST_PROXY', function () {
   this.timeout(60_000)
 
-  it('counts a caller by its own address, whatever it writes; and locks nobody else out', async () => {
+  it('rate limit uses the connection address and ignores X-Forwarded-For', async () => {
     const send = await start({})
     expect(await makeUp(send, '127.0.0.9')).to.deep.equal(LIMITED)
     expect(await send({ 'X-Forwarded-For': '127.0.0.8' }, '127.0.0.9')).to.equal(429)
     expect(await send({}, '127.0.0.8')).to.equal(200)
   })
 
-  it('refuses another Host, whatever X-Forwarded-Host says', async () => {
+  it('rejects another Host and ignores X-Forwarded-Host', async () => {
     const send = await start({})
     const statuses = [
       await send({ Host: 'evil.example' }),
@@ -121,7 +121,7 @@ describe('examples/deploy/mcp.config.ts without TRUST_PROXY, as the image alone'
     expect(statuses).to.deep.equal([403, 403, 200])
   })
 
-  it('is what an empty value and 0 are, too', async () => {
+  it('is the default for an empty value and 0', async () => {
     for (const TRUST_PROXY of ['', '0']) {
       expect(await makeUp(await start({ TRUST_PROXY }))).to.deep.equal(LIMITED)
     }
@@ -131,7 +131,7 @@ describe('examples/deploy/mcp.config.ts without TRUST_PROXY, as the image alone'
 describe('examples/deploy/mcp.config.ts with TRUST_PROXY', function () {
   this.timeout(60_000)
 
-  it('believes so many proxies, and no more', async () => {
+  it('trusts the configured number of proxies', async () => {
     const send = await start({ TRUST_PROXY: '1' })
     expect(await makeUp(send)).to.deep.equal(PASSED)
     const two = await start({ TRUST_PROXY: '2' })
@@ -142,20 +142,20 @@ describe('examples/deploy/mcp.config.ts with TRUST_PROXY', function () {
     expect(statuses).to.deep.equal([...LIMITED, 200])
   })
 
-  it('believes proxies of these addresses, and nobody else', async () => {
+  it('trusts only proxies with the configured addresses', async () => {
     const send = await start({ TRUST_PROXY: '127.0.0.5, 192.0.2.0/24' })
     expect(await makeUp(send, '127.0.0.5')).to.deep.equal(PASSED)
     expect(await makeUp(send, '127.0.0.9')).to.deep.equal(LIMITED)
   })
 
-  it('refuses what is neither', async () => {
+  it('check rejects an invalid value', async () => {
     const wrong = ['yes', '33', '-1', '1.5']
     for (const { code, said } of await Promise.all(wrong.map(TRUST_PROXY => check({ TRUST_PROXY })))) {
       expect([code, /trustProxy/.test(said)], said).to.deep.equal([2, true])
     }
   })
 
-  it('has it of every file of examples/deploy that has a proxy in front, and of no other', () => {
+  it('is set in every example file with a proxy in front, and in no other', () => {
     const { host } = parse(readExample('deploy/docker/compose.yaml')).services
     const [map] = parseAllDocuments(readExample('deploy/kubernetes/config.yaml')).map(each => each.toJS())
     expect([host.environment.TRUST_PROXY, map.data.TRUST_PROXY]).to.deep.equal([1, '1'])
@@ -165,19 +165,19 @@ describe('examples/deploy/mcp.config.ts with TRUST_PROXY', function () {
   })
 })
 
-describe('examples/deploy/mcp.config.ts with a secret of the examples', function () {
+describe('examples/deploy/mcp.config.ts with the secrets of the example', function () {
   this.timeout(60_000)
   const [, { stringData }] = parseAllDocuments(readExample('deploy/kubernetes/config.yaml')).map(each => each.toJS())
   const own = { REDIS_URL: 'redis://127.0.0.1:1', REDIS_PASSWORD: 'b'.repeat(48), METRICS_TOKEN: 'c'.repeat(48) }
 
-  it('is fine with three of one own', async () => {
+  it('check passes with three own secrets', async () => {
     expect(Object.keys({ ...BASE, ...own })).to.include.members(Object.keys(stringData))
     const { code, said } = await check(own)
     expect(code, said).to.equal(0)
   })
 
   for (const [name, value] of Object.entries<string>(stringData)) {
-    it(`does not start, nor pass check, and says which it is: ${name}`, async () => {
+    it(`check and startup fail, naming the secret: ${name}`, async () => {
       const given = { ...BASE, ...own, [name]: value }
       for (const verb of ['check', 'start']) {
         const { said, ended } = run([verb], given)
@@ -187,7 +187,7 @@ describe('examples/deploy/mcp.config.ts with a secret of the examples', function
     })
   }
 
-  it('does not start with one in a file either', async () => {
+  it('check fails for an example secret in a credentials file', async () => {
     const files = join(folder, 'credentials')
     mkdirSync(files)
     writeFileSync(join(files, 'REDIS_PASSWORD'), `${stringData.REDIS_PASSWORD}\n`)
@@ -200,7 +200,7 @@ describe('examples/deploy/mcp.config.ts without MCP_HOST_SECRETS', function () {
   this.timeout(60_000)
   const { PUBLIC_URL } = BASE
 
-  it('says which variable is missing, and what makes a secret, where sessions outlive the process', async () => {
+  it('check fails, naming the variable, when sessions are persistent', async () => {
     for (const MCP_HOST_SECRETS of [undefined, '', ' , ']) {
       const given = { REDIS_URL: 'redis://127.0.0.1:1', ...(MCP_HOST_SECRETS !== undefined && { MCP_HOST_SECRETS }) }
       const { code, said } = await check(given, { PUBLIC_URL })
@@ -209,16 +209,16 @@ describe('examples/deploy/mcp.config.ts without MCP_HOST_SECRETS', function () {
     }
   })
 
-  it('warns of it where sessions end with the process', async () => {
+  it('check logs a warning when sessions are not persistent', async () => {
     const { code, said } = await check({}, { PUBLIC_URL })
     expect([code, said.includes('MCP_HOST_SECRETS')], said).to.deep.equal([0, true])
   })
 })
 
-describe('examples/deploy/mcp.config.ts with the login that it has as a comment', function () {
+describe('examples/deploy/mcp.config.ts with the commented login enabled', function () {
   this.timeout(60_000)
 
-  it('lets nobody in without a token', async () => {
+  it('rejects requests without a token', async () => {
     const text = readExample('deploy/mcp.config.ts')
     const route = /With a login: (\{.*?\}), and the plugins/.exec(text)?.[1] ?? ''
     const open = "{ toolsets: 'main' }"
@@ -234,10 +234,10 @@ describe('examples/deploy/mcp.config.ts with the login that it has as a comment'
 })
 
 if (isBuiltin('node:sqlite')) {
-  describe('a config of mcp-host init with the two lines of examples/deploy/systemd/README.md', function () {
+  describe('config of mcp-host init with the two lines of examples/deploy/systemd/README.md', function () {
     this.timeout(60_000)
 
-    it('keeps its sessions and finds its secret where the unit says, and nothing beside itself', async () => {
+    it('uses the state directory and credentials of the unit and no other path', async () => {
       const [, lines = ''] = /^```ts\n(.*?)^```/ms.exec(readExample('deploy/systemd/README.md')) ?? []
       const [secrets = '', plugins = ''] = lines.trim().split('\n')
       const config = readExample('../templates/open/mcp.config.ts')

@@ -1,5 +1,5 @@
-// The Dockerfile and compose.yaml of examples/deploy/docker: read by the parsers of an editor and of the compose
-// specification, and held against each other, the config and what Redis takes. test/slow/deploy-image.slow.ts runs the image.
+// Tests the Dockerfile and compose.yaml of examples/deploy/docker for validity and consistency with config and Redis.
+// test/slow/deploy-image.slow.ts runs the image.
 import { Ajv, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import { expect } from 'chai'
@@ -21,14 +21,14 @@ const services = (): Record<string, Service> => parse(COMPOSE).services
 const service = (name: string): Service => services()[name]
 
 describe('examples/deploy/docker/Dockerfile', () => {
-  it('is one in which nothing is found wrong', () => expect(said(DOCKERFILE)).to.deep.equal([]))
+  it('passes the Dockerfile validator', () => expect(said(DOCKERFILE)).to.deep.equal([]))
 
-  it('would be told of an instruction that is none, and of a port that is none', () => {
+  it('the validator reports an unknown instruction and an invalid port', () => {
     expect(said(DOCKERFILE.replace('WORKDIR', 'WORKDRI'))).to.deep.equal(['Unknown instruction: WORKDRI'])
     expect(said(DOCKERFILE.replace('EXPOSE 3000', 'EXPOSE web'))).to.deep.equal(['Invalid containerPort: web'])
   })
 
-  it('has two stages of one base, ends as a user of numbers, and starts the host without a shell', () => {
+  it('has two stages, a numeric user and a command without a shell', () => {
     const stages = readDockerfile(DOCKERFILE)
     expect(stages.map(({ base }) => base)).to.deep.equal(['node:24-alpine', 'node:24-alpine'])
     const last = stages.at(-1)
@@ -38,7 +38,7 @@ describe('examples/deploy/docker/Dockerfile', () => {
     expect(last?.steps.filter(({ what }) => what === 'run')).to.deep.equal([])
   })
 
-  it('would not be run here with a command that goes through a shell', () => {
+  it('the reader of these tests rejects a shell command', () => {
     const shell = DOCKERFILE.replace(/^CMD .*$/m, 'CMD npm start')
     expect(() => readDockerfile(shell)).to.throw('not of exec form')
   })
@@ -72,7 +72,7 @@ function faultsOf(compose: unknown): string[] {
 }
 
 describe('examples/deploy/docker/compose.yaml', () => {
-  it('is what the specification takes', () => expect(faultsOf(parse(COMPOSE))).to.deep.equal([]))
+  it('conforms to the Compose specification', () => expect(faultsOf(parse(COMPOSE))).to.deep.equal([]))
 
   for (const [from, to, where] of [
     ['restart: unless-stopped', 'restrat: unless-stopped', '/services/redis'],
@@ -81,14 +81,14 @@ describe('examples/deploy/docker/compose.yaml', () => {
     ['interval: 5s', 'intervall: 5s', '/services/redis/healthcheck'],
     ['stop_grace_period: 40s', 'stop_grace_period: forty', '/services/host/stop_grace_period'],
   ] as const) {
-    it(`would be told of ${to}`, () => {
+    it(`validation reports ${to}`, () => {
       const wrong = COMPOSE.replace(from, to)
       expect(wrong).to.not.equal(COMPOSE)
       expect(faultsOf(parse(wrong)).join('\n')).to.include(where)
     })
   }
 
-  it('starts each service once those that it needs are healthy, and every one says when it is', () => {
+  it('starts each service after its dependencies are healthy; each has a health check', () => {
     for (const [name, { depends_on = {}, healthcheck }] of Object.entries(services())) {
       expect(healthcheck?.test, name).to.be.an('array')
       for (const [needed, { condition }] of Object.entries<Service>(depends_on)) {
@@ -99,7 +99,7 @@ describe('examples/deploy/docker/compose.yaml', () => {
     expect(Object.keys(service('host').depends_on)).to.deep.equal(['redis'])
   })
 
-  it('names hosts, networks, volumes and ports that are there', () => {
+  it('refers only to defined hosts, networks, volumes and ports', () => {
     const { networks, volumes } = parse(COMPOSE)
     for (const { networks: used } of Object.values(services())) expect(Object.keys(networks)).to.include.members(used)
     expect(service('redis').volumes[0].split(':')[0]).to.equal(Object.keys(volumes)[0])
@@ -118,7 +118,7 @@ describe('examples/deploy/docker/compose.yaml', () => {
     ])
   })
 
-  it('gives the host what mcp.config.ts reads, from a file of which there is an example', () => {
+  it('passes the settings of mcp.config.ts from an env file with an example', () => {
     const config = readExample('deploy/mcp.config.ts')
     const names = [...readExample('deploy/docker/env.example').matchAll(/^#? ?([A-Z_]+)=/gm)].map(([, name]) => name)
     const [required] = [[...COMPOSE.matchAll(/\$\{([A-Z_]+):\?/g)].map(([, name]) => name)]
@@ -126,7 +126,7 @@ describe('examples/deploy/docker/compose.yaml', () => {
     for (const name of [...names, ...Object.keys(service('host').environment)]) expect(config).to.include(`'${name}'`)
   })
 
-  it('is for this machine alone, at the address that its example of an environment gives out', () => {
+  it('publishes its port on the loopback address of env.example', () => {
     const published = Object.entries(services()).flatMap(([name, { ports = [] }]) =>
       ports.map((port: string) => [name, port]),
     )
@@ -135,20 +135,20 @@ describe('examples/deploy/docker/compose.yaml', () => {
     expect([new URL(url).hostname, new URL(url).port]).to.deep.equal(['localhost', '8080'])
   })
 
-  it('lets the host drain, and gives it nothing to write to', () => {
+  it('gives the host time to drain and a read-only file system', () => {
     const { stop_grace_period, read_only, cap_drop, tmpfs, volumes, user } = service('host')
     expect(Number.parseInt(stop_grace_period, 10)).to.be.above(30)
     expect([read_only, cap_drop, tmpfs, volumes, user]).to.deep.equal([true, ['ALL'], undefined, undefined, undefined])
   })
 })
 
-describe('the Redis of examples/deploy/docker/compose.yaml', () => {
+describe('Redis of examples/deploy/docker/compose.yaml', () => {
   before(function () {
     needsRedis(this)
   })
   after(stopRedis)
 
-  it('takes its command line: a password, a log of writes, and no key is evicted', async () => {
+  it('runs with a password, append-only persistence and no eviction', async () => {
     const [program, ...args] = service('redis').command.map((word: string) => word.replace(/^\$\{.*\}$/, 'a-password'))
     expect(program).to.equal('redis-server')
     const redis = await startRedis({ more: args })

@@ -1,5 +1,5 @@
-// The .dockerignore of examples/deploy/docker, by a reader of Docker's rules: what is secret or only there for the deployment is
-// not in an image, at the top or in any folder; what the server reads is.
+// Tests that the .dockerignore of examples/deploy/docker excludes secrets and deployment files and keeps the server's
+// files.
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
@@ -71,12 +71,12 @@ const keptBy = (text: string) => {
 describe('examples/deploy/docker/.dockerignore', () => {
   const text = readExample('deploy/docker/.dockerignore')
 
-  it(`leaves out ${LEFT_OUT.length} files, and those of its own folder; ${SERVED.length} are there`, () => {
+  it(`excludes ${LEFT_OUT.length} files and its own folder, keeps ${SERVED.length}`, () => {
     for (const path of [...LEFT_OUT, ...SERVED]) write(path)
     expect(keptBy(text)).to.deep.equal([...SERVED].sort())
   })
 
-  it('would leave two in with a line less', () => {
+  it('keeps nested .pem files without the `**/` pattern', () => {
     const found = keptBy(text.replace('**/*.pem\n', '*.pem\n')).filter(path => !SERVED.includes(path))
     expect(found).to.deep.equal(['packages/one/two/key.pem', 'tools/key.pem'])
   })

@@ -1,5 +1,5 @@
-// The manifests of examples/deploy/kubernetes are what the API of Kubernetes takes: no key that it does not know, no value
-// that it refuses; and they fit together, and to the image, the config and the metrics.
+// Tests the manifests of examples/deploy/kubernetes against the Kubernetes API schema, the image, the config and the
+// metrics.
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -91,15 +91,15 @@ const SERVED = {
 
 after(stopHosts)
 
-describe('examples/deploy/kubernetes', function () {
+describe('examples/deploy/kubernetes: schema validation', function () {
   this.timeout(60_000)
 
-  it('has objects of every kind, with keys that the API knows', async () => {
+  it('every kind has only keys of the API', async () => {
     expect(manifests.map(kindOf)).to.have.members(Object.keys(KINDS))
     expect(await checkKeys(manifests)).to.equal('')
   })
 
-  it('would be told of a wrong key, however deep', async () => {
+  it('reports an unknown key at any depth', async () => {
     const wrong = structuredClone(one('Deployment'))
     wrong.spec.template.spec.containers[0].readinesProbe = { httpGet: { path: '/', port: 1 } }
     wrong.spec.template.spec.securityContext.runAsNonRot = true
@@ -112,10 +112,10 @@ describe('examples/deploy/kubernetes', function () {
   })
 
   for (const manifest of manifests) {
-    it(`has values that the API takes: ${manifest.kind}`, () => checkValues(manifest))
+    it(`has valid values: ${manifest.kind}`, () => checkValues(manifest))
   }
 
-  it('would be told of a wrong value, and of one that is missing', () => {
+  it('reports an invalid value and a missing one', () => {
     const wrong = structuredClone(one('Deployment'))
     wrong.spec.template.spec.containers[0].ports[0].containerPort = 'http'
     expect(() => checkValues(wrong)).to.throw(/containerPort/)
@@ -125,8 +125,8 @@ describe('examples/deploy/kubernetes', function () {
   })
 })
 
-describe('the objects of examples/deploy/kubernetes', () => {
-  it('select the pods of the deployment', () => {
+describe('examples/deploy/kubernetes: consistency', () => {
+  it('selectors match the pods of the deployment', () => {
     const { labels } = pod().metadata
     const selectors = [
       one('Deployment').spec.selector.matchLabels,
@@ -149,7 +149,7 @@ describe('the objects of examples/deploy/kubernetes', () => {
     ])
   })
 
-  it('lead from the ingress to a port that the image listens on', () => {
+  it('the ingress leads to the port of the image', () => {
     const [rule] = one('Ingress').spec.rules
     const [{ backend }] = rule.http.paths
     const service = one('Service')
@@ -170,7 +170,7 @@ describe('the objects of examples/deploy/kubernetes', () => {
     expect(open).to.have.members([...portsOf().keys()])
   })
 
-  it('give the config what it reads, by names that are there', () => {
+  it('environment variables match the config and refer to existing keys', () => {
     const config = readExample('deploy/mcp.config.ts')
     const given = { configMapKeyRef: one('ConfigMap'), secretKeyRef: one('Secret') }
     for (const { name, valueFrom } of container().env) {
@@ -181,7 +181,7 @@ describe('the objects of examples/deploy/kubernetes', () => {
     }
   })
 
-  it('ask for readiness and life where the host answers, and wait for it to drain', async () => {
+  it('probes use the health paths, and termination waits for the drain', async () => {
     const { startupProbe, livenessProbe, readinessProbe, lifecycle } = container()
     const { url } = await startHost({ ...SERVED, plugins: { health: {} } })
     for (const { httpGet, timeoutSeconds } of [startupProbe, livenessProbe, readinessProbe]) {
@@ -196,7 +196,7 @@ describe('the objects of examples/deploy/kubernetes', () => {
     expect(pod().spec.terminationGracePeriodSeconds).to.be.at.least(Number(seconds) + 30)
   })
 
-  it('give a pod no rights', () => {
+  it('pods run without privileges', () => {
     const { securityContext, automountServiceAccountToken, enableServiceLinks } = pod().spec
     const image = readDockerfile(readExample('deploy/docker/Dockerfile')).at(-1)
     expect(`${securityContext.runAsUser}:${securityContext.runAsGroup}`).to.equal(image?.user)
@@ -210,8 +210,8 @@ describe('the objects of examples/deploy/kubernetes', () => {
   })
 })
 
-describe('the metric that examples/deploy/kubernetes scales by', () => {
-  it('is made by the adapter of one that the host has', async () => {
+describe('metric for autoscaling in examples/deploy/kubernetes', () => {
+  it('is derived by the adapter from a metric of the host', async () => {
     const token = 'a token of the operator'.replaceAll(' ', '-')
     const { url } = await startHost({
       ...SERVED,
@@ -227,7 +227,7 @@ describe('the metric that examples/deploy/kubernetes scales by', () => {
     expect(names).to.include(rule.name.as)
   })
 
-  it('is read under the labels that the adapter goes by, and the job that the alerts name', () => {
+  it('has the labels of the adapter and the job name of the alerts', () => {
     const [job] = parse(read('prometheus.yaml')).scrape_configs
     const [rule] = parse(read('prometheus-adapter.yaml')).rules.custom
     const labels = job.relabel_configs.map((config: Manifest) => config.target_label).filter(Boolean)

@@ -1,5 +1,5 @@
-// The files of examples/deploy for nginx and Caddy are read by nginx and Caddy, as they are but for paths and ports; and
-// the settings of nginx are the same wherever they stand: the cluster's tests run those of examples/scaling.
+// Tests that nginx and Caddy accept the files of examples/deploy, and that nginx settings match examples/scaling
+// everywhere.
 import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
@@ -68,27 +68,27 @@ const LOCATION = /location \/ \{([^}]*)\}/
 const UPSTREAM = /upstream mcp_nodes \{([^}]*)\}/
 const withoutPlace = (lines: readonly string[]) => lines.filter(line => !/^(proxy_pass|set|server) /.test(line))
 
-describe('nginx reads', () => {
+describe('nginx configuration files', () => {
   before(function () {
     needsProgram(this, 'nginx', 'apt-get install nginx')
   })
 
-  it('examples/deploy/nginx/mcp.conf', async () => {
+  it('accepts examples/deploy/nginx/mcp.conf', async () => {
     const folder = ownFolder()
     expect(await nginxSays(withFiles(folder), folder)).to.match(/syntax is ok\n.*test is successful\n$/)
   })
 
-  it('examples/deploy/docker/nginx.conf', async () => {
+  it('accepts examples/deploy/docker/nginx.conf', async () => {
     expect(await nginxSays(COMPOSED_HERE)).to.match(/syntax is ok\n.*test is successful\n$/)
   })
 
-  it('them, and says what is wrong', async () => {
+  it('reports an unknown directive and an invalid value', async () => {
     const wrong = (from: string, to: string) => nginxSays(replaced(COMPOSED_HERE, [[from, to]]))
     expect(await wrong('proxy_buffering off', 'proxy_bufering off')).to.include('unknown directive "proxy_bufering"')
     expect(await wrong('proxy_read_timeout 60s', 'proxy_read_timeout sixty')).to.include('invalid value')
   })
 
-  it('examples/deploy/nginx/mcp.conf, and with it serves a call by TLS, and logs no query', async () => {
+  it('examples/deploy/nginx/mcp.conf serves a call over TLS and logs no query string', async () => {
     const folder = ownFolder()
     const tool = defineTool({ name: 'one', input: { type: 'object' }, handler: () => 'one' })
     const routes = { '/mcp': { toolsets: 'main' } }
@@ -131,7 +131,7 @@ describe('nginx reads', () => {
   })
 })
 
-describe('the settings of nginx', () => {
+describe('nginx settings match examples/scaling', () => {
   const truth = readExample('scaling/nginx.conf')
 
   for (const [name, text] of [
@@ -139,20 +139,20 @@ describe('the settings of nginx', () => {
     ['examples/deploy/docker/nginx.conf', COMPOSED],
     ['docs/operating.md', readPage('docs/operating.md')],
   ] as const) {
-    it(`are in ${name} those of examples/scaling`, () => {
+    it(`location settings in ${name}`, () => {
       expect(withoutPlace(directivesOf(text, LOCATION))).to.deep.equal(withoutPlace(directivesOf(truth, LOCATION)))
       expect(text).to.include('client_max_body_size 4m;')
     })
   }
 
-  it('are in examples/deploy/nginx/mcp.conf and docs/scaling.md those of examples/scaling for its nodes, too', () => {
+  it('upstream settings in examples/deploy/nginx/mcp.conf and docs/scaling.md', () => {
     const expected = withoutPlace(directivesOf(truth, UPSTREAM))
     expect(withoutPlace(directivesOf(MCP_CONF, UPSTREAM))).to.deep.equal(expected)
     expect(withoutPlace(directivesOf(readPage('docs/scaling.md'), UPSTREAM))).to.deep.equal(expected)
     for (const [line] of MCP_CONF.matchAll(/server 127.*;/g)) expect(line).to.include('max_fails=1 fail_timeout=1s')
   })
 
-  it('are those of the ingress', () => {
+  it('annotations of the Kubernetes ingress', () => {
     const ingress = readExample('deploy/kubernetes/ingress.yaml')
     const annotated = (name: string) => new RegExp(`/${name}: '?([^'\n]*)'?$`, 'm').exec(ingress)?.[1]
     const lines = directivesOf(truth, LOCATION)
@@ -164,12 +164,12 @@ describe('the settings of nginx', () => {
   })
 })
 
-describe('Caddy reads', () => {
+describe('Caddy configuration file', () => {
   before(function () {
     needsProgram(this, 'caddy', 'apt-get install caddy')
   })
 
-  it('examples/deploy/caddy/Caddyfile, as it is, and without a warning', async () => {
+  it('accepts examples/deploy/caddy/Caddyfile without a warning', async () => {
     const folder = ownFolder()
     const env = { ...caddyEnv(folder, { site: '', nodes: [] }) }
     delete env['MCP_SITE']
@@ -185,7 +185,7 @@ describe('Caddy reads', () => {
       expect(text).to.include(part)
   })
 
-  it('it, and keeps no body for a second try: Caddy 2.6 mixes those of its clients up', () => {
+  it('retries only methods without a body and buffers no request body', () => {
     const env = caddyEnv(ownFolder(), { site: 'http://a.example:8080', nodes: ['127.0.0.1:1'] })
     const text = JSON.stringify(adaptCaddyfile(CADDYFILE, env))
     expect(text).to.not.match(/buffer_requests|request_buffers|max_buffer_size|retry_match/)
@@ -195,7 +195,7 @@ describe('Caddy reads', () => {
     expect(text).to.include('"method":["GET","HEAD","DELETE","OPTIONS"]')
   })
 
-  it('it, and says what is wrong', async () => {
+  it('reports an unknown directive', async () => {
     const folder = ownFolder()
     const file = join(folder, 'Caddyfile')
     writeFileSync(file, replaced(readExample('deploy/caddy/Caddyfile'), [['lb_try_duration', 'lb_tri_duration']]))

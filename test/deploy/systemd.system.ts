@@ -1,5 +1,5 @@
-// The unit of examples/deploy/systemd as systemd itself reads it, without one that runs; and what the host really asks of
-// the kernel, against what the unit lets it ask.
+// Tests the unit of examples/deploy/systemd with systemd-analyze, and its system call filter against the calls of the
+// host.
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -47,30 +47,29 @@ describe('examples/deploy/systemd/mcp-host.service', function () {
     needsProgram(this, 'systemd-analyze', 'apt-get install systemd')
   })
 
-  it('is a unit that systemd takes without a word', async () => {
+  it('passes systemd-analyze verify without messages', async () => {
     expect(await verify(UNIT)).to.deep.equal({ said: '', code: 0 })
   })
 
   for (const [what, from, to, says] of [
-    ['a key that is none', 'ProtectSystem=', 'ProtectSytem=', /Unknown .*ProtectSytem/],
-    ['a value that is none', 'KillMode=mixed', 'KillMode=mixd', /Failed to parse kill mode/i],
-    ['a call of the kernel that is none', '@system-service', '@system-servce', /system-servce/],
-    ['a program that is not there', '/bin/kill', '/bin/no-such-kill', /no-such-kill/],
+    ['an unknown key', 'ProtectSystem=', 'ProtectSytem=', /Unknown .*ProtectSytem/],
+    ['an invalid value', 'KillMode=mixed', 'KillMode=mixd', /Failed to parse kill mode/i],
+    ['an unknown system call group', '@system-service', '@system-servce', /system-servce/],
+    ['a missing program', '/bin/kill', '/bin/no-such-kill', /no-such-kill/],
   ] as const) {
-    it(`would be told of ${what}`, async () => {
+    it(`verification reports ${what}`, async () => {
       expect((await verify(replaced(UNIT, [[from, to]]))).said).to.match(says)
     })
   }
 
-  it(`is exposed at most ${EXPOSURE} of 10, and more with a line less`, async () => {
+  it(`has an exposure level of at most ${EXPOSURE} of 10`, async () => {
     const judge = (text: string) => told(text, 'security', '--offline=yes', `--threshold=${EXPOSURE * 10}`)
     const { said, code } = await judge(UNIT)
-    console.log(`      ${/Overall exposure level.*$/m.exec(said)?.[0]}`)
     expect(code, said).to.equal(0)
     expect((await judge(replaced(UNIT, [[/^CapabilityBoundingSet=\n/, '']]))).code).to.not.equal(0)
   })
 
-  it('gives a drain its time, and starts the same program as the image', () => {
+  it('allows time for a drain and starts the same program as the image', () => {
     const docker = readExample('deploy/docker/Dockerfile')
     const [, command = ''] = /^CMD (\[.*\])$/m.exec(docker) ?? []
     expect(valuesOf('ExecStart')[0]).to.match(/^\/usr\/bin\/node /)
@@ -78,7 +77,7 @@ describe('examples/deploy/systemd/mcp-host.service', function () {
     expect(Number.parseInt(valuesOf('TimeoutStopSec')[0] ?? '', 10)).to.be.above(30)
   })
 
-  it('names its secrets and settings as mcp.config.ts reads them', () => {
+  it('names the secrets and settings that mcp.config.ts reads', () => {
     const config = readExample('deploy/mcp.config.ts')
     const settings = readExample('deploy/systemd/mcp-host.env')
     const names = [...settings.matchAll(/^#? ?([A-Z_]+)=/gm)].map(([, name]) => name)
@@ -120,14 +119,14 @@ function hostCommand(folder: string, port: number): readonly string[] {
   return [process.execPath, bundledFile('cli/bin.ts'), 'start', '--config', file]
 }
 
-describe('what the host asks of the kernel', function () {
+describe('system access of the host under systemd', function () {
   this.timeout(90_000)
   before(function () {
     needsProgram(this, 'systemd-analyze', 'apt-get install systemd')
     needsProgram(this, 'strace', 'apt-get install strace')
   })
 
-  it('is answered enough by the /proc that the unit leaves it: it serves with its own processes alone', async function () {
+  it('serves with the restricted /proc of the unit', async function () {
     await needsContainers(this)
     const port = await freePort()
     const child = spawn(
@@ -151,7 +150,7 @@ describe('what the host asks of the kernel', function () {
     }
   })
 
-  it('is what the unit lets it ask: a start, a call, a reload and a drain', async () => {
+  it('startup, call, reload and drain use only allowed system calls', async () => {
     const [port, log] = [await freePort(), join(folder, 'calls')]
     const host = hostCommand(folder, port)
     const child = spawn('strace', ['-f', '-qq', '-o', log, ...host], { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -183,7 +182,6 @@ describe('what the host asks of the kernel', function () {
 
     const asked = new Set([...readFileSync(log, 'utf8').matchAll(/^\d+ +(\w+)\(/gm)].map(([, name = '']) => name))
     const allowed = allowedCalls()
-    console.log(`      ${asked.size} kinds of calls were made, ${allowed.size} are allowed`)
     expect(asked.size).to.be.above(30)
     expect([...asked].filter(name => !allowed.has(name))).to.deep.equal([])
   })

@@ -32,7 +32,7 @@ async function endHosts() {
   expect((await Promise.all(ended)).map(([code]) => code)).to.deep.equal(running.map(() => 0))
 }
 
-describe('a handler that asks three questions of a client whose every retry reaches another process', function () {
+describe('stateless elicitation (input_required), each retry handled by another process', function () {
   this.timeout(60_000)
   const SECRET = 'shared by all nodes of this deployment'
   let nodes: Node[]
@@ -42,7 +42,7 @@ describe('a handler that asks three questions of a client whose every retry reac
   })
   after(endHosts)
 
-  it('gets its answers in the order of the questions, though no process keeps anything', async () => {
+  it('passes three elicitation results to the handler in order', async () => {
     const args = { topic: 'bees' }
     let retry = {}
     const asked: string[] = []
@@ -61,11 +61,11 @@ describe('a handler that asks three questions of a client whose every retry reac
   })
 })
 
-describe('processes without a secret in common', function () {
+describe('processes with different secrets', function () {
   this.timeout(60_000)
   after(endHosts)
 
-  it('refuse each other’s state, and each still opens its own', async () => {
+  it('reject requestState sealed by another process and accept their own', async () => {
     const [one, other] = await Promise.all([forkHost(undefined), forkHost(undefined)])
     const state = (await callTool(one.url, 'form')).message.result.requestState
     const retry = { state, answers: { 'elicit-1': accepted('a') } }

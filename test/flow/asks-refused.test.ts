@@ -26,8 +26,8 @@ function expectRefused({ status, message, text }: RpcAnswer, words: RegExp) {
   expect(message).not.to.have.property('result')
 }
 
-describe('a requestState is refused with -32602', () => {
-  it('when it was altered anywhere, cut, extended or put together', async () => {
+describe('requestState validation', () => {
+  it('rejects a modified, truncated, extended or spliced requestState with -32602', async () => {
     const [state, other] = [await stateOf('form'), await stateOf('form')]
     const middle = Math.floor(state.length / 2)
     const flip = (at: number) => `${state.slice(0, at)}${state[at] === 'A' ? 'B' : 'A'}${state.slice(at + 1)}`
@@ -46,17 +46,17 @@ describe('a requestState is refused with -32602', () => {
     }
   })
 
-  it('when it is no text of ours at all', async () => {
+  it('rejects a requestState that the host did not issue', async () => {
     for (const state of ['', 'x', 'v1.', 7, null, true, {}, [], 'x'.repeat(70_000)]) {
       expectRefused(await callTool(url, 'form', { state, answers }), /requestState is not one of ours/)
     }
   })
 
-  it('when a tool that asks nothing more is sent a bad one', async () => {
+  it('rejects an invalid requestState for a tool that needs no more input', async () => {
     expectRefused(await callTool(url, 'never_waits', { state: 'forged' }), /requestState is not one of ours/)
   })
 
-  it('when another user sends it: another subject, another issuer, none', async () => {
+  it('rejects a requestState issued to another user: different subject, issuer or none', async () => {
     const ann = { 'X-User': 'ann', 'X-Issuer': 'https://a.example' }
     const state = await stateOf('form', { headers: ann })
     const others = [{}, { 'X-User': 'bob', 'X-Issuer': 'https://a.example' }, { 'X-User': 'ann' }]
@@ -69,26 +69,26 @@ describe('a requestState is refused with -32602', () => {
     expectRefused(await callTool(url, 'form', { state: anonymous, answers, headers: ann }), /another request/)
   })
 
-  it('when it comes with other arguments', async () => {
+  it('rejects a requestState sent with different arguments', async () => {
     const state = await stateOf('three_questions', {}, { topic: 'bees' })
     for (const args of [{ topic: 'wasps' }, {}, { topic: 'bees', more: 1 }]) {
       expectRefused(await callTool(url, 'three_questions', { state, answers }, args), /another request/)
     }
   })
 
-  it('when it comes with another tool, even one whose question is the same', async () => {
+  it('rejects a requestState sent with another tool that sends the same request', async () => {
     const state = await stateOf('three_questions', {}, { topic: 'bees' })
     expectRefused(await callTool(url, 'other_questions', { state, answers }, { topic: 'bees' }), /another request/)
   })
 
-  it('when it comes on another route, or with another parameter of the same one', async () => {
+  it('rejects a requestState on another route or with another route parameter', async () => {
     const state = await stateOf('form')
     expectRefused(await callTool(`${url}/other`, 'form', { state, answers }), /another request/)
     const category = (await callTool(`${url}/t/asking`, 'form')).message.result.requestState
     expectRefused(await callTool(`${url}/t/copy`, 'form', { state: category, answers }), /another request/)
   })
 
-  it('when it comes with another method, or another resource', async () => {
+  it('rejects a requestState sent with another method or resource', async () => {
     const state = (await send(url, 'resources/read', { uri: 'asks://family/ann' })).message.result.requestState
     expectRefused(
       await send(url, 'resources/read', { uri: 'asks://family/bob' }, { state, answers }),
@@ -97,7 +97,7 @@ describe('a requestState is refused with -32602', () => {
     expectRefused(await send(url, 'prompts/get', { name: 'asking_prompt' }, { state, answers }), /another request/)
   })
 
-  it('when the tool’s definition is another one by now', async () => {
+  it('rejects a requestState after the tool definition changed', async () => {
     const ask = (description: string) =>
       defineTool({
         name: 'form',
@@ -113,7 +113,7 @@ describe('a requestState is refused with -32602', () => {
     expect(result.structuredContent).to.deep.equal(accepted('a'))
   })
 
-  it('when its secret is no longer listed; one that was moved to the second place still opens it', async () => {
+  it('accepts a requestState sealed with a rotated secret, rejects it after the secret is removed', async () => {
     const [older, newer] = ['the older secret, long enough by far', 'the newer secret, long enough by far']
     const start = (...secrets: string[]) =>
       startHost({ secrets, toolsets: { asking }, routes: { '/': { toolsets: 'asking' } } })
@@ -124,7 +124,7 @@ describe('a requestState is refused with -32602', () => {
   })
 })
 
-describe('a capability that the client did not declare', () => {
+describe('client capability checks before input requests', () => {
   const missing: Array<[string, object, object]> = [
     ['form', {}, { elicitation: { form: {} } }],
     ['form', { elicitation: { url: {} } }, { elicitation: { form: {} } }],
@@ -137,7 +137,7 @@ describe('a capability that the client did not declare', () => {
     ['rooted', { sampling: {} }, { roots: {} }],
   ]
   for (const [tool, capabilities, requiredCapabilities] of missing) {
-    it(`is never asked for: ${tool} with ${JSON.stringify(capabilities)} is 400, -32021 and says which`, async () => {
+    it(`${tool} with ${JSON.stringify(capabilities)} fails with 400 and -32021, naming the missing capability`, async () => {
       const { status, message } = await callTool(url, tool, { capabilities })
       expect([status, message.error.code]).to.deep.equal([400, -32021])
       expect(message.error.data).to.deep.equal({ requiredCapabilities })
@@ -145,7 +145,7 @@ describe('a capability that the client did not declare', () => {
     })
   }
 
-  it('is refused for prompts and resources alike', async () => {
+  it('rejects prompts and resources that need an undeclared capability', async () => {
     for (const [method, params] of [
       ['prompts/get', { name: 'asking_prompt' }],
       ['resources/read', { uri: 'asks://one' }],
@@ -155,7 +155,7 @@ describe('a capability that the client did not declare', () => {
     }
   })
 
-  it('keeps everything else from being asked in the same round', async () => {
+  it('sends no other input request of the same round', async () => {
     const { status, message } = await callTool(url, 'together', { capabilities: { elicitation: {}, sampling: {} } })
     expect([status, message.error.code, message.error.data]).to.deep.equal([
       400,
@@ -164,7 +164,7 @@ describe('a capability that the client did not declare', () => {
     ])
   })
 
-  it('is asked for where it was: an empty elicitation means forms, others need their own key', async () => {
+  it('treats an empty elicitation capability as form mode; URL mode and others must be declared', async () => {
     const enough: Array<[string, object]> = [
       ['form', { elicitation: {} }],
       ['form', { elicitation: { form: {} } }],

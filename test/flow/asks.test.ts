@@ -22,8 +22,8 @@ beforeEach(() => {
 
 const textOf = ({ result }: RpcMessage) => result.content[0].text
 
-describe('a handler that asks', () => {
-  it('ends in an input_required result: the question under its key, and a state that is sealed', async () => {
+describe('input_required results (elicitation, sampling, roots)', () => {
+  it('returns the elicitation request under its key with a sealed requestState', async () => {
     const { status, message } = await callTool(url, 'three_questions', {}, { topic: 'bees' })
     expect(status).to.equal(200)
     const { resultType, inputRequests, requestState } = message.result
@@ -35,7 +35,7 @@ describe('a handler that asks', () => {
     expect(message.result).to.have.all.keys('resultType', 'inputRequests', 'requestState', '_meta')
   })
 
-  it('runs again from its start with each answer, until it needs no more', async () => {
+  it('runs the handler again from the start with each response until no input is missing', async () => {
     const first = (await callTool(url, 'three_questions')).message
     const one = { state: first.result.requestState, answers: { 'elicit-1': accepted('a') } }
     const second = (await callTool(url, 'three_questions', one)).message
@@ -51,7 +51,7 @@ describe('a handler that asks', () => {
     expect(effects).to.deep.equal(['begun', 'begun', 'begun', 'begun', 'done'])
   })
 
-  it('gets a refusal as an answer: decline and cancel', async () => {
+  it('passes decline and cancel to the handler as responses', async () => {
     for (const action of ['decline', 'cancel']) {
       const state = (await callTool(url, 'form')).message.result.requestState
       const { message } = await callTool(url, 'form', { state, answers: { 'elicit-1': { action } } })
@@ -59,7 +59,7 @@ describe('a handler that asks', () => {
     }
   })
 
-  it('may send the user to a page', async () => {
+  it('sends URL mode elicitation', async () => {
     const { result } = (await callTool(url, 'visit')).message
     const params = { mode: 'url', message: 'Sign in there.', url: 'https://login.example/start' }
     expect(result.inputRequests).to.deep.equal({ 'elicit-1': { method: 'elicitation/create', params } })
@@ -67,7 +67,7 @@ describe('a handler that asks', () => {
     expect(textOf((await callTool(url, 'visit', retry)).message)).to.equal('accept')
   })
 
-  it('is a tool error where an older revision on a stateless route cannot be asked', async () => {
+  it('returns a tool error for older protocol versions on a stateless route', async () => {
     const stateless = { '/': { toolsets: 'asking', stateless: true } }
     const older = await startHost({ toolsets: { asking }, routes: stateless })
     const { result } = (await legacy(older.url, 'tools/call', { name: 'form', arguments: {} })).message
@@ -76,11 +76,11 @@ describe('a handler that asks', () => {
   })
 })
 
-describe('questions that were started together', () => {
+describe('concurrent input requests', () => {
   const said = { who: accepted('Ada'), what: { role: 'assistant', content: { type: 'text', text: 'Hi' }, model: 'm' } }
   const folders = { roots: [{ uri: 'file:///a' }, { uri: 'file:///b' }] }
 
-  it('leave in one result', async () => {
+  it('are returned in one result', async () => {
     const { message } = await callTool(url, 'together')
     expect(questionsIn(message)).to.deep.equal({ who: 'Who?', what: 'sampling/createMessage', where: 'roots/list' })
     const retry = { state: message.result.requestState, answers: { ...said, where: folders } }
@@ -88,7 +88,7 @@ describe('questions that were started together', () => {
     expect(result.structuredContent).to.deep.equal({ who: 'Ada', model: 'm', folders: 2 })
   })
 
-  it('are asked again one by one where an answer is missing; those that came are kept', async () => {
+  it('keeps the received responses and requests the missing ones again', async () => {
     const state = (await callTool(url, 'together')).message.result.requestState
     const partly = (await callTool(url, 'together', { state, answers: said })).message
     expect(questionsIn(partly)).to.deep.equal({ where: 'roots/list' })
@@ -97,32 +97,32 @@ describe('questions that were started together', () => {
     expect(result.structuredContent).to.deep.equal({ who: 'Ada', model: 'm', folders: 2 })
   })
 
-  it('are named by their kind and ordinal where the handler gives no key', async () => {
+  it('default keys combine the request kind and its ordinal', async () => {
     expect(questionsIn((await callTool(url, 'two_forms')).message)).to.deep.equal({
       'elicit-1': 'A?',
       'elicit-2': 'B?',
     })
   })
 
-  it('must not have one key: the tool fails', async () => {
+  it('fails the tool when two requests use the same key', async () => {
     const { result } = (await callTool(url, 'same_key')).message
     expect(result).to.include({ isError: true, resultType: 'complete' })
   })
 })
 
-describe('an answer', () => {
+describe('input responses', () => {
   const again = async (tool: string, answers: unknown) => {
     const state = (await callTool(url, tool)).message.result.requestState
     return (await callTool(url, tool, { state, answers })).message
   }
 
-  it('that is missing is asked for again', async () => {
+  it('requests a missing response again', async () => {
     for (const answers of [undefined, {}, { 'elicit-9': accepted('a') }, [], 'text', null]) {
       expect(questionsIn(await again('form', answers)), JSON.stringify(answers)).to.deep.equal({ 'elicit-1': 'Form?' })
     }
   })
 
-  it('to a form that does not fit its schema is asked for again', async () => {
+  it('requests a form response again when it does not match its schema', async () => {
     const wrong = [accepted(5), { action: 'accept' }, { action: 'accept', content: {} }, { action: 'maybe' }, 'yes', []]
     for (const answer of wrong) {
       const message = await again('form', { 'elicit-1': answer })
@@ -130,7 +130,7 @@ describe('an answer', () => {
     }
   })
 
-  it('to sampling or roots that is no such result is asked for again', async () => {
+  it('requests an invalid sampling or roots response again', async () => {
     for (const answer of [{}, { model: 'm', role: 'assistant' }, { content: { type: 'text', text: 'a' } }, 'text']) {
       expect(questionsIn(await again('sampled', { 'sample-1': answer }))).to.have.all.keys('sample-1')
     }
@@ -139,7 +139,7 @@ describe('an answer', () => {
     }
   })
 
-  it('to a question whose text changed since is asked for again, in the new words', async () => {
+  it('sends the new request when its message changed since', async () => {
     wording.question = 'Old words?'
     const state = (await callTool(url, 'reworded')).message.result.requestState
     wording.question = 'New words?'
@@ -149,12 +149,12 @@ describe('an answer', () => {
     expect(textOf((await callTool(url, 'reworded', retry)).message)).to.equal('to the new')
   })
 
-  it('to a question that was not asked yet does not count', async () => {
+  it('ignores a response to a request that was not sent yet', async () => {
     const message = await again('three_questions', { 'elicit-1': accepted('a'), 'elicit-2': accepted('early') })
     expect(questionsIn(message)).to.deep.equal({ 'elicit-2': 'Two, after a?' })
   })
 
-  it('without a requestState counts in the first round only', async () => {
+  it('accepts responses without a requestState in the first round only', async () => {
     const answers = { 'elicit-1': accepted('a'), 'elicit-2': accepted('b') }
     const inTurn = (await callTool(url, 'three_questions', { answers })).message
     expect(questionsIn(inTurn)).to.deep.equal({ 'elicit-2': 'Two, after a?' })
@@ -162,7 +162,7 @@ describe('an answer', () => {
     expect(together.result.structuredContent).to.deep.equal(['a', 'b'])
   })
 
-  it('too large for a state of 64 KiB ends the call with an error, not the host', async () => {
+  it('fails the call when the requestState would exceed 64 KiB', async () => {
     const { error, id } = await again('three_questions', { 'elicit-1': accepted('x'.repeat(70_000)) })
     expect(error).to.deep.include({ code: -32603 })
     expect(error.message).to.match(/do not fit into requestState/)
@@ -171,15 +171,15 @@ describe('an answer', () => {
   })
 })
 
-describe('a handler that asked and goes on', () => {
-  it('cannot answer in place of its question by swallowing the rejection', async () => {
+describe('handlers that continue after an input request', () => {
+  it('cannot replace the input_required result by swallowing the rejection', async () => {
     const { messages, message } = await callTool(url, 'swallow')
     expect(questionsIn(message)).to.deep.equal({ 'elicit-1': 'Listen?' })
     expect(messages).to.have.length(1)
     expect(effects).to.deep.equal(['swallowed true, aborted true'])
   })
 
-  it('cannot add a question that comes too late; it is asked in the next round', async () => {
+  it('defers an input request made too late to the next round', async () => {
     const { message } = await callTool(url, 'swallow_and_ask_on')
     expect(questionsIn(message)).to.deep.equal({ 'elicit-1': 'First?' })
     const retry = { state: message.result.requestState, answers: { 'elicit-1': accepted('a') } }
@@ -187,18 +187,18 @@ describe('a handler that asked and goes on', () => {
     expect(questionsIn(second)).to.deep.equal({ 'elicit-2': 'Second?' })
   })
 
-  it('runs its finally blocks each time', async () => {
+  it('run their finally blocks in each round', async () => {
     const state = (await callTool(url, 'tidy')).message.result.requestState
     expect(effects).to.deep.equal(['tidied'])
     const { message } = await callTool(url, 'tidy', { state, answers: { 'elicit-1': accepted('clean') } })
     expect([textOf(message), effects]).to.deep.equal(['clean', ['tidied', 'tidied']])
   })
 
-  it('answers by itself where it never waited for the question', async () => {
+  it('return their own result when they did not await the request', async () => {
     expect(textOf((await callTool(url, 'never_waits')).message)).to.equal('did not wait')
   })
 
-  it('leaves no rejection unhandled, not even where nobody listens and the client could not be asked', async () => {
+  it('leave no unhandled rejection when the client cannot be asked', async () => {
     for (const capabilities of [{}, { elicitation: {} }]) {
       for (const name of ['never_waits', 'swallow', 'same_key', 'two_forms', 'together', 'tidy']) {
         await callTool(url, name, { capabilities })
@@ -210,8 +210,8 @@ describe('a handler that asked and goes on', () => {
   })
 })
 
-describe('prompts/get and resources/read', () => {
-  it('may ask: a prompt, a resource and a family of them', async () => {
+describe('input requests from prompts/get and resources/read', () => {
+  it('are allowed in a prompt, a resource and a resource template', async () => {
     const cases: Array<[string, Record<string, unknown>, string]> = [
       ['prompts/get', { name: 'asking_prompt', arguments: { about: 'bees' } }, 'bees: said'],
       ['resources/read', { uri: 'asks://one' }, 'said'],
@@ -226,7 +226,7 @@ describe('prompts/get and resources/read', () => {
     }
   })
 
-  it('completion/complete may not: nothing is asked, and the answer is an error', async () => {
+  it('are rejected with an error in completion/complete', async () => {
     const ref = { type: 'ref/prompt', name: 'asking_prompt' }
     const { message } = await send(url, 'completion/complete', { ref, argument: { name: 'about', value: 'b' } })
     expect(message.error.code).to.equal(-32603)

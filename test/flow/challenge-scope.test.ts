@@ -1,5 +1,5 @@
-// What a client without a usable token is told to ask for: the least that is of use at the address, so that nobody asks
-// for every scope there is (basic/authorization, "Scope Selection Strategy").
+// Tests the scope parameter of the 401 challenge: the minimum that a client needs at a URL (basic/authorization, "Scope
+// Selection Strategy").
 import { expect } from 'chai'
 import type { RouteSettings } from '../../core/index.ts'
 import { LOGIN } from '../plugins/resource-metadata/documents.ts'
@@ -47,7 +47,7 @@ const config: TestConfig = {
 
 const scopeIn = (challenge: string | null) => / scope="([^"]*)"/.exec(challenge ?? '')?.[1]
 
-describe('the scope of a 401', () => {
+describe('WWW-Authenticate scope of a 401 response', () => {
   let url: string
   let warned: unknown[]
   before(async () => {
@@ -57,17 +57,17 @@ describe('the scope of a 401', () => {
   })
 
   const cases: ReadonlyArray<readonly [string, string | undefined, string]> = [
-    ['/told', 'mcp.tools offline_access', 'what challengeScope says'],
-    ['/needed', 'mcp.tools', 'what every item of the address needs'],
-    ['/mixed', undefined, 'nothing where nobody can tell'],
-    ['/admin', 'mcp.admin', 'what authorize names, whatever challengeScope says'],
-    ['/role', 'mcp.tools', 'what challengeScope says where authorize names a role alone'],
-    ['/t', 'mcp.tools', 'that of the default address of a category'],
-    ['/t/admin', 'mcp.tools mcp.admin', 'that of each category'],
-    ['/t/mixed', undefined, 'nothing for a category where nobody can tell'],
+    ['/told', 'mcp.tools offline_access', 'challengeScope'],
+    ['/needed', 'mcp.tools', 'the scope that every item of the URL needs'],
+    ['/mixed', undefined, 'absent when no scope suits every item'],
+    ['/admin', 'mcp.admin', 'the scope of authorize, despite challengeScope'],
+    ['/role', 'mcp.tools', 'challengeScope when authorize requires only a role'],
+    ['/t', 'mcp.tools', 'the scope of the default category'],
+    ['/t/admin', 'mcp.tools mcp.admin', 'the scope of each category'],
+    ['/t/mixed', undefined, 'absent for a category when no scope suits every item'],
   ]
   for (const [path, scope, what] of cases) {
-    it(`is ${what} (${path}), without a token and with a bad one`, async () => {
+    it(`is ${what} (${path}), without a token and with an invalid one`, async () => {
       for (const headers of [{}, { Authorization: 'Bearer bad' }]) {
         const { status, headers: told } = await modern(url + path, 'tools/list', {}, { headers })
         const challenge = told.get('www-authenticate')
@@ -78,7 +78,7 @@ describe('the scope of a 401', () => {
     })
   }
 
-  it('is there on an open route too: for a bad token, and for an item that no scope opens', async () => {
+  it('is present on an open route for an invalid token and for a forbidden item', async () => {
     const bad = await modern(`${url}/open`, 'tools/list', {}, { headers: { Authorization: 'Bearer bad' } })
     expect([bad.status, scopeIn(bad.headers.get('www-authenticate'))]).to.deep.equal([401, 'mcp.tools'])
     const role = await modern(`${url}/open`, 'tools/call', { name: 'secret' })
@@ -86,7 +86,7 @@ describe('the scope of a 401', () => {
     expect((await modern(`${url}/open`, 'tools/list')).status).to.equal(200)
   })
 
-  it('follows what is added while the host runs', async () => {
+  it('includes items that are added at run time', async () => {
     const host = await startHost(config)
     const ask = async () => scopeIn((await modern(`${host.url}/needed`, 'tools/list')).headers.get('www-authenticate'))
     expect(await ask()).to.equal('mcp.tools')
@@ -96,7 +96,7 @@ describe('the scope of a 401', () => {
     expect(await ask()).to.equal('mcp.tools')
   })
 
-  it('is missed at the start where clients would ask for every scope, and only there', () => {
+  it('logs a startup warning only for routes where clients would request every scope', () => {
     expect(warned).to.deep.equal(['/mixed', '/t/:set?'])
   })
 })

@@ -1,4 +1,5 @@
-// What a client says of itself, and what it names: kept and repeated up to a bound, refused past it, in every era.
+// Tests the size limits of client-supplied values: client info, capabilities, ids, progress tokens, URIs and names in
+// errors.
 import { expect } from 'chai'
 import { definePlugin, definePrompt, defineResource, defineTool, type Services } from '../../core/index.ts'
 import {
@@ -67,8 +68,8 @@ const handshake = (clientInfo: unknown, capabilities: unknown = {}) => ({
 /** Little text, and much more than that when it is read. */
 const crowd = (values: number) => ({ experimental: { list: Array(values - 3).fill(0) } })
 
-describe('what a client says of itself', () => {
-  it(`is kept up to ${MAX_CLIENT_FACT} bytes and ${MAX_CLIENT_VALUES} values, and no session is opened past them`, async () => {
+describe('client info and capabilities: size limits', () => {
+  it(`accepts ${MAX_CLIENT_FACT} bytes and ${MAX_CLIENT_VALUES} values, opens no session beyond`, async () => {
     expect(JSON.stringify(infoOf(MAX_CLIENT_FACT))).to.have.length(MAX_CLIENT_FACT)
     expect((await tell(url, handshake(infoOf(MAX_CLIENT_FACT)))).message.result).to.be.an('object')
     expect((await tell(url, handshake(infoOf(100), crowd(MAX_CLIENT_VALUES)))).message.result).to.be.an('object')
@@ -89,14 +90,11 @@ describe('what a client says of itself', () => {
         expect(answer.headers['mcp-session-id']).to.equal(undefined)
       }
     }
-    console.log(
-      `      ${tooMuch.length} handshakes: ${host.sessions.count - sessions} sessions, answers to ${longest} bytes`,
-    )
     expect(host.sessions.count).to.equal(sessions)
     expect(longest).to.be.below(1_000)
   })
 
-  it('is bounded on HTTP with SSE too: the session keeps nothing of it, and may be initialized after all', async () => {
+  it('rejects oversized client info on HTTP+SSE and then accepts a valid initialize', async () => {
     const client = await connectSse(url)
     await client.post(handshake(infoOf(MAX_CLIENT_FACT + 1)))
     expect((await client.next()).error.code).to.equal(-32602)
@@ -104,7 +102,7 @@ describe('what a client says of itself', () => {
     client.stream.drop()
   })
 
-  it('is bounded in each request of 2026-07-28: 400', async () => {
+  it('rejects oversized client info in a 2026-07-28 request with 400', async () => {
     for (const meta of [
       { [META.clientInfo]: infoOf(MAX_CLIENT_FACT + 1) },
       { [META.clientCapabilities]: crowd(MAX_CLIENT_VALUES + 1) },
@@ -117,11 +115,11 @@ describe('what a client says of itself', () => {
   })
 })
 
-describe('ids and progress tokens', () => {
+describe('request ids and progress tokens: size limits', () => {
   const longest = text(MAX_ID)
   const tooLong = [text(MAX_ID + 1), '€'.repeat(MAX_ID / 3 + 1), text(3_000_000)]
 
-  it(`have up to ${MAX_ID} bytes: past it a request is refused, and its id not repeated`, async () => {
+  it(`rejects a request id over ${MAX_ID} bytes without repeating it`, async () => {
     const session = await openSession(url)
     expect((await session.request('ping', {}, { id: longest })).message.id).to.equal(longest)
     expect((await modern(url, 'tools/list', {}, { id: longest })).message.id).to.equal(longest)
@@ -133,7 +131,7 @@ describe('ids and progress tokens', () => {
     }
   })
 
-  it('are refused in a batch, and as the id of an answer', async () => {
+  it('rejects an oversized id in a batch and in a response', async () => {
     const session = await openSession(url, { revision: '2025-03-26' })
     const batch = [
       { jsonrpc: '2.0', id: 1, method: 'ping' },
@@ -143,7 +141,7 @@ describe('ids and progress tokens', () => {
     expect((await session.send({ id: tooLong[0], result: {} })).status).to.equal(400)
   })
 
-  it('a progress token past it: 400, with the id', async () => {
+  it('rejects an oversized progress token with 400 and the request id', async () => {
     const session = await openSession(url)
     const call = (progressToken: unknown) =>
       session.request('tools/call', { name: 'echo', arguments: {}, _meta: { progressToken } }, { id: 5 })
@@ -157,10 +155,10 @@ describe('ids and progress tokens', () => {
   })
 })
 
-describe('URIs that a client names', () => {
+describe('client-supplied URIs: size and subscription limits', () => {
   const uriOf = (bytes: number, start = '') => `note://${start}`.padEnd(bytes, 'x')
 
-  it(`have up to ${MAX_URI} bytes, wherever they are named`, async () => {
+  it(`rejects a URI over ${MAX_URI} bytes in every method that takes one`, async () => {
     const session = await openSession(url)
     const methods = (uri: string): Array<[string, object]> => [
       ['resources/read', { uri }],
@@ -182,14 +180,13 @@ describe('URIs that a client names', () => {
     }
   })
 
-  it(`are watched by one session up to ${MAX_WATCHED_BYTES} bytes of them, and one that is let go makes room`, async () => {
+  it(`limits the subscriptions of a session to ${MAX_WATCHED_BYTES} bytes; unsubscribing frees space`, async () => {
     const session = await openSession(url)
     const watch = async (uri: string, method = 'resources/subscribe') =>
       (await session.request(method, { uri })).message.error?.code
     const most = Math.floor(MAX_WATCHED_BYTES / (MAX_URI + WATCH_COST))
     let watched = 0
     while (watched <= most && (await watch(uriOf(MAX_URI, `${watched}-`))) === undefined) watched++
-    console.log(`      ${watched} URIs of ${MAX_URI} bytes watched, of ${MAX_WATCHED} that may be`)
     expect(watched).to.equal(most)
     // Again: nothing new.
     expect(await watch(uriOf(MAX_URI, '0-'))).to.equal(undefined)
@@ -199,7 +196,7 @@ describe('URIs that a client names', () => {
     await session.end()
   })
 
-  it(`are watched by all sessions of an owner up to ${MAX_WATCHED_BYTES_PER_OWNER} bytes, and one that ends makes room`, async function () {
+  it(`limits the subscriptions of an owner to ${MAX_WATCHED_BYTES_PER_OWNER} bytes; ending a session frees space`, async function () {
     // Some thousand requests.
     this.timeout(120_000)
     const all: string[] = []
@@ -215,25 +212,22 @@ describe('URIs that a client names', () => {
       refused = await watch(sessions.at(-1), uri)
       if (!refused) all.push(uri)
     }
-    console.log(`      ${all.length} URIs of ${MAX_URI} bytes watched by ${sessions.length} sessions of one owner`)
     expect([all.length, refused?.code]).to.deep.equal([most, -32600])
     expect(refused?.message).to.include(String(MAX_WATCHED_BYTES_PER_OWNER))
     const last = sessions.at(-1)
     expect((await sessions[0]?.end())?.status).to.equal(204)
     let again = 0
     while (again <= each && !(await watch(last, uriOf(MAX_URI, `again-${again}-`)))) again++
-    console.log(`      ${again} more where one session has ended`)
     expect(again).to.equal(Math.min(each, each - (most % each)))
     for (const session of sessions.slice(1)) await session.end()
     const session = await openSession(url)
     let short = 0
     while (short <= MAX_WATCHED && !(await watch(session, uriOf(60, `${short}-`)))) short++
-    console.log(`      ${short} URIs of 60 bytes watched by one session`)
     expect(short).to.equal(MAX_WATCHED)
     await session.end()
   })
 
-  it('are bounded for subscriptions/listen: each of them, their number, and all together', async () => {
+  it('limits subscriptions/listen per URI, per stream and per owner', async () => {
     const mostLong = Math.floor(MAX_WATCHED_BYTES / (MAX_URI + WATCH_COST))
     const many = (count: number, bytes: number) =>
       Array.from({ length: count }, (_, index) => uriOf(bytes, `${index}-`))
@@ -254,7 +248,6 @@ describe('URIs that a client names', () => {
       Array.from({ length: most + 5 }, () => listen(url, { resourceSubscriptions: uris })),
     )
     const open = streams.filter(({ status }) => status === 200)
-    console.log(`      ${open.length} of ${streams.length} listens of ${each} bytes of URIs are open at once`)
     expect(open).to.have.length(most)
     expect(new Set(streams.map(({ status }) => status))).to.deep.equal(new Set([200, 429]))
     // Streams without resources cost none of it, and one that ends makes room.
@@ -270,8 +263,8 @@ describe('URIs that a client names', () => {
   })
 })
 
-describe('what else a client says', () => {
-  it('is repeated by an error up to a bound', async () => {
+describe('client-supplied values in error messages and logs', () => {
+  it('truncates client-supplied values in error responses', async () => {
     const session = await openSession(url)
     const long = text(3_000_000)
     const header = text(10_000)
@@ -300,11 +293,10 @@ describe('what else a client says', () => {
       'protocol version': await legacy(`${url}/alone`, 'initialize', { protocolVersion: long }),
     }
     const lengths = Object.entries(answers).map(([what, answer]) => [what, answer.text.length] as const)
-    console.log(`      the longest answer has ${Math.max(...lengths.map(([, length]) => length))} bytes`)
     for (const [what, length] of lengths) expect(length, what).to.be.below(3 * MAX_SHOWN)
   })
 
-  it('the reason of a cancellation is passed on up to a bound, and an id that is none is looked up nowhere', async () => {
+  it('truncates the reason of a cancellation and ignores invalid request ids', async () => {
     const session = await openSession(url)
     const running = session.call('puppet', { name: 'cancelled' }, { id: 'the call' })
     const { ctx } = await puppet.call('cancelled')
@@ -320,7 +312,7 @@ describe('what else a client says', () => {
     await (await running).whole
   })
 
-  it('leaves the host as it was', async () => {
+  it('still accepts new sessions afterwards', async () => {
     expect((await initialize(url)).status).to.equal(200)
   })
 })

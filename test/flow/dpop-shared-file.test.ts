@@ -1,4 +1,4 @@
-// Proofs (DPoP) of hosts that share a file of store-sqlite, as the workers of one machine do: each counts once for all of them.
+// Tests DPoP replay detection across hosts that share a store-sqlite file.
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { closeFiles, hasSqlite, newFolder } from '../plugins/store-sqlite/support/sqlite-files.ts'
@@ -12,13 +12,13 @@ const PUBLIC = 'https://mcp.test'
 const ATTEMPTS = 100
 
 if (hasSqlite) {
-  describe('two hosts with one file, and bound tokens (DPoP)', () => {
+  describe('DPoP replay detection with a shared SQLite file', () => {
     after(async () => {
       await stopHosts()
       await closeFiles()
     })
 
-    it(`take one proof once, of ${ATTEMPTS} attempts at both at the same time`, async () => {
+    it(`accepts a proof once in ${ATTEMPTS} concurrent attempts at two hosts`, async () => {
       const [issuerKey, key] = [makeKey('of-issuer'), makeKey('mine')]
       const plugins = {
         'auth-jwt': { issuer: ISSUER, keys: [toJwk(issuerKey)], audience: PUBLIC, dpop: { mode: 'required' as const } },
@@ -38,7 +38,6 @@ if (hasSqlite) {
         expect(passed + replayed).to.equal(ATTEMPTS)
         rounds.push(passed)
       }
-      console.log(`      5 times ${ATTEMPTS} attempts with one proof at two hosts: ${rounds.join(' ')} passed`)
       expect(rounds.every(passed => passed === 1)).to.equal(true)
     })
   })

@@ -1,5 +1,5 @@
-// Tokens that are bound to a key (DPoP, RFC 9449), with nothing of it faked: our client, oidc-provider, the official client over our
-// fetch, and two nodes on one Redis behind one address, with nonces.
+// Tests DPoP-bound tokens (RFC 9449) end to end: own and official client, oidc-provider, nonces, and two nodes that
+// share Redis.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { expect } from 'chai'
 import { createDPoPSigner } from '../../client/dpop.ts'
@@ -83,7 +83,7 @@ async function connect(url: string, authFetch: AuthFetch, mode: 'auto' | 'legacy
 
 const claimsIn = (proof: string) => JSON.parse(Buffer.from(proof.split('.')[1] ?? '', 'base64url').toString())
 
-describe('our client and this host with bound tokens (DPoP) of oidc-provider, opaque ones', () => {
+describe('DPoP with opaque tokens of oidc-provider', () => {
   let authority: LoginServer
   let host: ProtectedHost
   beforeEach(async () => {
@@ -101,7 +101,7 @@ describe('our client and this host with bound tokens (DPoP) of oidc-provider, op
   })
 
   for (const mode of ['auto', 'legacy'] as const) {
-    it(`works from the 401 to the end of the session by what the documents say (${mode}): each request has a proof`, async () => {
+    it(`discovers, signs in and sends a proof with each request until the session ends (${mode})`, async () => {
       const { delegate } = authority
       const { authFetch, seen } = startClient(host.writers, {
         interactive: 'post',
@@ -113,9 +113,6 @@ describe('our client and this host with bound tokens (DPoP) of oidc-provider, op
       await client.close()
       const proofs = seen.map(({ proof }) => proof)
       const refused = seen.filter(({ status }) => status === 401)
-      console.log(
-        `      ${seen.length} requests with ${new Set(proofs).size} proofs, ${refused.length} of them for a nonce`,
-      )
       expect(seen.every(({ authorization }) => authorization.startsWith('DPoP '))).to.equal(true)
       expect(new Set(proofs).size).to.equal(seen.length)
       expect(seen.slice(1).every(({ proof }) => typeof claimsIn(proof).nonce === 'string')).to.equal(true)
@@ -125,7 +122,7 @@ describe('our client and this host with bound tokens (DPoP) of oidc-provider, op
     })
   }
 
-  it('refuses the very same token as a bearer token, and without a proof', async () => {
+  it('rejects the same token as a bearer token and without a proof', async () => {
     const { delegate } = authority
     const { authFetch } = startClient(host.guarded, {
       interactive: 'post',
@@ -143,7 +140,7 @@ describe('our client and this host with bound tokens (DPoP) of oidc-provider, op
   })
 })
 
-describe('two nodes on one Redis behind one address, with bound tokens (DPoP) of oidc-provider, JWTs', () => {
+describe('DPoP with JWTs of oidc-provider on two nodes that share Redis', () => {
   let redis: RedisServer
   let balancer: TcpBalancer
   let authority: AuthorizationServer
@@ -199,7 +196,7 @@ describe('two nodes on one Redis behind one address, with bound tokens (DPoP) of
   }
 
   for (const mode of ['auto', 'legacy'] as const) {
-    it(`serve one client with calls at both (${mode}), and one nonce is known to both`, async () => {
+    it(`serves one client at both nodes with a shared nonce (${mode})`, async () => {
       const { authFetch, seen } = clientAt('/writers')
       const client = await connect(`${balancer.url}/writers`, authFetch, mode)
       for (let calls = 0; calls < 6; calls++) expect((await client.whoami()).user).to.include({ subject: CLIENT.id })
@@ -209,7 +206,7 @@ describe('two nodes on one Redis behind one address, with bound tokens (DPoP) of
     })
   }
 
-  it('take one proof once, of 200 attempts at both at the same time, and 10 times the same', async function () {
+  it('accepts a proof once in concurrent attempts at both nodes', async function () {
     this.timeout(60_000)
     const { proof, sendTo } = await signerOf('/guarded')
     const rounds: number[] = []
@@ -222,11 +219,10 @@ describe('two nodes on one Redis behind one address, with bound tokens (DPoP) of
       expect(passed + replayed, JSON.stringify(answers.map(({ status }) => status))).to.equal(attempts)
       rounds.push(passed)
     }
-    console.log(`      200 attempts with one proof: ${rounds[0]} passed; 10 times 10: ${rounds.slice(1).join(' ')}`)
     expect(rounds.every(passed => passed === 1)).to.equal(true)
   })
 
-  it('take none while Redis is away: 503, and the next proofs once it is back', async () => {
+  it('rejects proofs with 503 while Redis is unavailable and accepts new ones after it returns', async () => {
     const { proof, sendTo } = await signerOf('/guarded')
     redis.pause()
     const answers = await Promise.all([0, 1].map(async index => sendTo(index, await proof())))
@@ -243,7 +239,7 @@ describe('two nodes on one Redis behind one address, with bound tokens (DPoP) of
     }
   })
 
-  it('do not start where they share sessions and not which proofs were used', async () => {
+  it('startup fails when nodes share sessions but not the used proofs', async () => {
     const plugins: NonNullable<Config['plugins']> = {
       'auth-jwt': { authority: authority.url, dpop: { mode: 'optional' } },
       'session-store-redis': {},

@@ -1,5 +1,4 @@
-// Small requests that ask for much: a client comes back to a stream of 4 MB over and over, and goes before it is read. What is
-// asked of the store for them is counted, with each store that there is.
+// Tests the store reads caused by clients that repeatedly resume a 4 MB stream and disconnect, with each event store.
 import { expect } from 'chai'
 import type { Context } from 'mocha'
 import { openStreams } from '../../core/http/sse.ts'
@@ -110,7 +109,7 @@ const messagesOf = async (answer: StreamExchange) =>
   (await answer.rest()).filter(({ message }) => message !== undefined).length
 
 for (const [what, store] of Object.entries(STORES)) {
-  describe(`coming back to a stream of 4 MB, with ${what}`, () => {
+  describe(`resumption of a 4 MB stream with ${what}: store reads`, () => {
     before(function () {
       store.needs(this)
     })
@@ -118,7 +117,7 @@ for (const [what, store] of Object.entries(STORES)) {
     after(stopRedis)
 
     for (const waits of [false, true]) {
-      it(`of a call that ${waits ? 'runs' : 'is over'}, and going, reads little, and no more while that is read`, async () => {
+      it(`bounds reads when clients disconnect while the call ${waits ? 'runs' : 'is over'}`, async () => {
         const { url, meter, finish } = await start(store)
         const session = await openStreamingSession(url)
         const place = await pour(session, MESSAGES, waits)
@@ -148,11 +147,6 @@ for (const [what, store] of Object.entries(STORES)) {
         )
         finish()
         expect(await messagesOf(again)).to.equal(MESSAGES + 1)
-        const gets = (ROUNDS + 1) * GETS
-        console.log(
-          `      ${gets} dropped GETs and a whole one: ${meter.checks} checks, ${meter.reads} reads, ${meter.mostUnderWay} ` +
-            `at once, ${meter.mostBytes} bytes at most, ${meter.bytes} in all`,
-        )
         expect(meter.mostUnderWay).to.equal(MAX_PAGES_PER_OWNER)
         expect(meter.mostBytes).to.be.within(SIZE, PAGE_BYTES)
         // The whole one, and a page of each that was dropped.
@@ -160,7 +154,7 @@ for (const [what, store] of Object.entries(STORES)) {
       })
     }
 
-    it('by many at once reads few pages at once, of one owner fewer, and all get all of it', async () => {
+    it('limits concurrent page reads per owner and in total, and delivers every stream completely', async () => {
       const { url, meter } = await start(store)
       const messages = MESSAGES / 4
       const callers = Array.from({ length: OWNERS }, async (_, index) => {
@@ -176,9 +170,6 @@ for (const [what, store] of Object.entries(STORES)) {
       await eventually('as many are read as may be', () => meter.underWay === MAX_PAGES)
       release()
       const found = await Promise.all(open.map(messagesOf))
-      console.log(
-        `      ${open.length} streams of ${OWNERS} owners: ${meter.reads} reads, ${meter.mostUnderWay} at once`,
-      )
       expect(new Set(found)).to.deep.equal(new Set([messages + 1]))
       expect(meter.mostUnderWay).to.equal(MAX_PAGES)
     })

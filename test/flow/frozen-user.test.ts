@@ -1,4 +1,4 @@
-// What a plugin decided about a caller is what the handler gets: nothing on the way can add to it.
+// Tests that the user object passed to handlers is immutable.
 import { expect } from 'chai'
 import { defineTool, type User } from '../../core/index.ts'
 import { plugin } from '../fixtures/plugins.ts'
@@ -29,8 +29,8 @@ function changeAll(user: unknown): string[] {
   })
 }
 
-describe('the user of a call', () => {
-  it('is frozen with its scopes, roles and claims, whoever established it: one object for all, or one each', async () => {
+describe('ctx.user', () => {
+  it('is frozen with its scopes, roles and claims, whether shared or created per request', async () => {
     const make = (): User => ({ subject: 'ada', scopes: ['read'], roles: [], claims: { tier: 'iron' } })
     const one = Object.freeze(make())
     const changed: string[][] = []

@@ -1,4 +1,4 @@
-// A guarded route keeps its place against open ones whose parameter could name it: however its path is spelled.
+// Tests that a guarded route takes precedence over an open parameter route for every path encoding.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { LOGIN, lock, WELL_KNOWN } from '../plugins/resource-metadata/documents.ts'
@@ -49,9 +49,9 @@ before(async () => {
 after(closePaths)
 after(stopHosts)
 
-describe('a guarded fixed route beside an open route with a parameter', () => {
+describe('guarded fixed route next to an open parameter route', () => {
   for (const [guarded, spellings] of Object.entries(SPELLINGS)) {
-    it(`${guarded} is reached by nobody without a token, however it is spelled`, async () => {
+    it(`${guarded} requires a token in every path encoding`, async () => {
       const seen: Record<number, number> = {}
       for (const path of [guarded, ...spellings]) {
         for (const suffix of ['', '/sse', '/message?sessionId=x']) {
@@ -62,11 +62,10 @@ describe('a guarded fixed route beside an open route with a parameter', () => {
         }
       }
       expect(seen[401]).to.be.greaterThan(1)
-      console.log(`      ${guarded}: ${JSON.stringify(seen)} by status, of ${3 * (spellings.length + 1)} requests`)
     })
   }
 
-  it('each place has one metadata document, its own', async () => {
+  it('serves one protected resource metadata document per URL', async () => {
     const resourceAt = async (path: string) => {
       const { status, body } = await askPath(host.url, 'GET', `${WELL_KNOWN}${path}`)
       return status === 200 ? new URL(JSON.parse(body).resource).pathname : status
@@ -79,7 +78,7 @@ describe('a guarded fixed route beside an open route with a parameter', () => {
     }
   })
 
-  it('the others are served as before, at one spelling or another', async () => {
+  it('serves the open routes in equivalent path encodings', async () => {
     for (const [path, tool] of [
       ['/t', 'clock'],
       ['/t/', 'clock'],
@@ -96,7 +95,7 @@ describe('a guarded fixed route beside an open route with a parameter', () => {
     expect((await askPath(host.url, 'GET', '/%68ealth/')).status).to.equal(200)
   })
 
-  it('does not serve what the others would, nor do they list it as theirs', () => {
+  it('does not serve or list toolsets of the guarded route on the open route', () => {
     const open = host.host.routes.find(({ path }) => path === '/t/:category?')
     expect(open?.toolsets).to.deep.equal(['clock'])
     expect(host.host.inspect('/t/%61dmin')?.route.path).to.equal('/t/admin')
@@ -104,7 +103,7 @@ describe('a guarded fixed route beside an open route with a parameter', () => {
   })
 })
 
-describe('a toolset that one route guards', () => {
+describe('toolset that is guarded on one route', () => {
   const warned = async ({ routes, ...more }: Partial<TestConfig>) => {
     const { log } = await startHost({ ...config, ...more, routes: routes ?? {} })
     return log.flatMap(line =>
@@ -113,7 +112,7 @@ describe('a toolset that one route guards', () => {
   }
   const open = { '/t/:category?': { toolsets: ':category', default: ['clock'] } }
 
-  it('is told at the start where an open route serves it as well', async () => {
+  it('startup warns when an open route serves the same toolset', async () => {
     const routes = { ...open, '/admin': { toolsets: ['admin'], ...guard }, '/all': { toolsets: ['clock', 'admin'] } }
     expect(await warned({ routes })).to.deep.equal([
       ['/t/:category?', ['/admin'], 'warn'],
@@ -121,13 +120,13 @@ describe('a toolset that one route guards', () => {
     ])
   })
 
-  it('is not where the open route cannot name it, or where both are guarded', async () => {
+  it('does not warn when the open route cannot reach it or both routes are guarded', async () => {
     expect(await warned({ routes: { ...open, '/t/admin': { toolsets: ['admin'], ...guard } } })).to.deep.equal([])
     const kept = { '/t/:category?': { ...open['/t/:category?'], ...guard } }
     expect(await warned({ routes: { ...kept, '/admin': { toolsets: ['admin'], ...guard } } })).to.deep.equal([])
   })
 
-  it('is not where every item of it has an access of its own', async () => {
+  it('does not warn when every item has its own access rule', async () => {
     const purge = defineTool({ name: 'purge', access: 'admin', handler: () => 'done' })
     const toolsets = { clock: toolset('clock'), admin: [purge] }
     const plugins = { ...config.plugins, 'tool-policy': { policies: { admin: { role: 'admin' } } } }

@@ -1,4 +1,4 @@
-// Who a token names, where a client and a user of one issuer have the same name: they share nothing.
+// Tests that a client and a user of one issuer with the same name are separate identities.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { at } from '../cluster/support/nodes.ts'
@@ -12,7 +12,7 @@ import { startIssuer, stopIssuers, type TestIssuer } from '../support/test-issue
 const routes = { '/': { toolsets: 'all', authorize: true as const } }
 const toolsets = { all: [...asking, defineTool({ name: 'secret', handler: () => 'of the user' })] }
 
-describe('a client that is called as a user is', () => {
+describe('client with the same name as a user', () => {
   let issuer: TestIssuer
   before(async () => {
     issuer = await startIssuer()
@@ -35,7 +35,7 @@ describe('a client that is called as a user is', () => {
   const client = () => bearer({ sub: undefined, client_id: 'robot' })
   const authorizedParty = () => bearer({ sub: undefined, client_id: undefined, azp: 'robot' })
 
-  it('has none of the user’s sessions, and the user none of its', async () => {
+  it('cannot use the sessions of the user, and vice versa', async () => {
     const { url } = await start()
     const ofUser = await openSession(url, { headers: user() })
     const ofClient = await openSession(url, { headers: client() })
@@ -45,16 +45,13 @@ describe('a client that is called as a user is', () => {
       statuses.push((await ofUser.get(headers)).status, (await ofUser.end(headers)).status)
     }
     statuses.push((await ofClient.request('ping', {}, { headers: user() })).status)
-    console.log(
-      `a client named as a user: ${statuses.filter(status => status === 403).length} of ${statuses.length} refused`,
-    )
     expect(statuses).to.deep.equal(Array(7).fill(403))
     expect((await ofUser.request('ping', {}, { headers: user() })).status).to.equal(200)
     // However the client is named, it is the same one.
     expect((await ofClient.request('ping', {}, { headers: authorizedParty() })).status).to.equal(200)
   })
 
-  it('opens nothing that was asked of the user', async () => {
+  it('cannot use a requestState issued to the user', async () => {
     const { url } = await start()
     const { message } = await callTool(url, 'form', { headers: user() })
     const retry = { state: message.result.requestState, answers: { 'elicit-1': accepted('a') } }
@@ -64,7 +61,7 @@ describe('a client that is called as a user is', () => {
     expect(own.message.result.content[0].text).to.equal('a')
   })
 
-  it('is not counted as the user', async () => {
+  it('has its own session limit', async () => {
     const { url } = await start({ sessions: { maxPerOwner: 1 } })
     const statuses = []
     for (const headers of [user(), client(), user(), client(), authorizedParty()]) {
@@ -73,7 +70,7 @@ describe('a client that is called as a user is', () => {
     expect(statuses).to.deep.equal([200, 200, 429, 429, 429])
   })
 
-  it('is another one at every node, and in Redis', async function () {
+  it('is a separate owner at every node and in Redis', async function () {
     needsRedis(this)
     const redis = await startRedis()
     const shared = { redis: { url: redis.url }, sessions: { maxPerOwner: 1 } }
@@ -86,7 +83,7 @@ describe('a client that is called as a user is', () => {
     expect((await initialize(two.url, { headers: user() })).status).to.equal(429)
   })
 
-  it('nor is one user another whom another claim names alike', async () => {
+  it('users with equal values in different subject claims are separate', async () => {
     const claims = { subject: ['oid', 'sub'] }
     const { url } = await start({}, { 'auth-jwt': { authority: issuer.url, audience: 'api', claims } })
     const session = await openSession(url, { headers: bearer({ oid: 'one', sub: 'two' }) })

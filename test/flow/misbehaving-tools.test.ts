@@ -1,5 +1,4 @@
-// Tools that misbehave on a real host, beside one that does not: endless but yielding, computing, deaf to their signal. What
-// clients get, what the log says, what probes see.
+// Tests hosts with misbehaving tools: event loop blocking, ignored abort signals, timeouts, log messages and readiness.
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
@@ -74,21 +73,21 @@ async function askReady(url: string): Promise<Ready> {
   return { ...((await response.json()) as Omit<Ready, 'status'>), status: response.status }
 }
 
-describe('a tool that misbehaves', () => {
+describe('misbehaving tools: timeouts and event loop stalls', () => {
   after(() => {
     released.open()
     patience.open()
     return stopHosts()
   })
 
-  it('computing for a second, is named, and no time-out can end it', async () => {
+  it('logs the tool that blocks the event loop; a timeout cannot stop it', async () => {
     const { url, log } = await serve()
     expect(textOf(await call(url, 'second'))).to.equal('computed 1000 ms')
     expect(stallsIn(log).map(({ name }) => name)).to.deep.equal(['second'])
     expect(textOf(await call(url, 'brief_limit'))).to.equal('computed 150 ms')
   })
 
-  it('computing before it waits, has spent that of its time', async () => {
+  it('counts time spent blocking the event loop against the timeout of the call', async () => {
     const { url } = await serve()
     const ended: string[] = []
     const note = (name: string) => call(url, name).then(answer => ended.push(textOf(answer)))
@@ -100,7 +99,7 @@ describe('a tool that misbehaves', () => {
     ])
   })
 
-  it('endless, but waiting between its steps, ends with its time; others are served meanwhile', async () => {
+  it('stops an endless tool that yields at its timeout and serves other calls meanwhile', async () => {
     const { url, log } = await serve()
     // Calls that wait the whole time are there whenever the other one computes, and are not what does.
     const waiting = call(url, 'patient')
@@ -117,12 +116,11 @@ describe('a tool that misbehaves', () => {
     expect(stalls.length).to.be.at.least(1)
     for (const line of stalls)
       expect([line['name'], ...((line['among'] ?? []) as string[])].join()).to.include('endless')
-    console.log(`      an endless tool of 2 s: ${served} other calls served, ${stalls.length} stalls told`)
     patience.open()
     expect(textOf(await waiting)).to.equal('patient')
   })
 
-  it('deaf to its signal, is answered for in time in every revision, and told of in the log', async () => {
+  it('answers at the timeout in every protocol version when a tool ignores its abort signal', async () => {
     const { url, log } = await serve()
     let answered = 0
     for (const revision of HANDSHAKE_REVISIONS) {
@@ -142,10 +140,9 @@ describe('a tool that misbehaves', () => {
     expect(told().map(({ level, name, running, limit }) => [level, name, running, limit])).to.deep.equal(
       [1, 2, 4, 8].map(running => ['warn', 'deaf', running, 50]),
     )
-    console.log(`      ${answered} handlers go on past their time: ${told().length} lines`)
   })
 
-  it('holding the event loop again and again, makes the host not ready, and is named', async () => {
+  it('readiness fails and names the tool that blocks the event loop repeatedly', async () => {
     const { url } = await serve({ stallUnready: '600ms' })
     expect((await askReady(url)).checks).to.deep.equal({ accepting: true, 'event loop': true })
     await call(url, 'again')
@@ -156,12 +153,11 @@ describe('a tool that misbehaves', () => {
     const { status, checks, reasons } = await askReady(url)
     expect([status, checks]).to.deep.equal([503, { accepting: true, 'event loop': false }])
     expect(reasons?.['event loop']).to.match(/^the event loop is held by tool again: \d\.\d s in the last 10 s$/)
-    console.log(`      after three calls: ${reasons?.['event loop']}`)
     // Who comes all the same is served.
     expect(textOf(await call(url, 'fine'))).to.equal('fine')
   })
 
-  it('cannot be held for longer than is looked back on: such a limit stops the start', async () => {
+  it('startup fails when stallUnready exceeds the measured period', async () => {
     const error: unknown = await serve({ stallUnready: '11s' }).then(
       () => undefined,
       (thrown: unknown) => thrown,
@@ -169,7 +165,7 @@ describe('a tool that misbehaves', () => {
     expect(String(error)).to.include("tools.stallUnready: it is a part of the last 10 s, so it is at most '10s'")
   })
 
-  it('makes no difference to readiness where the config says off', async () => {
+  it('does not affect readiness when switched off', async () => {
     for (const more of [{ stallUnready: 'off' }, { stallWarning: 'off', stallUnready: '10ms' }] as const) {
       const { url } = await serve(more)
       for (let stall = 0; stall < 3; stall++) await call(url, 'brief_limit')

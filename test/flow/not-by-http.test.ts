@@ -1,5 +1,4 @@
-// A transport whose callers come by no HTTP request: nothing of `admit` acts there, and a route's `authorize` holds all
-// the same.
+// Tests authorization of callers that do not arrive by HTTP: route rules apply without the admission step.
 import { expect } from 'chai'
 import { HostError, type Services, type User } from '../../core/index.ts'
 import { MODERN_REVISION, type RequestFacts } from '../../core/transport.ts'
@@ -17,7 +16,7 @@ const KINDS = [
   [ADA, undefined],
 ] as const
 
-describe('callers who come by no HTTP request', () => {
+describe('authorization of non-HTTP transports', () => {
   let services: Services
   let facts: (user: User | undefined) => RequestFacts
   let log: Awaited<ReturnType<typeof startHost>>['log']
@@ -55,33 +54,33 @@ describe('callers who come by no HTTP request', () => {
   }
 
   for (const [user, kind] of KINDS) {
-    const who = user?.subject ?? 'nobody'
-    it(`${who} is told ${kind ?? 'nothing'} by every way in`, async () => {
+    const who = user?.subject ?? 'an anonymous caller'
+    it(`${who} gets ${kind ?? 'no error'} from admission, offers and sessions`, async () => {
       expect(await kindOf(() => services.admit(facts(user)))).to.equal(kind)
       expect(await kindOf(() => services.makeOffer(facts(user)))).to.equal(kind)
       expect(await kindOf(() => services.sessions.open(facts(user), 'wire'))).to.equal(kind)
     })
   }
 
-  it('a session is found again by its owner as long as his token is enough', async () => {
+  it('finds a session for its owner only while the scopes of the owner are sufficient', async () => {
     const session = await services.sessions.open(facts(ADA), 'wire')
     expect(await services.sessions.find(session.id, facts(ADA), 'wire')).to.equal(session)
     const weaker = { ...ADA, scopes: [] }
     expect(await kindOf(() => services.sessions.find(session.id, facts(weaker), 'wire'))).to.equal('forbidden')
   })
 
-  it('nothing is left of a session that was refused', async () => {
+  it('leaves no session behind after a rejected open', async () => {
     const before = services.sessions.count
     await rejectionOf(services.sessions.open(facts(BOB), 'wire'))
     expect(services.sessions.count).to.equal(before)
   })
 
-  it('a refusal says in the log who lacked what', () => {
+  it('logs the denial with the missing scope', () => {
     const lines = log.filter(({ message }) => message === 'denied a route')
     expect(lines[0]).to.include({ level: 'info', denied: 'route', route: '/', reason: 'lacks scope "use"' })
   })
 
-  it('whoever came through `admit` is not asked again', async () => {
+  it('does not check an admitted caller again', async () => {
     expect(await kindOf(() => services.makeOffer({ ...facts(BOB), admitted: true }))).to.equal(undefined)
   })
 })

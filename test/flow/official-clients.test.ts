@@ -34,7 +34,7 @@ function describeCommonJourney(clientOf: () => Client | OldClient) {
     expect(tools.find(({ name }) => name === 'weigh')?.outputSchema).to.include({ type: 'object' })
   })
 
-  it('walks a list of more resources than one page holds, each of them once', async () => {
+  it('pages through a resource list and returns each resource once', async () => {
     const client = clientOf()
     const uris: string[] = []
     const sizes: number[] = []
@@ -55,12 +55,12 @@ function describeCommonJourney(clientOf: () => Client | OldClient) {
     expect(result.content).to.deep.equal(text('Hello, Ada!'))
   })
 
-  it('calls a tool for structured content, which the client holds against the output schema', async () => {
+  it('calls a tool with structured content that matches the output schema', async () => {
     const result = await clientOf().callTool({ name: 'weigh', arguments: { kilograms: 2 } })
     expect(result.structuredContent).to.deep.equal({ grams: 2_000 })
   })
 
-  it('is told of wrong arguments and of a failed tool in a result, without the text of the exception', async () => {
+  it('returns invalid arguments and tool failures as error results without exception text', async () => {
     const wrong = await clientOf().callTool({ name: 'greet', arguments: {} })
     expect(wrong.isError).to.equal(true)
     expect(JSON.stringify(wrong.content)).to.match(/name.*required|required.*name|name.*missing|missing.*name/i)
@@ -68,11 +68,11 @@ function describeCommonJourney(clientOf: () => Client | OldClient) {
     expect(failed).to.deep.include({ content: text('fail failed'), isError: true })
   })
 
-  it('is told of an unknown tool by a protocol error', async () => {
+  it('reports an unknown tool as a protocol error', async () => {
     expect(await rejectionOf(clientOf().callTool({ name: 'nope' }))).to.include({ code: -32602 })
   })
 
-  it('reads a resource, and one of a family by its template', async () => {
+  it('reads a resource and a resource template', async () => {
     const page = await clientOf().readResource({ uri: 'pages://7' })
     expect(page.contents).to.deep.equal([{ uri: 'pages://7', text: 'text of page 7' }])
     const { resourceTemplates } = await clientOf().listResourceTemplates()
@@ -92,7 +92,7 @@ function describeCommonJourney(clientOf: () => Client | OldClient) {
     expect(messages).to.deep.equal([{ role: 'user', content: { type: 'text', text: 'Summarize trees.' } }])
   })
 
-  it('completes an argument of a prompt and a variable of a template', async () => {
+  it('completes prompt arguments and template variables', async () => {
     const ofPrompt = await clientOf().complete({
       ref: { type: 'ref/prompt', name: 'summary' },
       argument: { name: 'topic', value: 'tr' },
@@ -107,7 +107,7 @@ function describeCommonJourney(clientOf: () => Client | OldClient) {
   })
 }
 
-describe('@modelcontextprotocol/client, negotiating by itself, on a route with default settings', () => {
+describe('@modelcontextprotocol/client with version negotiation on a default route', () => {
   const asked: string[] = []
   const logged: unknown[] = []
   let client: Client
@@ -136,7 +136,7 @@ describe('@modelcontextprotocol/client, negotiating by itself, on a route with d
     await stopHosts()
   })
 
-  it('settles on 2026-07-28 and learns who the server is', () => {
+  it('negotiates 2026-07-28 and receives the server info', () => {
     expect(client.getNegotiatedProtocolVersion()).to.equal(MODERN_REVISION)
     expect(client.getServerVersion()).to.deep.equal({ name: 'test-host', version: '1.2.3' })
     expect(client.getServerCapabilities()).to.have.all.keys('completions', 'logging', 'prompts', 'resources', 'tools')
@@ -144,11 +144,11 @@ describe('@modelcontextprotocol/client, negotiating by itself, on a route with d
 
   describeCommonJourney(() => client)
 
-  it('is refused a cursor that no page gave: -32602', async () => {
+  it('rejects an unknown cursor with -32602', async () => {
     expect(await rejectionOf(client.listResources({ cursor: 'nonsense' }))).to.include({ code: -32602 })
   })
 
-  it('mirrors annotated parameters into headers that the host accepts', async () => {
+  it('mirrors annotated parameters into accepted headers', async () => {
     await client.listTools()
     const { content } = await client.callTool({ name: 'route_me', arguments: { region: 'Zürich' } })
     expect(content).to.deep.equal(text('Zürich'))
@@ -161,7 +161,7 @@ describe('@modelcontextprotocol/client, negotiating by itself, on a route with d
     expectProgress(progress)
   })
 
-  it('gets log messages of the level it asked for with the request, and none unasked', async () => {
+  it('receives log messages only at the requested level', async () => {
     logged.length = 0
     await client.callTool({ name: 'count' })
     await client.callTool({ name: 'count', _meta: { [META.logLevel]: 'warning' } })
@@ -169,7 +169,7 @@ describe('@modelcontextprotocol/client, negotiating by itself, on a route with d
     expect(logged).to.deep.equal([{ level: 'info', data: { counted: 3 }, logger: 'counter' }])
   })
 
-  it('answers what a tool asks: the user, then its model and its roots in one round', async () => {
+  it('answers elicitation, then sampling and roots in one round', async () => {
     const { structuredContent } = await client.callTool({ name: 'interview' })
     expect(structuredContent).to.deep.equal({
       action: 'accept',
@@ -181,7 +181,7 @@ describe('@modelcontextprotocol/client, negotiating by itself, on a route with d
     expect(asked.slice(1).sort()).to.deep.equal(['roots', 'sample 10'])
   })
 
-  it('cancels by its abort signal: the handler’s signal aborts', async () => {
+  it('cancels a call through its abort signal', async () => {
     const controller = new AbortController()
     const [waiting, aborted] = [once(waits, 'waiting'), once(waits, 'aborted')]
     const call = rejectionOf(client.callTool({ name: 'wait' }, { signal: controller.signal }))
@@ -192,10 +192,10 @@ describe('@modelcontextprotocol/client, negotiating by itself, on a route with d
   })
 })
 
-describe('@modelcontextprotocol/client without the capability that a tool needs', () => {
+describe('@modelcontextprotocol/client without a required capability', () => {
   after(stopHosts)
 
-  it('is told which one by -32021', async () => {
+  it('gets -32021 with the missing capability', async () => {
     const { url } = await startHost({ toolsets: { journey }, routes: { '/': { toolsets: 'journey' } } })
     const client = new Client(INFO, { versionNegotiation: { mode: 'auto' } })
     await client.connect(new StreamableHTTPClientTransport(new URL(url)))
@@ -221,7 +221,7 @@ describe('@modelcontextprotocol/sdk 1.x on a stateless route', () => {
     await stopHosts()
   })
 
-  it('settles on the newest revision with a handshake, without a session', () => {
+  it('negotiates the latest handshake version without a session', () => {
     expect(client.getServerVersion()).to.deep.equal({ name: 'test-host', version: '1.2.3' })
     expect(client.transport?.sessionId).to.equal(undefined)
     expect((client.transport as OldTransport).protocolVersion).to.equal(HANDSHAKE_REVISIONS[0])
@@ -241,7 +241,7 @@ describe('@modelcontextprotocol/sdk 1.x on a stateless route', () => {
     expectProgress(progress)
   })
 
-  it('is told in words by a tool that has to ask', async () => {
+  it('gets a readable tool error when a tool needs elicitation', async () => {
     const { content, isError } = await client.callTool({ name: 'interview' })
     expect(isError).to.equal(true)
     expect(JSON.stringify(content)).to.match(/cannot be asked on a stateless route/)

@@ -25,7 +25,7 @@ async function start() {
 }
 
 function describeElicitation(traveller: () => Traveller) {
-  it('answers what a tool asks of the user: a form, then a page to visit', async () => {
+  it('answers form elicitation and URL elicitation', async () => {
     const { client, heard } = traveller()
     heard.asked.length = 0
     const { content } = await client.callTool({ name: 'ask_the_user' })
@@ -34,7 +34,7 @@ function describeElicitation(traveller: () => Traveller) {
   })
 }
 
-describe('@modelcontextprotocol/sdk 1.32 over streamable HTTP, in a session', () => {
+describe('@modelcontextprotocol/sdk 1.32 over Streamable HTTP with a session', () => {
   let traveller: Traveller
   let proxy: CuttingProxy
   let transport: StreamableHTTPClientTransport
@@ -51,7 +51,7 @@ describe('@modelcontextprotocol/sdk 1.32 over streamable HTTP, in a session', ()
     await stopHosts()
   })
 
-  it('settles on the newest revision with a handshake, and has a session', () => {
+  it('negotiates the latest handshake version and opens a session', () => {
     expect(transport.protocolVersion).to.equal('2025-11-25')
     expect(transport.sessionId).to.be.a('string')
   })
@@ -63,7 +63,7 @@ describe('@modelcontextprotocol/sdk 1.32 over streamable HTTP, in a session', ()
     () => proxy.cutAll(),
   )
 
-  it('ends its session, and is refused its id afterwards', async () => {
+  it('ends its session; the host then rejects the session id', async () => {
     const { sessionId } = transport
     await transport.terminateSession()
     const headers = { Accept: 'text/event-stream', 'Mcp-Session-Id': String(sessionId) }
@@ -71,7 +71,7 @@ describe('@modelcontextprotocol/sdk 1.32 over streamable HTTP, in a session', ()
   })
 })
 
-describe('@modelcontextprotocol/sdk 1.32 over HTTP with SSE', () => {
+describe('@modelcontextprotocol/sdk 1.32 over HTTP+SSE', () => {
   let traveller: Traveller
   before(async () => {
     const started = await start()

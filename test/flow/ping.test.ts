@@ -17,7 +17,7 @@ const each = defineResource({ name: 'each', uriTemplate: 'test://{id}', handler:
 const config = { toolsets: { all: [ping, each] }, routes: { '/': { toolsets: 'all' } } }
 
 describe('ctx.ping', () => {
-  it("asks a session's client on the stream of the call, and waits for its answer", async () => {
+  it('pings the client of a session on the stream of the call and awaits the response', async () => {
     const { url } = await startHost(config)
     const client = await openSession(url)
     const stream = await client.call('ping')
@@ -27,7 +27,7 @@ describe('ctx.ping', () => {
     expect((await nextMessage(stream)).result.content[0].text).to.equal('answered')
   })
 
-  it('resolves at once for 2026-07-28, which has no ping, and fails where nobody can be asked', async () => {
+  it('resolves at once for 2026-07-28 and rejects when the client cannot be reached', async () => {
     const { url } = await startHost({ ...config, stateless: true })
     expect((await modern(url, 'tools/call', { name: 'ping' })).message.result.content[0].text).to.equal('answered')
     const { result } = (await legacy(url, 'tools/call', { name: 'ping' })).message
@@ -39,7 +39,7 @@ describe('ctx.ping', () => {
 })
 
 describe('resources/subscribe', () => {
-  it('refuses the 1,001st resource of a session, and takes it once another was left', async function () {
+  it('rejects subscription 1,001 of a session and accepts it after an unsubscribe', async function () {
     this.timeout(60_000)
     const { url } = await startHost(config)
     const client = await openSession(url)

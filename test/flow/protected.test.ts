@@ -1,5 +1,5 @@
-// The official client against the protected example: it finds the authorization server, registers, signs in, calls, is
-// told that it lacks a scope, asks for it, and calls again.
+// Tests the authorization flow of the official client against the protected example: discovery, registration, sign-in
+// and scope step-up.
 import {
   Client,
   type OAuthClientProvider,
@@ -81,7 +81,7 @@ for (const [era, mode] of [
   ['2026-07-28', 'auto'],
   ['the older revisions', 'legacy'],
 ] as const)
-  describe(`The official client of ${era}, against the protected example`, () => {
+  describe(`OAuth flow of the official client (${era}) against the protected example`, () => {
     let host: Host
     before(async () => {
       host = await startProtectedExample()
@@ -108,7 +108,7 @@ for (const [era, mode] of [
       return { person, client, transport, refused }
     }
 
-    it('finds the way to sign in from the 401 alone, registers, and asks for the scope of the challenge', async () => {
+    it('discovers the authorization server from the 401, registers, and requests the challenged scope', async () => {
       const { person, refused } = await signIn('ada')
       expect(refused).to.have.property('name', 'UnauthorizedError')
       expect(person.asked).to.deep.equal([['mcp.tools']])
@@ -120,7 +120,7 @@ for (const [era, mode] of [
       })
     })
 
-    it('lists and calls what its scope allows', async () => {
+    it('lists and calls the tools that its scope allows', async () => {
       const { client } = await signIn('ada')
       const names = (await client.listTools()).tools.map(({ name }) => name)
       expect(names).to.include('current_time').and.to.not.include('clear_cache')
@@ -132,7 +132,7 @@ for (const [era, mode] of [
       expect(structuredContent).to.be.an('object')
     })
 
-    it('steps up when a call is answered 403, and the call that it sends again succeeds with what it got', async () => {
+    it('steps up its scope after a 403 and retries the call successfully', async () => {
       const { client, person, transport } = await signIn('ada')
       const refused = await rejectionOf(client.callTool({ name: 'clear_cache' }))
       expect(refused).to.have.property('name', 'UnauthorizedError')
@@ -143,7 +143,7 @@ for (const [era, mode] of [
       expect((await client.listTools()).tools.map(({ name }) => name)).to.include('clear_cache')
     })
 
-    it('is not sent in circles for a role that no scope gives', async () => {
+    it('does not loop when a role is missing that no scope grants', async () => {
       const { client, person, transport } = await signIn('bob')
       await rejectionOf(client.callTool({ name: 'clear_cache' }))
       await transport.finishAuth(person.takeAnswer())

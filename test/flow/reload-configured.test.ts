@@ -1,5 +1,4 @@
-// Sessions that `configureSession` had a say in, over a reload: what it chose is kept, as far as the route still serves it,
-// and a choice that does not fit the new definitions concerns nobody else.
+// Tests config reload with sessions that `configureSession` customized.
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { createGate } from '../support/gate.ts'
@@ -49,7 +48,7 @@ export default defineConfig({
 
 const gates = globalThis as { reloadGate?: (() => Promise<void>) | undefined }
 
-describe('a session that configureSession chose for, over a reload', () => {
+describe('config reload: sessions customized by configureSession', () => {
   let served: ReloadingHost
   const open = (path: string, headers: Record<string, string> = {}) => openSession(`${served.url}${path}`, { headers })
   let both = ''
@@ -66,7 +65,7 @@ describe('a session that configureSession chose for, over a reload', () => {
     gates.reloadGate = undefined
   })
 
-  it('loses what its route lost, and keeps what was added to it', async () => {
+  it('removes what the route no longer serves and keeps what was added to the session', async () => {
     const session = await open('/both', { 'x-beta': 'yes' })
     expect(await toolsOf(session)).to.deep.equal(['a', 'danger', 'wipe', 'x'])
     await serveBoth("'main'")
@@ -78,7 +77,7 @@ describe('a session that configureSession chose for, over a reload', () => {
     expect(await toolsOf(session)).to.deep.equal(['a', 'danger', 'more', 'wipe', 'x'])
   })
 
-  it('gets no toolset that configureSession did not see, where it looked at them', async () => {
+  it('adds no toolset that configureSession did not see', async () => {
     const session = await open('/both', { 'x-narrow': 'yes' })
     expect(await toolsOf(session)).to.deep.equal(['a', 'danger'])
     await serveBoth("'main', 'admin', 'more'")
@@ -89,7 +88,7 @@ describe('a session that configureSession chose for, over a reload', () => {
     expect([await call(session, 'a'), await call(session, 'more')]).to.deep.equal([undefined, undefined])
   })
 
-  it('hears of nothing more at an address that serves nothing any more', async () => {
+  it('notifies once when the URL no longer serves anything', async () => {
     const session = await open('/of')
     const stream = await session.get()
     await served.edit('mcp.config.ts', ", default: ['admin']", '')
@@ -97,7 +96,7 @@ describe('a session that configureSession chose for, over a reload', () => {
     expect((await nextMessage(stream))?.method).to.equal('notifications/tools/list_changed')
   })
 
-  it('that began before and opened after the reload is offered what is served by then', async () => {
+  it('a session opened during a reload gets the new definitions', async () => {
     const [asked, goOn] = [createGate(), createGate()]
     let times = 0
     gates.reloadGate = async () => {
@@ -115,7 +114,7 @@ describe('a session that configureSession chose for, over a reload', () => {
     expect(await toolsOf(session)).to.deep.equal(['a', 'danger'])
   })
 
-  it('is offered what is served by then though a reload comes whenever configureSession is asked', async () => {
+  it('a session gets the latest definitions when reloads interrupt each configureSession run', async () => {
     let times = 0
     gates.reloadGate = async () => {
       if (++times > 6) return
@@ -127,7 +126,7 @@ describe('a session that configureSession chose for, over a reload', () => {
     expect(await toolsOf(session)).to.deep.equal(['a', 'danger'])
   })
 
-  it('keeps no reload from others where its choice clashes, is refused with a reason, and served again once mended', async () => {
+  it('a conflicting session customization fails only its own session until it is fixed', async () => {
     const other = await open('/')
     const beta = await open('/', { 'x-beta': 'yes' })
     const betaStream = await beta.get()

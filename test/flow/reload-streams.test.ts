@@ -1,4 +1,4 @@
-// Open streams of every kind over a reload: what their clients watch, and that HTTP+SSE lives as the others do.
+// Tests config reload with open streams of every kind, including HTTP+SSE.
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { startReloading, stopReloading } from '../support/reloading-host.ts'
@@ -23,8 +23,8 @@ const CONFIG = `export default {
 }`
 const URIS = ['note://shut', 'note://open']
 
-describe('open streams over a reload', () => {
-  it('of HTTP+SSE hear that a list changed, and their session is served the new one', async () => {
+describe('config reload: open streams', () => {
+  it('notifies HTTP+SSE streams of list changes and serves the new version to their sessions', async () => {
     const { url, edit, reload } = await startReloading({ 'mcp.config.ts': CONFIG, 'notes.ts': NOTES })
     const client = await openSseSession(url)
     const texts: string[] = []
@@ -43,7 +43,7 @@ describe('open streams over a reload', () => {
     expect((await client.request('tools/call', { name: 'tell' })).result.content[0].text).to.equal('three')
   })
 
-  it('hear nothing more of what a narrower policy keeps from them, and of the rest as before', async () => {
+  it('stops notifications that a stricter policy denies and keeps the others', async () => {
     const { host, url, edit, reload } = await startReloading({ 'mcp.config.ts': CONFIG, 'notes.ts': NOTES })
     const session = await openSession(url)
     const older = await openSseSession(url)

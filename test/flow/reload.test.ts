@@ -1,5 +1,5 @@
-// A config that is edited while its host serves: sessions, streams and running calls go on, and whoever is served other
-// lists than before is told, once.
+// Tests config reload at run time: sessions, streams and running calls continue, and affected clients are notified
+// once.
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
@@ -89,32 +89,23 @@ async function openClients(url: string): Promise<Clients> {
 
 const say = async ({ session }: Clients) => textOf((await session.request('tools/call', { name: 'say' })).message)
 
-describe('a reload', () => {
+describe('config reload', () => {
   let served: ReloadingHost
   let clients: Clients
   const hear = () => heard(served.host, clients.stream, clients.listening, clients.bothStream)
-  const total = { reloads: 0, told: 0, lived: 0 }
 
   beforeEach(async () => {
     served = await startReloading(FILES)
     clients = await openClients(served.url)
-  })
-  after(() => {
-    console.log(
-      `      ${total.reloads} reloads: ${total.told} list_changed, each awaited; ${total.lived} streams and sessions lived`,
-    )
   })
 
   async function reload(expected: { taken: string[]; told: number }, each: string[][]) {
     const report = await served.reload()
     expect(report).to.deep.equal({ restart: [], ...expected })
     expect(await hear()).to.deep.equal(each)
-    total.reloads++
-    total.told += each.flat().length
-    total.lived += 5
   }
 
-  it('takes what a handler imports; no list changed, so nobody is told', async () => {
+  it('reloads modules that a handler imports without notifying clients', async () => {
     expect(await say(clients)).to.equal('one')
     await served.edit('tools/word.ts', 'one', 'two')
     await reload({ taken: ['toolsets.talk'], told: 0 }, [[], [], []])
@@ -122,7 +113,7 @@ describe('a reload', () => {
     await reload({ taken: [], told: 0 }, [[], [], []])
   })
 
-  it('takes a new tool of a new file, another description, and a tool that is gone', async () => {
+  it('applies added, changed and removed tools', async () => {
     const one = [TOOLS_CHANGED]
     await served.write(
       'tools/new.ts',
@@ -143,7 +134,7 @@ describe('a reload', () => {
     expect((await clients.session.request('tools/call', { name: 'fresh' })).message.error.code).to.equal(-32602)
   })
 
-  it('takes other toolsets of a route, and one of another name: its sessions alone are told', async () => {
+  it('applies changed toolsets of a route and notifies only its sessions', async () => {
     await served.edit('mcp.config.ts', "'/': { toolsets: ['talk'] }", "'/': { toolsets: ['talk', 'more'] }")
     await served.edit(
       'mcp.config.ts',
@@ -162,7 +153,7 @@ describe('a reload', () => {
     expect(gone.text).to.include('at /t/:category there are: talk, extra, other"')
   })
 
-  it('takes policies: who loses or gets a tool is told, and refused or served from then on', async () => {
+  it('applies changed policies, notifies affected callers and enforces them', async () => {
     expect((await clients.both.request('tools/call', { name: 'other' })).status).to.equal(401)
     await served.edit('mcp.config.ts', "'tool-policy': {", "'tool-policy': { rules: { 'say': 'special' },")
     await reload({ taken: ["plugins['tool-policy']"], told: 3 }, [[TOOLS_CHANGED], [TOOLS_CHANGED], [TOOLS_CHANGED]])
@@ -173,7 +164,7 @@ describe('a reload', () => {
     expect(await say(clients)).to.equal('one')
   })
 
-  it('tells what the new version is warned of and the one before was not', async () => {
+  it('logs only the warnings that the previous version did not have', async () => {
     const warned = () => served.log.filter(({ level }) => level === 'warn')
     const before = warned().length
     await served.edit('tools/say.ts', "name: 'say',", "name: 'say', access: 'odd.write',")
@@ -192,7 +183,7 @@ describe('a reload', () => {
     expect(news()).to.have.length(3)
   })
 
-  it('takes server, configureSession and what they say to whoever comes next', async () => {
+  it('applies server info and configureSession to new sessions', async () => {
     await served.edit('mcp.config.ts', "'first'", "'second'")
     await served.edit(
       'mcp.config.ts',
@@ -206,7 +197,7 @@ describe('a reload', () => {
     expect(namesIn((await request('tools/list')).message)).to.deep.equal(['dot', 'say'])
   })
 
-  it('keeps modules that did not change, and what they hold', async () => {
+  it('keeps unchanged modules and their state', async () => {
     await served.edit('mcp.config.ts', " access: 'special',", '')
     await served.reload()
     const call = async () => textOf((await clients.both.request('tools/call', { name: 'other' })).message)
@@ -216,7 +207,7 @@ describe('a reload', () => {
     expect(await call()).to.equal('2')
   })
 
-  it('keeps what calls added or removed, and refuses a second of the name', async () => {
+  it('keeps tools changed at run time and rejects a duplicate name', async () => {
     const { defineTool } = await import('../../core/index.ts')
     served.host.runtime.tools.add(defineTool({ name: 'added', handler: () => 'added' }), { toolset: 'talk' })
     served.host.runtime.tools.remove('dot', { toolset: 'talk' })
@@ -231,7 +222,7 @@ describe('a reload', () => {
     expect(await say(clients)).to.equal('two')
   })
 
-  it('is done for all others where a plugin fails to take its new options, which it is given again', async () => {
+  it('completes for the rest when a plugin rejects its new options, and retries them next time', async () => {
     const { url, host, log, edit, reload } = await startReloading({
       ...FILES,
       'mcp.config.ts': CONFIG.replace("'./plugins/own.ts': {", "'./plugins/shaky.ts': {"),
@@ -248,7 +239,7 @@ describe('a reload', () => {
     expect(await heard(host, stream)).to.deep.equal([[]])
   })
 
-  it('names secrets of the environment, where they are others than before', async () => {
+  it('reports changed MCP_HOST_SECRETS as requiring a restart', async () => {
     const without = { ...FILES, 'mcp.config.ts': CONFIG.replace(/ {2}secrets: .*\n/, '') }
     const before = process.env['MCP_HOST_SECRETS']
     try {
@@ -270,31 +261,31 @@ describe('a reload', () => {
   })
 
   const BROKEN: ReadonlyArray<readonly [what: string, file: string, before: string, after: string, says: RegExp]> = [
-    ['the config, as text', 'mcp.config.ts', 'export default', 'export defalt', /mcp\.config\.ts:3: /],
-    ['the config, as a value', 'mcp.config.ts', 'port: 0', "prot: 0, port: 'x'", /mcp\.config\.ts:5 {2}http\.prot/],
+    ['a config with a syntax error', 'mcp.config.ts', 'export default', 'export defalt', /mcp\.config\.ts:3: /],
     [
-      'a toolset that is none',
+      'a config with invalid values',
       'mcp.config.ts',
-      "['talk', 'other']",
-      "['talk', 'ohter']",
-      /there is no toolset "ohter"/,
+      'port: 0',
+      "prot: 0, port: 'x'",
+      /mcp\.config\.ts:5 {2}http\.prot/,
     ],
-    ['a tool, as text', 'tools/word.ts', "'one'", "'one", /tools\/word\.ts/],
-    ['a tool that throws', 'tools/word.ts', "'one'", 'String(null!.x)', /tools\/(say|word)\.ts/],
-    ['a tool of two names', 'tools/say.ts', "name: 'say'", "name: 'dot'", /two tools called "dot"/],
-    ['a key of a tool', 'tools/say.ts', "name: 'say',", "name: 'say', acess: 'x',", /say\.ts:3 {2}acess/],
-    ['an option of a plugin', 'mcp.config.ts', "word: 'a'", 'wrod: 1', /wrod/],
+    ['an unknown toolset', 'mcp.config.ts', "['talk', 'other']", "['talk', 'ohter']", /there is no toolset "ohter"/],
+    ['a tool with a syntax error', 'tools/word.ts', "'one'", "'one", /tools\/word\.ts/],
+    ['a module that throws', 'tools/word.ts', "'one'", 'String(null!.x)', /tools\/(say|word)\.ts/],
+    ['a duplicate tool name', 'tools/say.ts', "name: 'say'", "name: 'dot'", /two tools called "dot"/],
+    ['an unknown key of a tool', 'tools/say.ts', "name: 'say',", "name: 'say', acess: 'x',", /say\.ts:3 {2}acess/],
+    ['an unknown plugin option', 'mcp.config.ts', "word: 'a'", 'wrod: 1', /wrod/],
     [
-      'a policy that is none',
+      'an unknown policy',
       'mcp.config.ts',
       "'tool-policy': {",
       "'tool-policy': { rules: { '*': 'specail' },",
       /did you mean "special"/,
     ],
-    ['a plugin, as text', 'plugins/text.ts', "'own '", "'own ", /plugins\['\.\/plugins\/own\.ts'\]/],
+    ['a plugin with a syntax error', 'plugins/text.ts', "'own '", "'own ", /plugins\['\.\/plugins\/own\.ts'\]/],
   ]
   for (const [what, file, before, after, says] of BROKEN) {
-    it(`of what is broken changes nothing and says where, and of the mended goes on: ${what}`, async () => {
+    it(`rejects ${what}, keeps the previous version, and succeeds after the fix`, async () => {
       await served.edit(file, before, after)
       const error = await served.reload().catch((thrown: unknown) => thrown)
       expect(error).to.be.instanceOf(StartError)
@@ -307,7 +298,6 @@ describe('a reload', () => {
         file.startsWith('plugins') ? ["plugins['./plugins/own.ts'] (its module)"] : [],
       )
       expect(await hear()).to.deep.equal([[], [], []])
-      total.lived += 5
     })
   }
 
@@ -326,7 +316,7 @@ describe('a reload', () => {
     ['plugins/text.ts', "'own '", "'other '", ["plugins['./plugins/own.ts'] (its module)"]],
   ]
   for (const [file, before, after, keys] of RESTART) {
-    it(`names what takes a restart, and takes nothing: ${keys.join(', ')}`, async () => {
+    it(`reports settings that require a restart and applies nothing: ${keys.join(', ')}`, async () => {
       await served.edit(file, before, after)
       await served.edit('tools/word.ts', 'one', 'two')
       const report = await served.reload()
@@ -344,7 +334,7 @@ describe('a reload', () => {
 
 const RELOADS = caseCount(10, 3)
 
-describe('calls over a reload', () => {
+describe('config reload: running calls', () => {
   const ASKING = `import { defineTool } from HERE
 const running = new Map<string, () => void>()
 export const wait = defineTool({
@@ -377,7 +367,7 @@ export const say = defineTool({ name: 'say', handler: async () => { await new Pr
 }`
   const files = { 'mcp.config.ts': CONFIG, 'wait.ts': ASKING, 'ask.ts': ASKS, 'say.ts': PLAIN }
 
-  it('end with the definition that they began with', async () => {
+  it('complete with the definition that they started with', async () => {
     const { url, edit, reload } = await startReloading(files)
     const session = await openSession(url)
     const running = session.request('tools/call', { name: 'wait', arguments: { name: 'a' } })
@@ -390,7 +380,7 @@ export const say = defineTool({ name: 'say', handler: async () => { await new Pr
     expect([(await running).message, (await modernly).message].map(textOf)).to.deep.equal(['waited v1', 'waited v1'])
   })
 
-  it('ask anew where the definition is another: answers to the old one are refused', async () => {
+  it('reject elicitation results for a changed definition and request them again', async () => {
     const { url, edit, reload } = await startReloading(files)
     const state = (await callTool(url, 'ask')).message.result.requestState
     await edit('ask.ts', "'v1 '", "'v2 '")
@@ -416,7 +406,7 @@ export const say = defineTool({ name: 'say', handler: async () => { await new Pr
     }
   }
 
-  it(`none is lost and none fails: 20 callers, during ${RELOADS} reloads`, async () => {
+  it(`loses and fails no call of 20 callers during ${RELOADS} reloads`, async () => {
     const { url, write, reload } = await startReloading(files)
     const session = await openSession(url)
     const answers = new Map<string, number>()

@@ -38,13 +38,13 @@ const saying =
   ({ message }: ReadEvent) =>
     message?.params?.data === word
 
-describe('the first event of a stream', () => {
+describe('first event of a stream', () => {
   let url: string
   before(async () => {
     ;({ url } = await start())
   })
 
-  it('has an id, a retry and no message for 2025-11-25, on POST and on GET', async () => {
+  it('has an id and retry without a message for 2025-11-25, on POST and GET', async () => {
     const session = await openStreamingSession(url)
     const { call, opening } = await begin(session, 'one')
     const [stream, own] = [await opening, await session.get()]
@@ -60,7 +60,7 @@ describe('the first event of a stream', () => {
   })
 
   for (const revision of ['2025-06-18', '2025-03-26', '2024-11-05']) {
-    it(`is a message with an id for ${revision}, and no event has a retry`, async () => {
+    it(`is a message with an id and without retry for ${revision}`, async () => {
       const session = await openStreamingSession(url, { revision })
       const own = await session.get()
       const { call, opening, say } = await begin(session, 'one')
@@ -82,7 +82,7 @@ describe('the first event of a stream', () => {
   }
 })
 
-describe('a Last-Event-ID that names nothing to resume', () => {
+describe('Last-Event-ID validation', () => {
   let url: string
   let time: { now: number }
   let session: StreamingSession
@@ -111,26 +111,26 @@ describe('a Last-Event-ID that names nothing to resume', () => {
     expect(JSON.parse(text).error.message).not.to.match(/secret/)
   }
 
-  it('is refused with 400 when it is malformed', async () => {
+  it('rejects a malformed id with 400', async () => {
     const made = 'abcdefghijklmnop'
     for (const id of ['1', 'x', '.', made, `${made}.`, `${made}.-1`, `${'9'.repeat(40)}`, '../1']) {
       await expectRefused(session, id, 400)
     }
   })
 
-  it('is refused with 400 when no stream of the session can have had it', async () => {
+  it('rejects an id that no stream of the session issued with 400', async () => {
     const [first = ''] = await finishedStream(session, 'secret')
     const altered = `${first[0] === 'A' ? 'B' : 'A'}${first.slice(1)}`
     for (const id of ['abcdefghijklmnop.0', 'AAAAAAAAAAAAAAAA.1', altered]) await expectRefused(session, id, 400)
   })
 
-  it('is refused with 404 when its stream has no such event, so that the client opens a new session', async () => {
+  it('rejects an unknown event of a known stream with 404', async () => {
     const [first = ''] = await finishedStream(session, 'secret')
     await expectRefused(session, first.replace('.0', '.3'), 404)
     await expectRefused(session, first.replace('.0', '.999999999999999'), 404)
   })
 
-  it('is refused with 400 when it is of another session, of the same user too', async () => {
+  it('rejects an id of another session of the same user with 400', async () => {
     const other = await openStreamingSession(url, { headers: ANN })
     for (const id of await finishedStream(session, 'secret')) await expectRefused(other, id, 400)
     const { call, opening } = await begin(session, 'secret')
@@ -139,7 +139,7 @@ describe('a Last-Event-ID that names nothing to resume', () => {
     call.finish('done')
   })
 
-  it('is refused with 403 when the session is another user’s', async () => {
+  it('rejects an id of a session of another user with 403', async () => {
     const ids = await finishedStream(session, 'secret')
     const answer = await session.get(ids[0], { 'X-User': 'bob' })
     expect([answer.status, await answer.text()].join(' ')).to.match(/^403 .*not yours/)
@@ -147,7 +147,7 @@ describe('a Last-Event-ID that names nothing to resume', () => {
     expect([anonymous.status, await anonymous.text()].join(' ')).to.match(/^403 /)
   })
 
-  it('is refused with 404 on another route, and after the session’s end', async () => {
+  it('rejects the id with 404 on another route and after the session ended', async () => {
     const ending = await openStreamingSession(url, { headers: ANN })
     const [id] = await finishedStream(ending, 'secret')
     const elsewhere = await openStreamingSession(`${url}/other`, { headers: ANN })
@@ -157,20 +157,20 @@ describe('a Last-Event-ID that names nothing to resume', () => {
     await expectRefused(ending, id, 404)
   })
 
-  it('is refused with 404 when something after it is no longer kept; a later one is not', async () => {
+  it('rejects the id with 404 when later events were evicted', async () => {
     const ids = await finishedStream(session, 'one', 'two', 'three')
     for (const id of ids.slice(0, 1)) await expectRefused(session, id, 404)
     const resumed = await (await session.get(ids[1])).rest()
     expect(said(resumed)).to.deep.equal(['two', 'three'])
   })
 
-  it('is refused with 404 when the stream is over and its time has passed', async () => {
+  it('rejects the id with 404 when the stream ended and its retention time passed', async () => {
     const ids = await finishedStream(session, 'one')
     time.now += 60_000
     for (const id of ids) await expectRefused(session, id, 404)
   })
 
-  it('is none when nothing came after it, however long ago that was: the stream goes on', async () => {
+  it('accepts the last event of an idle stream at any age', async () => {
     const stream = await session.get()
     const primed = await stream.next()
     stream.drop()
@@ -190,13 +190,13 @@ describe('a Last-Event-ID that names nothing to resume', () => {
   })
 })
 
-describe('a call that closes its connection', () => {
+describe('calls that close their connection (SSE polling)', () => {
   let url: string
   before(async () => {
     ;({ url } = await start())
   })
 
-  it('tells a client of 2025-11-25 when to come back, goes on, and is resumed as any other', async () => {
+  it('sends retry to a 2025-11-25 client, continues, and is resumed', async () => {
     const session = await openStreamingSession(url)
     const { call, opening, say } = await begin(session, 'one')
     call.ctx.disconnect(25)
@@ -216,7 +216,7 @@ describe('a call that closes its connection', () => {
     expect(last.map(({ message }) => message.result.content[0].text)).to.deep.equal(['done'])
   })
 
-  it('gives an id to come back to even where it said nothing before', async () => {
+  it('sends an event id even when nothing was sent before', async () => {
     const session = await openStreamingSession(url)
     const { call, opening } = await begin(session)
     call.ctx.disconnect()
@@ -227,7 +227,7 @@ describe('a call that closes its connection', () => {
     expect(last.map(({ message }) => message.result.content[0].text)).to.deep.equal(['done'])
   })
 
-  it('keeps it open for a client that does not know how to come back', async () => {
+  it('keeps the connection open for clients without resumption support', async () => {
     const session = await openStreamingSession(url, { revision: '2025-06-18' })
     const { call, opening, say } = await begin(session, 'one')
     call.ctx.disconnect()

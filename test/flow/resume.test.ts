@@ -34,12 +34,12 @@ const saying = (word: string) => (event: ReadEvent) => told(event) === word
 const lastIdOf = (events: readonly ReadEvent[]) => events.at(-1)?.id
 
 const STORES = {
-  'the store in memory': {},
-  'a store that answers late': { store: storeWith(createUnevenStore(unevenTurns())) },
+  'the in-memory store': {},
+  'a slow store': { store: storeWith(createUnevenStore(unevenTurns())) },
 }
 
 for (const [what, plugins] of Object.entries(STORES)) {
-  describe(`a stream that broke, with ${what}`, () => {
+  describe(`stream resumption, with ${what}`, () => {
     let url: string
     let session: StreamingSession
     before(async () => {
@@ -47,7 +47,7 @@ for (const [what, plugins] of Object.entries(STORES)) {
       session = await openStreamingSession(url)
     })
 
-    it('of a call is resumed with exactly what was missed, then goes on, and ends after the answer', async () => {
+    it('replays missed events of a running call and ends after its result', async () => {
       const { call, opening } = await begin(session)
       say(call, 'one', 'two', 'three')
       const stream = await opening
@@ -65,7 +65,7 @@ for (const [what, plugins] of Object.entries(STORES)) {
       expect(new Set(ids)).to.have.length(ids.length)
     })
 
-    it('of a call that finished meanwhile gives its answer, and ends', async () => {
+    it('delivers the result of a call that finished while disconnected', async () => {
       const { call, opening } = await begin(session)
       say(call, 'one')
       const stream = await opening
@@ -80,7 +80,7 @@ for (const [what, plugins] of Object.entries(STORES)) {
       expect(await resumed.whole).to.equal(true)
     })
 
-    it('can be resumed from each of its ids, again and again, with what came after that one', async () => {
+    it('replays from every event id repeatedly', async () => {
       const { call, opening } = await begin(session)
       say(call, 'one', 'two', 'three')
       call.finish('done')
@@ -92,7 +92,7 @@ for (const [what, plugins] of Object.entries(STORES)) {
       }
     })
 
-    it('is replayed alone: nothing of another call or of the session’s own stream', async () => {
+    it('replays only the events of the same stream', async () => {
       const [mine, other] = [await begin(session), await begin(session)]
       const own = await session.get()
       const primed = await own.next()
@@ -114,7 +114,7 @@ for (const [what, plugins] of Object.entries(STORES)) {
       resumed.drop()
     })
 
-    it('of the session is resumed with the changes of the time between, and goes on', async () => {
+    it('replays missed notifications of the session stream and continues', async () => {
       const other = await openStreamingSession(url)
       await (await other.request('resources/subscribe', { uri: 'test://page' })).whole
       const { call } = await begin(other)
@@ -133,7 +133,7 @@ for (const [what, plugins] of Object.entries(STORES)) {
       call.finish('done')
     })
 
-    it('carries a question that was asked meanwhile, and its answer reaches the call', async () => {
+    it('replays an elicitation request, and its response reaches the call', async () => {
       const asked = await openStreamingSession(url, { capabilities: { roots: {} } })
       const { call, opening } = await begin(asked)
       say(call, 'one')
@@ -150,7 +150,7 @@ for (const [what, plugins] of Object.entries(STORES)) {
       expect(heard(await resumed.rest())).to.deep.equal(['done'])
     })
 
-    it('of a call that was cancelled meanwhile ends without an answer', async () => {
+    it('ends without a result when the call was cancelled while disconnected', async () => {
       const { call, opening } = await begin(session)
       say(call, 'one')
       const stream = await opening
@@ -162,7 +162,7 @@ for (const [what, plugins] of Object.entries(STORES)) {
       expect(heard(await (await session.get(lastIdOf(seen))).rest())).to.deep.equal(['two'])
     })
 
-    it('goes to the connection that came last; the one before stays open and silent until the stream ends', async () => {
+    it('delivers to the latest connection; the previous one stays open and silent', async () => {
       const { call, opening } = await begin(session)
       say(call, 'one')
       const first = await opening
@@ -176,7 +176,7 @@ for (const [what, plugins] of Object.entries(STORES)) {
       expect(await Promise.all([first.whole, second.whole])).to.deep.equal([true, true])
     })
 
-    it('is one of many: every call of a client whose connections all broke can be resumed at once', async () => {
+    it('resumes every stream of a client that lost all its connections', async () => {
       const calls = await Promise.all(Array.from({ length: 6 }, () => begin(session)))
       const ids = await Promise.all(
         calls.map(async ({ call, opening }) => {

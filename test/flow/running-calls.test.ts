@@ -1,4 +1,4 @@
-// How many calls of a session, and of its owner, run at once: those whose client has gone are among them.
+// Tests the limits of concurrent calls per session and per owner, including calls of disconnected clients.
 import { expect } from 'chai'
 import type { Config } from '../../core/index.ts'
 import { defineTool } from '../../core/index.ts'
@@ -45,14 +45,13 @@ async function run(client: SessionClient, count: number) {
 
 const statusOf = async (client: SessionClient) => (await client.request('ping')).status
 
-describe('calls that run at once', () => {
-  it('are 32 of a session: more are 429 with the id, until one of them ends', async () => {
+describe('concurrent call limits', () => {
+  it('rejects call 33 of a session with 429 and its id until a call ends', async () => {
     const { url } = await start()
     const client = await openSession(url)
     const running = await run(client, 32)
     const refused = await client.request('ping', {}, { id: 'one more' })
     expect([refused.status, refused.message.id, refused.headers['retry-after']]).to.deep.equal([429, 'one more', '1'])
-    console.log(`      ${running.length} run, the next: ${refused.status}`)
     expect((await client.send({ method: 'notifications/initialized' })).status).to.equal(202)
     // Another session of the same client has its own.
     expect(await statusOf(await openSession(url))).to.equal(200)
@@ -62,7 +61,7 @@ describe('calls that run at once', () => {
     for (const { finish } of running) finish('done')
   })
 
-  it('are among them when they asked their client and it went', async () => {
+  it('counts calls that await an elicitation response of a disconnected client', async () => {
     const { url } = await start({ maxCallsPerSession: 8 })
     const client = await openSession(url, { capabilities: { elicitation: {} } })
     asked = 0
@@ -72,14 +71,13 @@ describe('calls that run at once', () => {
       if (answer.status === 429) refused++
       answer.drop()
     }
-    console.log(`      100 calls that ask, each dropped: ${asked} wait for an answer, ${refused} refused`)
     expect([asked, refused]).to.deep.equal([8, 92])
     // Ending the session ends them.
     await client.end()
     expect(await statusOf(await openSession(url))).to.equal(200)
   })
 
-  it('are among them as long as their handlers run, also when they were cancelled or their session has ended', async () => {
+  it('counts handlers that still run after cancellation or session end', async () => {
     const stubborn: Array<() => void> = []
     const { url } = await startHost({
       toolsets: {
@@ -108,16 +106,13 @@ describe('calls that run at once', () => {
       if (count % 2 === 0) await client.send({ method: 'notifications/cancelled', params: { requestId: 1 } })
       await client.end()
     }
-    console.log(
-      `      sessions opened and ended in a row: ${stubborn.length} handlers run, ${refused} handshakes refused`,
-    )
     expect([stubborn.length, refused]).to.deep.equal([6, 7])
     for (const end of stubborn) end()
     await new Promise(resolve => setImmediate(resolve))
     expect(await statusOf(await openSession(url))).to.equal(200)
   })
 
-  it('are 256 of one owner: a user or an anonymous address, with all sessions and routes together', async () => {
+  it('limits an owner (user or anonymous IP address) across sessions and routes', async () => {
     const { url } = await start({ maxCallsPerOwner: 10, maxCallsPerSession: 4 })
     const as = (user: string | undefined, path = '', localAddress = '127.0.0.1') =>
       openSession(`${url}${path}`, { localAddress, ...(user !== undefined && { headers: { 'X-User': user } }) })
@@ -131,9 +126,6 @@ describe('calls that run at once', () => {
         running.push(...(await run(sessions[index] as SessionClient, count)))
       const statuses = await Promise.all(sessions.map(statusOf))
       const free = await as(user === undefined ? undefined : 'bob', '', elsewhere)
-      console.log(
-        `      ${user ?? 'an address'}: 10 run in three sessions, then ${statuses}; another owner ${await statusOf(free)}`,
-      )
       expect(statuses).to.deep.equal([429, 429, 429])
       expect(await statusOf(free)).to.equal(200)
       for (const { finish } of running) finish('done')
@@ -142,7 +134,7 @@ describe('calls that run at once', () => {
     }
   })
 
-  it('a batch is let in where a single request would be, and counts as all that are in it', async () => {
+  it('admits a batch under the limit and counts each of its requests', async () => {
     const { url } = await start({ maxCallsPerSession: 3 })
     const client = await openSession(url, { revision: '2025-03-26' })
     const pings = Array.from({ length: 50 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'ping' }))
@@ -154,7 +146,7 @@ describe('calls that run at once', () => {
     expect((await client.send(pings)).message).to.have.length(50)
   })
 
-  it('have the same bound on HTTP with SSE', async () => {
+  it('applies the session limit to HTTP+SSE', async () => {
     const { url } = await start()
     const client = await openSseSession(url)
     const posts = await Promise.all(
@@ -167,7 +159,6 @@ describe('calls that run at once', () => {
       ),
     )
     const counted = (wanted: number) => posts.filter(({ status }) => status === wanted).length
-    console.log(`      40 calls over HTTP with SSE: ${counted(202)} taken, ${counted(429)} refused`)
     expect([counted(202), counted(429)]).to.deep.equal([32, 8])
     client.stream.drop()
   })

@@ -1,4 +1,5 @@
-// Requests that a client sends ahead and does not wait for: nothing of them stays, whatever they would have opened.
+// Tests HTTP pipelining: clients that send requests ahead and disconnect leave no sessions, subscriptions or calls
+// behind.
 import { once } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
@@ -83,16 +84,15 @@ async function sendAndLeave(url: string, bytes: Buffer, until?: () => Promise<un
 
 const noneLeft = (what: string, count: () => number) => eventually(`no ${what} left`, count, left => left === 0)
 
-describe('a client that sends requests ahead and leaves', () => {
-  it('leaves no session of transport-sse behind', async () => {
+describe('HTTP pipelining', () => {
+  it('leaves no HTTP+SSE session after a disconnect', async () => {
     const { url } = await start()
     const get = requestHead(url, { method: 'GET', path: '/sse', headers: { ...KEEP, Accept: 'text/event-stream' } })
     for (let client = 0; client < 3; client++) await sendAndLeave(url, times(MAX_SENT_AHEAD, get))
     await noneLeft('sessions', () => held.sessions.count)
-    console.log(`      ${3 * MAX_SENT_AHEAD} GET /sse of 3 connections: ${held.sessions.count} sessions are left`)
   })
 
-  it('opens no session beyond the first, however many it sends at once', async () => {
+  it('closes a connection that pipelines 300 GET /sse and keeps no session', async () => {
     const { url } = await start()
     const get = requestHead(url, { method: 'GET', path: '/sse', headers: { ...KEEP, Accept: 'text/event-stream' } })
     const socket = await openSocket(url)
@@ -101,10 +101,9 @@ describe('a client that sends requests ahead and leaves', () => {
     socket.resume()
     await closed
     await noneLeft('sessions', () => held.sessions.count)
-    console.log(`      300 GET /sse of one connection: it was closed, ${held.sessions.count} sessions are left`)
   })
 
-  it('leaves no subscription behind, and its address keeps its places', async () => {
+  it('leaves no subscription after a disconnect and frees the slots of the IP address', async () => {
     const { url } = await start()
     const filter = { notifications: { resourceSubscriptions: ['note://a'] } }
     for (let client = 0; client < 3; client++) {
@@ -113,35 +112,30 @@ describe('a client that sends requests ahead and leaves', () => {
     await noneLeft('subscriptions', () => held.changes.size)
     const streams = await Promise.all(Array.from({ length: 100 }, () => listen(url, filter.notifications)))
     const statuses = streams.map(({ status }) => status)
-    console.log(
-      `      ${3 * MAX_SENT_AHEAD} listens left: then ${statuses.filter(is => is === 200).length} of 100 open`,
-    )
     expect(new Set(statuses)).to.deep.equal(new Set([200]))
     for (const stream of streams) stream.drop()
   })
 
-  it('leaves no call behind that a stop would wait for', async () => {
+  it('leaves no running call that would delay shutdown', async () => {
     const { url, host } = await start()
     const bytes = times(50, modernBytes(url, 'tools/call', { name: 'wait' }))
     await sendAndLeave(url, bytes, () => begun.opened)
     await noneLeft('calls', () => running)
     const report = await host.close({ grace: 60_000 })
-    console.log(`      50 calls sent ahead and left: at most ${most} ran; the stop cancelled ${report.cancelled}`)
     expect([most, report.cancelled]).to.deep.equal([1, 0])
   })
 
-  it('is refused an expectation in its turn, and what it sent behind that is bounded too', async () => {
+  it('rejects an unsupported Expect header once and closes the connection', async () => {
     const { url } = await start()
     const get = requestHead(url, { method: 'GET', headers: { ...KEEP, Expect: 'nope' } })
     const socket = await openSocket(url)
     const text = readToEnd(socket)
     socket.write(times(20_000, get))
     const answers = (await text.catch(() => '')).match(/HTTP\/1\.1 417/g)?.length ?? 0
-    console.log(`      20,000 requests with odd expectations: ${answers} answered 417, the connection ended`)
     expect(answers).to.be.at.most(1)
   })
 
-  it('and who reads nothing has one answer waiting, not as many as it asked for', async () => {
+  it('stops handling pipelined calls while the client does not read', async () => {
     const { url } = await start()
     const socket = await openSocket(url)
     socket.pause()
@@ -152,7 +146,6 @@ describe('a client that sends requests ahead and leaves', () => {
       before = running
       for (let count = 0; count < 200; count++) await turn()
     }
-    console.log(`      ${MAX_SENT_AHEAD} calls of 1 MiB each, nothing read: ${running} were run`)
     expect(running).to.be.below(30)
     socket.destroy()
   })

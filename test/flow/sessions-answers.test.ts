@@ -1,4 +1,5 @@
-// What the clients of sessions may answer, and what they are never asked.
+// Tests validation of elicitation, sampling and roots responses in sessions, and requests to clients without the
+// capability.
 import { expect } from 'chai'
 import { ALL_CAPABILITIES } from '../fixtures/asking-client.ts'
 import { asking } from '../fixtures/asking-toolset.ts'
@@ -29,15 +30,15 @@ async function answerTo(client: SessionClient, tool: string, answer: object): Pr
   return message
 }
 
-describe('an answer to a question', () => {
-  it('that declines or cancels is for the handler to read', async () => {
+describe('elicitation, sampling and roots responses in sessions', () => {
+  it('passes decline and cancel to the handler', async () => {
     const client = await open()
     for (const action of ['decline', 'cancel']) {
       expect(textOf(await answerTo(client, 'form', { result: { action } }))).to.equal(action)
     }
   })
 
-  it('that is an error makes the call a result with isError that says so', async () => {
+  it('turns an error response into a result with isError', async () => {
     const client = await open()
     const { result } = await answerTo(client, 'form', { error: { code: -1, message: 'User rejected' } })
     expect(result.isError).to.equal(true)
@@ -45,25 +46,25 @@ describe('an answer to a question', () => {
   })
 
   const misfits: Array<[string, string, unknown]> = [
-    ['form', 'content against its schema', { action: 'accept', content: { text: 5 } }],
+    ['form', 'content that violates its schema', { action: 'accept', content: { text: 5 } }],
     ['form', 'content that lacks a required field', { action: 'accept', content: {} }],
     ['form', 'no content', { action: 'accept' }],
     ['form', 'an unknown action', { action: 'maybe' }],
-    ['form', 'no object', 'yes'],
-    ['rooted', 'roots that are no list', { roots: {} }],
+    ['form', 'a response that is not an object', 'yes'],
+    ['rooted', 'roots that are not a list', { roots: {} }],
     ['rooted', 'a root without uri', { roots: [{}] }],
     ['sampled', 'no model', { role: 'assistant', content: { type: 'text', text: '' } }],
     ['sampled', 'no content', { role: 'assistant', model: 'm' }],
   ]
   for (const [tool, what, result] of misfits) {
-    it(`of ${tool} with ${what} never reaches the handler: isError`, async () => {
+    it(`rejects ${what} from ${tool} with isError before the handler receives it`, async () => {
       const { result: answered } = await answerTo(await open(), tool, { result })
       expect(answered.isError).to.equal(true)
       expect(answered.content[0].text).to.include('something else than was asked')
     })
   }
 
-  it('counts once, and only where it was asked for: 202 for any other, which changes nothing', async () => {
+  it('accepts a response once and ignores unexpected ones with 202', async () => {
     const [client, other] = [await open(), await open()]
     const stream = await client.call('form')
     const question = await nextMessage(stream)
@@ -80,7 +81,7 @@ describe('an answer to a question', () => {
   })
 })
 
-describe('a client that cannot be asked', () => {
+describe('client capability checks in sessions', () => {
   const lacking: Array<[string, object]> = [
     ['form', {}],
     ['form', { elicitation: { url: {} } }],
@@ -93,7 +94,7 @@ describe('a client that cannot be asked', () => {
     ['rooted', { sampling: {} }],
   ]
   for (const [tool, capabilities] of lacking) {
-    it(`is not: ${tool} of who declared ${JSON.stringify(capabilities)} gets a result with isError`, async () => {
+    it(`${tool} with ${JSON.stringify(capabilities)} returns isError without sending a request`, async () => {
       const client = await open(capabilities)
       const { messages, message } = await client.request('tools/call', { name: tool })
       expect(messages).to.have.length(1)
@@ -102,7 +103,7 @@ describe('a client that cannot be asked', () => {
     })
   }
 
-  it('of an empty elicitation capability can be sent forms', async () => {
+  it('an empty elicitation capability allows form mode', async () => {
     const stream = await (await open({ elicitation: {} })).call('form')
     expect((await nextMessage(stream)).method).to.equal('elicitation/create')
     stream.drop()

@@ -1,4 +1,4 @@
-// The toolset that test/flow/asks.test.ts asks 2026-07-28 clients with, here asking the clients of sessions.
+// Tests elicitation, sampling and roots requests in sessions with the toolset of test/flow/asks.test.ts.
 import { expect } from 'chai'
 import { ALL_CAPABILITIES, callTool, questionsIn } from '../fixtures/asking-client.ts'
 import { asking, effects } from '../fixtures/asking-toolset.ts'
@@ -48,8 +48,8 @@ async function expectAskedAnd(stream: StreamExchange, method: string): Promise<R
   return question
 }
 
-describe('a question of a session', () => {
-  it('is a request on the stream of the call that it belongs to, and its answer is accepted with 202', async () => {
+describe('server requests in sessions', () => {
+  it('are sent on the stream of their call; the response gets 202', async () => {
     const client = await open()
     const standalone = await client.get()
     const stream = await client.call('form')
@@ -67,7 +67,7 @@ describe('a question of a session', () => {
     expect(await restOf(standalone), 'nothing on another stream').to.deep.equal([])
   })
 
-  it('comes after the other, and the handler goes on where it waited', async () => {
+  it('are sent one after the other as the handler continues', async () => {
     const client = await open()
     const stream = await client.call('three_questions', { topic: 'tea' })
     const messages: string[] = []
@@ -82,7 +82,7 @@ describe('a question of a session', () => {
     expect(effects, 'the handler ran once').to.deep.equal(['begun', 'done'])
   })
 
-  it('may stand beside others, answered in any order', async () => {
+  it('run concurrently and accept responses in any order', async () => {
     const client = await open()
     const stream = await client.call('together')
     const asked = [await nextMessage(stream), await nextMessage(stream), await nextMessage(stream)]
@@ -99,7 +99,7 @@ describe('a question of a session', () => {
     expect(result.structuredContent).to.deep.equal({ who: 'me', model: 'm-1', folders: 2 })
   })
 
-  it('as a URL carries its mode, its url and an elicitationId of its own', async () => {
+  it('URL mode elicitation has mode, url and its own elicitationId', async () => {
     const client = await open()
     const ids: unknown[] = []
     for (const action of ['accept', 'decline']) {
@@ -115,7 +115,7 @@ describe('a question of a session', () => {
     expect(new Set(ids).size).to.equal(2)
   })
 
-  it('reaches every revision with a handshake', async () => {
+  it('work in every protocol version with a handshake', async () => {
     for (const revision of ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']) {
       const client = await open(ALL_CAPABILITIES, revision)
       const stream = await client.call('rooted')
@@ -125,7 +125,7 @@ describe('a question of a session', () => {
     }
   })
 
-  it('may come from a prompt and from a resource', async () => {
+  it('work in prompts and resources', async () => {
     const client = await open()
     for (const [method, params] of [
       ['prompts/get', { name: 'asking_prompt', arguments: { about: 'it' } }],
@@ -137,7 +137,7 @@ describe('a question of a session', () => {
     }
   })
 
-  it('is asked by the same tool in both eras', async () => {
+  it('work with the same tool for session-based and stateless versions', async () => {
     const modernAnswer = await callTool(url, 'form')
     expect(Object.values(questionsIn(modernAnswer.message))).to.deep.equal(['Form?'])
     const client = await open()
@@ -147,8 +147,8 @@ describe('a question of a session', () => {
   })
 })
 
-describe('a call that waits for an answer', () => {
-  it('is cancelled by its client: nothing more comes, and a late answer is accepted and ignored', async () => {
+describe('calls that await a client response', () => {
+  it('stop when the client cancels; a late response is accepted and ignored', async () => {
     const client = await open()
     const stream = await client.call('tidy', {}, { id: 'tidy' })
     const question = await nextMessage(stream)
@@ -158,7 +158,7 @@ describe('a call that waits for an answer', () => {
     expect(effects, 'the handler could clean up').to.deep.equal(['tidied'])
   })
 
-  it('ends with its session, and the handler can clean up', async () => {
+  it('stop when the session ends, and the handler can clean up', async () => {
     const client = await open()
     const stream = await client.call('tidy')
     await nextMessage(stream)
@@ -167,13 +167,13 @@ describe('a call that waits for an answer', () => {
     expect(effects).to.deep.equal(['tidied'])
   })
 
-  it('of a client without a session on a stateless route is told that it cannot be asked', async () => {
+  it('fail for a client without a session on a stateless route', async () => {
     const { message } = await legacy(`${url}/stateless`, 'tools/call', { name: 'form' })
     expect(message.result.isError).to.equal(true)
     expect(message.result.content[0].text).to.include('stateless')
   })
 
-  it('past its time limit takes its question back, then answers', async () => {
+  it('cancel their pending request at the timeout and then return the result', async () => {
     const limited = await startHost({
       toolsets: { all: asking },
       routes: { '/': { toolsets: 'all' } },

@@ -1,4 +1,4 @@
-// subscriptions/listen of 2026-07-28: what listeners are told of the changes that sessions hear of as well.
+// Tests subscriptions/listen of 2026-07-28 and notifications for listeners and sessions.
 import { expect } from 'chai'
 import { definePlugin, definePrompt, defineResource, defineTool, type RuntimeHost } from '../../core/index.ts'
 import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
@@ -60,7 +60,7 @@ const change = {
 }
 
 describe('subscriptions/listen', () => {
-  it('acknowledges first, with what it honours, and carries its id on everything, of either type', async () => {
+  it('acknowledges first and adds its id to every notification', async () => {
     for (const id of [0, 7, '', 'sub-1']) {
       const { stream, acknowledged } = await opened({ ...EVERYTHING, resourceSubscriptions: ['test://page'] }, { id })
       expect(stream.headers['content-type']).to.equal('text/event-stream')
@@ -87,7 +87,7 @@ describe('subscriptions/listen', () => {
     }
   })
 
-  it('tells of nothing that was not asked for', async () => {
+  it('sends only requested notifications', async () => {
     const { stream } = await opened({ promptsListChanged: true, toolsListChanged: false })
     change.tools()
     runtime.resourceUpdated('test://page')
@@ -95,7 +95,7 @@ describe('subscriptions/listen', () => {
     expect((await nextMessage(stream)).method).to.equal('notifications/prompts/list_changed')
   })
 
-  it('acknowledges only what the route has, each resource once, and no unknown one', async () => {
+  it('acknowledges only resources of the route, each once', async () => {
     const none = await opened(EVERYTHING, {}, '/other')
     expect(none.acknowledged.params.notifications).to.deep.equal({ toolsListChanged: true })
     const uris = ['test://page', 'test://nothing', 'test://page', 'test://family/ann']
@@ -110,7 +110,7 @@ describe('subscriptions/listen', () => {
     expect((await opened({ resourceSubscriptions: [] })).acknowledged.params.notifications).to.deep.equal({})
   })
 
-  it('tells of its own route’s toolsets alone', async () => {
+  it('notifies only of changes in toolsets of its route', async () => {
     const { stream } = await opened(EVERYTHING)
     runtime.tools.add(tool('elsewhere'), { toolset: 'other' })
     runtime.tools.remove('elsewhere', { toolset: 'other' })
@@ -119,7 +119,7 @@ describe('subscriptions/listen', () => {
     runtime.prompts.remove('here', { toolset: 'all' })
   })
 
-  it('reaches sessions and listeners alike, and each of several by its own id', async () => {
+  it('notifies sessions and listeners, each listener with its own id', async () => {
     const session = await (await openSession(url)).get()
     open.push(session)
     const [one, two] = [await opened(EVERYTHING, { id: 'one' }), await opened(EVERYTHING, { id: 'two' })]
@@ -133,7 +133,7 @@ describe('subscriptions/listen', () => {
     })
   })
 
-  it('without `notifications`, or with a filter that is none: -32602 with the id of the request', async () => {
+  it('rejects missing or invalid `notifications` with -32602 and the request id', async () => {
     const filters = [
       ...[undefined, null, 'all', ['toolsListChanged'], { toolsListChanged: 'yes' }, { promptsListChanged: 1 }],
       ...[{ resourceSubscriptions: 'test://page' }, { resourceSubscriptions: [5] }],
@@ -148,7 +148,7 @@ describe('subscriptions/listen', () => {
     }
   })
 
-  it('is refused past 100 open streams of one caller: 429 with Retry-After; one that ends makes room', async () => {
+  it('rejects more than 100 streams of one caller with 429 and Retry-After until one ends', async () => {
     const headers = { 'X-User': 'ada' }
     const streams: StreamExchange[] = []
     for (let count = 0; count < 100; count++) streams.push((await opened({}, { headers })).stream)
@@ -164,17 +164,17 @@ describe('subscriptions/listen', () => {
     expect((await nextMessage(again)).method).to.equal('notifications/subscriptions/acknowledged')
   })
 
-  it('has no place in a session', async () => {
+  it('is rejected in a session', async () => {
     const { message } = await (await openSession(url)).request('subscriptions/listen', { notifications: {} })
     expect(message.error.code).to.equal(-32601)
   })
 })
 
-describe('subscriptions/listen on a route', () => {
+describe('subscriptions/listen per route', () => {
   const promised = async (path: string) =>
     (await modern(`${url}${path}`, 'server/discover')).message.result.capabilities
 
-  it('that keeps sessions is served and announced, unless the route says `listen: false`', async () => {
+  it('is available on routes with sessions unless `listen: false`', async () => {
     expect(await promised('/')).to.deep.include({ tools: { listChanged: true }, prompts: { listChanged: true } })
     expect((await promised('/')).resources).to.deep.equal({ listChanged: true, subscribe: true })
     expect((await promised('/silent')).tools).to.deep.equal({})
@@ -182,7 +182,7 @@ describe('subscriptions/listen on a route', () => {
     expect([refused.status, refused.message.error.code]).to.deep.equal([404, -32601])
   })
 
-  it('with `stateless: true` is neither, unless the route says `listen: true`', async () => {
+  it('is unavailable with `stateless: true` unless `listen: true`', async () => {
     expect(await promised('/stateless')).to.deep.include({ tools: {}, resources: {}, prompts: {} })
     const refused = await readWhole(listen(`${url}/stateless`, {}))
     expect([refused.status, refused.message.error.code]).to.deep.equal([404, -32601])
@@ -193,8 +193,8 @@ describe('subscriptions/listen on a route', () => {
   })
 })
 
-describe('the change bus', () => {
-  it('is a slot: what another node publishes on it reaches listeners and sessions here', async () => {
+describe('change bus', () => {
+  it('delivers changes of other nodes to listeners and sessions', async () => {
     const memory = createMemoryChangeBus()
     const published: Change[] = []
     const bus: ChangeBus = {

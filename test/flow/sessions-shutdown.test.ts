@@ -46,8 +46,8 @@ function holdTimers(delay: number) {
   }
 }
 
-describe('a host that closes', () => {
-  it('is not ready any more, while what runs still does', async () => {
+describe('graceful shutdown', () => {
+  it('readiness fails while running calls finish', async () => {
     const { url, host } = await start()
     const client = await openSession(url)
     const running = client.call('puppet', { name: 'last' })
@@ -64,7 +64,7 @@ describe('a host that closes', () => {
     expect(await closing).to.deep.equal({ finished: 1, cancelled: 0 })
   })
 
-  it('with sessions of its own serves on until what ran has ended; probes see that it is not ready, no session is opened', async () => {
+  it('serves existing sessions until calls finish, rejects new sessions and fails readiness probes', async () => {
     const { url, host } = await startHost({
       toolsets: { all: [puppet] },
       routes: { '/': { toolsets: 'all' } },
@@ -94,7 +94,7 @@ describe('a host that closes', () => {
     expect(after).to.equal('refused')
   })
 
-  it('lets the answer to what a call asks come in on a new connection', async () => {
+  it('accepts an elicitation response on a new connection', async () => {
     const { url, host } = await start()
     const client = await openSession(url, { capabilities: { elicitation: { form: {} } } })
     const running = client.call('puppet', { name: 'asking' })
@@ -111,7 +111,7 @@ describe('a host that closes', () => {
     expect(await closing).to.deep.equal({ finished: 1, cancelled: 0 })
   })
 
-  it('ends a GET stream and a subscriptions/listen that come while it drains, after a second at most', async () => {
+  it('ends GET and subscriptions/listen streams that open during the drain within a second', async () => {
     const { url, host } = await start()
     const client = await openSession(url)
     const running = client.call('puppet', { name: 'late streams' })
@@ -131,7 +131,7 @@ describe('a host that closes', () => {
     await closing
   })
 
-  it('counts a subscription that its client left while it drains out once', async () => {
+  it('counts a subscription closed by its client during the drain once', async () => {
     const { url, host } = await start()
     const running = modern(url, 'tools/call', { name: 'puppet', arguments: { name: 'left twice' } })
     const { finish } = await call('left twice')
@@ -162,7 +162,7 @@ describe('a host that closes', () => {
     await closing
   })
 
-  it('ends every GET stream at once, with a hint when to come back', async () => {
+  it('ends every GET stream at once with a retry hint', async () => {
     const { url, host } = await start()
     const client = await openSession(url)
     const streams = [await client.get(), await client.get()]
@@ -180,7 +180,7 @@ describe('a host that closes', () => {
   })
 
   for (const revision of ['2025-11-25', '2025-06-18']) {
-    it(`lets a call of ${revision} finish on the stream that it has, up to the grace period`, async () => {
+    it(`lets a call of ${revision} finish on its stream within the grace period`, async () => {
       const { url, host } = await start()
       const client = await openSession(url, { revision })
       const running = client.call('puppet', { name: `streamed ${revision}` })
@@ -201,7 +201,7 @@ describe('a host that closes', () => {
   const LOST = { code: -32603, data: { reason: 'node-lost', retryable: true } }
 
   for (const revision of ['2025-11-25', '2025-06-18']) {
-    it(`cancels what still runs when the grace period is over, and tells the client (${revision})`, async () => {
+    it(`cancels running calls after the grace period and notifies the client (${revision})`, async () => {
       const { url, host } = await start()
       const client = await openSession(url, { revision })
       const name = `endless ${revision}`
@@ -219,7 +219,7 @@ describe('a host that closes', () => {
     })
   }
 
-  it('tells it as JSON where nothing was sent yet', async () => {
+  it('reports the cancellation as JSON when no event was sent', async () => {
     const { url, host } = await start()
     const client = await openSession(url)
     const running = readWhole(client.call('puppet', { name: 'in session' }))
@@ -232,7 +232,7 @@ describe('a host that closes', () => {
     }
   })
 
-  it('tells it on the stream of a request without a session', async () => {
+  it('reports the cancellation on the stream of a request without a session', async () => {
     const { url, host } = await start()
     const { headers, body } = modernRequest(
       'tools/call',
@@ -250,7 +250,7 @@ describe('a host that closes', () => {
     expect([more, await stream.whole]).to.deep.equal([[], true])
   })
 
-  it('tells each call of a batch once, and leaves alone what was answered', async () => {
+  it('reports the cancellation once per call of a batch and skips answered calls', async () => {
     const { url, host } = await start()
     const client = await openSession(url, { revision: '2025-03-26' })
     const both = ['first', 'second'].map((name, index) => ({
@@ -271,7 +271,7 @@ describe('a host that closes', () => {
     ])
   })
 
-  it('tells it on the stream of HTTP+SSE', async () => {
+  it('reports the cancellation on the HTTP+SSE stream', async () => {
     const { url, host } = await startHost({
       toolsets: { all: [puppet] },
       routes: { '/': { toolsets: 'all' } },
@@ -288,7 +288,7 @@ describe('a host that closes', () => {
     expect(await client.stream.whole).to.equal(true)
   })
 
-  it('ends every subscriptions/listen with its own empty result, and does not wait for them', async () => {
+  it('ends every subscriptions/listen with an empty result without waiting', async () => {
     const { url, host } = await start()
     const streams = [await listen(url, { toolsListChanged: true }), await listen(url, {})]
     for (const stream of streams) await nextMessage(stream)
@@ -301,7 +301,7 @@ describe('a host that closes', () => {
     }
   })
 
-  it('with sessions that idle closes at once', async () => {
+  it('closes at once when all sessions are idle', async () => {
     const { url, host } = await start()
     for (let count = 0; count < 3; count++) await openSession(url)
     expect(await host.close({ grace: 60_000 })).to.deep.equal({ finished: 0, cancelled: 0 })

@@ -1,5 +1,4 @@
-// Routes whose settings are the same objects are routes of their own all the same: what is known of one is never
-// found by what it shares with another.
+// Tests that routes that share config objects keep separate settings.
 import { expect } from 'chai'
 import { authorizeRoute } from '../../core/auth.ts'
 import { definePlugin, defineTool, type RouteSettings } from '../../core/index.ts'
@@ -38,7 +37,7 @@ afterEach(stopHosts)
 /** Each route's path, and whether what it serves is kept. */
 const PAIRS: ReadonlyArray<readonly [string, Record<string, RouteSettings>, string, string]> = [
   [
-    'one array as their default',
+    'one default array',
     {
       '/open/:set?': { ...shared, plugins: { keeper: false } },
       '/kept/:set?': { ...shared, authorize: true },
@@ -47,17 +46,17 @@ const PAIRS: ReadonlyArray<readonly [string, Record<string, RouteSettings>, stri
     '/kept',
   ],
   [
-    'one array as their toolsets',
+    'one toolsets array',
     { '/open': { ...alike, plugins: { keeper: false } }, '/kept': { ...alike, authorize: true } },
     '/open',
     '/kept',
   ],
 ]
 
-describe('two routes, one open and one kept, that share', () => {
+describe('open and guarded routes that share', () => {
   for (const [what, routes, open, kept] of PAIRS) {
     for (const first of [open, kept]) {
-      it(`${what} serve each its own, whichever was asked first (${first})`, async () => {
+      it(`${what} stay separate, first request to ${first}`, async () => {
         const { url } = await startHost({
           toolsets: { clock: [clock] },
           routes,

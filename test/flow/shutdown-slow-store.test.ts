@@ -1,5 +1,4 @@
-// A host that closes while its store is slow, as a disk is under load: what clients are told has time of its own to get
-// into the store and to them, however short the grace period of what ran.
+// Tests graceful shutdown with a slow event store.
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createPuppet } from '../support/puppet-tool.ts'
@@ -32,8 +31,8 @@ async function toldAfter(grace: number) {
   return { answers: messages.flatMap(({ error }) => error?.data.reason ?? []), whole: await stream.whole }
 }
 
-describe('a host that closes, with a slow store', () => {
-  it('tells the client all the same', async () => {
+describe('graceful shutdown with a slow event store', () => {
+  it('notifies clients after the grace period', async () => {
     expect(await toldAfter(20)).to.deep.equal({ answers: ['node-lost'], whole: true })
   })
 

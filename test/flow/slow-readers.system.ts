@@ -1,4 +1,4 @@
-// Readers who leave their answers: whatever kind of answer waits for them, it is not held for ever.
+// Tests write timeouts and buffer limits for clients that read responses slowly or not at all.
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -74,41 +74,32 @@ const areGivenUp = (started: StartedHost, count: number) =>
   )
 
 /** `CLIENTS` of them, who must all be given up before they had it all. */
-async function expectGivenUp(started: StartedHost, what: string, url: string, bytes: string | Buffer) {
+async function expectGivenUp(started: StartedHost, url: string, bytes: string | Buffer) {
   const sockets = await Promise.all(Array.from({ length: CLIENTS }, () => ask(url, bytes)))
   await areGivenUp(started, CLIENTS)
   const read = await Promise.all(sockets.map(async socket => (await readToEnd(socket.resume())).length))
-  const { connections, waiting } = givenUp(started)
-  console.log(
-    `      ${what}: ${connections} of ${CLIENTS} readers given up, ${Math.round(waiting / 1024 / 1024)} MiB waited`,
-  )
   expect(Math.max(...read)).to.be.below(LARGE)
   expect((await modern(started.url, 'tools/list')).status).to.equal(200)
 }
 
-describe('readers who take nothing', () => {
-  it('of a plain answer lose it and their connection', async () => {
+describe('write timeout for stalled clients', () => {
+  it('closes the connection of an unread JSON response', async () => {
     const started = await start(300)
-    await expectGivenUp(started, 'an answer', started.url, bytesOf(started.url, 'tools/call', { name: 'large' }))
+    await expectGivenUp(started, started.url, bytesOf(started.url, 'tools/call', { name: 'large' }))
   })
 
-  it('of a resource as well', async () => {
+  it('closes the connection of an unread resource', async () => {
     const started = await start(300)
-    await expectGivenUp(
-      started,
-      'a resource',
-      started.url,
-      bytesOf(started.url, 'resources/read', { uri: 'doc://large' }),
-    )
+    await expectGivenUp(started, started.url, bytesOf(started.url, 'resources/read', { uri: 'doc://large' }))
   })
 
-  it('of a list as well', async () => {
+  it('closes the connection of an unread list', async () => {
     const started = await start(300)
     const url = `${started.url}/wordy`
-    await expectGivenUp(started, 'a list', url, bytesOf(url, 'tools/list'))
+    await expectGivenUp(started, url, bytesOf(url, 'tools/list'))
   })
 
-  it('of an event stream as well', async () => {
+  it('closes an unread event stream and lets the call continue', async () => {
     const started = await start(300)
     const session = await openStreamingSession(started.url)
     const opening = session.call('puppet', { name: 'slow' })
@@ -118,7 +109,6 @@ describe('readers who take nothing', () => {
     stream.pause()
     ctx.log('info', text)
     await areGivenUp(started, 1)
-    console.log(`      an event stream: ${givenUp(started).connections} of 1 given up, the call goes on`)
     expect(ctx.signal.aborted).to.equal(false)
   })
 })
@@ -126,8 +116,8 @@ describe('readers who take nothing', () => {
 /** Longer than a machine stands still, milliseconds: then nobody reads. */
 const PATIENCE = 3_000
 
-describe('a reader who is slow', () => {
-  it('gets all of it as long as it goes on, while another who takes nothing is given up', async () => {
+describe('write timeout for slow clients', () => {
+  it('delivers the whole response to a client that keeps reading, drops a stalled one', async () => {
     const started = await start(PATIENCE)
     const bytes = bytesOf(started.url, 'tools/call', { name: 'large' })
     const slow = await ask(started.url, bytes)
@@ -146,15 +136,14 @@ describe('a reader who is slow', () => {
     isOver = true
     slow.resume()
     await readToEnd(slow)
-    console.log(`      the slow one read ${got} bytes, given up: ${givenUp(started).connections}`)
     expect(got).to.be.greaterThan(LARGE)
     expect(givenUp(started).connections).to.equal(1)
     silent.destroy()
   })
 })
 
-describe('a reader over TLS who is slow', () => {
-  it('gets all of it, while another who takes nothing is given up: what was taken is seen below the encryption', async function () {
+describe('write timeout for slow clients over TLS', () => {
+  it('measures progress below the encryption: delivers to a slow client, drops a stalled one', async function () {
     needsProgram(this, 'openssl', 'apt-get install openssl')
     const folder = await mkdtemp(join(tmpdir(), 'tls-'))
     const { key, cert } = makeCertificate(folder)
@@ -198,8 +187,8 @@ describe('a reader over TLS who is slow', () => {
   })
 })
 
-describe('readers who take nothing, all together', () => {
-  it('have no more waiting than the host allows: those with most go first', async () => {
+describe('total buffer limit of unread responses', () => {
+  it('drops the connections with the largest buffers first', async () => {
     const ended: SlowReaders[] = []
     const server = createServer((req, res) => res.end(Buffer.alloc(Number(req.url?.slice(1)))))
     endSlowReaders(server, { timeout: 60_000, inAll: 2 * LARGE }, readers => ended.push(readers))
@@ -212,7 +201,6 @@ describe('readers who take nothing, all together', () => {
     const connections = () => ended.reduce((total, one) => total + one.connections, 0)
     await eventually('three readers given up', connections, count => count === 3)
     const sizes = await Promise.all([...large, less].map(async socket => (await readToEnd(socket.resume())).length))
-    console.log(`      asked for 7 x ${LARGE} bytes, 2 allowed: ${connections()} of 4 readers given up`)
     expect(sizes.map((size, index) => size > (index < 3 ? 2 : 1) * LARGE)).to.deep.equal([false, false, false, true])
     server.closeAllConnections()
     await new Promise(resolve => server.close(resolve))

@@ -1,4 +1,4 @@
-// A host that stops while a reader still takes its answer: the answer is whole.
+// Tests that shutdown completes responses that clients are still reading.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { eventually } from '../support/eventually.ts'
@@ -21,7 +21,7 @@ const answers = defineTool({
 const start = (stateless: boolean) =>
   startHost({ stateless, toolsets: { all: [answers] }, routes: { '/': { toolsets: 'all' } } })
 
-describe('an answer whose reader is slow, when the host stops', function () {
+describe('shutdown with a slow client', function () {
   // Connections idle for seconds before they are closed, and all of it at once.
   this.timeout(60_000)
   const it = sideBySide()
@@ -30,8 +30,8 @@ describe('an answer whose reader is slow, when the host stops', function () {
   for (const stateless of [true, false]) {
     for (const [kind, meta] of [['JSON', undefined] as const, ['a stream', metaOf({ progressToken: 'p' })] as const]) {
       for (const handOver of [true, false]) {
-        const how = `${stateless ? 'stateless' : 'with sessions'}, ${handOver ? 'handing over' : 'at once'}`
-        it(`is sent to its end: ${kind}, ${how}`, async () => {
+        const how = `${stateless ? 'stateless' : 'with sessions'}, ${handOver ? 'with handover' : 'without handover'}`
+        it(`sends the whole response: ${kind}, ${how}`, async () => {
           const { host, url } = await start(stateless)
           const { headers, body } = modernRequest(
             'tools/call',
@@ -61,7 +61,7 @@ describe('an answer whose reader is slow, when the host stops', function () {
     }
   }
 
-  it('ends with what is left of the grace, where its reader takes nothing', async () => {
+  it('ends a stalled response at the end of the grace period', async () => {
     const { host, url } = await start(true)
     const { headers, body } = modernRequest('tools/call', { name: 'answers', arguments: {} })
     const socket = await openSocket(url)

@@ -32,8 +32,8 @@ async function start(options: { streamsOutliveToken?: boolean } = {}) {
   return { ...host, streams }
 }
 
-describe('a long-lived stream', () => {
-  it('ends when the token that opened it expires, GET and HTTP+SSE with a hint when to come back', async () => {
+describe('token expiry on long-lived streams', () => {
+  it('ends GET, HTTP+SSE and listen streams at token expiry, with a retry hint', async () => {
     const { streams } = await start()
     const [get, listened, sse] = [
       await streams.GET.rest(),
@@ -45,7 +45,7 @@ describe('a long-lived stream', () => {
     expect(listened.at(-1)?.message.result.resultType).to.equal('complete')
   })
 
-  it('goes on where `streamsOutliveToken` says so', async () => {
+  it('keeps streams open with `streamsOutliveToken`', async () => {
     const [ends, stays] = await Promise.all([start(), start({ streamsOutliveToken: true })])
     await ends.streams.GET.rest()
     const { runtime } = stays.host

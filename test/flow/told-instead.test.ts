@@ -1,4 +1,4 @@
-// What an error says of what there is instead: to whom it may be told, and no more of it than a person reads.
+// Tests hints in error messages: available routes and categories, limited to open routes and a readable length.
 import { expect } from 'chai'
 import { hintAt } from '../../core/http/refuse-address.ts'
 import { defineTool } from '../../core/index.ts'
@@ -36,31 +36,31 @@ async function messageAt(path: string, headers: Record<string, string> = {}): Pr
   return error.message
 }
 
-describe('an error says what there is instead', () => {
-  it('where nothing is served: the routes that are open to anyone', async () => {
+describe('hints in error messages', () => {
+  it('404 lists the open routes', async () => {
     expect(await messageAt('/opne')).to.equal(
       'Not found: nothing is served at this path; there are: /open, /t/:category',
     )
   })
 
-  it('where a category is none: those of an open route', async () => {
+  it('404 for an unknown category lists the categories of an open route', async () => {
     expect(await messageAt('/t/clok')).to.equal(
       'Not found: nothing is served at this path; at /t/:category there are: clock, stock, admin',
     )
   })
 
-  it('and nothing of a route that is not open', async () => {
+  it('404 reveals nothing of a guarded route', async () => {
     expect(await messageAt('/a/clok')).to.equal('Not found: nothing is served at this path')
   })
 
-  it('no more than a person reads, and nothing where there is nothing', () => {
+  it('truncates a long list and omits an empty one', () => {
     const many = Array.from({ length: 300 }, (_, index) => `/${index}${'x'.repeat(100)}`)
     expect(hintAt('there are', many).length).to.be.lessThan(600)
     expect(hintAt('there are', many)).to.match(/, …$/)
     expect(hintAt('there are', [])).to.equal('')
   })
 
-  it('without a session: the three ways in', async () => {
+  it('a missing session id explains the three ways to connect', async () => {
     const { status, message } = await legacy(`${url}/open`, 'tools/list', {}, { revision: '2025-11-25' })
     expect([status, message.error.code]).to.deep.equal([400, -32000])
     expect(message.error.message).to.match(/^Session id missing: call initialize first and send the Mcp-Session-Id/)

@@ -1,4 +1,4 @@
-// `ctx.upstreamToken`: the slot of the call's route gives it, and a login that has ended is told as far as a transport can.
+// Tests `ctx.upstreamToken`: upstream tokens of the route's provider, and errors when the upstream login has ended.
 import { expect } from 'chai'
 import { loginEnded, type UpstreamCaller, type UpstreamTokenRequest } from '../../core/auth.ts'
 import { definePrompt, defineResource, defineTool, HostError, type Services, ToolError } from '../../core/index.ts'
@@ -106,7 +106,7 @@ const challengeAt = (path: string) =>
 const ENDED = { code: -32600, message: `Authentication required: ${WHY}` }
 
 describe('ctx.upstreamToken', () => {
-  it('is for the user and the address of the call, with its scope and its signal', async () => {
+  it('passes user, URL, scope and abort signal to the provider', async () => {
     asked.length = 0
     const answer = await modern(`${url}/t/acme`, 'tools/call', called({ scope: 'Files.Read' }), { headers: ANN })
     expect(textOf(answer)).to.equal(`a token of ${TOKEN.length} characters`)
@@ -120,7 +120,7 @@ describe('ctx.upstreamToken', () => {
     expect(asked[1]?.caller.user).to.equal(undefined)
   })
 
-  it('is there in sessions, on stateless routes, and over HTTP+SSE', async () => {
+  it('works in sessions, on stateless routes and over HTTP+SSE', async () => {
     const expected = `a token of ${TOKEN.length} characters`
     const session = await openSession(url)
     expect(textOf(await session.request('tools/call', called()))).to.equal(expected)
@@ -130,7 +130,7 @@ describe('ctx.upstreamToken', () => {
     sse.stream.drop()
   })
 
-  it('rejects where nobody signs callers in, with a sentence for the model', async () => {
+  it('rejects with a readable message when no provider is configured', async () => {
     const answer = await modern(`${url}/none`, 'tools/call', called())
     expect(answer.message.result.isError).to.equal(true)
     expect(textOf(answer)).to.equal(
@@ -138,7 +138,7 @@ describe('ctx.upstreamToken', () => {
     )
   })
 
-  it('rejects with what the slot says: a result for the model, or an error', async () => {
+  it('rejects with the error of the provider, as tool result or protocol error', async () => {
     const refused = await modern(url, 'tools/call', called({ scope: 'refused' }))
     expect([refused.message.result.isError, textOf(refused)]).to.deep.equal([
       true,
@@ -153,8 +153,8 @@ describe('ctx.upstreamToken', () => {
   })
 })
 
-describe('a login that has ended', () => {
-  it('is 401 with the challenge of the address, of tools, resources and prompts', async () => {
+describe('ended upstream login', () => {
+  it("returns 401 with the route's challenge for tools, resources and prompts", async () => {
     const calls: Array<[string, object]> = [
       ['tools/call', called({ scope: 'ended' })],
       ['resources/read', { uri: 'acme://file' }],
@@ -169,14 +169,14 @@ describe('a login that has ended', () => {
     }
   })
 
-  it('is 401 for clients of every older revision without a session', async () => {
+  it('returns 401 for clients of every older protocol version without a session', async () => {
     for (const revision of ['2025-03-26', '2025-06-18', '2025-11-25']) {
       const answer = await legacy(`${url}/plain`, 'tools/call', called({ scope: 'ended' }), { revision })
       expect([answer.status, answer.headers.get('www-authenticate')]).to.deep.equal([401, challengeAt('/plain')])
     }
   })
 
-  it('is 401 in a session, which goes on', async () => {
+  it('returns 401 in a session and keeps the session', async () => {
     const session = await openSession(url)
     const answer = await session.request('tools/call', called({ scope: 'ended' }))
     expect([answer.status, answer.headers['www-authenticate']]).to.deep.equal([401, challengeAt('')])
@@ -184,7 +184,7 @@ describe('a login that has ended', () => {
     expect(textOf(await session.request('tools/call', called()))).to.equal(`a token of ${TOKEN.length} characters`)
   })
 
-  it('is an error of the call alone where its answer is a stream already, or one of several', async () => {
+  it('fails only the call when its response is already a stream or part of a batch', async () => {
     const meta = { progressToken: 'p' }
     const streamed = await modern(url, 'tools/call', called({ scope: 'ended', loud: true }), { meta })
     expect([streamed.status, streamed.headers.get('www-authenticate')]).to.deep.equal([200, null])
@@ -203,14 +203,14 @@ describe('a login that has ended', () => {
     sse.stream.drop()
   })
 
-  it('is not what a handler means that throws `unauthorized` by itself', async () => {
+  it('does not apply to a handler that throws `unauthorized` itself', async () => {
     const answer = await modern(url, 'tools/call', { name: 'by_hand' })
     expect([answer.status, answer.message.error.code]).to.deep.equal([200, -32600])
     expect(answer.headers.get('www-authenticate')).to.equal(null)
   })
 })
 
-describe('a provider that takes its time', () => {
+describe('slow upstream token provider', () => {
   /** A call that began after another and is answered by a stream: the other would have become one by then. */
   async function windowIsOver(name: string) {
     const request = modernRequest('tools/call', { name: 'puppet', arguments: { name } })
@@ -227,7 +227,7 @@ describe('a provider that takes its time', () => {
     return gate
   }
 
-  it('leaves the way to 401 open, without a session and in one', async () => {
+  it('delays the response headers so that a 401 stays possible', async () => {
     const session = await openSession(url)
     const ways = [
       (scope: string) => {
@@ -246,7 +246,7 @@ describe('a provider that takes its time', () => {
     }
   })
 
-  it('keeps no call from its stream once the token is there', async () => {
+  it('lets a call open its stream once the token is available', async () => {
     const gate = waiting('then-work')
     const request = modernRequest('tools/call', called({ scope: 'then-work' }))
     const opened = postOpen(url, request.body, request.headers)

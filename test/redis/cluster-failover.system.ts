@@ -1,11 +1,11 @@
-// A Redis Cluster of three masters and three replicas: a master that dies is replaced.
+// Tests failover in a Redis Cluster of three masters and three replicas.
 import { expect } from 'chai'
 import { startReplicatedCluster } from '../support/redis-cluster.ts'
 import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
 import { needsRedis } from '../support/redis-server.ts'
 import { countEvery } from './support/count-keys.ts'
 
-describe('a Redis Cluster of three masters with a replica each, of which one dies', function () {
+describe('Redis Cluster failover', function () {
   // Several servers each, which elect and load at their own pace.
   this.timeout(60_000)
   before(function () {
@@ -13,7 +13,7 @@ describe('a Redis Cluster of three masters with a replica each, of which one die
   })
   afterEach(stopHostsAndRedis)
 
-  it('goes on with a replica in the place of a master that was killed, and with the master when it is back', async () => {
+  it('uses the replica after a master was killed, and the master after its restart', async () => {
     const cluster = await startReplicatedCluster()
     const [one] = cluster.masters
     const { connection } = await startRedisHost({ cluster: [one?.url ?? ''], commandTimeout: '2s' })
@@ -32,7 +32,7 @@ describe('a Redis Cluster of three masters with a replica each, of which one die
     await whenHealthy(connection)
   })
 
-  it('is found by a host that starts while a master is gone, once its replica has its place', async () => {
+  it('a host that starts without one master connects after the replica is promoted', async () => {
     const cluster = await startReplicatedCluster()
     const [, two, three] = cluster.masters
     await cluster.masters[0]?.kill()

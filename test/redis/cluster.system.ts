@@ -1,4 +1,4 @@
-// A Redis Cluster of three masters and three replicas: connections are kept, and slots that move are followed.
+// Tests connections to a Redis Cluster of three masters and three replicas, slot migration and unassigned slots.
 import { expect } from 'chai'
 import type { HostError } from '../../core/index.ts'
 import type { RedisConnection } from '../../plugins/families/redis/index.ts'
@@ -14,7 +14,7 @@ import { countAll, countEvery, KEYS } from './support/count-keys.ts'
 /** Milliseconds: no master is taken for dead because the machine is slow. */
 const NO_FAILOVER = 30_000
 
-describe('a Redis Cluster of three masters with a replica each', function () {
+describe('Redis Cluster connections and slot migration', function () {
   // Several servers each, which elect and load at their own pace.
   this.timeout(60_000)
   before(function () {
@@ -22,7 +22,7 @@ describe('a Redis Cluster of three masters with a replica each', function () {
   })
   afterEach(stopHostsAndRedis)
 
-  it('keeps its connections where nothing is asked of it for long', async () => {
+  it('keeps idle connections open', async () => {
     const cluster = await startReplicatedCluster(NO_FAILOVER)
     const { connection, log } = await startRedisHost({
       cluster: [cluster.masters[0]?.url ?? ''],
@@ -45,7 +45,7 @@ describe('a Redis Cluster of three masters with a replica each', function () {
     reader.close()
   })
 
-  it('has its slots moved while they are in use: each call is counted once', async () => {
+  it('counts each call once while slots migrate', async () => {
     const cluster = await startReplicatedCluster(NO_FAILOVER)
     const [one] = cluster.masters
     const { connection, log } = await startRedisHost({ cluster: [one?.url ?? ''], commandTimeout: '10s' })
@@ -62,9 +62,6 @@ describe('a Redis Cluster of three masters with a replica each', function () {
     })
     const answered = rounds.flat().length
     const last = rounds.at(-1) ?? []
-    console.log(
-      `      1,000 slots moved in ${rounds.length - before} rounds: ${answered} of ${rounds.length * KEYS} counted`,
-    )
     const lost = rounds.length * KEYS - answered
     expect(rounds.length - before).to.be.at.least(2)
     expect(lost).to.equal(0)
@@ -74,7 +71,7 @@ describe('a Redis Cluster of three masters with a replica each', function () {
   })
 })
 
-describe('a Redis Cluster with slots that nobody serves', function () {
+describe('Redis Cluster with unassigned slots', function () {
   this.timeout(60_000)
   before(function () {
     needsRedis(this)
@@ -92,7 +89,7 @@ describe('a Redis Cluster with slots that nobody serves', function () {
     return { refused: thrown.length, others: thrown.filter(error => error.status !== 503).map(String) }
   }
 
-  it('keeps a host that starts from being ready, until the last of them has a master: 503, and no error of the client', async () => {
+  it('readiness fails at startup, with 503 for calls, until every slot has a master', async () => {
     const node = await startRedis({ cluster: true, more })
     const { connection, log, plugin } = await startRedisHost({ cluster: [node.url], commandTimeout: '1s' })
     const counts: number[] = []
@@ -108,9 +105,6 @@ describe('a Redis Cluster with slots that nobody serves', function () {
         ({ reasons }) => reasons?.['redis'] === 'Redis refuses: CLUSTERDOWN',
       )
     }
-    console.log(
-      `      of ${KEYS} calls refused, with no slots, with half of them, and with all but one: ${counts.join(', ')}`,
-    )
     expect(counts).to.deep.equal([KEYS, KEYS, KEYS])
     const lines = log.filter(({ level, reason }) => level === 'error' && /^CLUSTERDOWN/.test(String(reason)))
     expect(lines).to.have.lengthOf(1)
@@ -120,7 +114,7 @@ describe('a Redis Cluster with slots that nobody serves', function () {
     await countEvery(connection)
   })
 
-  it('makes a host that runs not ready, for as long as there are any', async () => {
+  it('readiness fails while slots are unassigned', async () => {
     const [one, two] = await startRedisCluster(more)
     const { connection, log } = await startRedisHost({ cluster: [one.url], commandTimeout: '1s' })
     await whenHealthy(connection)
@@ -144,7 +138,7 @@ describe('a Redis Cluster with slots that nobody serves', function () {
     await countEvery(connection)
   })
 
-  it('is told from a mistake of ours where the client of Redis falls over it', async () => {
+  it('distinguishes client errors caused by missing slots from program errors', async () => {
     const node = await startRedis({ cluster: true, more })
     const { createCluster } = await import('@redis/client')
     const cluster = createCluster({ rootNodes: [{ url: node.url }] })

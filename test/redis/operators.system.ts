@@ -1,5 +1,5 @@
-// What happens to Redis in its operator's hands: an address that leads to another one, a replica by mistake, too many
-// clients, a full disk, data that is loaded, keys that are evicted. What the log says, what readiness, and what clients get.
+// Tests operational changes and faults of Redis: moved address, replica, client limit, full disk, loading, and key
+// eviction.
 
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -63,7 +63,7 @@ async function startMovingProxy(first: RedisServer) {
   return proxy
 }
 
-describe('Redis in the hands of its operator', function () {
+describe('Redis operations and faults', function () {
   // Several servers each, which elect and load at their own pace.
   this.timeout(60_000)
   before(function () {
@@ -71,7 +71,7 @@ describe('Redis in the hands of its operator', function () {
   })
   afterEach(stopHostsAndRedis)
 
-  it('is replaced behind one address: what the old one refuses leads to a new connection, to the new one', async () => {
+  it('reconnects to the new server when writes to the previous one fail with READONLY', async () => {
     const old = await startRedis({ more: AT_ONCE })
     const next = await startReplica(old)
     const proxy = await startMovingProxy(old)
@@ -89,9 +89,8 @@ describe('Redis in the hands of its operator', function () {
     next.cli('REPLICAOF', 'NO', 'ONE')
     proxy.target = next.port
     old.cli('REPLICAOF', '127.0.0.1', String(next.port))
-    let refused = 0
     const write = async () => {
-      await connection.run(client => client.set(connection.key('after'), 'here')).catch(() => refused++)
+      await connection.run(client => client.set(connection.key('after'), 'here')).catch(() => undefined)
       return next.cli('GET', 'mcp-host:after')
     }
     await eventually('a write at the new one', write, ([value]) => value === 'here')
@@ -100,14 +99,13 @@ describe('Redis in the hands of its operator', function () {
     await eventually('what was written at the new one', read, found => JSON.stringify(found ?? '').includes('hello'))
     expect(await connection.run(client => client.get(connection.key('before')))).to.equal('kept')
     const told = log.filter(({ level, redis }) => level === 'error' && redis !== undefined)
-    console.log(`      ${refused} writes refused before the new one was found`)
     expect(told).to.have.lengthOf(1)
     expect(String(told[0]?.['reason'])).to.match(/READONLY/)
     reader.close()
     proxy.close()
   })
 
-  it('is a replica by mistake: the host starts, not ready, says so, and is ready once it is a primary', async () => {
+  it('readiness fails on a replica until it is promoted', async () => {
     const replica = await startReplica(await startRedis({ more: AT_ONCE }))
     const node = await startNode(replica, config)
     await untilHealth(node, '503 Redis refuses: READONLY')
@@ -120,7 +118,7 @@ describe('Redis in the hands of its operator', function () {
     expect((await initialize(`${node.url}/`)).status).to.equal(200)
   })
 
-  it('has too many clients: not ready, and told, until there are fewer', async () => {
+  it('readiness fails at the client limit (maxclients) until connections close', async () => {
     const redis = await startRedis()
     const node = await startNode(redis, config)
     await untilHealth(node, '200 ready')
@@ -142,7 +140,7 @@ describe('Redis in the hands of its operator', function () {
     ])
   })
 
-  it('has no room left on its disk: writes are refused until there is, and the sessions of before are served again', async function () {
+  it('rejects writes while the disk is full and serves existing sessions afterwards', async function () {
     const folder = mkdtempSync(join(tmpdir(), 'small-'))
     mountSmall(this, folder)
     try {
@@ -170,7 +168,7 @@ describe('Redis in the hands of its operator', function () {
     }
   })
 
-  it('loads what it kept: not ready, and told, until it is done; sessions are there again', async () => {
+  it('readiness fails while Redis loads its data; sessions are available afterwards', async () => {
     const redis = await startRedis({ persistent: true, slowStart: 500 })
     const node = await startNode(redis, config)
     const session = await openSession(`${node.url}/`)
@@ -184,7 +182,7 @@ describe('Redis in the hands of its operator', function () {
     expect((await session.request('tools/call', { name: 'hello' })).status).to.equal(200)
   })
 
-  it('evicts keys, against the advice: sessions are gone, and said to be; what is left is right', async () => {
+  it('key eviction: evicted sessions get 404 and the rest stays correct', async () => {
     const redis = await startRedis({ more: ['--maxmemory', '4mb', '--maxmemory-policy', 'allkeys-random'] })
     const [node, other] = [await startNode(redis, config), await startNode(redis, config)]
     const warned = node.log.filter(({ message }) => message?.startsWith('Redis evicts keys when it is full'))
@@ -199,9 +197,6 @@ describe('Redis in the hands of its operator', function () {
       tally.set(status, (tally.get(status) ?? 0) + 1)
       if (status === 200) expect(message.result.content[0].text).to.equal('hello')
     }
-    console.log(
-      `      of ${sessions.length} sessions: ${[...tally].map(([status, count]) => `${count} were answered ${status}`).join(', ')}`,
-    )
     for (const status of tally.keys()) expect(status).to.be.oneOf([200, 404, 503])
     const evicted = Number(
       redis
@@ -209,7 +204,6 @@ describe('Redis in the hands of its operator', function () {
         .find(line => line.startsWith('evicted_keys:'))
         ?.split(':')[1],
     )
-    console.log(`      ${evicted} keys were evicted`)
     expect(evicted).to.be.at.least(1)
     expect((await initialize(`${node.url}/`)).status).to.equal(200)
   })

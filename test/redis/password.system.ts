@@ -1,4 +1,4 @@
-// A password that a function gives: asked for at each connection, and before it expires; what it does wrong is told.
+// Tests `redis.password` as a function: calls per connection, renewal before expiry, and errors.
 import { expect } from 'chai'
 import { StartError } from '../../core/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
@@ -27,13 +27,13 @@ function createTokens(servers: readonly RedisServer[], lifetime: number) {
   }
 }
 
-describe('a password of Redis that a function gives', () => {
+describe('redis.password as a function', () => {
   before(function () {
     needsRedis(this)
   })
   afterEach(stopHostsAndRedis)
 
-  it('is another one for each connection, and a promise or a text with a line break behind it as well', async () => {
+  it('is called for each connection; accepts a promise and a trailing line break', async () => {
     const redis = await startRedis({ acl: [`mcp on >token-0 ${RIGHTS}`] })
     let calls = 0
     const password = () => {
@@ -43,18 +43,16 @@ describe('a password of Redis that a function gives', () => {
     }
     const { connection, log } = await startRedisHost({ url: redis.url, username: 'mcp', password })
     await whenHealthy(connection)
-    let cuts = 0
-    for (; cuts < 5; cuts++) {
+    for (let cuts = 0; cuts < 5; cuts++) {
       const before = calls
       redis.cli('CLIENT', 'KILL', 'TYPE', 'normal')
       await eventually('a connection with another password', () => calls > before && connection.healthy)
     }
-    console.log(`      ${cuts} connections cut, ${calls} passwords asked for`)
     expect(calls).to.be.at.least(6)
     expect(JSON.stringify(log)).to.not.include('token-')
   })
 
-  it('is given to Redis again on the open connections before it expires: no call fails, and none is cut', async () => {
+  it('renews the password on open connections before expiry without failed calls', async () => {
     const redis = await startRedis({ acl: [`mcp on >token-0 ${RIGHTS}`] })
     const tokens = createTokens([redis], 1_000)
     const { connection } = await startRedisHost({ url: redis.url, username: 'mcp', password: tokens.give })
@@ -69,16 +67,13 @@ describe('a password of Redis that a function gives', () => {
       return tokens.given.length
     }
     await eventually('six passwords', call, count => count >= 6)
-    console.log(
-      `      ${tokens.given.length} passwords on ${first.length} connections, ${calls} of ${calls} calls answered`,
-    )
     expect(first).to.have.lengthOf(2)
     expect(connectionsAt(redis)).to.deep.equal(first)
     expect(redis.cli('GET', 'mcp-host:count')).to.deep.equal([`${calls}`])
     reader.close()
   })
 
-  it('that cannot be renewed is asked for again, and told in a line; the connection goes on meanwhile', async () => {
+  it('retries a failed renewal, logs a warning, and keeps the connection', async () => {
     const redis = await startRedis({ acl: [`mcp on >token-0 ${RIGHTS}`] })
     const tokens = createTokens([redis], 1_000)
     const { connection, log } = await startRedisHost({ url: redis.url, username: 'mcp', password: tokens.give })
@@ -95,7 +90,7 @@ describe('a password of Redis that a function gives', () => {
     expect(connection.healthy).to.equal(true)
   })
 
-  it('that throws, hangs, or gives nothing keeps the host from being ready, and is asked for again', async () => {
+  it('readiness fails while the function throws, hangs or returns no password', async () => {
     const redis = await startRedis({ acl: ['mcp on >token ~mcp-host:* &* +@all'] })
     const bad: ReadonlyArray<readonly [() => unknown, RegExp]> = [
       [() => Promise.reject(new Error('no cloud')), /gave no password: no cloud/],
@@ -118,10 +113,9 @@ describe('a password of Redis that a function gives', () => {
       await whenHealthy(connection)
       await close()
     }
-    console.log(`      ${bad.length} of ${bad.length} told, and ready once the function was right`)
   })
 
-  it('that Redis does not accept stops the start, and is in no message', async () => {
+  it('startup fails when Redis rejects the password, which no message contains', async () => {
     const redis = await startRedis({ acl: [`mcp on >token ${RIGHTS}`] })
     const error = await rejectionOf(startRedisHost({ url: redis.url, username: 'mcp', password: () => 'secret-token' }))
     expect(error).to.be.instanceOf(StartError)
@@ -130,7 +124,7 @@ describe('a password of Redis that a function gives', () => {
       .and.not.include('secret-token')
   })
 
-  it('has connections of its own: two functions share none', async () => {
+  it('two functions use separate connections', async () => {
     const redis = await startRedis({ acl: [`mcp on >token ${RIGHTS}`] })
     const [one, two] = [() => 'token', () => 'token']
     const own = { url: redis.url, username: 'mcp' }
@@ -142,7 +136,7 @@ describe('a password of Redis that a function gives', () => {
     expect(new Set(connections).size).to.equal(2)
   })
 
-  it('is for every node of a Redis Cluster, at each connection and before it expires', async () => {
+  it('is called for every node of a Redis Cluster, at connect and before expiry', async () => {
     const nodes = await startRedisCluster()
     for (const node of nodes) node.cli('ACL', 'SETUSER', 'mcp', 'on', '>token-0', '~mcp-host:*', '&*', '+@all')
     const tokens = createTokens(nodes, 2_000)
@@ -157,10 +151,9 @@ describe('a password of Redis that a function gives', () => {
     await whenHealthy(connection, false)
     const write = (index: number) => connection.run(client => client.set(connection.key(`n${index}`), '1'))
     await Promise.all(Array.from({ length: 20 }, (_, index) => write(index)))
-    console.log(`      ${tokens.given.length} passwords at 2 nodes, 20 of 20 writes after both were cut off`)
   })
 
-  it('reaches a Redis behind a proxy that is cut again and again', async () => {
+  it('works through a proxy that drops connections repeatedly', async () => {
     const redis = await startRedis({ acl: [`mcp on >token-0 ${RIGHTS}`] })
     const tokens = createTokens([redis], 60_000)
     const proxy = await startCuttingProxy(redis.url.replace('redis:', 'http:'))

@@ -1,4 +1,4 @@
-// Sentinels that name the primary: asked at the start, as whom, and what it says where they do not tell.
+// Tests startup with Redis Sentinel: credentials, unavailable Sentinels and configuration errors.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -13,7 +13,7 @@ import { openSession } from '../support/session-client.ts'
 const PASSWORD = 'correct-horse-7'
 const HOST_CONFIG = { toolsets: { none: [] }, routes: { '/': { toolsets: 'none' } } }
 
-describe('Sentinels', function () {
+describe('Redis Sentinel startup', function () {
   // Several servers each, which elect and load at their own pace.
   this.timeout(60_000)
   before(function () {
@@ -21,7 +21,7 @@ describe('Sentinels', function () {
   })
   afterEach(stopHostsAndRedis)
 
-  it('that are all away let the host start, not ready, and are asked until one answers', async () => {
+  it('readiness fails until a Sentinel answers', async () => {
     const port = await freePort()
     const primary = await startRedis()
     const sentinel = { name: 'mymaster', addresses: [`redis://127.0.0.1:${port}`] }
@@ -33,7 +33,7 @@ describe('Sentinels', function () {
     await whenHealthy(connection)
   })
 
-  it('are asked as a user of their own, and another one is the user of Redis, in a database of its own', async () => {
+  it('uses separate users for Sentinel and Redis, and a database number', async () => {
     const rule = `on >${PASSWORD} -@all +sentinel|get-master-addr-by-name`
     const primary = await startRedis({ acl: [`mcp on >${PASSWORD}-of-redis ~mcp-host:* +@all`] })
     const watching = [`sentinel monitor mymaster 127.0.0.1 ${primary.port} 1`]
@@ -49,30 +49,30 @@ describe('Sentinels', function () {
 
   for (const { what, lines, change = {}, message } of [
     {
-      what: 'ask for a user',
+      what: 'missing Sentinel credentials',
       lines: ['user default off', `user asker on >${PASSWORD} +@all`],
       message: /the Sentinel 127\.0\.0\.1:\d+ says: .*(?:NOAUTH|NOPERM|WRONGPASS).*redis\.sentinel\.password/,
     },
     {
-      what: 'do not know the password',
+      what: 'a wrong Sentinel password',
       lines: [`requirepass ${PASSWORD}`],
       change: { password: `${PASSWORD}-not` },
       message: /the Sentinel .*WRONGPASS.*redis\.sentinel\.password/,
     },
     {
-      what: 'let their user ask nothing',
+      what: 'missing permissions of the Sentinel user',
       lines: [`user asker on >${PASSWORD} -@all +ping`],
       change: { username: 'asker', password: PASSWORD },
       message: /the Sentinel .*NOPERM.*sentinel\|get-master-addr-by-name/,
     },
     {
-      what: 'know no primary of the name',
+      what: 'an unknown primary name',
       lines: [],
       change: { name: 'other' },
       message: /watches no primary of the name "other"/,
     },
   ] as const) {
-    it(`that ${what} stop the start, with no password in the message`, async () => {
+    it(`startup fails with ${what}, without a password in the message`, async () => {
       const primary = await startRedis()
       const server = await startRedis({ sentinel: [`sentinel monitor mymaster 127.0.0.1 ${primary.port} 1`, ...lines] })
       const sentinel = { name: 'mymaster', addresses: [server.url], ...change }
@@ -82,13 +82,13 @@ describe('Sentinels', function () {
     })
   }
 
-  it('are none: a Redis that is asked as one stops the start, and says which port is meant', async () => {
+  it('startup fails for a Redis configured as a Sentinel and names the right port', async () => {
     const { url } = await startRedis()
     const error = await rejectionOf(startRedisHost({ sentinel: { name: 'mymaster', addresses: [url] } }))
     expect(String(error)).to.match(/unknown command .*those of Sentinels, port 26379/)
   })
 
-  it('lead to a Redis whose user has the rights of docs/redis.md and no more; what is missing is named at the start', async () => {
+  it('checks the permissions of the Redis user against docs/redis.md at startup', async () => {
     const page = readFileSync(join(import.meta.dirname, '../../docs/redis.md'), 'utf8')
     const rule = /^user mcp on >password (.*)$/m.exec(page)?.[1] ?? ''
     const asking = /^user asker on >password (.*)$/m.exec(page)?.[1] ?? ''

@@ -1,5 +1,5 @@
-// TLS with certificates on both sides: each way in which one is not accepted is a line that says what to do, and those that
-// are renewed in their files are used by the next connection.
+// Tests Redis over TLS with client certificates: rejected certificates, messages with a fix, and renewal of certificate
+// files.
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -37,7 +37,7 @@ const whyNot = ({ log }: Host) =>
 
 const killClients = (redis: RedisServer) => redis.cli('CLIENT', 'KILL', 'TYPE', 'normal')
 
-describe('Redis over TLS, with certificates on both sides', () => {
+describe('Redis over mutual TLS', () => {
   before(function () {
     needsRedis(this)
     needsOpenssl(this)
@@ -47,7 +47,7 @@ describe('Redis over TLS, with certificates on both sides', () => {
     removeTlsFolders()
   })
 
-  it('is reached with a certificate of ours from files', async () => {
+  it('connects with a client certificate from files', async () => {
     const { ours } = create()
     const redis = await startRedis({ tls: { ...ours.issue('redis'), ca: ours.cert } })
     const { connection, log } = await startRedisHost({ url: redis.url, tls: { ca: ours.cert, ...ours.issue('mcp') } })
@@ -58,44 +58,44 @@ describe('Redis over TLS, with certificates on both sides', () => {
 
   const WRONG = [
     {
-      what: 'another authority signed the certificate of Redis',
+      what: 'an unknown CA signed the Redis certificate',
       server: ({ other }: ReturnType<typeof create>) => other.issue('redis'),
       fix: /redis\.tls\.ca/,
     },
     {
-      what: 'the certificate of Redis has expired',
+      what: 'the Redis certificate has expired',
       server: ({ ours }: ReturnType<typeof create>) => ours.issue('redis', { days: -1 }),
       fix: /the certificate of Redis, .* has expired: renew it/,
     },
     {
-      what: 'the certificate of Redis is of another name',
+      what: 'the Redis certificate has another host name',
       server: ({ ours }: ReturnType<typeof create>) => ours.issue('redis', { names: 'IP:127.0.0.9' }),
       fix: /redis\.tls\.servername/,
     },
     {
-      what: 'we have no certificate',
+      what: 'the client certificate is missing',
       client: () => undefined,
       fix: /Redis asks for our certificate: redis\.tls\.cert/,
     },
     {
-      what: 'our certificate has expired',
+      what: 'the client certificate has expired',
       client: ({ ours }: ReturnType<typeof create>) => ours.issue('mcp', { days: -1 }),
       fix: /our certificate has expired/,
     },
     {
-      what: 'another authority signed our certificate',
+      what: 'an unknown CA signed the client certificate',
       client: ({ other }: ReturnType<typeof create>) => other.issue('mcp'),
       fix: /Redis does not accept redis\.tls\.cert/,
     },
     {
-      what: 'our key is not that of our certificate',
+      what: 'the key does not match the client certificate',
       client: ({ ours }: ReturnType<typeof create>) => ({ ...ours.issue('mcp'), key: ours.issue('mcp').key }),
       fix: /do not belong together/,
     },
   ] as const
 
   for (const { what, fix, ...wrong } of WRONG) {
-    it(`that cannot be, for ${what}, is told in one line with what to do; the host starts, not ready`, async () => {
+    it(`logs one message with a fix when ${what}; readiness fails`, async () => {
       const made = create()
       const { ours } = made
       const server = 'server' in wrong ? wrong.server(made) : ours.issue('redis')
@@ -103,14 +103,13 @@ describe('Redis over TLS, with certificates on both sides', () => {
       const redis = await startRedis({ tls: { ...server, ca: ours.cert } })
       const host = await startRedisHost({ url: redis.url, tls: { ca: ours.cert, ...client }, commandTimeout: 500 })
       const line = await whyNot(host)
-      console.log(`      ${line?.message}: ${line?.['reason']}: ${line?.['fix']}`)
       expect(line?.message).to.equal('Redis does not answer; trying again until it does')
       expect(String(line?.['fix'])).to.match(fix)
       expect((await host.plugin.readiness()).checks).to.include({ redis: false })
     })
   }
 
-  it('that is spoken to a port without it is told as well', async () => {
+  it('logs a message with a fix when the port does not use TLS', async () => {
     const redis = await startRedis()
     const host = await startRedisHost({ url: redis.url.replace('redis:', 'rediss:'), commandTimeout: 500 })
     const line = await whyNot(host)
@@ -119,7 +118,7 @@ describe('Redis over TLS, with certificates on both sides', () => {
     expect((await host.plugin.readiness()).checks).to.include({ redis: false })
   })
 
-  it('uses what is in the files when a connection is made: renewed ones, with no restart', async () => {
+  it('uses renewed certificate files for new connections without a restart', async () => {
     const { ours, other, folder } = create()
     const first = { ...ours.issue('redis'), ca: ours.cert }
     const redis = await startRedis({ tls: first })
@@ -154,7 +153,7 @@ describe('Redis over TLS, with certificates on both sides', () => {
     )
   })
 
-  it('uses renewed certificates in a Redis Cluster, too', async () => {
+  it('uses renewed certificates in a Redis Cluster', async () => {
     const { ours, other, folder } = create()
     const first = { ...ours.issue('redis'), ca: ours.cert }
     const node = await startRedis({
@@ -184,7 +183,7 @@ describe('Redis over TLS, with certificates on both sides', () => {
     expect(await connection.run(client => client.set('mcp-host:a', 'b'))).to.equal('OK')
   })
 
-  it('is for Sentinels and the primary that they name', async () => {
+  it('applies to Sentinels and their primary', async () => {
     const { ours } = create()
     const tls = { ...ours.issue('redis'), ca: ours.cert }
     const primary = await startRedis({ tls })
@@ -208,7 +207,7 @@ describe('Redis over TLS, with certificates on both sides', () => {
     await whenHealthy(connection)
   })
 
-  it('needs both halves of our certificate, each as PEM: what is not stops the start', async () => {
+  it('startup fails without both the certificate and the key in PEM format', async () => {
     const { ours, folder } = create()
     const { cert, key } = ours.issue('mcp')
     const binary = join(folder, 'binary.der')

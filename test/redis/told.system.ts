@@ -1,4 +1,4 @@
-// What a Redis, or a Sentinel, says back to us of what it was sent: no password of ours gets into the log, or an error.
+// Tests that passwords quoted in errors of Redis or Sentinel are removed from logs and errors.
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { expect } from 'chai'
@@ -44,13 +44,13 @@ async function startQuoting(greets: boolean): Promise<{ url: string; said(): str
   return { url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`, said: () => all.join(' ') }
 }
 
-describe('what a server quotes of what it was sent', () => {
+describe('password redaction in Redis errors', () => {
   afterEach(async () => {
     await stopHosts()
     for (const close of closing.splice(0)) close()
   })
 
-  it('is told without the password that Sentinels are given, whichever of them said it', async () => {
+  it('removes the Sentinel password from errors of any Sentinel', async () => {
     const servers = [await startQuoting(false), await startQuoting(false)]
     const addresses = servers.map(({ url }) => url)
     const sentinel = { name: 'mymaster', addresses, username: 'asker', password: AT_SENTINEL }
@@ -65,10 +65,10 @@ describe('what a server quotes of what it was sent', () => {
   })
 
   for (const [whose, password] of [
-    ['a text', AT_REDIS],
-    ['given by a function', () => AT_REDIS],
+    ['as a string', AT_REDIS],
+    ['from a function', () => AT_REDIS],
   ] as const) {
-    it(`is told without the password of Redis, ${whose}, also in the answer to a later command`, async () => {
+    it(`removes the Redis password (${whose}), also from errors of later commands`, async () => {
       for (const greets of [false, true]) {
         const server = await startQuoting(greets)
         const { connection, log } = await startRedisHost({ url: server.url, username: 'mcp', password })

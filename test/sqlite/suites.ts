@@ -23,10 +23,10 @@ const REDIS = 'it looks into Redis, or stops it'
 
 export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'test/flow/guarded-routes-properties.test.ts', why: 'it starts some hundred hosts, and opens no session' },
-  { file: 'test/flow/resume-places.test.ts', title: 'the first event of a stream', why: OWN_STORE },
-  { file: 'test/flow/resume-places.test.ts', title: 'a Last-Event-ID that names nothing to resume', why: OWN_STORE },
-  { file: 'test/flow/resume-places.test.ts', title: 'a call that closes its connection', why: OWN_STORE },
-  { file: 'test/flow/resume.test.ts', title: 'a stream that broke, with a store that answers late', why: OWN_STORE },
+  { file: 'test/flow/resume-places.test.ts', title: 'first event of a stream', why: OWN_STORE },
+  { file: 'test/flow/resume-places.test.ts', title: 'Last-Event-ID validation', why: OWN_STORE },
+  { file: 'test/flow/resume-places.test.ts', title: 'calls that close their connection', why: OWN_STORE },
+  { file: 'test/flow/resume.test.ts', title: 'stream resumption, with a slow store', why: OWN_STORE },
   { file: 'test/flow/shutdown-slow-store.test.ts', why: OWN_STORE },
   { file: 'test/sessions/routes-apart.test.ts', why: OWN_STORE },
   { file: 'test/plugins/transport-streamable/session-ids.test.ts', why: OWN_STORE },
@@ -36,12 +36,24 @@ export const LEFT_OUT: readonly LeftOut[] = [
   },
   {
     file: 'test/flow/sessions-shutdown.test.ts',
-    title: 'is not ready any more, while what runs still does',
+    title: 'readiness fails while running calls finish',
     why: CONDITIONS,
   },
-  { file: 'test/flow/sessions-shutdown.test.ts', title: 'with sessions of its own serves on', why: CONDITIONS },
-  { file: 'test/flow/misbehaving-tools.test.ts', title: 'holding the event loop again and again', why: CONDITIONS },
-  { file: 'test/flow/misbehaving-tools.test.ts', title: 'makes no difference to readiness', why: CONDITIONS },
+  {
+    file: 'test/flow/sessions-shutdown.test.ts',
+    title: 'serves existing sessions until calls finish',
+    why: CONDITIONS,
+  },
+  {
+    file: 'test/flow/misbehaving-tools.test.ts',
+    title: 'readiness fails and names the tool that blocks',
+    why: CONDITIONS,
+  },
+  {
+    file: 'test/flow/misbehaving-tools.test.ts',
+    title: 'does not affect readiness when switched off',
+    why: CONDITIONS,
+  },
   {
     file: 'test/plugins/transport-streamable/session-limits.test.ts',
     title: 'is kept by ending the longest',
@@ -52,10 +64,10 @@ export const LEFT_OUT: readonly LeftOut[] = [
     title: 'counts users, not addresses',
     why: TOLD_LATER,
   },
-  { file: 'test/cluster/open-gets.system.ts', title: 'that Redis refused do not count', why: REDIS },
+  { file: 'test/cluster/open-gets.system.ts', title: 'do not count when Redis rejected them', why: REDIS },
   {
     file: 'test/cluster/adoption.system.ts',
-    title: 'is answered with node-lost when it was killed',
+    title: 'answers a call of a killed node with node-lost',
     why: 'its nodes are no processes of one host: test/slow/sqlite-chaos.slow.ts kills workers',
   },
 ]

@@ -4,8 +4,6 @@ import type { EventStore } from '../../core/transport.ts'
 import { createGate } from './gate.ts'
 
 export interface StoreMeter {
-  /** Asks for what is there, without a message. */
-  checks: number
   /** Asks for messages; those under way now, and most that were at once. */
   reads: number
   underWay: number
@@ -27,10 +25,7 @@ function metered(store: EventStore, meter: StoreMeter & { readonly held: () => P
   return {
     ...store,
     async after(session, stream, seq, most) {
-      if (most === 0) {
-        meter.checks++
-        return store.after(session, stream, seq, most)
-      }
+      if (most === 0) return store.after(session, stream, seq, most)
       meter.reads++
       meter.mostUnderWay = Math.max(meter.mostUnderWay, ++meter.underWay)
       try {
@@ -50,7 +45,7 @@ function metered(store: EventStore, meter: StoreMeter & { readonly held: () => P
 export function meteredStore(configured: ConfiguredPlugin): Metered {
   let held = Promise.resolve()
   const meter = {
-    ...{ checks: 0, reads: 0, underWay: 0, mostUnderWay: 0, bytes: 0, mostBytes: 0 },
+    ...{ reads: 0, underWay: 0, mostUnderWay: 0, bytes: 0, mostBytes: 0 },
     held: () => held,
     hold() {
       const gate = createGate()
