@@ -1,6 +1,6 @@
 // How often one address may begin what anybody may begin: sign-ins, registrations, documents to fetch. For this process alone;
 // what is kept of it is bounded.
-import { LruMap } from '../../core/auth.ts'
+import { LRUCache } from 'lru-cache'
 import { addressKey } from '../families/address/index.ts'
 
 const WINDOW = 60_000
@@ -10,11 +10,11 @@ const IPV6_PREFIX = 64
 
 /** How often somebody came within a minute, this time too. */
 function createCount(): (who: string) => number {
-  const counts = new LruMap<string, { count: number }>(MAX_KNOWN)
+  const counts = new LRUCache<string, { count: number }>({ max: MAX_KNOWN, ttl: WINDOW })
   return who => {
     const kept = counts.get(who)
     if (kept) return ++kept.count
-    counts.set(who, { count: 1 }, WINDOW)
+    counts.set(who, { count: 1 })
     return 1
   }
 }
