@@ -1,7 +1,7 @@
 // Stands in for a text that logs and metrics must not have, such as a user's name or a session's id: the same for the same
 // text, on every node with the same secrets, and without them nobody finds the text by trying.
 import { createHmac } from 'node:crypto'
-import { LruMap } from '../http/lru-map.ts'
+import { LRUCache } from 'lru-cache'
 import { type UserName, userKey } from '../kernel/user.ts'
 
 /** Texts whose stand-in is known; most calls are of few users. */
@@ -18,7 +18,7 @@ export interface Disguise {
 /** `keys` as of `Secrets`, of which the first counts. */
 export function createDisguise([key]: readonly Buffer[]): Disguise {
   if (!key) throw new Error('no key to disguise with')
-  const known = new LruMap<string, string>(MAX_KNOWN)
+  const known = new LRUCache<string, string>({ max: MAX_KNOWN })
   /** Of users that their plugin gives again and again, as one that remembers tokens does. */
   const ofUsers = new WeakMap<UserName, string>()
 

@@ -1,8 +1,8 @@
 // What one route serves to one kind of caller: sorted items, capabilities, and list pages serialized once.
 // Computed once per distinct combination and reused; a request never builds one that exists.
 
+import { LRUCache } from 'lru-cache'
 import { HostError, StartError } from '../http/errors.ts'
-import { LruMap } from '../http/lru-map.ts'
 import { stopAtFirst } from '../http/start-error.ts'
 import type { Audience, Denial } from './access-decider.ts'
 import {
@@ -241,7 +241,7 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
 
 /** Finds the view for a request and a class of callers, or builds it: the 1,000 that were used last are kept. */
 export function createViews(catalog: Catalog): (request: ViewRequest, audience: Audience) => View {
-  const views = new LruMap<string, View>(MAX_VIEWS)
+  const views = new LRUCache<string, View>({ max: MAX_VIEWS })
   // Requests that are the same object need no key: a session keeps its own, and so does a route.
   let byRequest = new WeakMap<ViewRequest, Map<string, View>>()
   const idsOf = new WeakMap<object, number>()

@@ -1,6 +1,6 @@
 // How often one address may begin what anybody may begin: sign-ins, registrations, documents to fetch. For this process alone;
 // what is kept of it is bounded.
-import { LruMap } from '../../core/auth.ts'
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../core/index.ts'
 import { addressKey } from '../families/address/index.ts'
 
@@ -11,12 +11,12 @@ const IPV6_PREFIX = 64
 
 /** How often somebody came within a minute, this time too. */
 function createCount(clock: Clock): (who: string) => number {
-  const counts = new LruMap<string, { count: number; readonly until: number }>(MAX_KNOWN)
+  const perf = { now: () => clock.monotonic() }
+  const counts = new LRUCache<string, { count: number }>({ max: MAX_KNOWN, ttl: WINDOW, ttlResolution: 0, perf })
   return who => {
-    const now = clock.monotonic()
     const kept = counts.get(who)
-    if (kept && now < kept.until) return ++kept.count
-    counts.set(who, { count: 1, until: now + WINDOW })
+    if (kept) return ++kept.count
+    counts.set(who, { count: 1 })
     return 1
   }
 }

@@ -1,6 +1,7 @@
 // `ctx.upstreamToken()`: the token of a caller at the identity provider, for tools that call the company's API as them. It is
 // of the login that the caller's token came from, new where it would soon expire, and nobody else's.
-import { LruMap, loginEnded, type UpstreamCaller, type UpstreamTokenRequest } from '../../core/auth.ts'
+import { LRUCache } from 'lru-cache'
+import { loginEnded, type UpstreamCaller, type UpstreamTokenRequest } from '../../core/auth.ts'
 import { HostError, type Services, ToolError } from '../../core/index.ts'
 import type { Bridge } from './browser/bridge.ts'
 import type { Login, Renewed } from './people/logins.ts'
@@ -22,7 +23,7 @@ export class BridgeTokens {
   readonly #bridge: Bridge
   readonly #services: Services
   /** Of this process, by login and scopes; in memory alone. */
-  readonly #exchanged = new LruMap<string, ProviderTokens>(MAX_EXCHANGED)
+  readonly #exchanged = new LRUCache<string, ProviderTokens>({ max: MAX_EXCHANGED })
 
   constructor(bridge: Bridge, services: Services) {
     this.#bridge = bridge
@@ -81,7 +82,7 @@ export class BridgeTokens {
       const tokens = await logins.exchange(login.id, scope)
       if (!tokens) throw this.#ended(caller, 'the login has ended')
       const ttl = tokens.expiresAt === undefined ? EXCHANGED_TTL : tokens.expiresAt - Date.now()
-      if (ttl > 0) this.#exchanged.set(key, tokens, ttl)
+      if (ttl > 0) this.#exchanged.set(key, tokens, { ttl })
       return tokens
     } catch (error) {
       if (!isUpstreamError(error)) throw error

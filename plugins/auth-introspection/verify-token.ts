@@ -1,9 +1,9 @@
 // Verifies an opaque token by asking; what was found active is believed for a short while. Several requests with one
 // token share one question.
+import { LRUCache } from 'lru-cache'
 import {
   type ClaimPaths,
   type Claims,
-  LruMap,
   readUser,
   stringsAt,
   type TokenPlace,
@@ -46,7 +46,7 @@ const isTime = (value: unknown): value is number => typeof value === 'number' &&
 
 export function createVerifier(settings: VerifierSettings): VerifyToken {
   const { ask, issuer, origin, audienceAt, cacheFor, claims: paths, log, now = Date.now } = settings
-  const remembered = new LruMap<string, Answer>(MAX_REMEMBERED)
+  const remembered = new LRUCache<string, Answer>({ max: MAX_REMEMBERED })
   const asking = new Map<string, Promise<TokenVerdict>>()
 
   function problemOf(claims: Claims): string | undefined {

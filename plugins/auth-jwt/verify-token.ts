@@ -1,8 +1,8 @@
 // Verifies an access token by a profile: read, find its issuer and key, signature, then every claim. What was verified
 // is remembered for as long as its key is: by a hash of the token, for the audience that it was verified for.
+import { LRUCache } from 'lru-cache'
 import {
   type Claims,
-  LruMap,
   readUser,
   sameResources,
   type TokenPlace,
@@ -50,7 +50,7 @@ export interface VerifierSettings {
 export function createVerifier(settings: VerifierSettings): VerifyToken {
   const { profile, own: ownIssuers = NO_OWN, resourceAt, now = Date.now } = settings
   const { issuers, validate, clockTolerance } = profile
-  const remembered = new LruMap<string, Remembered>(MAX_REMEMBERED)
+  const remembered = new LRUCache<string, Remembered>({ max: MAX_REMEMBERED })
   const byResource = [...issuers.values(), ...ownIssuers.values()].some(({ audience }) => audience === undefined)
   const [first] = issuers.values()
   let jwt: JsonWebToken | undefined

@@ -13,7 +13,8 @@ export function createAdapter({ entries, changed }: Pick<KeptState, 'entries' | 
     }
     return {
       async upsert(id: string, payload: Payload, expiresIn?: number) {
-        entries.set(keyOf(id), payload, expiresIn === undefined ? undefined : expiresIn * 1_000)
+        // To lru-cache a `ttl` of 0 is none.
+        entries.set(keyOf(id), payload, { ttl: expiresIn === undefined ? 0 : Math.max(1, expiresIn * 1_000) })
         changed()
       },
       async find(id: string) {

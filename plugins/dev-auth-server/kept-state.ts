@@ -1,7 +1,7 @@
 // What the authorization server knows: its keys, clients, grants and logins. In memory, and where a file is named also there,
 // so that a restart in development asks nobody to log in again.
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto'
-import { LruMap } from '../../core/auth.ts'
+import { LRUCache } from 'lru-cache'
 import { errorText, isObject, type Logger, StartError } from '../../core/index.ts'
 import { readOwnFile, writeOwnFile } from './own-file.ts'
 
@@ -24,7 +24,7 @@ interface Secrets {
   readonly cookieKeys: readonly string[]
 }
 
-type Entries = LruMap<string, Payload>
+type Entries = LRUCache<string, Payload>
 
 export interface KeptState extends Secrets {
   readonly entries: Entries
@@ -43,15 +43,8 @@ function createSecrets(): Secrets {
   }
 }
 
-interface StoredEntry {
-  readonly value: Payload
-  /** Milliseconds, and since when they count; neither: for good. */
-  readonly ttl?: number
-  readonly start?: number
-}
-
 interface Stored extends Secrets {
-  readonly entries: ReadonlyArray<[key: string, entry: StoredEntry]>
+  readonly entries: ReturnType<Entries['dump']>
 }
 
 const isEntry = (entry: unknown) =>
@@ -101,23 +94,12 @@ async function readStored(file: string, log: Logger): Promise<Stored | undefined
   }
 }
 
-function dump(entries: Entries): Stored['entries'] {
-  const now = Date.now()
-  return [...entries.entries()].map(([key, value, until]) => [
-    key,
-    until === undefined ? { value } : { value, ttl: until - now, start: now },
-  ])
-}
-
 /** `file` undefined: in memory alone. Rejects with a StartError where others may write the file. */
 export async function openState(file: string | undefined, log: Logger): Promise<KeptState> {
-  const entries: Entries = new LruMap(MAX_ENTRIES)
+  const entries: Entries = new LRUCache({ max: MAX_ENTRIES })
   const stored = file === undefined ? undefined : await readStored(file, log)
   const { jwks, cookieKeys } = stored ?? createSecrets()
-  for (const [key, { value, ttl, start = 0 }] of stored?.entries ?? []) {
-    const left = ttl === undefined ? undefined : start + ttl - Date.now()
-    if (left === undefined || left > 0) entries.set(key, value, left)
-  }
+  entries.load(stored?.entries ?? [])
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> = Promise.resolve()
 
@@ -126,7 +108,10 @@ export async function openState(file: string | undefined, log: Logger): Promise<
     timer = undefined
     if (file === undefined) return writing
     writing = writing
-      .then(() => writeOwnFile(file, JSON.stringify({ format: FORMAT, jwks, cookieKeys, entries: dump(entries) })))
+      .then(() => {
+        entries.purgeStale()
+        return writeOwnFile(file, JSON.stringify({ format: FORMAT, jwks, cookieKeys, entries: entries.dump() }))
+      })
       .catch((err: unknown) => log.warn({ err, file }, 'keys, clients and logins cannot be kept'))
     return writing
   }

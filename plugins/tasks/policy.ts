@@ -1,5 +1,6 @@
 // Whether a caller may have anything of a task: the same decision as for a call of its tool, with the token that asks now.
-import { type CatalogItem, LruMap } from '../../core/auth.ts'
+import { LRUCache } from 'lru-cache'
+import type { CatalogItem } from '../../core/auth.ts'
 import { type Call, defineTool, HostError, type Services, type ToolDefinition } from '../../core/index.ts'
 import type { TaskSummary, View } from '../../core/transport.ts'
 import { isChosen, toolOf } from './work.ts'
@@ -40,7 +41,7 @@ function standIn(name: string): CatalogItem {
 }
 
 export function createTaskPolicy({ itemsOf, slot }: Pick<Services, 'itemsOf' | 'slot'>): TaskPolicy {
-  const known = new LruMap<string, CatalogItem>(MOST_KNOWN)
+  const known = new LRUCache<string, CatalogItem>({ max: MOST_KNOWN })
   const remember = (queue: string, item: CatalogItem) => void known.set(queue, item)
 
   /** Of a tool that is gone: by what it last asked, as far as this process knows, and by its name. */

@@ -52,6 +52,7 @@ const CORE_PACKAGES: ReadonlySet<string> = new Set([
   'koa',
   'koa-body',
   'koa-compose',
+  'lru-cache',
   'koa-mount',
   'pino',
   'proxy-addr',

@@ -1,7 +1,7 @@
 // Takes a DPoP proof apart, strictly, and reads the public key in it (RFC 9449 section 4.2): what could be understood in two
 // ways is refused before anything is verified. Nothing here is believed yet.
 import { createHash, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
-import { LruMap } from '../../http/lru-map.ts'
+import { LRUCache } from 'lru-cache'
 import { isObject } from '../../mcp/is-object.ts'
 import { decodePart, readJsonPart } from '../jws-part.ts'
 import type { Claims } from '../user-claims.ts'
@@ -95,7 +95,7 @@ export type ReadProofOf = (proof: string, thumbprint: string) => ReadProof | Fla
 
 /** Keys that were read are remembered; none is imported, or remembered, but the one that the token is bound to. */
 export function createProofReader(algorithms: readonly ProofAlgorithm[]): ReadProofOf {
-  const known = new LruMap<string, KeyObject>(KNOWN_KEYS)
+  const known = new LRUCache<string, KeyObject>({ max: KNOWN_KEYS })
 
   function readKey(jwk: unknown, algorithm: ProofAlgorithm, thumbprint: string): ProofKey | Flaw {
     if (!isObject(jwk)) return { flaw: 'the proof has no key (jwk)' }
