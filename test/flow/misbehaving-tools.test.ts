@@ -6,7 +6,7 @@ import { HANDSHAKE_REVISIONS } from '../../core/transport.ts'
 import { compute } from '../support/compute.ts'
 import { eventually } from '../support/eventually.ts'
 import { createGate } from '../support/gate.ts'
-import { repeatDuring } from '../support/repeat-during.ts'
+import { createManualClock, type ManualClock } from '../support/manual-clock.ts'
 import { modern } from '../support/rpc.ts'
 import { openSession } from '../support/session-client.ts'
 import { type LogLine, startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
@@ -14,6 +14,8 @@ import { type LogLine, startHost, stopHosts, type TestConfig } from '../support/
 const released = createGate()
 let deaf = 0
 const patience = createGate()
+/** The clock of the host whose handler blocks the event loop. */
+let computing: ManualClock | undefined
 const tools = [
   defineTool({ name: 'fine', handler: () => 'fine' }),
   defineTool({ name: 'second', handler: () => compute(1_000) }),
@@ -24,7 +26,7 @@ const tools = [
     timeout: '2s',
     async handler(_, { signal }) {
       while (!signal.aborted) {
-        compute(200)
+        compute(120)
         await turn()
       }
     },
@@ -42,21 +44,24 @@ const tools = [
     name: 'computes_first',
     timeout: '400ms',
     async handler() {
-      compute(250)
+      computing?.block(250)
       await released.opened
     },
   }),
-  defineTool({ name: 'only_waits', timeout: '300ms', handler: () => released.opened }),
   defineTool({ name: 'patient', handler: () => patience.opened.then(() => 'patient') }),
 ]
 
-const serve = (more: Partial<TestConfig['tools']> = {}) =>
-  startHost({
-    toolsets: { all: tools },
-    routes: { '/': { toolsets: 'all' } },
-    tools: { stallWarning: '100ms', stallUnready: 'off', ...more },
-    plugins: { 'transport-streamable': {}, health: {} },
-  })
+const serve = (more: Partial<TestConfig['tools']> = {}, clock?: ManualClock) =>
+  startHost(
+    {
+      toolsets: { all: tools },
+      routes: { '/': { toolsets: 'all' } },
+      tools: { stallWarning: '100ms', stallUnready: 'off', ...more },
+      plugins: { 'transport-streamable': {}, health: {} },
+    },
+    undefined,
+    clock && { clock },
+  )
 
 const call = (url: string, name: string) => modern(url, 'tools/call', { name })
 const textOf = ({ message }: Awaited<ReturnType<typeof call>>): string => message.result?.content[0]?.text
@@ -88,31 +93,24 @@ describe('misbehaving tools: timeouts and event loop stalls', () => {
   })
 
   it('counts time spent blocking the event loop against the timeout of the call', async () => {
-    const { url } = await serve()
-    const ended: string[] = []
-    const note = (name: string) => call(url, name).then(answer => ended.push(textOf(answer)))
-    // The second is served once the first has computed: 250 of its 400 ms are over then, and the second has 300.
-    await Promise.all([note('computes_first'), note('only_waits')])
-    expect(ended).to.deep.equal([
-      'computes_first: The call took too long: stopped after 400 ms',
-      'only_waits: The call took too long: stopped after 300 ms',
-    ])
+    computing = createManualClock()
+    const { url } = await serve({}, computing)
+    const called = call(url, 'computes_first')
+    await eventually('it waits, with what is left of its 400 ms', () => computing?.pending().includes(150))
+    await computing.advance(150)
+    expect(textOf(await called)).to.equal('computes_first: The call took too long: stopped after 400 ms')
   })
 
   it('stops an endless tool that yields at its timeout and serves other calls meanwhile', async () => {
-    const { url, log } = await serve()
+    const clock = createManualClock()
+    const { url, log } = await serve({}, clock)
     // Calls that wait the whole time are there whenever the other one computes, and are not what does.
     const waiting = call(url, 'patient')
     const endless = call(url, 'endless')
-    let served = 0
-    const callFine = async () => {
-      expect(textOf(await call(url, 'fine'))).to.equal('fine')
-      served++
-    }
-    const ended = await repeatDuring(callFine, () => endless)
-    expect(textOf(ended)).to.equal('endless: The call took too long: stopped after 2000 ms')
+    expect(textOf(await call(url, 'fine'))).to.equal('fine')
+    await clock.advance(2_000)
+    expect(textOf(await endless)).to.equal('endless: The call took too long: stopped after 2000 ms')
     const stalls = stallsIn(log)
-    expect(served).to.be.at.least(1)
     expect(stalls.length).to.be.at.least(1)
     for (const line of stalls)
       expect([line['name'], ...((line['among'] ?? []) as string[])].join()).to.include('endless')
@@ -121,22 +119,21 @@ describe('misbehaving tools: timeouts and event loop stalls', () => {
   })
 
   it('answers at the timeout in every protocol version when a tool ignores its abort signal', async () => {
-    const { url, log } = await serve()
-    let answered = 0
+    const clock = createManualClock()
+    const { url, log } = await serve({}, clock)
+    async function timeOut(called: Promise<Pick<Awaited<ReturnType<typeof call>>, 'message'>>) {
+      const before = deaf
+      await eventually('its handler runs', () => deaf > before)
+      await clock.advance(50)
+      expect((await called).message.result.content[0].text).to.include('stopped after 50 ms')
+    }
     for (const revision of HANDSHAKE_REVISIONS) {
       const session = await openSession(url, { revision })
-      const { message } = await session.request('tools/call', { name: 'deaf', arguments: {} })
-      expect(message.result.content[0].text).to.include('stopped after 50 ms')
-      answered++
+      await timeOut(session.request('tools/call', { name: 'deaf', arguments: {} }))
     }
-    for (; answered < 10; answered++) expect(textOf(await call(url, 'deaf'))).to.include('stopped after 50 ms')
+    while (deaf < 10) await timeOut(call(url, 'deaf'))
+    await clock.advance(2_000)
     const told = () => log.filter(({ message }) => message?.includes('it ignores its signal'))
-    await eventually(
-      'all of them are past their grace',
-      () => told().at(-1)?.['running'] as number,
-      running => running >= 8,
-    )
-    expect(deaf).to.equal(10)
     expect(told().map(({ level, name, running, limit }) => [level, name, running, limit])).to.deep.equal(
       [1, 2, 4, 8].map(running => ['warn', 'deaf', running, 50]),
     )

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { definePlugin, type PluginHost } from '../../core/index.ts'
 import { MAX_LISTENS_PER_CALLER, RETRY } from '../../core/transport.ts'
 import { eventually } from '../support/eventually.ts'
+import { createManualClock, type ManualClock } from '../support/manual-clock.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
 import { initialize, listen, nextMessage, openSession, postOpen, readWhole, restOf } from '../support/session-client.ts'
@@ -21,30 +22,16 @@ const watch = definePlugin({
   },
 })
 
-const start = () =>
-  startHost({
-    toolsets: { all: [puppet] },
-    routes: { '/': { toolsets: 'all' } },
-    plugins: { 'transport-streamable': {}, watch: watch() },
-  })
-
-/** Timers of this delay wait until they are called, or all are released. */
-function holdTimers(delay: number) {
-  const original = globalThis.setTimeout
-  const held: Array<() => void> = []
-  globalThis.setTimeout = ((task: (...given: unknown[]) => void, ms?: number, ...given: unknown[]) => {
-    if (ms !== delay) return original(task, ms, ...given)
-    held.push(() => task(...given))
-    return original(() => undefined, 0)
-  }) as typeof setTimeout
-  return {
-    held,
-    release() {
-      globalThis.setTimeout = original
-      for (const run of held) run()
+const start = (clock?: ManualClock) =>
+  startHost(
+    {
+      toolsets: { all: [puppet] },
+      routes: { '/': { toolsets: 'all' } },
+      plugins: { 'transport-streamable': {}, watch: watch() },
     },
-  }
-}
+    undefined,
+    clock && { clock },
+  )
 
 describe('graceful shutdown', () => {
   it('readiness fails while running calls finish', async () => {
@@ -112,7 +99,8 @@ describe('graceful shutdown', () => {
   })
 
   it('ends GET and subscriptions/listen streams that open during the drain within a second', async () => {
-    const { url, host } = await start()
+    const clock = createManualClock()
+    const { url, host } = await start(clock)
     const client = await openSession(url)
     const running = client.call('puppet', { name: 'late streams' })
     const { finish } = await call('late streams')
@@ -124,6 +112,7 @@ describe('graceful shutdown', () => {
     const resumed = await client.get({ 'Last-Event-ID': String(primed?.id) })
     expect((await resumed.rest()).at(-1)).to.include({ retry: 1_000 })
     const listened = await listen(url, { toolsListChanged: true })
+    await clock.advance(RETRY)
     expect((await restOf(listened)).at(-1)?.result.resultType).to.equal('complete')
     for (const stream of [get, resumable, resumed, listened]) expect(await stream.whole).to.equal(true)
     finish('')
@@ -132,31 +121,27 @@ describe('graceful shutdown', () => {
   })
 
   it('counts a subscription closed by its client during the drain once', async () => {
-    const { url, host } = await start()
+    const clock = createManualClock()
+    const { url, host } = await start(clock)
     const running = modern(url, 'tools/call', { name: 'puppet', arguments: { name: 'left twice' } })
     const { finish } = await call('left twice')
     const closing = host.close({ grace: 10_000 })
-    const ends = holdTimers(RETRY)
-    try {
-      const left = await listen(url, {})
-      expect(ends.held).to.have.length(1)
-      left.drop()
-      const open = await Promise.all(Array.from({ length: MAX_LISTENS_PER_CALLER - 1 }, () => listen(url, {})))
-      expect(new Set(open.map(({ status }) => status))).to.deep.equal(new Set([200]))
-      // There is a place for one more once it is seen that the first has left.
-      const last = await eventually(
-        'a place',
-        () => listen(url, {}),
-        ({ status }) => status === 200,
-      )
-      expect((await listen(url, {})).status, 'none is left').to.equal(429)
-      // Now it would have been ended.
-      ends.held[0]?.()
-      expect((await listen(url, {})).status, 'and none came free').to.equal(429)
-      for (const stream of [...open, last]) stream.drop()
-    } finally {
-      ends.release()
-    }
+    const left = await listen(url, {})
+    left.drop()
+    await clock.advance(1)
+    const open = await Promise.all(Array.from({ length: MAX_LISTENS_PER_CALLER - 1 }, () => listen(url, {})))
+    expect(new Set(open.map(({ status }) => status))).to.deep.equal(new Set([200]))
+    // There is a place for one more once it is seen that the first has left.
+    const last = await eventually(
+      'a place',
+      () => listen(url, {}),
+      ({ status }) => status === 200,
+    )
+    expect((await listen(url, {})).status, 'none is left').to.equal(429)
+    // Now the first, and no other, would have been ended.
+    await clock.advance(RETRY - 1)
+    expect((await listen(url, {})).status, 'and none came free').to.equal(429)
+    for (const stream of [...open, last]) stream.drop()
     finish('')
     await running
     await closing

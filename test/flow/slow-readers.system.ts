@@ -6,17 +6,18 @@ import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectSecurely } from 'node:tls'
 import { expect } from 'chai'
 import { endSlowReaders, type SlowReaders, watchReaders } from '../../core/http/slow-readers.ts'
 import { defineResource, defineTool } from '../../core/index.ts'
 import { makeCertificate } from '../plugins/dev-auth-server/certificate.ts'
 import { eventually } from '../support/eventually.ts'
+import { createManualClock, type ManualClock } from '../support/manual-clock.ts'
 import { needsProgram } from '../support/needs-program.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { openSocket, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
+import { readSlowly } from '../support/slow-reader.ts'
 import { type StartedHost, startHost, stopHosts } from '../support/start-host.ts'
 import { openStreamingSession } from '../support/streaming-session.ts'
 
@@ -30,19 +31,23 @@ const wordy = Array.from({ length: 8 }, (_, index) =>
   defineTool({ name: `wordy-${index}`, description: text.slice(0, LARGE / 8), handler: () => '' }),
 )
 
-const start = (writeTimeout: number) =>
-  startHost({
-    toolsets: {
-      all: [
-        puppet.tool,
-        defineTool({ name: 'large', handler: () => text }),
-        defineResource({ name: 'large', uri: 'doc://large', handler: () => text }),
-      ],
-      wordy,
+const start = (writeTimeout: number, clock?: ManualClock) =>
+  startHost(
+    {
+      toolsets: {
+        all: [
+          puppet.tool,
+          defineTool({ name: 'large', handler: () => text }),
+          defineResource({ name: 'large', uri: 'doc://large', handler: () => text }),
+        ],
+        wordy,
+      },
+      routes: { '/': { toolsets: 'all' }, '/wordy': { toolsets: 'wordy' } },
+      http: { writeTimeout },
     },
-    routes: { '/': { toolsets: 'all' }, '/wordy': { toolsets: 'wordy' } },
-    http: { writeTimeout },
-  })
+    undefined,
+    clock && { clock },
+  )
 
 afterEach(stopHosts)
 
@@ -113,30 +118,26 @@ describe('write timeout for stalled clients', () => {
   })
 })
 
-/** Longer than a machine stands still, milliseconds: then nobody reads. */
-const PATIENCE = 3_000
+/** Milliseconds. */
+const PATIENCE = 4_000
+/** What a slow reader takes in a quarter of that. The kernel takes more from the host once a third of its buffer is free. */
+const PIECE = 768 * 1024
 
 describe('write timeout for slow clients', () => {
   it('delivers the whole response to a client that keeps reading, drops a stalled one', async () => {
-    const started = await start(PATIENCE)
+    const clock = createManualClock()
+    const started = await start(PATIENCE, clock)
     const bytes = bytesOf(started.url, 'tools/call', { name: 'large' })
     const slow = await ask(started.url, bytes)
     const silent = await ask(started.url, bytes)
-    let got = 0
-    let isOver = false
-    slow.on('data', chunk => {
-      got += chunk.length
-      if (!isOver) slow.pause()
-    })
-    for (let rounds = 0; givenUp(started).connections === 0 && rounds < 1_000; rounds++) {
-      slow.resume()
-      await pause(30)
+    const reader = readSlowly(slow)
+    while (givenUp(started).connections === 0 && reader.got < LARGE / 2) {
+      await reader.read(PIECE)
+      await clock.advance(PATIENCE / 4)
     }
-    expect(got, 'before the end').to.be.below(LARGE)
-    isOver = true
-    slow.resume()
-    await readToEnd(slow)
-    expect(got).to.be.greaterThan(LARGE)
+    expect(givenUp(started).connections).to.equal(1)
+    await reader.read(Number.POSITIVE_INFINITY)
+    expect(reader.got).to.be.greaterThan(LARGE)
     expect(givenUp(started).connections).to.equal(1)
     silent.destroy()
   })
@@ -148,8 +149,9 @@ describe('write timeout for slow clients over TLS', () => {
     const folder = await mkdtemp(join(tmpdir(), 'tls-'))
     const { key, cert } = makeCertificate(folder)
     await rm(folder, { recursive: true })
+    const clock = createManualClock()
     const ended: SlowReaders[] = []
-    const { watch } = watchReaders({ timeout: PATIENCE }, readers => ended.push(readers))
+    const { watch } = watchReaders({ timeout: PATIENCE, clock }, readers => ended.push(readers))
     const server = createSecureServer({ key, cert }, (req, res) => {
       watch(req.socket, res)
       res.end(text)
@@ -165,21 +167,14 @@ describe('write timeout for slow clients over TLS', () => {
       return socket
     }
     const [slow, silent] = [await ask(), await ask()]
-    let got = 0
-    let isOver = false
-    slow.on('data', chunk => {
-      got += chunk.length
-      if (!isOver) slow.pause()
-    })
-    const until = performance.now() + 1.5 * PATIENCE
-    for (let rounds = 0; (ended.length === 0 && rounds < 1_000) || performance.now() < until; rounds++) {
-      slow.resume()
-      await pause(30)
+    const reader = readSlowly(slow)
+    while (ended.length === 0 && reader.got < LARGE / 2) {
+      await reader.read(PIECE)
+      await clock.advance(PATIENCE / 4)
     }
-    expect(got, 'before the end').to.be.below(LARGE)
-    isOver = true
-    await readToEnd(slow.resume())
-    expect(got).to.be.greaterThan(LARGE)
+    expect(ended).to.have.length(1)
+    await reader.read(Number.POSITIVE_INFINITY)
+    expect(reader.got).to.be.greaterThan(LARGE)
     expect(ended.map(({ connections }) => connections)).to.deep.equal([1])
     silent.destroy()
     server.closeAllConnections()

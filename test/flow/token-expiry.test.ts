@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
+import { createManualClock } from '../support/manual-clock.ts'
 import { startProtected } from '../support/protected-host.ts'
 import { listen, nextMessage, openSession } from '../support/session-client.ts'
 import { openSse } from '../support/sse-client.ts'
@@ -11,30 +12,36 @@ after(async () => {
   await stopIssuers()
 })
 
-/** A token that is over soon: long enough to open streams with, short enough to wait for. */
-const soon = () => Math.ceil(Date.now() / 1_000) + 2
+/** How long the token of the streams lives, seconds. */
+const LIFETIME = 600
 
 async function start(options: { streamsOutliveToken?: boolean } = {}) {
   const issuer = await startIssuer()
+  const clock = createManualClock()
   const host = await startProtected(
     { 'auth-jwt': { authority: issuer.url, ...options }, 'transport-sse': {} },
     {
       toolsets: { all: [defineTool({ name: 'whoami', handler: () => 'nobody' })] },
       routes: { '/open': { toolsets: 'all' } },
     },
+    { clock },
   )
-  const headers = { Authorization: `Bearer ${issuer.token(host.open, { exp: soon() })}` }
+  const headers = {
+    Authorization: `Bearer ${issuer.token(host.open, { exp: Math.floor(clock.now() / 1_000) + LIFETIME })}`,
+  }
   const streams = {
     GET: await (await openSession(host.open, { headers })).get(),
     'subscriptions/listen': await listen(host.open, { toolsListChanged: true }, { headers }),
     'HTTP+SSE': await openSse(host.open, { headers }),
   }
-  return { ...host, streams }
+  const expire = () => clock.advance(LIFETIME * 1_000)
+  return { ...host, streams, expire }
 }
 
 describe('token expiry on long-lived streams', () => {
   it('ends GET, HTTP+SSE and listen streams at token expiry, with a retry hint', async () => {
-    const { streams } = await start()
+    const { streams, expire } = await start()
+    await expire()
     const [get, listened, sse] = [
       await streams.GET.rest(),
       await streams['subscriptions/listen'].rest(),
@@ -46,13 +53,13 @@ describe('token expiry on long-lived streams', () => {
   })
 
   it('keeps streams open with `streamsOutliveToken`', async () => {
-    const [ends, stays] = await Promise.all([start(), start({ streamsOutliveToken: true })])
-    await ends.streams.GET.rest()
-    const { runtime } = stays.host
+    const { host, streams, expire } = await start({ streamsOutliveToken: true })
+    await expire()
+    const { runtime } = host
     runtime.tools.add(defineTool({ name: 'late', handler: () => '' }))
-    expect((await nextMessage(stays.streams.GET)).method).to.equal('notifications/tools/list_changed')
-    await nextMessage(stays.streams['subscriptions/listen'])
-    const changed = await nextMessage(stays.streams['subscriptions/listen'])
+    expect((await nextMessage(streams.GET)).method).to.equal('notifications/tools/list_changed')
+    await nextMessage(streams['subscriptions/listen'])
+    const changed = await nextMessage(streams['subscriptions/listen'])
     expect(changed.method).to.equal('notifications/tools/list_changed')
   })
 })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { EqualWait, type Waiting } from '../../core/http/equal-wait.ts'
-import { eventually } from '../support/eventually.ts'
+import { createManualClock } from '../support/manual-clock.ts'
 
 const MILLISECONDS = 20
 
@@ -13,40 +13,47 @@ function createEntries(names: readonly string[]) {
 
 describe('what waits equally long', () => {
   it('is told in the order in which it came, and once', async () => {
-    const wait = new EqualWait(MILLISECONDS)
+    const clock = createManualClock()
+    const wait = new EqualWait(MILLISECONDS, clock)
     const { told, entries } = createEntries(['a', 'b', 'c'])
     for (const entry of entries) wait.add(entry)
-    await eventually('all are told', () => told.length >= 3)
-    await new Promise<void>(resolve => wait.add({ overdue: resolve }))
+    await clock.advance(MILLISECONDS - 1)
+    expect(told).to.deep.equal([])
+    await clock.advance(1)
+    expect(told).to.deep.equal(['a', 'b', 'c'])
+    await clock.advance(2 * MILLISECONDS)
     expect(told).to.deep.equal(['a', 'b', 'c'])
   })
 
   it('is not told where it left, and lets those behind it wait for all of their time', async () => {
-    const wait = new EqualWait(MILLISECONDS)
+    const clock = createManualClock()
+    const wait = new EqualWait(MILLISECONDS, clock)
     const { told, entries } = createEntries(['a', 'b'])
     const [a, b] = entries as [Waiting, Waiting]
     wait.add(a)
+    await clock.advance(MILLISECONDS / 2)
     wait.add(b)
-    const due = b.due ?? 0
     wait.delete(a)
-    await eventually('one is told', () => told.length > 0)
+    await clock.advance(MILLISECONDS - 1)
+    expect(told).to.deep.equal([])
+    await clock.advance(1)
     expect(told).to.deep.equal(['b'])
-    expect(performance.now()).to.be.at.least(due)
   })
 
   it('waits anew after all were told', async () => {
-    const wait = new EqualWait(MILLISECONDS)
+    const clock = createManualClock()
+    const wait = new EqualWait(MILLISECONDS, clock)
     const { told, entries } = createEntries(['a', 'b'])
     for (const entry of entries) {
-      const before = told.length
       wait.add(entry)
-      await eventually(`${before + 1} are told`, () => told.length > before)
+      await clock.advance(MILLISECONDS)
     }
     expect(told).to.deep.equal(['a', 'b'])
   })
 
   it('may come and leave while others are told', async () => {
-    const wait = new EqualWait<Waiting>(MILLISECONDS)
+    const clock = createManualClock()
+    const wait = new EqualWait<Waiting>(MILLISECONDS, clock)
     const { told, entries } = createEntries(['b', 'c'])
     const [b, c] = entries as [Waiting, Waiting]
     wait.add({
@@ -57,26 +64,17 @@ describe('what waits equally long', () => {
       },
     })
     wait.add(b)
-    await eventually('two are told', () => told.length >= 2)
+    await clock.advance(2 * MILLISECONDS)
     expect(told).to.deep.equal(['a', 'c'])
   })
 
   it('takes one timer, however many wait', () => {
-    const standard = globalThis.setTimeout
-    let timers = 0
-    globalThis.setTimeout = Object.assign((...args: Parameters<typeof standard>) => {
-      timers++
-      return standard(...args)
-    }, standard) as typeof standard
-    try {
-      const wait = new EqualWait(MILLISECONDS)
-      for (const entry of createEntries(Array.from({ length: 1_000 }, String)).entries) {
-        wait.add(entry)
-        wait.delete(entry)
-      }
-    } finally {
-      globalThis.setTimeout = standard
+    const clock = createManualClock()
+    const wait = new EqualWait(MILLISECONDS, clock)
+    for (const entry of createEntries(Array.from({ length: 1_000 }, String)).entries) {
+      wait.add(entry)
+      wait.delete(entry)
     }
-    expect(timers).to.equal(1)
+    expect(clock.pending()).to.have.length(1)
   })
 })

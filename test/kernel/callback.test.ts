@@ -3,23 +3,28 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import Koa from 'koa'
 import koaMount from 'koa-mount'
-import { createHost, type Host } from '../../core/create-host.ts'
+import { type CreateHostOptions, createHost, type Host } from '../../core/create-host.ts'
 import { type Config, defineTool } from '../../core/index.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { eventually } from '../support/eventually.ts'
 import { createGate } from '../support/gate.ts'
+import { createManualClock } from '../support/manual-clock.ts'
 import { openSocket, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
 import { openSession } from '../support/session-client.ts'
+import { readSlowly } from '../support/slow-reader.ts'
 import { createTestLog } from '../support/start-host.ts'
 
 /** More than kernels buffer for a connection. */
 const LARGE = 16 * 1024 * 1024
 const text = 'x'.repeat(LARGE)
+/** Milliseconds. */
+const PATIENCE = 4_000
+/** What a slow reader takes in a quarter of that. The kernel takes more from the host once a third of its buffer is free. */
+const PIECE = 768 * 1024
 
 const ends: Array<() => Promise<unknown>> = []
 afterEach(async () => {
@@ -57,7 +62,11 @@ const toolset = [
 
 const PREFIX = '/outer'
 
-async function embed(publicUrl: string | undefined, more: Partial<Config> = {}, log = createTestLog()): Promise<Host> {
+async function embed(
+  publicUrl: string | undefined,
+  more: Partial<Config> = {},
+  options: CreateHostOptions = {},
+): Promise<Host> {
   const host = await createHost(
     {
       server: { name: 'embedded', version: '1' },
@@ -73,7 +82,7 @@ async function embed(publicUrl: string | undefined, more: Partial<Config> = {}, 
       ...more,
       ...(publicUrl !== undefined && { http: { publicUrl, ...more.http } }),
     },
-    { log },
+    { log: createTestLog(), ...options },
   )
   ends.push(() => host.close({ grace: 0 }))
   return host
@@ -179,8 +188,9 @@ describe('Host.callback', () => {
   })
 
   it('closes connections of stalled readers but not of slow readers or other handlers', async () => {
-    const log = createTestLog()
-    const host = await embed(`https://acme.example${PREFIX}`, { http: { writeTimeout: 2_000 } }, log)
+    const [log, clock] = [createTestLog(), createManualClock()]
+    const http = { writeTimeout: PATIENCE }
+    const host = await embed(`https://acme.example${PREFIX}`, { http }, { log, clock })
     await host.start()
     const embedded = stripping(host.callback())
     const url = await serve((req, res) => (req.url === '/large' ? void res.end(text) : embedded(req, res)))
@@ -195,30 +205,25 @@ describe('Host.callback', () => {
     const silent = await ask(call)
     const others = await ask(requestHead(url, { method: 'GET', path: '/large' }))
     const slow = await ask(call)
-    let got = 0
-    slow.on('data', chunk => {
-      got += chunk.length
-    })
+    const reader = readSlowly(slow)
     const given = () => log.lines.filter(({ message }) => message === 'closed connections whose readers do not read')
-    // The pace of a slow reader is what this is about: some bytes at a time, and long pauses.
-    async function readSlowly() {
-      slow.resume()
-      await pause(5)
-      slow.pause()
-      await pause(50)
-      return given().length
+    async function readUntil(count: number) {
+      while (given().length < count && reader.got < LARGE) {
+        await reader.read(PIECE)
+        await clock.advance(PATIENCE / 4)
+      }
+      expect(given()).to.have.length(count)
     }
-    const readSlowlyUntil = (count: number) => eventually(`${count} are given up`, readSlowly, given => given >= count)
-    await readSlowlyUntil(1)
+    await readUntil(1)
     // Whoever comes now is given up after all who came before and were to be.
     const later = await ask(call)
-    await readSlowlyUntil(2)
+    await readUntil(2)
     later.destroy()
     const [lost, whole] = await Promise.all([silent, others].map(socket => readToEnd(socket.resume())))
-    await readToEnd(slow.resume())
+    await reader.read(Number.POSITIVE_INFINITY)
     expect(lost?.length).to.be.below(LARGE)
     expect(whole?.length).to.be.above(LARGE)
-    expect(got).to.be.above(LARGE)
+    expect(reader.got).to.be.above(LARGE)
     expect(given().map(({ connections }) => connections)).to.deep.equal([1, 1])
   })
 
@@ -268,7 +273,7 @@ describe('Host.callback', () => {
 
   it('responds 503 before start() and logs the missing call', async () => {
     const log = createTestLog()
-    const host = await embed('https://mcp.acme.example', {}, log)
+    const host = await embed('https://mcp.acme.example', {}, { log })
     const handle = host.callback()
     const url = await serve((req, res) => void handle(req, res))
     const early = await fetch(url)

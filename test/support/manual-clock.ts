@@ -14,6 +14,8 @@ export interface ManualClock extends Clock {
    * I/O that is ready are handled. The process's own I/O that is still under way is not waited for: await its event first.
    */
   advance(milliseconds: number): Promise<void>
+  /** Moves the time and runs no timer, as code that blocks the event loop does. */
+  block(milliseconds: number): void
   /** Milliseconds until each pending timer is due, the next one first. */
   pending(): number[]
 }
@@ -47,7 +49,7 @@ export function createManualClock(start = Date.now()): ManualClock {
     async advance(milliseconds) {
       const end = time + milliseconds
       for (let [next] = inOrder(); next && next.due <= end; [next] = inOrder()) {
-        time = next.due
+        time = Math.max(time, next.due)
         if (next.every === undefined) timers.delete(next)
         else next.due += next.every
         next.task()
@@ -55,6 +57,9 @@ export function createManualClock(start = Date.now()): ManualClock {
       }
       time = end
       await settle()
+    },
+    block(milliseconds) {
+      time += milliseconds
     },
     pending: () => inOrder().map(({ due }) => due - time),
   }

@@ -1,7 +1,7 @@
 // A host whose routes ask for a token, and a client that shows one.
 import { defineTool } from '../../core/index.ts'
 import { modern, type RpcAnswer } from './rpc.ts'
-import { type StartedHost, startHost, type TestConfig } from './start-host.ts'
+import { type StartedHost, type StartOptions, startHost, type TestConfig } from './start-host.ts'
 
 /** Says who the host took the caller for. */
 const whoami = defineTool({ name: 'whoami', handler: (_, { user }) => ({ user: user ?? null }) })
@@ -14,8 +14,12 @@ export interface ProtectedHost extends StartedHost {
 }
 
 /** The three routes, with these plugins beside the transport. */
-export async function startProtected(plugins: NonNullable<TestConfig['plugins']>, more: Partial<TestConfig> = {}) {
-  const started = await startHost({
+export async function startProtected(
+  plugins: NonNullable<TestConfig['plugins']>,
+  more: Partial<TestConfig> = {},
+  options: StartOptions = {},
+) {
+  const config: TestConfig = {
     toolsets: { all: [whoami] },
     routes: {
       '/guarded': { toolsets: 'all', authorize: true, stateless: true },
@@ -24,7 +28,8 @@ export async function startProtected(plugins: NonNullable<TestConfig['plugins']>
     },
     ...more,
     plugins: { 'transport-streamable': {}, ...plugins },
-  })
+  }
+  const started = await startHost(config, undefined, options)
   const { url } = started
   return { ...started, guarded: `${url}/guarded`, open: `${url}/open`, writers: `${url}/writers` } as ProtectedHost
 }
