@@ -205,18 +205,15 @@ describe('the index of what is pending', () => {
 })
 
 describe('a set of a thousand', () => {
-  it('is one round trip, and short', async () => {
+  it('is joined in one round trip', async () => {
     const { store, hosts } = await open()
     for (let index = 0; index < 1_000; index++)
       await store.join('granted:set', `${index}`.padStart(43, 'x'), MINUTE, 1_000)
     const connection = hosts[0]?.connection
     const before = connection?.roundTrips ?? 0
-    const begun = performance.now()
     for (let index = 0; index < 100; index++)
       await store.join('granted:set', `next ${index}`.padStart(43, 'x'), MINUTE, 1_000)
-    const each = (performance.now() - begun) / 100
     const trips = (connection?.roundTrips ?? 0) - before
-    console.log(`join of a set of 1,000: ${each.toFixed(2)} ms, ${trips} round trips for 100`)
     expect(await store.members('granted:set')).to.have.length(1_000)
     expect(trips).to.be.within(100, 110)
   })
