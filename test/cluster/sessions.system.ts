@@ -4,6 +4,7 @@ import { sessionToolset } from '../fixtures/session-toolset.ts'
 import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { stopRedis } from '../support/redis-server.ts'
+import { repeatDuring } from '../support/repeat-during.ts'
 import { initialize, nextMessage, openSession, restOf } from '../support/session-client.ts'
 import { stopHosts } from '../support/start-host.ts'
 import { at, needsStore, openAtAll, startCluster } from './support/nodes.ts'
@@ -175,15 +176,15 @@ describe('session shared by all nodes', () => {
   })
 
   it('idle timeout counts use at any node', async () => {
-    const cluster = await startCluster(2, index => ({ ...config(index), sessions: { idleTimeout: 900 } }))
+    const cluster = await startCluster(2, index => ({ ...config(index), sessions: { idleTimeout: '3s' } }))
+    const { sessions } = cluster.counts
     const [a, b] = await openAtAll(cluster)
     const stream = await (await openAtAll(cluster))[0].get()
     const kept = { id: stream.headers['mcp-session-id'] }
-    for (let round = 0; round < 5; round++) {
-      await new Promise(resolve => setTimeout(resolve, 300))
-      expect((await b?.request('ping'))?.status).to.equal(200)
-    }
-    await new Promise(resolve => setTimeout(resolve, 1_500))
+    await openAtAll(cluster)
+    const use = async () => expect((await b?.request('ping'))?.status).to.equal(200)
+    await repeatDuring(use, () => eventually('the unused session is gone', sessions, left => left === 2))
+    await eventually('the session without further use is gone', sessions, left => left === 1)
     expect((await a.request('ping')).status).to.equal(404)
     const open = at(`${cluster.nodes[1]?.url}/`, { ...a, id: String(kept.id) })
     expect((await open.request('ping')).status, 'a session with an open GET elsewhere').to.equal(200)

@@ -81,7 +81,7 @@ export async function listenUntil(enough: () => boolean, client: GoodClient, ann
     const [, address] = /^load:\/\/changes\/(\d+)$/.exec(message.params?.uri ?? '') ?? []
     if (address === undefined) return false
     if (ignored > 0) {
-      ignored--
+      if (--ignored === 0) tally.toldWhole++
       return false
     }
     const number = numberOf(Number(address))

@@ -17,6 +17,8 @@ export interface Tally {
   gaps: number
   /** The host told a listener that anything may have changed: which changes there were is gone. */
   toldAnew: number
+  /** The same, with every resource after it: a node that ends before it has sent all of them is followed by one that sends them again. */
+  toldWhole: number
   /** Calls that were answered with `node-lost`. */
   nodeLost: number
   /** Requests of which the client cannot know whether they were served: the connection, or nginx's, broke before an answer. */
@@ -43,6 +45,7 @@ export const createTally = (): Tally => ({
   sessionsLost: 0,
   gaps: 0,
   toldAnew: 0,
+  toldWhole: 0,
   nodeLost: 0,
   unsure: 0,
   refused: 0,

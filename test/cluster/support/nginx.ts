@@ -6,8 +6,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from 'mocha'
+import { eventually } from '../../support/eventually.ts'
 import { freePort } from '../../support/free-port.ts'
 import { needsProgram } from '../../support/needs-program.ts'
 
@@ -83,12 +83,11 @@ export async function startNginx(nodes: readonly number[]): Promise<Nginx> {
     rmSync(folder, { recursive: true, force: true })
   }
 
-  while (!(await connects(port))) {
-    if (child.exitCode !== null || child.signalCode !== null) {
-      await stop()
-      throw new Error(`nginx ended at its start: ${complaint}`)
-    }
-    await sleep(20)
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null
+  await eventually('nginx listens', async () => hasEnded() || connects(port))
+  if (hasEnded()) {
+    await stop()
+    throw new Error(`nginx ended at its start: ${complaint}`)
   }
   return {
     url: `http://127.0.0.1:${port}`,

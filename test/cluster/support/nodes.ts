@@ -3,6 +3,7 @@
 import type { Context } from 'mocha'
 import type { Config } from '../../../core/index.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
+import { eventually } from '../../support/eventually.ts'
 import { startNeighbours } from '../../support/neighbours.ts'
 import { needsRedis, type RedisServer, startRedis } from '../../support/redis-server.ts'
 import {
@@ -37,7 +38,7 @@ export type NodeConfig = TestConfig & { readonly plugins?: Config['plugins'] }
 /** Hosts of one config; `redisUrl` gives a node another way to Redis. */
 export async function startNode(redis: { readonly url: string }, config: NodeConfig): Promise<StartedHost> {
   return startHost({
-    redis: { url: redis.url, commandTimeout: '1s' },
+    redis: { url: redis.url, commandTimeout: '3s' },
     ...config,
     plugins: {
       'transport-streamable': {},
@@ -94,6 +95,8 @@ export async function startCluster(
     const plugins = { ...one.plugins, ...(sent && { recording: recordRedis(sent) }) }
     nodes.push(await startNode(server, { ...one, plugins } as NodeConfig))
   }
+  // A node also starts while Redis does not answer yet.
+  for (const { url } of nodes) await eventually('a node that is ready', async () => (await fetch(`${url}/health`)).ok)
   return { redis: server, nodes, counts: countsInRedis(server) }
 }
 
