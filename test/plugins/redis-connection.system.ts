@@ -106,7 +106,11 @@ describe('Redis connection settings', () => {
     ['a cluster URL scheme', { url: `redis-cluster://:${PASSWORD}@a` }, "write redis: { cluster: ['redis://...'] }"],
     ['a short timeout', { url: 'redis://a', commandTimeout: 10 }, 'less than 100 ms'],
     ['a database in a cluster URL', { cluster: ['redis://a/1'] }, 'no numbered databases'],
-    ['cluster nodes with different credentials', { cluster: [`redis://:${PASSWORD}@a`, 'redis://b'] }, 'one scheme, user and password'],
+    [
+      'cluster nodes with different credentials',
+      { cluster: [`redis://:${PASSWORD}@a`, 'redis://b'] },
+      'one scheme, user and password',
+    ],
     ['a missing CA file', { url: 'rediss://a', tls: { ca: 'no-such-file.pem' } }, 'cannot be read'],
   ] as const satisfies ReadonlyArray<readonly [string, object, string]>) {
     it(`reject ${why}, without a password in the message`, () => {
