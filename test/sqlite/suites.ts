@@ -56,12 +56,12 @@ export const LEFT_OUT: readonly LeftOut[] = [
   },
   {
     file: 'test/plugins/transport-streamable/session-limits.test.ts',
-    title: 'is kept by ending the longest',
+    title: 'evicts the longest idle sessions of the owner with the most',
     why: TOLD_LATER,
   },
   {
     file: 'test/plugins/transport-streamable/session-limits.test.ts',
-    title: 'counts users, not addresses',
+    title: 'counts authenticated users rather than addresses',
     why: TOLD_LATER,
   },
   { file: 'test/cluster/open-gets.system.ts', title: 'do not count when Redis rejected them', why: REDIS },

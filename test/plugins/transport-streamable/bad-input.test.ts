@@ -39,7 +39,7 @@ async function expectRefused(body: string | Uint8Array, code: number) {
   }
 }
 
-describe('bad input', () => {
+describe('Invalid input', () => {
   /** The process lives, and serves both eras. */
   afterEach(async () => {
     const { message } = await modern(url, 'tools/call', { name: 'echo', arguments: { text: 'alive' } })
@@ -47,14 +47,14 @@ describe('bad input', () => {
     expect((await legacy(url, 'ping')).message.result).to.deep.equal({})
   })
 
-  describe('the bytes of a body', () => {
-    it('that are not JSON are 400, -32700', async () => {
+  describe('Body encoding', () => {
+    it('answers 400 -32700 to invalid JSON', async () => {
       for (const body of ['{', '{"jsonrpc":"2.0",}', 'nonsense', "{'a':1}", '{"a":1}{"b":2}', '[1,', 'NaN', '\u0000']) {
         await expectRefused(body, -32700)
       }
     })
 
-    it('that are not UTF-8 are 400, -32700', async () => {
+    it('answers 400 -32700 to invalid UTF-8', async () => {
       for (const bytes of [[0xff], [0xc3, 0x28], [0xed, 0xa0, 0x80], [0x22, 0xe2, 0x82, 0x22]]) {
         await expectRefused(Uint8Array.from(bytes), -32700)
       }
@@ -62,11 +62,11 @@ describe('bad input', () => {
       await expectRefused(utf16, -32700)
     })
 
-    it('that are none at all, or blanks, are 400, -32600', async () => {
+    it('answers 400 -32600 to an empty or blank body', async () => {
       for (const body of ['', ' ', '\r\n\t']) await expectRefused(body, -32600)
     })
 
-    it('nested deeper than 128 levels are 400, -32600, closed or not', async () => {
+    it('answers 400 -32600 to nesting deeper than 128 levels, closed or not', async () => {
       const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
       const within = (value: string) => `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":${value}}}`
       await expectRefused(within(nested(200)), -32600)
@@ -75,7 +75,7 @@ describe('bad input', () => {
       expect((await under('2025-06-18', within(nested(100)))).message.result).to.deep.equal({})
     })
 
-    it('with keys that could reach a prototype are 400, -32600, and reach none', async () => {
+    it('answers 400 -32600 to prototype-polluting keys, without effect', async () => {
       const entries = [
         '"__proto__":{"polluted":1}',
         '"__proto__":1',
@@ -91,19 +91,19 @@ describe('bad input', () => {
     })
   })
 
-  describe('JSON that is no message', () => {
-    it('of another shape is 400, -32600', async () => {
+  describe('Invalid JSON-RPC messages', () => {
+    it('answers 400 -32600 to other JSON shapes', async () => {
       const shapes = [5, 'text', null, true, {}, { id: null }, { jsonrpc: '2.0', id: null, method: 'ping' }]
       for (const shape of shapes) await expectRefused(JSON.stringify(shape), -32600)
     })
 
-    it('with an id that is no string or safe integer is 400, -32600', async () => {
+    it('answers 400 -32600 to an id that is not a string or safe integer', async () => {
       for (const id of ['1.5', '9007199254740992', '1e400', 'true', '{}', '[1]']) {
         await expectRefused(`{"jsonrpc":"2.0","id":${id},"method":"ping"}`, -32600)
       }
     })
 
-    it('with a readable id is refused under that id, 0 and "" among them', async () => {
+    it('refuses with the id of the message if it is readable, including 0 and ""', async () => {
       const shapes = [
         { method: 'ping' },
         { jsonrpc: '1.0', method: 'ping' },
@@ -126,12 +126,12 @@ describe('bad input', () => {
       }
     })
 
-    it('names what it is, without repeating what was sent', async () => {
+    it('names the problem without echoing the input', async () => {
       const { text } = await under(undefined, '{"secret":"in the body"')
       expect(text).not.to.include('secret')
     })
 
-    it('with members and parameters of absurd length is refused or not found, as any other', async () => {
+    it('handles members and parameters of extreme length like others', async () => {
       const long = 'n'.repeat(50_000)
       expect((await legacy(url, long)).message.error.code).to.equal(-32601)
       expect((await legacy(url, 'tools/call', { name: long })).message.error.code).to.equal(-32602)
@@ -144,7 +144,7 @@ describe('bad input', () => {
     })
   })
 
-  describe('property', () => {
+  describe('Properties', () => {
     const expectAnswer = ({ status, text, message }: RpcAnswer, sent: string) => {
       expect([200, 202, 400, 404], sent).to.include(status)
       if (status === 202) return expect(text).to.equal('')
@@ -154,7 +154,7 @@ describe('bad input', () => {
     }
     const revision = fc.constantFrom(...REVISIONS.map(([name]) => name))
 
-    it('any text is answered by a JSON-RPC error or accepted with 202', async () => {
+    it('any text gets a JSON-RPC error or 202', async () => {
       const text = fc.oneof(fc.string({ unit: 'binary' }), fc.json(), fc.uint8Array())
       await fc.assert(
         fc.asyncProperty(text, revision, async (body, version) => {
@@ -166,7 +166,7 @@ describe('bad input', () => {
       )
     })
 
-    it('whatever nearly is a message is answered, and never by a failure of the host', async () => {
+    it('any near-valid message is answered without an internal error', async () => {
       const methods = [
         'ping',
         'initialize',

@@ -124,16 +124,16 @@ const call = (name: string, args: object = {}, options: RpcOptions = {}) =>
 
 const failures = () => log.filter(({ level }) => level === 'error')
 
-describe('bad tools', () => {
+describe('Misbehaving tools', () => {
   beforeEach(() => void log.splice(0))
   afterEach(async () => {
     expect((await call('good')).message.result.content[0].text).to.equal('good')
   })
 
-  describe('a tool that throws', () => {
+  describe('Tool that throws', () => {
     for (const what of Object.keys(THROWN)) {
       for (const name of ['throw', 'throw-later']) {
-        it(`${what} (${name}) is a result with isError; its text is hidden and logged once`, async () => {
+        it(`${what} (${name}) becomes a result with isError, hides its text and is logged once`, async () => {
           const { status, text, message } = await call(name, { what })
           expect(status).to.equal(200)
           expect(message.result).to.deep.include({ isError: true, content: [{ type: 'text', text: `${name} failed` }] })
@@ -144,7 +144,7 @@ describe('bad tools', () => {
       }
     }
 
-    it('a ToolError is a result with its text, and no bug to be logged', async () => {
+    it('a ToolError becomes a result with its text and is not logged as a bug', async () => {
       const { status, text, message } = await call('told')
       expect([status, message.result.isError, message.result.content[0].text]).to.deep.equal([
         200,
@@ -155,7 +155,7 @@ describe('bad tools', () => {
       expect(failures()).to.deep.equal([])
     })
 
-    it('a HostError is a protocol error with its code and data on a 200, in both eras', async () => {
+    it('a HostError becomes a protocol error with its code and data on a 200, in both eras', async () => {
       const answers = [await call('refuse'), await legacy(`${url}/old`, 'tools/call', { name: 'refuse' })]
       for (const { status, text, message } of answers) {
         expect(status).to.equal(200)
@@ -165,8 +165,8 @@ describe('bad tools', () => {
     })
   })
 
-  describe('a resource that throws', () => {
-    it('is -32603 on a 200 in both eras; its text is hidden and logged once each time', async () => {
+  describe('Resource that throws', () => {
+    it('answers -32603 on a 200 in both eras, hides the text and logs each error once', async () => {
       const params = { uri: 'test://broken' }
       const answers = [
         await modern(url, 'resources/read', params),
@@ -180,10 +180,10 @@ describe('bad tools', () => {
     })
   })
 
-  describe('a tool that returns garbage', () => {
+  describe('Tool that returns an invalid value', () => {
     for (const what of Object.keys(GARBAGE)) {
       for (const name of ['garbage', 'garbage-later']) {
-        it(`(${what}, ${name}) gets a failure on a 200 in both eras, and is logged once each time`, async () => {
+        it(`(${what}, ${name}) answers with a failure on a 200 in both eras, and logs each once`, async () => {
           const params = { name, arguments: { what } }
           const answers = [await call(name, { what }), await legacy(`${url}/old`, 'tools/call', params)]
           for (const { status, text, message } of answers) {
@@ -196,28 +196,28 @@ describe('bad tools', () => {
       }
     }
 
-    it('of many megabytes is answered whole, in one body', async () => {
+    it('answers a result of several megabytes completely in one body', async () => {
       const { headers, message } = await call('huge')
       expect(headers.get('content-type')).to.equal('application/json')
       expect(message.result.content[0].text).to.have.length(8 * 1024 * 1024)
     })
   })
 
-  describe('a tool that does not end well', () => {
-    it('by hanging is a result with isError once its time is over', async () => {
+  describe('Tool that does not end properly', () => {
+    it('answers with isError after the timeout of a hanging tool', async () => {
       const { status, message } = await call('hang')
       expect([status, message.result.isError]).to.deep.equal([200, true])
       expect(message.result.content[0].text).to.match(/hang: .*too long/)
     })
 
-    it('by speaking after its end is not heard, and disturbs nobody', async () => {
+    it('ignores notifications after the end of the call', async () => {
       const { messages } = await call('after-the-end', {}, { meta: { progressToken: 1, [META.logLevel]: 'debug' } })
       await late.opened
       expect(messages).to.have.length(1)
       expect(failures()).to.deep.equal([])
     })
 
-    it('by never ceasing to notify a client that does not read is cut off when the bound is reached, and logged', async () => {
+    it('disconnects a client that does not read endless notifications, at the buffer limit, and logs it', async () => {
       const { headers, body } = modernRequest('tools/call', { name: 'flood' }, { meta: { [META.logLevel]: 'info' } })
       const socket = await openSocket(url)
       socket.pause()

@@ -1,4 +1,4 @@
-// Requests that are wrong below JSON-RPC: their size, their framing, their headers. Sent over bare sockets.
+// Invalid HTTP requests over raw sockets: body size, framing and headers.
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
@@ -16,31 +16,31 @@ before(async () => {
 })
 after(stopHosts)
 
-describe('bad input', () => {
+describe('Invalid HTTP requests', () => {
   /** The process lives, and serves. */
   afterEach(async () => {
     const { message } = await modern(url, 'tools/call', { name: 'echo' })
     expect(message.result.content[0].text).to.equal('alive')
   })
 
-  describe('the size of a body', () => {
+  describe('Body size', () => {
     const fits = (size: number) => {
       const [head, tail] = ['{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"', '"}}']
       return head + 'x'.repeat(size - head.length - tail.length) + tail
     }
 
-    it('may be as large as the limit, and not one byte larger', async () => {
+    it('accepts the limit exactly, and not one byte more', async () => {
       expect((await sendRaw(url, requestBytes(url, fits(LIMIT)))).message.result).to.deep.equal({})
       expect((await sendRaw(url, requestBytes(url, fits(LIMIT + 1)))).status).to.equal(413)
     })
 
-    it('declared too large is 413 before any of it is sent, and the connection closes', async () => {
+    it('answers 413 to a too large Content-Length before reading, and closes the connection', async () => {
       const declared = { 'Content-Length': String(LIMIT + 1), Connection: 'keep-alive' }
       const { status, headers, message } = await sendRaw(url, requestHead(url, { headers: declared }))
       expect([status, message.error.code, headers.get('connection')]).to.deep.equal([413, -32000, 'close'])
     })
 
-    it('found too large while it arrives in chunks is 413, and the connection closes', async () => {
+    it('answers 413 to a chunked body beyond the limit, and closes the connection', async () => {
       const head = requestHead(url, { headers: { 'Transfer-Encoding': 'chunked', Connection: 'keep-alive' } })
       const socket = await openSocket(url)
       const answer = readToEnd(socket)
@@ -53,10 +53,10 @@ describe('bad input', () => {
     })
   })
 
-  describe('the wire', () => {
+  describe('HTTP framing', () => {
     const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
-    it('a body that ends early is answered 400, where anybody is left to be answered', async () => {
+    it('answers 400 to a truncated body if the client still listens', async () => {
       const headers = { 'Content-Length': '500' }
       const socket = await openSocket(url)
       const answer = readToEnd(socket)
@@ -68,7 +68,7 @@ describe('bad input', () => {
       await once(gone, 'close')
     })
 
-    it('requests that two readers could take for different ones are refused', async () => {
+    it('refuses ambiguous requests (request smuggling)', async () => {
       const twice = { 'Content-Length': ['40', '41'] }
       const both = { 'Content-Length': '40', 'Transfer-Encoding': 'chunked' }
       for (const headers of [twice, both, { 'Transfer-Encoding': 'chunked, identity' }, { 'Content-Length': '+40' }]) {
@@ -78,7 +78,7 @@ describe('bad input', () => {
       expect((await sendRaw(url, spaced, ping)).status).to.equal(400)
     })
 
-    it('a request that names no host, or two, is refused', async () => {
+    it('refuses requests without Host or with two', async () => {
       const { host } = new URL(url)
       expect((await sendRaw(url, requestBytes(url, ping, { headers: { Host: undefined } }))).status).to.equal(400)
       for (const hosts of [
@@ -90,7 +90,7 @@ describe('bad input', () => {
       }
     })
 
-    it('protocol headers sent twice never pass for one', async () => {
+    it('never accepts duplicate protocol headers as one', async () => {
       const { headers, body } = modernRequest('tools/call', { name: 'echo', arguments: {} })
       for (const name of ['MCP-Protocol-Version', 'Mcp-Method', 'Mcp-Name']) {
         const doubled = { ...headers, [name]: [headers[name] ?? '', headers[name] ?? ''] }
@@ -99,7 +99,7 @@ describe('bad input', () => {
       }
     })
 
-    it('control characters in a header are refused, and no header of the answer is made of the request', async () => {
+    it('refuses control characters in headers (response splitting)', async () => {
       for (const value of ['echo\rX-Injected: 1', 'echo\nX-Injected: 1', 'echo\u0000', 'a\r\n\tfolded']) {
         const { headers, body } = modernRequest('tools/call', { name: 'echo' }, { headers: { 'Mcp-Name': value } })
         const answer = await sendRaw(url, requestBytes(url, body, { headers }))
@@ -111,7 +111,7 @@ describe('bad input', () => {
       expect([headers.get('x-injected'), message.id]).to.deep.equal([null, hostile.id])
     })
 
-    it('headers of absurd length are refused', async () => {
+    it('refuses headers of extreme length', async () => {
       const { headers, body } = modernRequest('tools/list')
       const answer = await sendRaw(
         url,

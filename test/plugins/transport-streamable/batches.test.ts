@@ -59,8 +59,8 @@ async function expectRefused(batch: unknown, headers: Record<string, string> = V
   return message
 }
 
-describe('a batch of 2025-03-26', () => {
-  it('is answered by an array with one entry for each request, under its id', async () => {
+describe('Batch in 2025-03-26', () => {
+  it('is answered by an array with one response per request', async () => {
     const ids = [0, 'a', '', -3, 7]
     const { status, headers, message } = await send(
       ids.map(id => toolCall(id, 'echo', { arguments: { text: `${id}` } })),
@@ -70,36 +70,36 @@ describe('a batch of 2025-03-26', () => {
     for (const { id, result } of message) expect(result.content[0].text).to.equal(`${id}`)
   })
 
-  it('is taken without a version header too', async () => {
+  it('is accepted without a version header', async () => {
     expect((await send([request(1)], {})).message).to.deep.equal([{ jsonrpc: '2.0', id: 1, result: {} }])
   })
 
-  it('of one request is still answered by an array', async () => {
+  it('with one request is answered by an array', async () => {
     expect((await send([request(5)])).message).to.deep.equal([{ jsonrpc: '2.0', id: 5, result: {} }])
   })
 
-  it('mixes requests with notifications and responses, which get no entry; a failure is an entry', async () => {
+  it('answers only requests in a mix with notifications and responses, and includes errors', async () => {
     const { status, message } = await send([note, request(1), response, request(2, 'no/such'), toolCall(3, 'nope')])
     expect(status).to.equal(200)
     const outcome = Object.fromEntries(message.map(({ id, error }: RpcMessage) => [id, error?.code ?? 'fine']))
     expect(outcome).to.deep.equal({ 1: 'fine', 2: -32601, 3: -32602 })
   })
 
-  it('of notifications and responses alone is 202 without a body', async () => {
+  it('with only notifications and responses gets 202 without a body', async () => {
     for (const batch of [[note], [response], [note, response, note]]) {
       const { status, text } = await send(batch)
       expect([status, text]).to.deep.equal([202, ''])
     }
   })
 
-  it('whose calls notify or take their time is answered on one stream, each answer as it is ready', async () => {
+  it('with slow or notifying calls is answered on one stream, in order of completion', async () => {
     const calls = [toolCall('b', 'slow'), toolCall('a', 'first', { _meta: { progressToken: 't' } })]
     const { headers, messages } = await send(calls)
     expect(headers.get('content-type')).to.equal('text/event-stream')
     expect(messages.map(({ method, id }) => method ?? id)).to.deep.equal(['notifications/progress', 'a', 'b'])
   })
 
-  it('has at most 50 entries and at least one', async () => {
+  it('is limited to 50 entries and must not be empty', async () => {
     const ids = Array.from({ length: 51 }, (_, index) => index)
     const { message } = await send(ids.slice(0, 50).map(id => request(id)))
     expect(message).to.have.length(50)
@@ -108,20 +108,20 @@ describe('a batch of 2025-03-26', () => {
     await expectRefused([])
   })
 
-  it('cannot hold initialize, wherever it stands', async () => {
+  it('must not contain initialize at any position', async () => {
     const init = request(1, 'initialize', { protocolVersion: '2025-03-26', capabilities: {}, clientInfo: {} })
     for (const batch of [[init], [request(2), init], [note, init, note]]) {
       for (const headers of [VERSION, {}]) await expectRefused(batch, headers as Record<string, string>)
     }
   })
 
-  it('with an entry that is no message is refused whole', async () => {
+  it('with an invalid message is refused completely', async () => {
     for (const entry of [1, null, 'x', [], {}, [request(2)], { jsonrpc: '2.0', id: null, method: 'ping' }]) {
       await expectRefused([request(1), entry])
     }
   })
 
-  it('is 200 where one of its calls is refused by a status: that one has the refusal as its entry', async () => {
+  it('is answered with 200 and an error entry if one call has an HTTP error status', async () => {
     const plugins = { 'transport-streamable': {}, refusePing: refusePing() }
     const limited = await startHost({
       stateless: true,
@@ -142,14 +142,14 @@ describe('a batch of 2025-03-26', () => {
     }
   })
 
-  it('answers calls of the newer revision in it by a refusal', async () => {
+  it('refuses calls of a newer protocol version in its entries', async () => {
     const params = { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } }
     expect((await send([request(1, 'tools/list', params)])).status).to.equal(400)
   })
 })
 
-describe('a batch of any other revision', () => {
-  it('is 400, -32600; its id is null where the revision has null ids, and left out where it has not', async () => {
+describe('Batch in other protocol versions', () => {
+  it('is refused with 400 -32600, with a null id only where the version has null ids', async () => {
     const withNull = ['2024-11-05', '2025-06-18']
     for (const version of withNull) {
       expect(await expectRefused([request(1)], { 'MCP-Protocol-Version': version }), version).to.have.property(

@@ -1,4 +1,4 @@
-// What an older revision has no word for: kinds of content, and structured content that is no object.
+// Content for older protocol versions: newer content types and structured content.
 import { expect } from 'chai'
 import { definePrompt, defineTool, type Revision } from '../../../core/index.ts'
 import { legacy } from '../../support/rpc.ts'
@@ -31,7 +31,7 @@ const at = (revision: string | undefined, method: string, params: Record<string,
   legacy(url, method, params, { revision })
 const call = (revision: string | undefined, name: string) => at(revision, 'tools/call', { name })
 
-describe('older revisions on a stateless route: content', () => {
+describe('Legacy protocol on a stateless route: content', () => {
   const words = { audio: { type: 'text', text: '[audio]' }, link: { type: 'text', text: 'page: test://page' } }
   const known: Array<[Revision | undefined, object, object]> = [
     ['2025-11-25', audio, link],
@@ -41,19 +41,19 @@ describe('older revisions on a stateless route: content', () => {
     ['2024-11-05', words.audio, words.link],
   ]
   for (const [revision, knownAudio, knownLink] of known) {
-    it(`${revision ?? 'no version header'}: a tool's kinds that came later are told in words`, async () => {
+    it(`${revision ?? 'no version header'}: converts newer content types of tools to text`, async () => {
       const { content } = (await call(revision, 'kinds')).message.result
       expect(content).to.deep.equal([text, image, embedded, knownAudio, knownLink])
     })
 
-    it(`${revision ?? 'no version header'}: a prompt's kinds that came later are told in words`, async () => {
+    it(`${revision ?? 'no version header'}: converts newer content types of prompts to text`, async () => {
       const { messages } = (await at(revision, 'prompts/get', { name: 'talk' })).message.result
       const contents = [text, knownAudio, knownLink]
       expect(messages).to.deep.equal(contents.map(content => ({ role: 'user', content })))
     })
   }
 
-  it('structured content is sent where it is an object; everything else as text alone', async () => {
+  it('sends structured content only if it is an object, otherwise as text', async () => {
     const result = async (name: string) => (await call(LATEST, name)).message.result
     expect(await result('object')).to.deep.equal({
       content: [{ type: 'text', text: '{"a":1}' }],
@@ -63,7 +63,7 @@ describe('older revisions on a stateless route: content', () => {
     expect(await result('number')).to.deep.equal({ content: [{ type: 'text', text: '7' }] })
   })
 
-  it('an output schema is listed where it describes an object', async () => {
+  it('lists an output schema only if it describes an object', async () => {
     const { tools } = (await at(LATEST, 'tools/list')).message.result
     const schemas = Object.fromEntries(tools.map(({ name, outputSchema }: never) => [name, outputSchema]))
     expect([schemas.object, schemas.list, schemas.number]).to.deep.equal([{ type: 'object' }, undefined, undefined])

@@ -61,9 +61,9 @@ function expectUnsupported({ status, message }: RpcAnswer, requested: string, id
   expect(message.error.data).to.deep.equal({ supported: [MODERN_REVISION, ...HANDSHAKE_REVISIONS], requested })
 }
 
-describe('older revisions on a stateless route: initialize', () => {
+describe('Legacy protocol on a stateless route: initialize', () => {
   for (const revision of HANDSHAKE_REVISIONS) {
-    it(`negotiates ${revision}, without a session`, async () => {
+    it(`negotiates ${revision} without a session`, async () => {
       const { status, headers, message } = await initialize(revision)
       expect(status).to.equal(200)
       expect(headers.get('content-type')).to.equal('application/json')
@@ -76,14 +76,14 @@ describe('older revisions on a stateless route: initialize', () => {
     })
   }
 
-  it(`answers ${LATEST} to a version that it does not know, and to ${MODERN_REVISION}`, async () => {
+  it(`answers ${LATEST} to an unknown version and to ${MODERN_REVISION}`, async () => {
     for (const asked of ['2024-10-07', '2099-01-01', 'latest', '', MODERN_REVISION]) {
       const { status, message } = await initialize(asked)
       expect([status, message.result.protocolVersion], asked).to.deep.equal([200, LATEST])
     }
   })
 
-  it('looks at the body alone, unless its version header names the revision that has no handshake', async () => {
+  it('negotiates from the body, unless the version header names a version without handshake', async () => {
     for (const header of [...HANDSHAKE_REVISIONS, '2099-01-01', 'nonsense']) {
       const { status, message } = await initialize('2025-06-18', { 'MCP-Protocol-Version': header })
       expect([status, message.result?.protocolVersion], header).to.deep.equal([200, '2025-06-18'])
@@ -92,7 +92,7 @@ describe('older revisions on a stateless route: initialize', () => {
     expect([status, message.result]).to.deep.equal([400, undefined])
   })
 
-  it('without its parameters is -32602', async () => {
+  it('answers -32602 without parameters', async () => {
     const incomplete = [
       {},
       hello(5),
@@ -105,12 +105,12 @@ describe('older revisions on a stateless route: initialize', () => {
     }
   })
 
-  it('may be repeated: nothing is remembered', async () => {
+  it('can be repeated without state', async () => {
     expect((await initialize(LATEST)).status).to.equal(200)
     expect((await initialize('2024-11-05')).message.result.protocolVersion).to.equal('2024-11-05')
   })
 
-  it('its notification, and responses, are accepted with 202 and no body', async () => {
+  it('accepts notifications/initialized and responses with 202 and no body', async () => {
     const bodies = [
       { jsonrpc: '2.0', method: 'notifications/initialized' },
       { jsonrpc: '2.0', method: 'notifications/unheard-of', params: {} },
@@ -124,10 +124,10 @@ describe('older revisions on a stateless route: initialize', () => {
   })
 })
 
-describe('older revisions on a stateless route: requests', () => {
+describe('Legacy protocol on a stateless route: requests', () => {
   for (const revision of [...HANDSHAKE_REVISIONS, undefined]) {
     const name = revision ?? 'no version header'
-    it(`${name}: ping, calls and lists are answered without what only ${MODERN_REVISION} has`, async () => {
+    it(`${name}: answers ping, calls and lists without fields of ${MODERN_REVISION}`, async () => {
       expect((await at(revision, 'ping')).message.result).to.deep.equal({})
       const answers = [
         await at(revision, 'tools/list'),
@@ -149,7 +149,7 @@ describe('older revisions on a stateless route: requests', () => {
     })
   }
 
-  it('a session id is ignored', async () => {
+  it('ignores a session id', async () => {
     const { status, headers, message } = await legacy(url, 'ping', {}, { headers: { 'Mcp-Session-Id': 'made-up' } })
     expect([status, headers.get('mcp-session-id'), message.result]).to.deep.equal([200, null, {}])
     const { message: called } = await legacy(
@@ -161,21 +161,21 @@ describe('older revisions on a stateless route: requests', () => {
     expect(called.result.content[0].text).to.equal('no session')
   })
 
-  it('a version header that is not ours is 400, -32022 with what is supported and what was requested', async () => {
+  it('answers 400 -32022 to an unsupported version header, with supported and requested versions', async () => {
     for (const version of ['2099-01-01', '2024-10-07', 'v1', '2025-11-25 ,2025-06-18', 'x'.repeat(500)]) {
       expectUnsupported(await legacy(url, 'ping', {}, { revision: version, id: 0 }), version, 0)
     }
     expect((await at(LATEST, 'ping')).status).to.equal(200)
   })
 
-  it('an unknown method, or one of the other era, is -32601 on a 200: 404 would end an old client', async () => {
+  it('answers -32601 on a 200 to unknown methods and methods of the other era', async () => {
     for (const method of ['no/such', 'server/discover', 'subscriptions/listen', '', 'constructor']) {
       const { status, message } = await legacy(url, method, {}, { id: 'm' })
       expect([status, message.id, message.error.code], method).to.deep.equal([200, 'm', -32601])
     }
   })
 
-  it('a resource that is not there is -32002, an unknown tool -32602, both on a 200', async () => {
+  it('answers -32002 to an unknown resource and -32602 to an unknown tool, on a 200', async () => {
     for (const revision of HANDSHAKE_REVISIONS) {
       const missing = await at(revision, 'resources/read', { uri: 'test://nope' })
       expect([missing.status, missing.message.error.code]).to.deep.equal([200, -32002])
@@ -185,14 +185,14 @@ describe('older revisions on a stateless route: requests', () => {
     expect([status, message.error.code]).to.deep.equal([200, -32602])
   })
 
-  it('headers and _meta keys of the newer revision do not make a request newer', async () => {
+  it('ignores headers and _meta keys of newer protocol versions', async () => {
     const headers = { 'Mcp-Method': 'tools/list', 'Mcp-Name': 'other' }
     const params = { name: 'echo', arguments: { text: 'a' }, _meta: { 'io.modelcontextprotocol/clientInfo': 5 } }
     const { status, message } = await legacy(url, 'tools/call', params, { headers })
     expect([status, message.result.content[0].text]).to.deep.equal([200, 'a'])
   })
 
-  it('progress goes to a call that has a token, log messages to none: no session remembers a level', async () => {
+  it('sends progress for a progress token, but no log messages', async () => {
     const quiet = await call(LATEST, 'chatty')
     expect(quiet.messages).to.have.length(1)
     const { messages } = await call(LATEST, 'chatty', { _meta: { progressToken: 3 } })
@@ -201,8 +201,8 @@ describe('older revisions on a stateless route: requests', () => {
   })
 })
 
-describe('a slow call of an older revision', () => {
-  it('is answered on a stream, which ends with the answer', async () => {
+describe('Legacy protocol on a stateless route: slow call', () => {
+  it('is answered on a stream that ends with the response', async () => {
     const headers = { 'Content-Type': 'application/json', Accept: '*/*', 'MCP-Protocol-Version': LATEST }
     const body = JSON.stringify({ jsonrpc: '2.0', id: 8, method: 'tools/call', params: { name: 'slow' } })
     const response = await fetch(url, { method: 'POST', headers, body })

@@ -1,4 +1,4 @@
-// Each limit of the config is seen to act. What shows that time has passed is another event, never a clock.
+// Every limit of the configuration: body size, request timeout, keep-alive, call timeout and fetch timeout.
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -75,14 +75,14 @@ const serve = (more: Partial<TestConfig>) =>
 const serveHttp = (http: HttpSettings) => serve({ http })
 const call = (url: string, name: string) => modern(url, 'tools/call', { name })
 
-describe('limits', () => {
+describe('Limits', () => {
   beforeEach(() => {
     held = createGate()
     aborted = createGate<Error>()
   })
 
   describe('http.maxBodySize', () => {
-    it('is 4 MB unless the config says otherwise', async () => {
+    it('defaults to 4 MB', async () => {
       const { url } = await serve({})
       const body = (size: number) => modernRequest('tools/list', { filler: 'x'.repeat(size) })
       const { headers, body: fits } = body(4 * 1024 * 1024 - 1_000)
@@ -90,7 +90,7 @@ describe('limits', () => {
       expect((await post(url, body(4 * 1024 * 1024).body, headers)).status).to.equal(413)
     })
 
-    it('is taken as a size with its unit, in bytes of the body, not characters', async () => {
+    it('accepts a size with a unit, and counts bytes', async () => {
       const { url } = await serveHttp({ maxBodySize: '1kb' })
       const { headers, body } = modernRequest('tools/list', { filler: '' })
       const filled = (filler: string) => body.replace('"filler":""', `"filler":"${filler}"`)
@@ -102,7 +102,7 @@ describe('limits', () => {
   })
 
   describe('http.requestTimeout', () => {
-    it('ends a request whose body, or head, does not come to its end: 408, and the connection closes', async () => {
+    it('answers 408 to an incomplete body or head, and closes the connection', async () => {
       const { url } = await serveHttp({ requestTimeout: 200 })
       const unfinished = [
         `${requestHead(url, { headers: { 'Content-Length': '500' } })}{"jsonrpc"`,
@@ -118,7 +118,7 @@ describe('limits', () => {
       expect((await modern(url, 'tools/list')).status).to.equal(200)
     })
 
-    it('never ends a call, nor its stream', async () => {
+    it('does not end a running call or its stream', async () => {
       const { url } = await serveHttp({ requestTimeout: 200 })
       const answer = call(url, 'patient')
       const slow = await openSocket(url)
@@ -142,7 +142,7 @@ describe('limits', () => {
       return { socket, closed }
     }
 
-    it('closes an idle connection when it is over, and not before another one with more time', async () => {
+    it('closes an idle connection on expiry, before one with a longer timeout', async () => {
       const brief = await keep((await serveHttp({ keepAliveTimeout: 100 })).url)
       const long = await keep((await serveHttp({ keepAliveTimeout: '1h' })).url)
       const { status, headers } = parseAnswer(await brief.closed)
@@ -154,7 +154,7 @@ describe('limits', () => {
   })
 
   describe('tools.callTimeout', () => {
-    it('ends a call with an error that says so, and aborts its signal', async () => {
+    it('ends a call with an error that names the timeout, and aborts its signal', async () => {
       const { url, log } = await serve({ tools: { callTimeout: '60ms' } })
       const { status, message } = await call(url, 'hang')
       expect([status, message.result.isError]).to.deep.equal([200, true])
@@ -163,7 +163,7 @@ describe('limits', () => {
       expect(log.filter(({ level }) => level === 'error')).to.deep.equal([])
     })
 
-    it("gives way to a tool's own timeout, be that longer or shorter", async () => {
+    it('is overridden by a shorter or longer tool timeout', async () => {
       const brief = await serve({ tools: { callTimeout: '60ms' } })
       const longer = call(brief.url, 'very-patient')
       expect((await call(brief.url, 'patient')).message.result.isError).to.equal(true)
@@ -174,7 +174,7 @@ describe('limits', () => {
       expect(result.content[0].text).to.include('stopped after 60 ms')
     })
 
-    it('is off unless the config says otherwise, and a tool may still have its own', async () => {
+    it('is off by default, and a tool timeout still applies', async () => {
       const { url } = await serve({})
       const patiently = call(url, 'patient')
       expect((await call(url, 'hang-briefly')).message.result.isError).to.equal(true)
@@ -184,14 +184,14 @@ describe('limits', () => {
   })
 
   describe('tools.fetchTimeout', () => {
-    it('ends a ctx.fetch that gets no answer, with an error that the tool can tell', async () => {
+    it('ends a ctx.fetch without response with an error that the tool can catch', async () => {
       const { url } = await serve({ tools: { fetchTimeout: '60ms' } })
       expect((await call(url, 'fetching')).message.result.content[0].text).to.equal('TimeoutError')
       const { result } = (await call(url, 'careless')).message
       expect([result.isError, result.content[0].text]).to.deep.equal([true, 'careless failed'])
     })
 
-    it('is not needed where the call itself ends: ctx.fetch ends with it', async () => {
+    it('is not required if the call ends first, which aborts ctx.fetch', async () => {
       const left = new Promise(resolve => silent.once('request', req => req.once('close', resolve)))
       const { url } = await serve({ tools: { fetchTimeout: '1h', callTimeout: '60ms' } })
       expect((await call(url, 'careless')).message.result.isError).to.equal(true)

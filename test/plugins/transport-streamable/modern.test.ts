@@ -39,8 +39,8 @@ function expectRefused(answer: RpcAnswer, kind: keyof typeof ERROR_KINDS, words:
 
 const call = (text = 'hi') => modern(url, 'tools/call', { name: 'echo', arguments: { text } })
 
-describe('2026-07-28: one request', () => {
-  it('is answered as one JSON body with resultType and the server in _meta', async () => {
+describe('2026-07-28: requests', () => {
+  it('are answered as one JSON body with resultType and the server in _meta', async () => {
     const { status, headers, message } = await modern(
       url,
       'tools/call',
@@ -61,14 +61,14 @@ describe('2026-07-28: one request', () => {
     })
   })
 
-  it('echoes ids of either type, 0 and "" among them, on results and on errors', async () => {
+  it('keep string and number ids, including 0 and "", in results and errors', async () => {
     for (const id of [0, -5, '', 'x', 2 ** 53 - 1]) {
       expect((await modern(url, 'server/discover', {}, { id })).message.id).to.equal(id)
       expect((await modern(url, 'no/such', {}, { id })).message.id).to.equal(id)
     }
   })
 
-  it('server/discover tells versions, capabilities and how long that holds', async () => {
+  it('server/discover lists protocol versions, capabilities and cache lifetime', async () => {
     const { result } = (await modern(url, 'server/discover')).message
     expect(result.supportedVersions).to.deep.equal([MODERN_REVISION, ...HANDSHAKE_REVISIONS])
     expect(result.capabilities).to.deep.equal({
@@ -81,7 +81,7 @@ describe('2026-07-28: one request', () => {
     expect(result._meta[META.serverInfo]).to.deep.equal({ name: 'test-host', version: '1.2.3' })
   })
 
-  it('server/discover promises no changes on a stateless route, which has no way to tell of them', async () => {
+  it('server/discover omits listChanged on a stateless route', async () => {
     const stateless = await startHost({
       stateless: true,
       toolsets: { all: [echo] },
@@ -92,13 +92,13 @@ describe('2026-07-28: one request', () => {
     expect(result.capabilities).to.deep.equal({ logging: {}, tools: {} })
   })
 
-  it('ignores a session id and a Last-Event-ID', async () => {
+  it('ignore Mcp-Session-Id and Last-Event-ID', async () => {
     const options = { headers: { 'Mcp-Session-Id': 'abc', 'Last-Event-ID': '7' } }
     const { status, headers } = await modern(url, 'tools/call', { name: 'echo', arguments: { text: 'a' } }, options)
     expect([status, headers.get('mcp-session-id')]).to.deep.equal([200, null])
   })
 
-  it('a notification is accepted with 202 and no body, with or without Mcp-Method', async () => {
+  it('accept a notification with 202 and no body, with or without Mcp-Method', async () => {
     const body = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
     for (const extra of [{}, { 'Mcp-Method': 'notifications/cancelled' }]) {
       const answer = await post(url, body, { 'MCP-Protocol-Version': MODERN_REVISION, ...extra })
@@ -109,7 +109,7 @@ describe('2026-07-28: one request', () => {
     expect(wrong.message).not.to.have.property('id')
   })
 
-  it('a response, a batch and a handshake have no place in it', async () => {
+  it('refuse responses, batches and initialize', async () => {
     const version = { 'MCP-Protocol-Version': MODERN_REVISION }
     expectRefused(await post(url, '{"jsonrpc":"2.0","id":1,"result":{}}', version), 'invalidRequest', 'no responses')
     const { body } = modernRequest('server/discover')
@@ -122,33 +122,37 @@ describe('2026-07-28: one request', () => {
 describe('2026-07-28: _meta', () => {
   const cases: Array<[string, Record<string, unknown>, RegExp]> = [
     ['no protocol version', { [META.protocolVersion]: undefined }, /needs io\.modelcontextprotocol\/protocolVersion/],
-    ['a version that is no string', { [META.protocolVersion]: 5 }, /needs io\.modelcontextprotocol\/protocolVersion/],
+    [
+      'a protocol version that is not a string',
+      { [META.protocolVersion]: 5 },
+      /needs io\.modelcontextprotocol\/protocolVersion/,
+    ],
     ['no client capabilities', { [META.clientCapabilities]: undefined }, /clientCapabilities, an object/],
-    ['capabilities that are no object', { [META.clientCapabilities]: [] }, /clientCapabilities, an object/],
-    ['client info that is no object', { [META.clientInfo]: 'me' }, /clientInfo must be an object/],
+    ['client capabilities that are not an object', { [META.clientCapabilities]: [] }, /clientCapabilities, an object/],
+    ['client info that is not an object', { [META.clientInfo]: 'me' }, /clientInfo must be an object/],
     ['an unknown log level', { [META.logLevel]: 'loud' }, /logLevel must be one of debug, info/],
   ]
   for (const [what, meta, words] of cases) {
-    it(`with ${what} is refused: 400, -32602, naming the key`, async () => {
+    it(`with ${what} is refused with 400 -32602, naming the key`, async () => {
       const answer = await modern(url, 'server/discover', {}, { meta, id: 9 })
       expectRefused(answer, 'invalidMeta', words.source)
       expect(answer.message.id).to.equal(9)
     })
   }
 
-  it('that is missing altogether is refused: 400, -32602', async () => {
+  it('missing is refused with 400 -32602', async () => {
     expectRefused(await modern(url, 'server/discover', { _meta: undefined }), 'invalidMeta', '_meta` is missing')
     expectRefused(await modern(url, 'server/discover', { _meta: 'x' }), 'invalidMeta', '_meta` is missing')
   })
 
-  it('need not name the client', async () => {
+  it('does not require the client info', async () => {
     const { status } = await modern(url, 'server/discover', {}, { meta: { [META.clientInfo]: undefined } })
     expect(status).to.equal(200)
   })
 })
 
-describe('2026-07-28: headers against the body', () => {
-  it('a version header that is missing or differs is a mismatch', async () => {
+describe('2026-07-28: header validation', () => {
+  it('refuses a missing or mismatching version header', async () => {
     expectRefused(
       await modern(url, 'server/discover', {}, { headers: { 'MCP-Protocol-Version': undefined } }),
       'headerMismatch',
@@ -164,7 +168,7 @@ describe('2026-07-28: headers against the body', () => {
     expectRefused(await modern(url, 'server/discover', {}, { meta }), 'headerMismatch')
   })
 
-  it('a version that is not ours is refused with those that are', async () => {
+  it('refuses an unsupported version and lists the supported ones', async () => {
     for (const version of ['v999.0.0', '2027-01-01', '1900-01-01']) {
       const answer = await modern(
         url,
@@ -187,7 +191,7 @@ describe('2026-07-28: headers against the body', () => {
     expectRefused(headerOnly, 'unsupportedVersion')
   })
 
-  it('Mcp-Method must be there and say the method, letter for letter', async () => {
+  it('requires Mcp-Method to equal the method, case-sensitively', async () => {
     for (const header of [undefined, 'prompts/list', 'TOOLS/LIST', '']) {
       expectRefused(
         await modern(url, 'tools/list', {}, { headers: { 'Mcp-Method': header } }),
@@ -197,7 +201,7 @@ describe('2026-07-28: headers against the body', () => {
     }
   })
 
-  it('Mcp-Name must be there and say the name, letter for letter', async () => {
+  it('requires Mcp-Name to equal the name, case-sensitively', async () => {
     const params = { name: 'echo', arguments: { text: 'a' } }
     for (const header of [undefined, 'other', 'ECHO']) {
       expectRefused(
@@ -213,13 +217,13 @@ describe('2026-07-28: headers against the body', () => {
     expectRefused(await modern(url, 'tools/call', {}, { headers: { 'Mcp-Name': 'echo' } }), 'headerMismatch')
   })
 
-  it('header names are taken in any case, and white space around values is no part of them', async () => {
+  it('ignores header name case and surrounding white space', async () => {
     const { body } = modernRequest('tools/call', { name: 'echo', arguments: { text: 'a' } })
     const headers = { 'mcp-protocol-VERSION': MODERN_REVISION, 'MCP-METHOD': 'tools/call', 'mcp-name': '  echo  ' }
     expect((await post(url, body, headers)).status).to.equal(200)
   })
 
-  it('Mcp-Name in Base64 is decoded before it is compared', async () => {
+  it('decodes Mcp-Name from Base64 before the comparison', async () => {
     const encoded = `=?base64?${Buffer.from('émile').toString('base64')}?=`
     const params = { name: 'émile' }
     const { message } = await modern(url, 'tools/call', params, { headers: { 'Mcp-Name': encoded } })
@@ -229,7 +233,7 @@ describe('2026-07-28: headers against the body', () => {
     }
   })
 
-  it('x-mcp-header parameters must be repeated in their headers, and only then', async () => {
+  it('requires x-mcp-header parameters in their headers, only for such parameters', async () => {
     const run = (args: object, headers: Record<string, string>) =>
       modern(url, 'tools/call', { name: 'regional', arguments: args }, { headers })
     const fine: Array<[object, Record<string, string>]> = [
@@ -259,14 +263,14 @@ describe('2026-07-28: headers against the body', () => {
 })
 
 describe('2026-07-28: methods', () => {
-  it('that do not exist, were removed, or belong to an absent capability: 404, -32601', async () => {
+  it('answer 404 -32601 if unknown, removed or without their capability', async () => {
     const gone = ['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe']
     for (const method of [...gone, 'unknown/method', 'prompts/list', 'completion/complete', 'toString', '__proto__']) {
       expectRefused(await modern(url, method), 'methodNotFound', method)
     }
   })
 
-  it('an unknown tool is -32602 on a 200, a resource that is not there -32602 with its uri', async () => {
+  it('answer -32602 on a 200 to an unknown tool, or resource with its uri', async () => {
     expectRefused(await modern(url, 'tools/call', { name: 'nope' }), 'invalidParams', 'unknown tool "nope"')
     expectRefused(await modern(url, 'tools/call', { name: 'toString' }), 'invalidParams', 'unknown tool')
     const answer = await modern(url, 'resources/read', { uri: 'test://nope' })
@@ -274,7 +278,7 @@ describe('2026-07-28: methods', () => {
     expect(answer.message.error.data).to.deep.equal({ uri: 'test://nope' })
   })
 
-  it('resources/read says how long its answer may be kept, and by whom', async () => {
+  it('resources/read returns the cache lifetime and scope', async () => {
     const { result } = (await modern(url, 'resources/read', { uri: 'test://page' })).message
     expect(result).to.deep.include({
       ttlMs: 0,
@@ -283,7 +287,7 @@ describe('2026-07-28: methods', () => {
     })
   })
 
-  it('keeps serving after all of this', async () => {
+  it('work after all previous errors', async () => {
     expect((await call()).message.result.content[0].text).to.equal('hi')
     expect(
       (

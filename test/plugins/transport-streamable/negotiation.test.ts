@@ -36,7 +36,7 @@ function sendExactly(headers: Headers) {
   return sendRaw(stateful, requestBytes(stateful, request.body, { headers: { ...request.headers, ...headers } }))
 }
 
-describe('negotiating: Accept', () => {
+describe('Content negotiation: Accept', () => {
   const acceptable = [
     'application/json, text/event-stream',
     'text/event-stream,application/json',
@@ -50,7 +50,7 @@ describe('negotiating: Accept', () => {
     'application/json; charset=utf-8, text/event-stream',
   ]
   for (const accept of acceptable) {
-    it(`"${accept}" allows both kinds of answer, in both eras`, async () => {
+    it(`"${accept}" accepts JSON and event streams, in both eras`, async () => {
       expect(await statuses({ Accept: accept })).to.deep.equal([200, 200, 200, 200])
     })
   }
@@ -72,7 +72,7 @@ describe('negotiating: Accept', () => {
     ', ;',
   ]
   for (const accept of unacceptable) {
-    it(`"${accept}" does not, and is refused with 406 in both eras`, async () => {
+    it(`"${accept}" is refused with 406 in both eras`, async () => {
       for (const { status, message } of await inBothEras({ Accept: accept })) {
         expect([status, message.error.code]).to.deep.equal([406, -32000])
         expect(message.error.message).to.include('application/json').and.include('text/event-stream')
@@ -80,7 +80,7 @@ describe('negotiating: Accept', () => {
     })
   }
 
-  it('absent is refused with 406 in both eras', async () => {
+  it('missing is refused with 406 in both eras', async () => {
     const { status, message } = await sendExactly({ Accept: undefined })
     expect([status, message.error.code]).to.deep.equal([406, -32000])
     const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
@@ -92,17 +92,17 @@ describe('negotiating: Accept', () => {
     expect((await sendExactly({ Accept: '' })).status).to.equal(406)
   })
 
-  it('sent as two headers counts as one list', async () => {
+  it('sent as two headers is merged into one list', async () => {
     const { headers, body } = modernRequest('server/discover')
     const twice = { ...headers, Accept: ['application/json', 'text/event-stream'] }
     expect((await sendRaw(stateful, requestBytes(stateful, body, { headers: twice }))).status).to.equal(200)
   })
 
-  it('is looked at before Content-Type: 406 comes before 415', async () => {
+  it('is checked before Content-Type: 406 precedes 415', async () => {
     expect((await sendExactly({ Accept: 'text/html', 'Content-Type': 'text/plain' })).status).to.equal(406)
   })
 
-  it('property: any Accept and Content-Type is answered 200, 406 or 415', async () => {
+  it('property: any Accept and Content-Type gets 200, 406 or 415', async () => {
     const token = fc.constantFrom(
       'application/json',
       'text/event-stream',
@@ -127,7 +127,7 @@ describe('negotiating: Accept', () => {
   })
 })
 
-describe('negotiating: Content-Type and Content-Encoding', () => {
+describe('Content negotiation: Content-Type and Content-Encoding', () => {
   const json = [
     'application/json',
     'Application/JSON',
@@ -139,7 +139,7 @@ describe('negotiating: Content-Type and Content-Encoding', () => {
     'application/json; profile=x; charset=utf-8',
   ]
   for (const type of json) {
-    it(`"${type}" is JSON`, async () => {
+    it(`"${type}" is accepted as JSON`, async () => {
       expect(await statuses({ 'Content-Type': type })).to.deep.equal([200, 200, 200, 200])
     })
   }
@@ -165,14 +165,14 @@ describe('negotiating: Content-Type and Content-Encoding', () => {
     })
   }
 
-  it('absent or empty is refused with 415', async () => {
+  it('missing or empty is refused with 415', async () => {
     for (const type of [undefined, '']) {
       const { status, message } = await sendExactly({ 'Content-Type': type })
       expect([status, message.error.code]).to.deep.equal([415, -32000])
     }
   })
 
-  it('a compressed body is refused with 415, one marked identity is read', async () => {
+  it('refuses compressed bodies with 415 and accepts identity', async () => {
     for (const encoding of ['gzip', 'deflate', 'br', 'zstd', 'gzip, identity']) {
       expect((await sendExactly({ 'Content-Encoding': encoding })).status, encoding).to.equal(415)
     }

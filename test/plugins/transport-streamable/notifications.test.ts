@@ -32,8 +32,8 @@ const withToken = (progressToken: string | number) => ({ meta: { progressToken }
 const progressOf = (messages: readonly RpcMessage[]) =>
   messages.filter(({ method }) => method === 'notifications/progress').map(({ params }) => params.progress)
 
-describe('progress', () => {
-  it('is sent only where the request has a token, which is repeated as it came', async () => {
+describe('Progress notifications', () => {
+  it('are sent only for requests with a progress token, which they repeat', async () => {
     expect((await called('count', { steps: [1, 2] })).messages).to.have.length(1)
     for (const token of ['abc', '', 0, 7]) {
       const { messages } = await called('count', { steps: [1, 2] }, withToken(token))
@@ -42,19 +42,19 @@ describe('progress', () => {
     }
   })
 
-  it('only grows: what does not is not sent', async () => {
+  it('must increase: a lower value is not sent', async () => {
     const { messages } = await called('count', { steps: [1, 1, 3, 2, 3, 3.5, -1, 4] }, withToken('t'))
     expect(progressOf(messages)).to.deep.equal([1, 3, 3.5, 4])
   })
 
-  it('with a token that is no string or number is as without one', async () => {
+  it('are not sent for a token that is not a string or number', async () => {
     const options = { meta: { progressToken: { a: 1 } } }
     expect((await called('count', { steps: [1] }, options)).messages).to.have.length(1)
   })
 })
 
-describe('log messages of 2026-07-28', () => {
-  it('are sent to a request that names a level: that one and the more severe', async () => {
+describe('Log messages in 2026-07-28', () => {
+  it('are sent from the log level of the request upwards', async () => {
     const levels = async (level: string) =>
       (await called('chatter', {}, { meta: { [META.logLevel]: level } })).messages
         .filter(({ method }) => method === 'notifications/message')
@@ -64,7 +64,7 @@ describe('log messages of 2026-07-28', () => {
     expect(await levels('emergency')).to.deep.equal(['emergency'])
   })
 
-  it('carry level, data and logger', async () => {
+  it('contain level, data and logger', async () => {
     const { messages } = await called('chatter', {}, { meta: { [META.logLevel]: 'emergency' } })
     expect(messages[0]).to.deep.equal({
       jsonrpc: '2.0',
@@ -73,7 +73,7 @@ describe('log messages of 2026-07-28', () => {
     })
   })
 
-  it('are not sent to a request without a level, which may follow one that had it', async () => {
+  it('are not sent without a log level, even after a request with one', async () => {
     await called('chatter', {}, { meta: { [META.logLevel]: 'debug' } })
     const { headers, messages } = await called('chatter')
     expect(headers.get('content-type')).to.equal('application/json')

@@ -30,8 +30,8 @@ async function expectRefused(client: SessionClient, batch: unknown, words: RegEx
   expect((await client.request('ping')).status, 'the session lives on').to.equal(200)
 }
 
-describe('a batch in a session of 2025-03-26', () => {
-  it('is answered as one array that holds each answer, in whatever order', async () => {
+describe('Batch in a 2025-03-26 session', () => {
+  it('is answered by one array with each response, in any order', async () => {
     const client = await open()
     const batch = [request('p'), echoed(2, 'two'), echoed(0, 'zero'), request('x', 'no/such')]
     const { status, headers, text } = await client.send(batch)
@@ -44,12 +44,12 @@ describe('a batch in a session of 2025-03-26', () => {
     expect(byId.get('x')).to.have.nested.property('error.code', -32601)
   })
 
-  it('of one request is answered as an array of one', async () => {
+  it('with one request is answered by an array with one response', async () => {
     const { text } = await (await open()).send([request(1)])
     expect(JSON.parse(text)).to.deep.equal([{ jsonrpc: '2.0', id: 1, result: {} }])
   })
 
-  it('of notifications and answers alone is 202 with no body', async () => {
+  it('with only notifications and responses gets 202 without a body', async () => {
     const client = await open()
     const batch = [
       { jsonrpc: '2.0', method: 'notifications/initialized' },
@@ -59,7 +59,7 @@ describe('a batch in a session of 2025-03-26', () => {
     expect([status, text]).to.deep.equal([202, ''])
   })
 
-  it('may hold answers to questions and cancellations, which act at once', async () => {
+  it('can contain responses to server requests and cancellations, with immediate effect', async () => {
     const client = await open('2025-03-26', { roots: {} })
     const asking = await client.call('rooted')
     const question = await nextMessage(asking)
@@ -74,7 +74,7 @@ describe('a batch in a session of 2025-03-26', () => {
     expect(await (await running).whole).to.equal(true)
   })
 
-  it('becomes a stream that ends with its last answer, where one of them has more to say', async () => {
+  it('switches to a stream that ends with its last response if a call notifies', async () => {
     const client = await open()
     const sent = client.send([
       echoed(1, 'quick'),
@@ -88,7 +88,7 @@ describe('a batch in a session of 2025-03-26', () => {
     expect(messages.map(({ id, method }) => id ?? method)).to.have.members([1, 'notifications/progress', 2])
   })
 
-  it('goes on where one of its requests is cancelled', async () => {
+  it('continues if one of its requests is cancelled', async () => {
     const client = await open()
     const sent = client.send([request(1, 'tools/call', { name: 'puppet', arguments: { name: 'c' } }), request(2)])
     await call('c')
@@ -96,7 +96,7 @@ describe('a batch in a session of 2025-03-26', () => {
     expect((await sent).messages.flat().map(({ id }) => id)).to.deep.equal([2])
   })
 
-  it('with one id twice answers both, one of them with an error', async () => {
+  it('with a duplicate id answers both, one with an error', async () => {
     const { text } = await (await open()).send([
       request(1, 'tools/call', { name: 'echo', arguments: { text: 'a' } }),
       request(1),
@@ -106,7 +106,7 @@ describe('a batch in a session of 2025-03-26', () => {
     expect(answers.flatMap(({ error }) => error?.code ?? [])).to.deep.equal([-32600])
   })
 
-  it('has at most 50 entries, and at least one', async () => {
+  it('is limited to 50 entries and must not be empty', async () => {
     const client = await open()
     const many = Array.from({ length: 51 }, (_, index) => request(index))
     expect(JSON.parse((await client.send(many.slice(1))).text)).to.have.length(50)
@@ -114,11 +114,11 @@ describe('a batch in a session of 2025-03-26', () => {
     await expectRefused(client, [], /empty/)
   })
 
-  it('with an entry that is no message is refused whole', async () => {
+  it('with an invalid message is refused completely', async () => {
     await expectRefused(await open(), [request(1), { id: 2 }], /jsonrpc/)
   })
 
-  it('never holds initialize: with a session or without', async () => {
+  it('must not contain initialize, with or without a session', async () => {
     const batch = [{ jsonrpc: '2.0', ...initializeMessage({ revision: '2025-03-26' }) }]
     await expectRefused(await open(), batch, /initialize/)
     for (const messages of [batch, [...batch, request(1)]]) {
@@ -127,15 +127,15 @@ describe('a batch in a session of 2025-03-26', () => {
     }
   })
 
-  it('needs its session', async () => {
+  it('requires the session id', async () => {
     expect((await tell(url, [request(1)])).status).to.equal(400)
     expect((await tell(url, [request(1)], { 'Mcp-Session-Id': 'unknown' })).status).to.equal(404)
   })
 })
 
-describe('a batch in a session of another revision', () => {
+describe('Batch in a session of another protocol version', () => {
   for (const revision of ['2025-11-25', '2025-06-18', '2024-11-05']) {
-    it(`is refused in ${revision}: 400, -32600, whatever the version header says`, async () => {
+    it(`is refused in ${revision} with 400 -32600, for any version header`, async () => {
       const client = await open(revision)
       await expectRefused(client, [request(1)], /only revision 2025-03-26/)
       for (const version of [undefined, '2025-03-26']) {

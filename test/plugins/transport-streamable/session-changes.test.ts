@@ -45,8 +45,8 @@ async function openHearing(path = '/', settings?: SessionSettings) {
 }
 const UPDATED = ['resources/updated', { uri: 'test://page' }]
 
-describe('what changes while a session lasts', () => {
-  it('is promised by initialize for what there is, and not on a stateless route', async () => {
+describe('Change notifications of a session', () => {
+  it('are declared by initialize for existing features, but not on a stateless route', async () => {
     const capabilitiesAt = async (path: string) => (await initialize(`${url}${path}`)).message.result.capabilities
     expect(await capabilitiesAt('/')).to.deep.equal({
       logging: {},
@@ -64,7 +64,7 @@ describe('what changes while a session lasts', () => {
   })
 
   for (const revision of ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']) {
-    it(`is told to a session of ${revision}: lists, and the lists say so`, async () => {
+    it(`send list_changed to a ${revision} session, and the lists match`, async () => {
       const { client, heard } = await openHearing('/', { revision })
       const added = tool(`new-${revision}`)
       runtime.tools.add(added)
@@ -84,7 +84,7 @@ describe('what changes while a session lasts', () => {
     })
   }
 
-  it('is told to those who see the toolset that changed, and nobody else', async () => {
+  it('are sent only to sessions with the changed toolset', async () => {
     const [all, other, category] = [await openHearing(), await openHearing('/other'), await openHearing('/t/other')]
     runtime.tools.add(tool('more'), { toolset: 'other' })
     runtime.prompts.add(definePrompt({ name: 'mark', handler: () => '' }))
@@ -97,7 +97,7 @@ describe('what changes while a session lasts', () => {
     runtime.prompts.remove('mark')
   })
 
-  it('waits for a stream: what changed before it was opened is told to nobody', async () => {
+  it('are not sent for changes before the stream was opened', async () => {
     const client = await openSession(url)
     runtime.tools.add(tool('early'))
     const stream = await client.get()
@@ -109,7 +109,7 @@ describe('what changes while a session lasts', () => {
 })
 
 describe('resources/subscribe', () => {
-  it('lets the session hear of that resource, and no other', async () => {
+  it('sends updates of that resource only', async () => {
     const { client, heard } = await openHearing()
     expect((await client.request('resources/subscribe', { uri: 'test://page' })).message.result).to.deep.equal({})
     runtime.resourceUpdated('test://family/ann')
@@ -117,7 +117,7 @@ describe('resources/subscribe', () => {
     expect(await heard()).to.deep.equal(UPDATED)
   })
 
-  it('takes one of a family, before the stream is open', async () => {
+  it('accepts a URI of a resource template, before the stream is open', async () => {
     const client = await openSession(url)
     await client.request('resources/subscribe', { uri: 'test://family/ann' })
     const stream = await client.get()
@@ -126,7 +126,7 @@ describe('resources/subscribe', () => {
     expect((await nextMessage(stream)).params).to.deep.equal({ uri: 'test://family/ann' })
   })
 
-  it('counts once, however often it is sent, and hears what a tool of the session changes', async () => {
+  it('counts duplicates once, and reports changes made by a tool of the session', async () => {
     const { client, heard } = await openHearing()
     for (const _ of [1, 2]) await client.request('resources/subscribe', { uri: 'test://page' })
     await client.request('tools/call', { name: 'change' })
@@ -135,7 +135,7 @@ describe('resources/subscribe', () => {
     runtime.tools.remove('mark')
   })
 
-  it('ends with resources/unsubscribe, which nobody minds sent twice', async () => {
+  it('ends with resources/unsubscribe, which can be repeated', async () => {
     const { client, heard } = await openHearing()
     await client.request('resources/subscribe', { uri: 'test://page' })
     for (const _ of [1, 2]) {
@@ -148,7 +148,7 @@ describe('resources/subscribe', () => {
     runtime.tools.remove('mark')
   })
 
-  it('of an unknown resource: -32002 with its uri; without a uri: -32602', async () => {
+  it('answers -32002 with uri for an unknown resource, and -32602 without uri', async () => {
     const client = await openSession(url)
     const uri = 'test://nothing'
     const unknown = await client.request('resources/subscribe', { uri })
@@ -161,7 +161,7 @@ describe('resources/subscribe', () => {
     }
   })
 
-  it('is of its own session alone', async () => {
+  it('is limited to its session', async () => {
     const [one, other] = [await openHearing(), await openHearing()]
     await one.client.request('resources/subscribe', { uri: 'test://page' })
     runtime.resourceUpdated('test://page')
@@ -171,7 +171,7 @@ describe('resources/subscribe', () => {
     runtime.tools.remove('mark')
   })
 
-  it('does not exist without resources, on a stateless route, or in 2026-07-28', async () => {
+  it('is absent without resources, on a stateless route, and in 2026-07-28', async () => {
     const without = await openSession(`${url}/other`)
     expect((await without.request('resources/subscribe', { uri: 'x:y' })).message.error.code).to.equal(-32601)
     const params = { uri: 'test://page' }

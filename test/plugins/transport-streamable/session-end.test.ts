@@ -26,8 +26,8 @@ const aborted = (signal: AbortSignal) =>
     signal.addEventListener('abort', () => resolve(signal.reason), { once: true })
   })
 
-describe('DELETE', () => {
-  it('ends the session: 204 with no body, and from then on 404 on every verb', async () => {
+describe('DELETE session', () => {
+  it('ends the session with 204, and later requests get 404 for every HTTP method', async () => {
     const client = await openSession(url)
     const ended = await client.end()
     expect([ended.status, ended.text]).to.deep.equal([204, ''])
@@ -38,25 +38,25 @@ describe('DELETE', () => {
     expect((await client.send({ method: 'notifications/initialized' })).status).to.equal(404)
   })
 
-  it('without a session id: 400; with an unknown one: 404', async () => {
+  it('answers 400 without a session id, and 404 for an unknown one', async () => {
     const without = await ask(url, 'DELETE')
     expect([without.status, without.message.error.code]).to.deep.equal([400, -32000])
     expect((await ask(url, 'DELETE', { 'Mcp-Session-Id': 'unknown' })).status).to.equal(404)
   })
 
-  it('needs no Accept header', async () => {
+  it('does not require an Accept header', async () => {
     const client = await openSession(url)
     expect((await client.end({ Accept: undefined })).status).to.equal(204)
   })
 
-  it('under a version header that is not ours: 400, and the session lives on', async () => {
+  it('answers 400 to an unsupported version header, and keeps the session', async () => {
     const client = await openSession(url)
     const { status, message } = await client.end({ 'MCP-Protocol-Version': 'v999' })
     expect([status, message.error.code]).to.deep.equal([400, -32022])
     expect((await client.request('ping')).status).to.equal(200)
   })
 
-  it('cancels what runs, whose stream ends cleanly without a response', async () => {
+  it('aborts running calls, whose streams end without a response', async () => {
     const client = await openSession(url)
     const streamed = await client.call('puppet', { name: 'cancelled' })
     const { ctx } = await call('cancelled')
@@ -67,7 +67,7 @@ describe('DELETE', () => {
     expect(await streamed.whole).to.equal(true)
   })
 
-  it('ends a stream that had begun, after what was said on it', async () => {
+  it('ends an open call stream after its sent notifications', async () => {
     const client = await openSession(url)
     const streamed = client.call('puppet', { name: 'begun' })
     const { ctx } = await call('begun')
@@ -79,7 +79,7 @@ describe('DELETE', () => {
     expect(await (await streamed).whole).to.equal(true)
   })
 
-  it('ends every GET stream, the newest and those that it took over from', async () => {
+  it('ends all GET streams, including replaced ones', async () => {
     const client = await openSession(url)
     const streams = [await client.get(), await client.get()]
     await client.end()
@@ -89,7 +89,7 @@ describe('DELETE', () => {
     }
   })
 
-  it('ends what waits for the client to answer', async () => {
+  it('ends pending requests to the client', async () => {
     const client = await openSession(url, { capabilities: { roots: {} } })
     const streamed = await client.call('asking')
     expect((await nextMessage(streamed)).method).to.equal('roots/list')
@@ -97,7 +97,7 @@ describe('DELETE', () => {
     expect(await restOf(streamed)).to.deep.equal([])
   })
 
-  it('ends this session alone', async () => {
+  it('ends only this session', async () => {
     const [one, other] = [await openSession(url), await openSession(url)]
     const stream = await other.get()
     await one.end()
@@ -106,8 +106,8 @@ describe('DELETE', () => {
   })
 })
 
-describe('verbs', () => {
-  it('GET and DELETE under a 2026-07-28 header: 405 with Allow: POST, whatever the session header says', async () => {
+describe('HTTP methods of a session endpoint', () => {
+  it('GET and DELETE with a 2026-07-28 header get 405 with Allow: POST, with any session id', async () => {
     const { id } = await openSession(url)
     for (const method of ['GET', 'DELETE']) {
       for (const session of [id, 'unknown', undefined]) {
@@ -119,7 +119,7 @@ describe('verbs', () => {
     expect((await ask(url, 'DELETE', { 'Mcp-Session-Id': id })).status).to.equal(204)
   })
 
-  it('other verbs: 405 with those that there are, HEAD among the refused', async () => {
+  it('other methods, including HEAD, get 405 with the allowed methods', async () => {
     const { id } = await openSession(url)
     for (const method of ['HEAD', 'PUT', 'PATCH', 'OPTIONS']) {
       const { status, headers } = await ask(url, method, { 'Mcp-Session-Id': id, Accept: 'text/event-stream' })
@@ -127,7 +127,7 @@ describe('verbs', () => {
     }
   })
 
-  it('a stateless route has POST alone: GET and DELETE answer 405 with Allow: POST', async () => {
+  it('on a stateless route, GET and DELETE get 405 with Allow: POST', async () => {
     const { id } = await openSession(url)
     for (const method of ['GET', 'DELETE']) {
       const headers = { 'Mcp-Session-Id': id, Accept: 'text/event-stream' }

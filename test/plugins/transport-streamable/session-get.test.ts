@@ -37,8 +37,8 @@ const getOnceFree = (client: SessionClient) =>
 const update = () => started.host.runtime.resourceUpdated('test://page')
 const UPDATED = 'notifications/resources/updated'
 
-describe('GET', () => {
-  it('opens a stream at once, before there is a message', async () => {
+describe('GET stream of a session', () => {
+  it('opens immediately, before any message', async () => {
     const client = await openSession(url)
     const { status, headers, drop } = await client.get()
     expect(status).to.equal(200)
@@ -48,7 +48,7 @@ describe('GET', () => {
     drop()
   })
 
-  it('needs an Accept header that has room for event streams: 406 otherwise', async () => {
+  it('requires an Accept header with event streams, otherwise 406', async () => {
     const client = await openSession(url)
     for (const accept of [undefined, 'application/json', 'text/event-stream;q=0', 'application/xhtml+xml, image/*']) {
       const refused = await client.get({ Accept: accept })
@@ -62,7 +62,7 @@ describe('GET', () => {
     }
   })
 
-  it('without a session id: 400; with an unknown one: 404; under a version that is not ours: 400', async () => {
+  it('answers 400 without a session id, 404 to an unknown one, 400 to an unsupported version', async () => {
     const accept = { Accept: 'text/event-stream' }
     const statusOf = async (headers: Record<string, string>) =>
       (await ask(url, 'GET', { ...accept, ...headers })).status
@@ -72,7 +72,7 @@ describe('GET', () => {
     expect(await statusOf({ 'Mcp-Session-Id': id, 'MCP-Protocol-Version': 'v999' })).to.equal(400)
   })
 
-  it('carries what belongs to no request, and never an answer', async () => {
+  it('delivers messages without a related request, and never a response', async () => {
     const client = await openWatching()
     const stream = await client.get()
     const running = client.call('puppet', { name: 'beside' })
@@ -87,7 +87,7 @@ describe('GET', () => {
     stream.drop()
   })
 
-  it('begins with an event that has an id and no data for 2025-11-25, and with none for older revisions', async () => {
+  it('starts with an event with id and without data in 2025-11-25 only', async () => {
     const primed = await openWatching()
     const first = await (await primed.get()).next()
     expect(first?.id).to.be.a('string')
@@ -99,7 +99,7 @@ describe('GET', () => {
     await Promise.all([primed.end(), older.end()])
   })
 
-  it('gets a comment every 15 seconds, on streams that took no part in anything, too', async () => {
+  it('sends a keep-alive comment every 15 seconds, on idle streams too', async () => {
     const client = await openSession(url)
     mock.timers.enable({ apis: ['setInterval'] })
     try {
@@ -114,8 +114,8 @@ describe('GET', () => {
   })
 })
 
-describe('a second GET', () => {
-  it('takes over: what is new goes to it alone, and the older stays open and silent', async () => {
+describe('Second GET stream', () => {
+  it('takes over new messages, and the older stream stays open and silent', async () => {
     const client = await openWatching('2025-06-18')
     const older = await client.get()
     update()
@@ -132,7 +132,7 @@ describe('a second GET', () => {
     started.host.runtime.tools.remove('later')
   })
 
-  it('is one of three that may be open: a fourth is 409, and possible once one of them is gone', async () => {
+  it('is one of at most three: a fourth gets 409 until one closes', async () => {
     const client = await openWatching()
     const streams = [await client.get(), await client.get(), await client.get()]
     const refused = await client.get()
@@ -146,14 +146,14 @@ describe('a second GET', () => {
     await client.end()
   })
 
-  it('counts for its own session alone', async () => {
+  it('counts only for its own session', async () => {
     const [one, other] = [await openSession(url), await openSession(url)]
     for (let count = 0; count < 3; count++) await one.get()
     expect((await other.get()).status).to.equal(200)
     await Promise.all([one.end(), other.end()])
   })
 
-  it('leaves an older one open, however many came and went since', async () => {
+  it('leaves an older stream open after many reconnects', async () => {
     const client = await openWatching()
     mock.timers.enable({ apis: ['setInterval'] })
     try {

@@ -24,7 +24,7 @@ const toolNames = async (client: { request: Awaited<ReturnType<typeof openSessio
   (await client.request('tools/list')).message.result.tools.map(({ name }: { name: string }) => name)
 
 describe('configureSession', () => {
-  it('is called once per session, with the request that opens it', async () => {
+  it('is called once per session, with the initialize request', async () => {
     const seen: Array<[SessionRequest, string | undefined]> = []
     const { url } = await start({
       configureSession: (request, session) => void seen.push([request, session.id]),
@@ -44,7 +44,7 @@ describe('configureSession', () => {
     ])
   })
 
-  it('decides what its session sees, as long as it lasts and without a trace in others', async () => {
+  it('configures the visible tools of its session, without effect on others', async () => {
     const { url } = await start({
       async configureSession({ user }, session) {
         await nextTurn()
@@ -66,7 +66,7 @@ describe('configureSession', () => {
     expect((await plain.request('tools/call', { name: 'gold' })).message.error.code).to.equal(-32602)
   })
 
-  it('that throws opens no session: 500 without its text, with the id of the request, logged', async () => {
+  it('that throws opens no session: 500 with the request id and a log entry, without its text', async () => {
     const { url, log } = await start({
       sessions: { maxPerOwner: 1 },
       configureSession({ headers }) {
@@ -84,7 +84,7 @@ describe('configureSession', () => {
     expect((await initialize(url)).status, 'no session counts').to.equal(200)
   })
 
-  it('gets a signal that aborts when the session ends', async () => {
+  it('receives a signal that aborts at the end of the session', async () => {
     const aborted = createGate<Error>()
     const { url } = await start({
       configureSession(_request, _session, { signal }) {
@@ -95,7 +95,7 @@ describe('configureSession', () => {
     expect(await aborted.opened).to.be.an('error')
   })
 
-  it('gives handlers the id of their session', async () => {
+  it('provides the session id to handlers', async () => {
     const { url } = await start({})
     const client = await openSession(url)
     expect((await client.request('tools/call', { name: 'echo' })).message.result.content[0].text).to.equal(client.id)
@@ -126,7 +126,7 @@ describe('runSession', () => {
   const headers = { 'X-User': 'ada' }
   const WHOLE = ['before ada string', 'after, aborted true']
 
-  it('acts before the session’s first answer and after its end by DELETE, once in its whole life', async () => {
+  it('runs before the first response and cleans up once after DELETE', async () => {
     const { url, trace, ended } = await startTraced()
     const client = await openSession(url, { headers })
     await client.request('ping')
@@ -137,7 +137,7 @@ describe('runSession', () => {
     expect(trace).to.deep.equal(WHOLE)
   })
 
-  it('cleans up after a session that idled for too long', async () => {
+  it('cleans up after idle timeout', async () => {
     const { url, trace, ended } = await startTraced({ sessions: { idleTimeout: '60ms' } })
     const client = await openSession(url, { headers })
     await ended
@@ -145,14 +145,14 @@ describe('runSession', () => {
     expect((await client.request('ping')).status).to.equal(404)
   })
 
-  it('has cleaned up when the host has closed', async () => {
+  it('finishes its clean-up before the host is closed', async () => {
     const { url, host, trace } = await startTraced()
     await openSession(url, { headers })
     await host.close({ grace: 5_000 })
     expect(trace).to.deep.equal(WHOLE)
   })
 
-  it('that never ends its clean-up does not keep the host from closing', async () => {
+  it('with an endless clean-up does not block shutdown', async () => {
     const { url, host } = await start({
       async runSession(_request, _session, run) {
         await run()
@@ -163,7 +163,7 @@ describe('runSession', () => {
     await host.close({ grace: 20 })
   })
 
-  it('that throws, or never calls run, opens no session: 500 without its text, logged', async () => {
+  it('that throws or never calls run opens no session: 500 without its text, logged', async () => {
     const failing = await start({
       sessions: { maxPerOwner: 1 },
       runSession({ headers }, _session, run) {
@@ -184,7 +184,7 @@ describe('runSession', () => {
     expect((await initialize(failing.url)).status, 'no session counts').to.equal(200)
   })
 
-  it('that fails while its session lasts ends it: calls are cancelled, its id is 404, logged', async () => {
+  it('that fails later ends its session: calls are aborted, its id gets 404, logged', async () => {
     const { tool, call } = createPuppet()
     const failure = createGate()
     const { url, log } = await start({
@@ -206,7 +206,7 @@ describe('runSession', () => {
     expect(log.find(({ message }) => message === 'runSession failed')?.['err']).to.be.an('error')
   })
 
-  it('that fails as soon as it called run leaves no session behind', async () => {
+  it('that fails directly after run leaves no session behind', async () => {
     const { url } = await start({
       sessions: { maxPerOwner: 1, maxIdle: 1 },
       runSession(_request, _session, run) {
@@ -220,13 +220,13 @@ describe('runSession', () => {
     }
   })
 
-  it('need not wait for run: its session lives on', async () => {
+  it('can return before run ends, and its session continues', async () => {
     const { url } = await start({ runSession: (_request, _session, run) => void run() })
     const client = await openSession(url)
     expect((await client.request('ping')).status).to.equal(200)
   })
 
-  it('runs for each session by itself', async () => {
+  it('runs separately for each session', async () => {
     const lives: string[] = []
     const gates = [createGate(), createGate()]
     const { url } = await start({

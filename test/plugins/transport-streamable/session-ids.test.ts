@@ -82,8 +82,8 @@ async function expectEverywhere(status: 403 | 404, at: string, headers: Record<s
 const expectAlive = async (client: SessionClient) =>
   expect((await client.request('ping')).message.result, 'the session lives on').to.deep.equal({})
 
-describe('a session id that this host did not sign', () => {
-  it('is 404 whatever byte was altered, before any store is asked', async () => {
+describe('Session id not signed by this host', () => {
+  it('gets 404 for any altered byte, without a store access', async () => {
     const bytes = Buffer.from(ada.id, 'base64url')
     stored.length = 0
     for (let at = 0; at < bytes.length; at++) {
@@ -97,7 +97,7 @@ describe('a session id that this host did not sign', () => {
     await expectAlive(ada)
   })
 
-  it('is 404 on POST, GET and DELETE, with the id of the request', async () => {
+  it('gets 404 with the request id on POST, GET and DELETE', async () => {
     for (const id of ['x', 'A'.repeat(76), `${ada.id.slice(0, -1)}${ada.id.endsWith('A') ? 'B' : 'A'}`, '7']) {
       await expectEverywhere(404, url, { 'X-User': 'ada', 'Mcp-Session-Id': id })
       expect((await tell(url, PING, { 'Mcp-Session-Id': id })).message.id).to.equal(9)
@@ -105,7 +105,7 @@ describe('a session id that this host did not sign', () => {
     await expectAlive(ada)
   })
 
-  it('is 404 when another host, with another secret, signed it', async () => {
+  it('gets 404 if another host signed it with another secret', async () => {
     const other = await startHost({
       secrets: ['another secret for tests, just as long'],
       toolsets: { all: [secret] },
@@ -115,7 +115,7 @@ describe('a session id that this host did not sign', () => {
     await expectEverywhere(404, url, { 'Mcp-Session-Id': foreign.id })
   })
 
-  it('is still read where an older of our secrets signed it: another user is told 403, its owner 404', async () => {
+  it('signed with an older secret is verified: 403 for another user, 404 for its owner', async () => {
     const [older, newer] = ['an older secret for tests, long enough', 'a newer secret for tests, long enough']
     const base = { toolsets: { all: [secret] }, routes: { '/': { toolsets: 'all' } } }
     const plugins = { 'transport-streamable': {}, who: identifyByHeader() }
@@ -128,14 +128,14 @@ describe('a session id that this host did not sign', () => {
     await expectEverywhere(404, without.url, { 'X-User': 'bob', 'Mcp-Session-Id': id })
   })
 
-  it('is 404 where its host had our secret, but the session is not here', async () => {
+  it('gets 404 if another host with the same secret opened the session', async () => {
     const twin = await startHost({ toolsets: { all: [secret] }, routes: { '/': { toolsets: 'all' } } })
     await expectEverywhere(404, url, { 'Mcp-Session-Id': (await openSession(twin.url)).id })
   })
 })
 
-describe('a session of one user', () => {
-  it('is 403 for another user, and for nobody, on every verb, without a byte of it', async () => {
+describe('Session of a user', () => {
+  it('answers 403 to another or anonymous user for every HTTP method, without content', async () => {
     stored.length = 0
     for (const who of [{ 'X-User': 'bob' }, {}, { 'X-User': 'ada', 'X-Issuer': 'https://elsewhere.example' }]) {
       await expectEverywhere(403, url, { ...who, 'Mcp-Session-Id': ada.id })
@@ -146,7 +146,7 @@ describe('a session of one user', () => {
     await expectAlive(ada)
   })
 
-  it('tells another user nothing, and takes no answer, cancellation or takeover from them', async () => {
+  it('gives another user no events, and accepts no response, cancellation or takeover', async () => {
     const stream = await ada.get()
     await ada.request('resources/subscribe', { uri: 'note://diary' })
     const stranger = { 'X-User': 'bob', 'Mcp-Session-Id': ada.id }
@@ -157,25 +157,25 @@ describe('a session of one user', () => {
     stream.drop()
   })
 
-  it('belongs to the user, not to the token: other claims and scopes make no difference', async () => {
+  it("belongs to the user, independent of the token's claims and scopes", async () => {
     const answer = await ada.request('ping', {}, { headers: { 'X-Tier': 'gold' } })
     expect([answer.status, answer.message.result]).to.deep.equal([200, {}])
   })
 
-  it('that nobody signed in for is 403 for who did', async () => {
+  it('opened anonymously answers 403 to an authenticated user', async () => {
     const anonymous = await openSession(url)
     await expectEverywhere(403, url, { 'X-User': 'ada', 'Mcp-Session-Id': anonymous.id })
     await expectAlive(anonymous)
   })
 })
 
-describe('a session on its route', () => {
-  it('is 404 on another route', async () => {
+describe('Session and its route', () => {
+  it('gets 404 on another route', async () => {
     await expectEverywhere(404, `${url}/other`, { 'X-User': 'ada', 'Mcp-Session-Id': ada.id })
     await expectAlive(ada)
   })
 
-  it('is 404 at another value of the route’s parameter, and without one', async () => {
+  it('gets 404 for another route parameter or none', async () => {
     const at = await openSession(`${url}/t/all`, { headers: { 'X-User': 'ada' } })
     const mine = { 'X-User': 'ada', 'Mcp-Session-Id': at.id }
     for (const path of ['/t/other', '/t']) await expectEverywhere(404, `${url}${path}`, mine)
@@ -184,8 +184,8 @@ describe('a session on its route', () => {
   })
 })
 
-describe('the host', () => {
-  it('never writes an id whole: not into its log, not on the health page', async () => {
+describe('Session ids of the host', () => {
+  it('never appear in full in logs or health details', async () => {
     const clients = [ada, await openSession(url), await openSession(url, { revision: '2025-03-26' })]
     const [, gone] = clients
     await gone?.end()
@@ -199,7 +199,7 @@ describe('the host', () => {
     }
   })
 
-  it('never gives two sessions one id', async () => {
+  it('are unique', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => initialize(url)))
     expect(new Set(answers.map(({ headers }) => headers['mcp-session-id'])).size).to.equal(20)
   })

@@ -18,7 +18,7 @@ after(stopHosts)
 
 describe('initialize', () => {
   for (const revision of HANDSHAKE_REVISIONS) {
-    it(`asked for ${revision} agrees to it, and gives an id of visible ASCII`, async () => {
+    it(`negotiates ${revision} and returns a session id of visible ASCII`, async () => {
       const { status, headers, message } = await initialize(url, { revision })
       expect(status).to.equal(200)
       expect(headers['content-type']).to.equal('application/json')
@@ -36,7 +36,7 @@ describe('initialize', () => {
     })
   }
 
-  it('asked for a revision without handshake, or for one that is not ours, answers the latest handshake revision', async () => {
+  it('answers the latest handshake version to an unsupported version or one without handshake', async () => {
     for (const revision of [MODERN_REVISION, '2027-01-01', '1999-12-31', 'draft', '']) {
       const { status, headers, message } = await initialize(url, { revision })
       expect([status, message.result.protocolVersion], revision).to.deep.equal([200, LATEST])
@@ -44,7 +44,7 @@ describe('initialize', () => {
     }
   })
 
-  it('under a version header is refused only where that names 2026-07-28', async () => {
+  it('is refused only if the version header names 2026-07-28', async () => {
     for (const version of [...HANDSHAKE_REVISIONS, 'v999', '2027-01-01']) {
       const { status, message } = await initialize(url, { headers: { 'MCP-Protocol-Version': version } })
       expect([status, message.result?.protocolVersion], version).to.deep.equal([200, LATEST])
@@ -54,12 +54,12 @@ describe('initialize', () => {
     expect([refused.message.error.code, refused.message.id]).to.deep.equal([-32020, 'initialize'])
   })
 
-  it('whose _meta names 2026-07-28 is a request of that revision, which has no such method', async () => {
+  it('with 2026-07-28 in _meta is handled as that version, which has no such method', async () => {
     const { status, message } = await modern(url, 'initialize', { ...initializeMessage().params, _meta: metaOf() })
     expect([status, message.error.code]).to.deep.equal([404, -32601])
   })
 
-  it('with Mcp-Method, Mcp-Name and other _meta keys stays what it is', async () => {
+  it('ignores Mcp-Method, Mcp-Name and other _meta keys', async () => {
     const { id, method, params } = initializeMessage()
     const _meta = { [META.clientInfo]: { name: 'a', version: '1' }, [META.clientCapabilities]: {}, more: 1 }
     const headers = { 'Mcp-Method': 'tools/call', 'Mcp-Name': 'x' }
@@ -67,19 +67,19 @@ describe('initialize', () => {
     expect([status, message.result.protocolVersion]).to.deep.equal([200, LATEST])
   })
 
-  it('a second time in a session: 400, -32600, and the session lives on', async () => {
+  it('repeated in a session gets 400 -32600 and keeps the session', async () => {
     const client = await openSession(url, { revision: '2025-06-18' })
     const { status, message } = await client.send(initializeMessage())
     expect([status, message.error.code, message.id]).to.deep.equal([400, -32600, 'initialize'])
     expect((await client.request('ping')).message.result).to.deep.equal({})
   })
 
-  it('with an unknown session id: 404', async () => {
+  it('with an unknown session id gets 404', async () => {
     const { status, message } = await initialize(url, { headers: { 'Mcp-Session-Id': 'unknown' } })
     expect([status, message.error.code, message.id]).to.deep.equal([404, -32001, 'initialize'])
   })
 
-  it('may be answered anew after a 404: the client opens a new session without an id', async () => {
+  it('can be repeated without a session id after 404', async () => {
     const client = await openSession(url)
     await client.end()
     expect((await client.request('ping')).status).to.equal(404)
@@ -88,7 +88,7 @@ describe('initialize', () => {
     expect((await again.request('tools/list')).message.result.tools).to.have.length(1)
   })
 
-  it('without version, client info or capabilities is refused, and leaves no session behind', async () => {
+  it('without protocolVersion, clientInfo or capabilities is refused and opens no session', async () => {
     const host = await startHost({ ...base, sessions: { maxPerOwner: 1 } })
     const { params } = initializeMessage()
     for (const broken of [{ protocolVersion: 5 }, { clientInfo: undefined }, { capabilities: [] }]) {
@@ -100,13 +100,13 @@ describe('initialize', () => {
     expect((await initialize(host.url)).status, 'one session counts').to.equal(429)
   })
 
-  it('as a notification opens nothing', async () => {
+  it('sent as a notification opens no session', async () => {
     const { method, params } = initializeMessage()
     const answer = await tell(url, { method, params })
     expect([answer.status, answer.headers['mcp-session-id']]).to.deep.equal([400, undefined])
   })
 
-  it('gives no session on a stateless route', async () => {
+  it('opens no session on a stateless route', async () => {
     const { url } = await startHost({ ...base, stateless: true })
     const { status, headers, message } = await initialize(url)
     expect([status, headers['mcp-session-id']]).to.deep.equal([200, undefined])
@@ -116,8 +116,8 @@ describe('initialize', () => {
   })
 })
 
-describe('a client after initialize', () => {
-  it('is served before it says that it is initialized, and that is 202 with no body', async () => {
+describe('Client after initialize', () => {
+  it('is served before notifications/initialized, which gets 202 without a body', async () => {
     const { headers } = await initialize(url)
     const named = { 'Mcp-Session-Id': String(headers['mcp-session-id']) }
     expect((await tell(url, { id: 1, method: 'tools/list' }, named)).message.result.tools).to.have.length(1)
@@ -125,7 +125,7 @@ describe('a client after initialize', () => {
     expect([told.status, told.text, told.headers['content-type']]).to.deep.equal([202, '', undefined])
   })
 
-  it('without the session header: 400, whatever it sends', async () => {
+  it('gets 400 without the session header', async () => {
     for (const message of [
       { id: 'a', method: 'ping' },
       { method: 'notifications/initialized' },
@@ -138,7 +138,7 @@ describe('a client after initialize', () => {
     }
   })
 
-  it('under a version header that is not ours: 400, -32022 with what is, and the session lives on', async () => {
+  it('gets 400 -32022 with supported versions for an unsupported version header', async () => {
     const client = await openSession(url)
     for (const requested of ['v999', '2027-01-01', '2025-11-26']) {
       const { status, message } = await client.request('ping', {}, { headers: { 'MCP-Protocol-Version': requested } })
@@ -149,7 +149,7 @@ describe('a client after initialize', () => {
     expect((await client.request('ping')).status).to.equal(200)
   })
 
-  it('without a version header speaks the revision that was negotiated', async () => {
+  it('without a version header uses the negotiated protocol version', async () => {
     const client = await openSession(url, { revision: '2025-11-25' })
     const headers = { 'MCP-Protocol-Version': undefined }
     expect((await client.request('ping', {}, { headers })).status).to.equal(200)
@@ -157,7 +157,7 @@ describe('a client after initialize', () => {
     expect((await client.send(batch, headers)).message.error.code).to.equal(-32600)
   })
 
-  it('under 2026-07-28 is served per request beside its session, whose id is ignored', async () => {
+  it('with 2026-07-28 is served per request, and its session id is ignored', async () => {
     const client = await openSession(url)
     const headers = { 'Mcp-Session-Id': client.id }
     const { status, message } = await modern(url, 'tools/call', { name: 'echo' }, { headers })
@@ -166,7 +166,7 @@ describe('a client after initialize', () => {
     expect((await client.request('ping')).status).to.equal(200)
   })
 
-  it('gets results of its own revision: no resultType, ttlMs or cacheScope', async () => {
+  it('receives results without resultType, ttlMs or cacheScope', async () => {
     const client = await openSession(url)
     for (const [method, params] of [['tools/list', {}] as const, ['tools/call', { name: 'echo' }] as const]) {
       const { result } = (await client.request(method, params)).message
@@ -174,12 +174,12 @@ describe('a client after initialize', () => {
     }
   })
 
-  it('is told the session id on its answers', async () => {
+  it('receives the session id in responses', async () => {
     const client = await openSession(url)
     expect((await client.request('ping')).headers['mcp-session-id']).to.equal(client.id)
   })
 
-  it('is seen by handlers as who it says now that it is, not as it was when the session began', async () => {
+  it('is identified to handlers by the current request, not by initialize', async () => {
     const seen = defineTool({ name: 'seen', handler: (_args, { user }) => String(user?.claims['tier']) })
     const host = await startHost({
       toolsets: { all: [seen] },

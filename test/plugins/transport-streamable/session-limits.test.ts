@@ -46,14 +46,14 @@ const isAlive = async (client: SessionClient) => {
 }
 
 describe('sessions.idleTimeout', () => {
-  it('ends a session that nothing used for so long: its id is 404', async () => {
+  it('ends an idle session: its id gets 404', async () => {
     const { as, ended } = await start({ idleTimeout: '60ms' })
     const client = await as('ada')
     await ended('ada')
     expect(await isAlive(client)).to.equal(false)
   })
 
-  it('counts an open GET as use, as long as it is open', async () => {
+  it('counts an open GET stream as activity', async () => {
     const { as, ended } = await start({ idleTimeout: GAP })
     const client = await as('listener')
     const stream = await client.get()
@@ -68,7 +68,7 @@ describe('sessions.idleTimeout', () => {
     expect(await isAlive(client)).to.equal(false)
   })
 
-  it('counts a running call as use, also when its client is gone', async () => {
+  it('counts a running call as activity, even after its client disconnected', async () => {
     const { as, ended } = await start({ idleTimeout: GAP })
     const client = await as('caller')
     const running = client.call('puppet', { name: 'long' })
@@ -82,7 +82,7 @@ describe('sessions.idleTimeout', () => {
     await ended('caller')
   })
 
-  it('begins anew with every request', async () => {
+  it('restarts with every request', async () => {
     const { as, ended } = await start({ idleTimeout: GAP })
     const client = await as('busy')
     await as('lazy')
@@ -93,7 +93,7 @@ describe('sessions.idleTimeout', () => {
 })
 
 describe('sessions.maxIdle', () => {
-  it('is kept by ending the longest idle ones of whoever has most: the quiet keep theirs', async () => {
+  it('evicts the longest idle sessions of the owner with the most', async () => {
     const { url, log } = await start({ maxIdle: 5 })
     const from = (localAddress: string) => openSession(url, { localAddress })
     const quiet = [await from('127.0.0.3'), await from('127.0.0.4')]
@@ -111,7 +111,7 @@ describe('sessions.maxIdle', () => {
     expect([told?.level, told?.['maxIdle'], more]).to.deep.equal(['warn', 5, []])
   })
 
-  it('counts users, not addresses, where users are known', async () => {
+  it('counts authenticated users rather than addresses', async () => {
     const { as } = await start({ maxIdle: 3 })
     const quiet = await as('quiet')
     for (let count = 0; count < 6; count++) await as('greedy')
@@ -119,7 +119,7 @@ describe('sessions.maxIdle', () => {
     expect(gone).to.deep.equal(Array(4).fill('greedy'))
   })
 
-  it('never ends one that is in use: an open GET, a running call', async () => {
+  it('never evicts a session with an open GET stream or running call', async () => {
     const { as } = await start({ maxIdle: 1 })
     const listening = await as('greedy')
     const stream = await listening.get()
@@ -133,14 +133,14 @@ describe('sessions.maxIdle', () => {
     stream.drop()
   })
 
-  it('does not refuse a new session', async () => {
+  it('does not refuse new sessions', async () => {
     const { url } = await start({ maxIdle: 2 })
     for (let count = 0; count < 6; count++) expect((await initialize(url)).status).to.equal(200)
   })
 })
 
 describe('sessions.maxPerOwner', () => {
-  it('answers 429 with Retry-After past it, and a session that ends makes room', async () => {
+  it('answers 429 with Retry-After beyond the limit, until a session ends', async () => {
     const { url, as } = await start({ maxPerOwner: 2 })
     const [first] = [await as('ada'), await as('ada')]
     const refused = await initialize(url, { headers: { 'X-User': 'ada' } })
@@ -151,7 +151,7 @@ describe('sessions.maxPerOwner', () => {
     await as('ada')
   })
 
-  it('counts each owner by themselves: a user by issuer and subject, on all routes together, others by address', async () => {
+  it('counts a user by issuer and subject across routes, and others by address', async () => {
     const { url } = await start({ maxPerOwner: 1 })
     const statusOf = async (path: string, headers: Record<string, string>, localAddress = '127.0.0.1') =>
       (await initialize(`${url}${path}`, { headers, localAddress })).status
@@ -164,7 +164,7 @@ describe('sessions.maxPerOwner', () => {
     expect(await statusOf('/', {}, '127.0.0.2')).to.equal(200)
   })
 
-  it('holds against many that open at once', async () => {
+  it('holds for concurrent initialize requests', async () => {
     const configuring = createGate()
     let asked = 0
     const { url } = await start(
@@ -181,7 +181,7 @@ describe('sessions.maxPerOwner', () => {
     expect(asked, 'a session that is refused was configured').to.equal(2)
   })
 
-  it('is no bound where it is not set', async () => {
+  it('is unlimited by default', async () => {
     const { url } = await start({})
     const answers = await Promise.all(Array.from({ length: 40 }, () => initialize(url)))
     expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([200]))

@@ -51,8 +51,8 @@ const levelsOf = (messages: readonly RpcMessage[]) => messages.flatMap(({ params
 const talkTo = async (client: SessionClient) =>
   levelsOf((await client.request('tools/call', { name: 'talk' })).messages)
 
-describe('logging in a session', () => {
-  it('is announced, and goes to the client from "info" on until it says otherwise', async () => {
+describe('Logging in a session', () => {
+  it('is declared, and sends messages from "info" upwards by default', async () => {
     const client = await openSession(url)
     expect(client.initialized.message.result.capabilities.logging).to.deep.equal({})
     const { messages } = await client.request('tools/call', { name: 'talk' })
@@ -64,7 +64,7 @@ describe('logging in a session', () => {
     ])
   })
 
-  it('logging/setLevel: that level and those more severe are sent, to this session alone', async () => {
+  it('logging/setLevel applies to that level and more severe ones, in this session only', async () => {
     const [client, other] = [await openSession(url), await openSession(url)]
     for (const [index, level] of LOG_LEVELS.entries()) {
       expect((await client.request('logging/setLevel', { level })).message.result).to.deep.equal({})
@@ -73,7 +73,7 @@ describe('logging in a session', () => {
     expect(await talkTo(other)).to.deep.equal(LOG_LEVELS.slice(1))
   })
 
-  it('logging/setLevel holds for calls that run already', async () => {
+  it('logging/setLevel applies to running calls', async () => {
     const client = await openSession(url)
     const stream = client.call('puppet', { name: 'levels' })
     const { ctx, finish } = await call('levels')
@@ -85,7 +85,7 @@ describe('logging in a session', () => {
     await restOf(await stream)
   })
 
-  it('logging/setLevel with what is no level: -32602, and the level stays', async () => {
+  it('logging/setLevel with an invalid level gets -32602 and keeps the level', async () => {
     const client = await openSession(url)
     for (const level of ['loud', '', undefined, 3, 'INFO']) {
       const { status, message } = await client.request('logging/setLevel', { level })
@@ -95,8 +95,8 @@ describe('logging in a session', () => {
   })
 })
 
-describe('progress in a session', () => {
-  it('comes before the answer, on its stream, with the token of the request, and only grows', async () => {
+describe('Progress in a session', () => {
+  it('precedes the response on its stream with the token of the request, and only increases', async () => {
     const client = await openSession(url)
     for (const progressToken of ['a', 0]) {
       const { messages } = await client.request('tools/call', { name: 'count', _meta: { progressToken } })
@@ -108,12 +108,12 @@ describe('progress in a session', () => {
     }
   })
 
-  it('is not reported to who gave no token', async () => {
+  it('is not sent without a progress token', async () => {
     const client = await openSession(url)
     expect((await client.request('tools/call', { name: 'count' })).messages).to.have.length(1)
   })
 
-  it('stops with the answer, also where other answers are still to come on that stream', async () => {
+  it('stops with the response, even if other responses follow on the stream', async () => {
     const client = await openSession(url, { revision: '2025-03-26' })
     const request = (id: number, name: string, args = {}) => ({
       jsonrpc: '2.0',
@@ -134,7 +134,7 @@ describe('progress in a session', () => {
 })
 
 describe('notifications/cancelled', () => {
-  it('stops the call and aborts its signal with the reason; no answer comes and the stream ends', async () => {
+  it('aborts the call and its signal with the reason, without a response, and ends the stream', async () => {
     const client = await openSession(url)
     for (const id of ['x', 0]) {
       const stream = client.call('puppet', { name: `cancelled ${id}` }, { id })
@@ -148,7 +148,7 @@ describe('notifications/cancelled', () => {
     }
   })
 
-  it('of what is unknown, over, malformed or in another session is accepted and ignored', async () => {
+  it('is ignored for unknown, finished or malformed ids, and other sessions', async () => {
     const [client, other] = [await openSession(url), await openSession(url)]
     const stream = client.call('puppet', { name: 'kept' }, { id: 'kept' })
     const { ctx, finish } = await call('kept')

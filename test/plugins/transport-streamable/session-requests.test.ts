@@ -30,13 +30,13 @@ after(stopHosts)
 
 const textOf = async (opened: Promise<StreamExchange>) => (await readWhole(opened)).message.result.content[0].text
 
-describe('requests of a session', () => {
-  it('ping: an empty result', async () => {
+describe('Session requests', () => {
+  it('ping returns an empty result', async () => {
     const { status, message } = await (await openSession(url)).request('ping', {}, { id: 'p' })
     expect([status, message]).to.deep.equal([200, { jsonrpc: '2.0', id: 'p', result: {} }])
   })
 
-  it('with the id of one that runs are refused; the one that runs goes on, and then the id is free', async () => {
+  it('with the id of a running request are refused until it ends', async () => {
     const client = await openSession(url)
     const stream = client.call('puppet', { name: 'first' }, { id: 1 })
     const { finish } = await call('first')
@@ -50,7 +50,7 @@ describe('requests of a session', () => {
     expect((await client.request('ping', {}, { id: 1 })).message.result).to.deep.equal({})
   })
 
-  it('run side by side', async () => {
+  it('run concurrently', async () => {
     const client = await openSession(url)
     const [one, two] = [client.call('puppet', { name: 'one' }), client.call('puppet', { name: 'two' })]
     const [first, second] = [await call('one'), await call('two')]
@@ -60,7 +60,7 @@ describe('requests of a session', () => {
     expect(await textOf(one)).to.equal('1')
   })
 
-  it('of an unknown or later method: -32601 on a 200, for 404 would end the session', async () => {
+  it('with an unknown or newer method get -32601 on a 200, since 404 would end the session', async () => {
     const client = await openSession(url)
     for (const method of ['no/such', 'server/discover', 'subscriptions/listen', 'sampling/createMessage']) {
       const { status, message } = await client.request(method, { notifications: {} })
@@ -68,7 +68,7 @@ describe('requests of a session', () => {
     }
   })
 
-  it('of a resource that is not there: -32002 with its uri; of a tool: -32602', async () => {
+  it('get -32002 with uri for an unknown resource, and -32602 for an unknown tool', async () => {
     const client = await openSession(url)
     for (const uri of ['pages://501', 'cities://nowhere', 'cities://a/b']) {
       const { status, message } = await client.request('resources/read', { uri })
@@ -77,7 +77,7 @@ describe('requests of a session', () => {
     expect((await client.request('tools/call', { name: 'no' })).message.error.code).to.equal(-32602)
   })
 
-  it('completion/complete: at most 100 values, with what was left out; prompts and templates alike', async () => {
+  it('completion/complete returns at most 100 values with the total, for prompts and templates', async () => {
     const client = await openSession(url)
     expect(client.initialized.message.result.capabilities.completions).to.deep.equal({})
     const complete = async (ref: object, name: string, value: string) =>
@@ -90,7 +90,7 @@ describe('requests of a session', () => {
     expect((await complete({ type: 'ref/prompt', name: 'poem' }, 'no', '')).error.code).to.equal(-32602)
   })
 
-  it('lists come in pages that together hold everything once; an unknown cursor is -32602', async () => {
+  it('paginate lists completely without duplicates, and an unknown cursor gets -32602', async () => {
     const client = await openSession(url)
     const names: string[] = []
     let cursor: string | undefined

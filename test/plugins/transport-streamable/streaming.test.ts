@@ -88,15 +88,15 @@ const textOf = (message: RpcMessage) => message.result.content[0].text
 const progressOf = (messages: readonly RpcMessage[]) =>
   messages.filter(({ method }) => method === 'notifications/progress').map(({ params }) => params.progress)
 
-describe('an answer as JSON or as a stream', () => {
-  it('is JSON when it is ready at once and nothing was notified', async () => {
+describe('JSON or event stream response', () => {
+  it('is JSON if the result is ready immediately without notifications', async () => {
     const { headers, messages } = await called('instant')
     expect(headers.get('content-type')).to.equal('application/json')
     expect(headers.get('x-accel-buffering')).to.equal(null)
     expect(messages).to.have.length(1)
   })
 
-  it('is an event stream, with headers that proxies respect, from the first notification on; the result comes last', async () => {
+  it('is an event stream with proxy-safe headers from the first notification, with the result last', async () => {
     const { status, headers, messages } = await called('remark', {}, { ...withToken('t'), id: 'last' })
     expect(status).to.equal(200)
     expect(headers.get('content-type')).to.equal('text/event-stream')
@@ -108,7 +108,7 @@ describe('an answer as JSON or as a stream', () => {
     expect(textOf(messages[1])).to.equal('after a remark')
   })
 
-  it('becomes a stream when a handler that notifies nothing is not done soon', async () => {
+  it('switches to a stream for a slow handler without notifications', async () => {
     const gate = createGate()
     gates.set('slow', gate)
     const { response, events } = await open('wait', { gate: 'slow' })
@@ -119,7 +119,7 @@ describe('an answer as JSON or as a stream', () => {
     expect(messages.map(textOf)).to.deep.equal(['slow'])
   })
 
-  it('delivers a notification while the handler still runs', async () => {
+  it('delivers a notification while the handler runs', async () => {
     const gate = createGate()
     gates.set('held', gate)
     const { events } = await open('wait', { gate: 'held' }, withToken('t'))
@@ -130,7 +130,7 @@ describe('an answer as JSON or as a stream', () => {
     expect(textOf(rest.at(-1))).to.equal('held')
   })
 
-  it('keeps one message to one event, whatever line ends it holds', async () => {
+  it('sends one event per message, with any line breaks in it', async () => {
     const { text, messages } = await called('lines', {}, { meta: { [META.logLevel]: 'debug' } })
     expect(messages).to.have.length(2)
     expect(text.split('\n\n').filter(Boolean)).to.have.length(2)
@@ -139,14 +139,14 @@ describe('an answer as JSON or as a stream', () => {
     expect(textOf(messages[1])).to.equal('a\n\ndata: b')
   })
 
-  it('carries a result of many megabytes on a stream to a client that reads', async () => {
+  it('streams a result of several megabytes to a client that reads', async () => {
     const { messages } = await called('large', {}, withToken(1))
     expect(textOf(messages.at(-1))).to.have.length(6 * 1024 * 1024)
   })
 })
 
-describe('several calls', () => {
-  it('at once do not mix: each stream has its own notifications and its own result', async () => {
+describe('Concurrent calls', () => {
+  it('have separate streams with their own notifications and results', async () => {
     const names = Array.from({ length: 12 }, (_, index) => `call-${index}`)
     for (const name of names) gates.set(name, createGate())
     const calls = await Promise.all(
@@ -163,7 +163,7 @@ describe('several calls', () => {
     }
   })
 
-  it('with one id and one token, from different clients, are each answered', async () => {
+  it('with the same id and token from different clients are each answered', async () => {
     gates.set('same', createGate())
     const same = { ...withToken('t'), id: 1 }
     const calls = await Promise.all([open('wait', { gate: 'same' }, same), open('wait', { gate: 'same' }, same)])
@@ -172,12 +172,12 @@ describe('several calls', () => {
   })
 })
 
-describe('closing the response', () => {
+describe('Client disconnect', () => {
   beforeEach(() => {
     seen = watch()
   })
 
-  it('aborts ctx.signal, and what the handler says after that is dropped without an error', async () => {
+  it('aborts ctx.signal and discards later output of the handler', async () => {
     const leave = new AbortController()
     const { events } = await open('endless', {}, { ...withToken('t'), init: { signal: leave.signal } })
     await events.next()
@@ -188,7 +188,7 @@ describe('closing the response', () => {
     expect(log.filter(({ level }) => level === 'error')).to.deep.equal([])
   })
 
-  it('aborts ctx.signal while nothing was sent yet too, in both eras', async () => {
+  it('aborts ctx.signal before any output, in both eras', async () => {
     const bodies = [
       modernRequest('tools/call', { name: 'endless' }),
       { headers: {}, body: '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"endless"}}' },
@@ -204,8 +204,8 @@ describe('closing the response', () => {
   })
 })
 
-describe('an error after the stream began', () => {
-  it('arrives as the last event, a tool failure as a result without its text', async () => {
+describe('Error after the stream started', () => {
+  it('arrives as the last event: a tool error as a result without its text', async () => {
     const { status, messages } = await called('fail', { how: 'Error' }, { ...withToken('t'), id: 5 })
     expect(status).to.equal(200)
     expect(messages.map(({ id, method }) => method ?? id)).to.deep.equal(['notifications/progress', 5])
@@ -213,7 +213,7 @@ describe('an error after the stream began', () => {
     expect(JSON.stringify(messages)).not.to.include('secret')
   })
 
-  it('arrives as the last event, a protocol error with its code and data', async () => {
+  it('arrives as the last event: a protocol error with its code and data', async () => {
     const { status, messages } = await called('fail', { how: 'HostError' }, { ...withToken('t'), id: 6 })
     expect(status).to.equal(200)
     expect(messages.at(-1)).to.deep.equal({

@@ -16,9 +16,9 @@ before(async () => {
 })
 after(stopHosts)
 
-describe('verbs and paths', () => {
+describe('HTTP methods and paths', () => {
   for (const method of ['GET', 'HEAD', 'DELETE', 'PUT', 'OPTIONS', 'PATCH']) {
-    it(`${method} on a stateless route is 405 with Allow: POST, whatever its headers say`, async () => {
+    it(`${method} on a stateless route gets 405 with Allow: POST, for any headers`, async () => {
       for (const headers of [{}, { 'MCP-Protocol-Version': MODERN_REVISION }, { 'Mcp-Session-Id': 'x' }]) {
         const answer = await fetch(stateless, { method, headers: { Accept: 'text/event-stream', ...headers } })
         expect([answer.status, answer.headers.get('allow')]).to.deep.equal([405, 'POST'])
@@ -29,7 +29,7 @@ describe('verbs and paths', () => {
     })
   }
 
-  it('GET and DELETE of 2026-07-28 are 405 with Allow: POST on a route that is not stateless', async () => {
+  it('GET and DELETE in 2026-07-28 get 405 with Allow: POST on a route with sessions', async () => {
     for (const method of ['GET', 'DELETE']) {
       const headers = { 'MCP-Protocol-Version': MODERN_REVISION, Accept: 'text/event-stream', 'Mcp-Session-Id': 'x' }
       const answer = await fetch(stateful, { method, headers })
@@ -37,7 +37,7 @@ describe('verbs and paths', () => {
     }
   })
 
-  it('HEAD, PUT, OPTIONS and PATCH are 405 with an Allow that has POST on a route that is not stateless', async () => {
+  it('HEAD, PUT, OPTIONS and PATCH get 405 with Allow on a route with sessions', async () => {
     for (const method of ['HEAD', 'PUT', 'OPTIONS', 'PATCH']) {
       const answer = await fetch(stateful, { method })
       expect(answer.status, method).to.equal(405)
@@ -45,14 +45,14 @@ describe('verbs and paths', () => {
     }
   })
 
-  it('HEAD is never served as GET, but where an endpoint says so', async () => {
+  it('HEAD is not served as GET, unless the endpoint allows it', async () => {
     const headers = { Accept: 'text/event-stream', 'Mcp-Session-Id': 'x' }
     const route = await fetch(stateful, { method: 'HEAD', headers })
     expect([route.status, route.headers.get('allow')]).to.deep.equal([405, 'GET, POST, DELETE'])
     expect((await fetch(`${stateful}/health`, { method: 'HEAD' })).status).to.equal(200)
   })
 
-  it('an unknown path is 404 on every method, before content negotiation', async () => {
+  it('an unknown path gets 404 for every method, before content negotiation', async () => {
     for (const method of ['GET', 'HEAD', 'DELETE', 'PUT', 'OPTIONS', 'POST']) {
       const answer = await fetch(`${stateful}/nowhere`, { method })
       expect(answer.status, method).to.equal(404)
@@ -65,20 +65,20 @@ describe('verbs and paths', () => {
     ])
   })
 
-  it('a path and the same with a trailing slash are one endpoint; the query is no part of it', async () => {
+  it('a trailing slash or a query selects the same endpoint', async () => {
     for (const path of ['/Sub/mcp', '/Sub/mcp/', '/Sub/mcp?x=1', '/Sub/mcp/?x=/', '?y']) {
       expect((await modern(stateful + path, 'server/discover')).status, path).to.equal(200)
     }
   })
 
-  it('paths are case-sensitive, and a longer, doubled or encoded one is another', async () => {
+  it('paths are case-sensitive, and longer, doubled or encoded paths differ', async () => {
     const others = ['/sub/mcp', '/SUB/MCP', '/Sub/mcp/more', '/Sub/mcp//', '/Sub//mcp', '/Sub%2Fmcp', '/Sub/mcp%00']
     for (const path of others) {
       expect((await modern(stateful + path, 'server/discover')).status, path).to.equal(404)
     }
   })
 
-  it('request targets that are no plain path are refused and never fail', async () => {
+  it('invalid request targets are refused without an internal error', async () => {
     const targets = ['/%zz', '/%', '//', '/../..', '*', '/\u00e9', '/a;b', '/?\u0000']
     for (const path of targets) {
       const { status } = await sendRaw(stateful, requestHead(stateful, { method: 'GET', path }))
@@ -86,7 +86,7 @@ describe('verbs and paths', () => {
     }
   })
 
-  it('keeps serving after all of this', async () => {
+  it('valid requests work after all previous errors', async () => {
     const { message } = await modern(stateful, 'tools/call', { name: 'echo' })
     expect(message.result.content[0].text).to.equal('still here')
     expect((await legacy(stateless, 'ping')).message.result).to.deep.equal({})

@@ -1,5 +1,4 @@
-// Values of every wrong type at every place that the host reads of a client's message: each is told to the client as its
-// own fault, none is an error of ours, and nothing is left waiting.
+// Values of wrong types at every position of client messages: each is a client error, never an internal error.
 import { expect } from 'chai'
 import { definePlugin, definePrompt, defineResource, defineTool } from '../../../core/index.ts'
 import { META } from '../../../core/transport.ts'
@@ -134,11 +133,11 @@ function judge({ status, message }: Told, sent: unknown) {
   ).to.equal(false)
 }
 
-describe('params of wrong types', () => {
+describe('Parameters of wrong types', () => {
   before(() => void host.log.splice(0))
 
   for (const [method, params] of METHODS) {
-    it(`are told to the client: ${method} of ${Object.keys(params)}`, async () => {
+    it(`get a client error: ${method} with ${Object.keys(params)}`, async () => {
       const session = await openSession(url)
       for (const wrong of casesOf([...mutations(params)], 40)) {
         if (typeof wrong !== 'object' || wrong === null || Array.isArray(wrong)) continue
@@ -152,7 +151,7 @@ describe('params of wrong types', () => {
     })
   }
 
-  it('are told to the client, of the metadata of 2026-07-28 and of notifications', async () => {
+  it('get a client error in _meta of 2026-07-28 and in notifications', async () => {
     const meta = {
       [META.protocolVersion]: '2026-07-28',
       [META.clientInfo]: { name: 'a', version: '1' },
@@ -177,7 +176,7 @@ describe('params of wrong types', () => {
   })
 })
 
-describe('an answer of a client', () => {
+describe('Client response of a wrong shape', () => {
   const ANSWERS = [
     ...ODD.map(message => ({ error: { code: 1, message } })),
     ...ODD.map(error => ({ error, result: {} })),
@@ -192,7 +191,7 @@ describe('an answer of a client', () => {
   const form = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] } as const
   const capabilities = { roots: {}, sampling: {}, elicitation: { form: {}, url: {} } }
 
-  it('of a wrong shape ends its call, and is no error of ours', async () => {
+  it('ends its call without an internal error', async () => {
     host.log.splice(0)
     const session = await openSession(url, { capabilities })
     let ended = 0
@@ -232,7 +231,7 @@ describe('an answer of a client', () => {
     expect(host.log.filter(({ level }) => level === 'error')).to.deep.equal([])
   })
 
-  it('of a wrong shape ends its call over HTTP with SSE too', async () => {
+  it('ends its call over the SSE transport too', async () => {
     const { url } = await startHost({
       toolsets,
       routes: { '/': { toolsets: 'all' } },
