@@ -1,5 +1,4 @@
-// The packages that are in the packed one (build/bundle-dependencies.ts), each put to the use that it is there for, in an
-// installation that has none of them beside it.
+// Tests the dependencies bundled in the packed package (build/bundle-dependencies.ts) in an installation without them.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
@@ -85,10 +84,10 @@ plugins:
   transport-streamable: {}
 `
 
-describe('what the package has in it of others', function () {
+describe('bundled dependencies of the package', function () {
   this.timeout(60_000)
 
-  it('is not installed beside it, and is told with its licence', () => {
+  it('are not installed separately and are listed with their licences', () => {
     const modules = join(folder, 'node_modules')
     expect(BUNDLED.filter(name => existsSync(join(modules, name)))).to.deep.equal([])
     const own = join(modules, 'mcp-host')
@@ -103,7 +102,7 @@ describe('what the package has in it of others', function () {
   })
 
   for (const name of BUNDLED) {
-    it(`${name} has the exports that Node finds in the package`, async () => {
+    it(`${name} has all exports that Node finds in the package`, async () => {
       const file = join(folder, 'node_modules/mcp-host/dist/core/packages', `${name}.js`)
       const ours = await import(pathToFileURL(file).href)
       const theirs = await import(name)
@@ -122,7 +121,7 @@ describe('what the package has in it of others', function () {
     'mcp.config.mjs': `export default ${JSON.stringify(CONFIG)}`,
   }
   for (const [file, text] of Object.entries(CONFIGS)) {
-    it(`cosmiconfig finds ${file} from a folder below, and nothing past a package.json`, async () => {
+    it(`cosmiconfig finds ${file} from a subfolder and stops at package.json`, async () => {
       const name = `search-${file.split('.').at(-1)}`
       await write(name, { [file]: text })
       const below = join(folder, name, 'a/b')
@@ -137,7 +136,7 @@ describe('what the package has in it of others', function () {
     })
   }
 
-  it('koa-body reads the bodies of endpoints: a form, JSON and a text, and refuses what is too long or of another charset', async () => {
+  it('koa-body parses form, JSON and text bodies and rejects oversized ones and other charsets', async () => {
     const plugin = `import { definePlugin } from 'mcp-host'
       const options = { type: 'object', additionalProperties: false, properties: {} }
       export const echo = definePlugin({ options, setup(host) {
@@ -171,7 +170,7 @@ describe('what the package has in it of others', function () {
     expect(await stop()).to.equal(0)
   })
 
-  it('the index of `find_tools`, which needs no package, finds tools', async () => {
+  it('find_tools index finds tools without another package', async () => {
     const config = `import { defineTool } from 'mcp-host'
       const tool = (name, description) => defineTool({ name, description, handler: () => name })
       const all = [tool('refund_order', 'Gives money back.'), tool('list_stock', 'Lists what there is.')]
@@ -186,7 +185,7 @@ describe('what the package has in it of others', function () {
     expect(await stop()).to.equal(0)
   })
 
-  it('jwks-rsa reads the keys of an issuer, of each kind, and jsonwebtoken verifies its tokens with them', async () => {
+  it('jwks-rsa reads issuer keys of each algorithm and jsonwebtoken verifies tokens', async () => {
     const algorithms = ['RS256', 'PS256', 'ES256', 'ES384', 'ES512']
     const keys = algorithms.map(alg => makeKey(`key-${alg}`, alg))
     const issuer = await startIssuer({ keys })
@@ -217,7 +216,6 @@ describe('what the package has in it of others', function () {
     }
     const [first] = keys
     if (first) expect(await ask(signToken(issuer.claims(audience, { exp: 1 }), first))).to.equal(401)
-    console.log(`      ${keys.length} kinds of keys, ${keys.length + 1} tokens refused`)
     expect(await stop()).to.equal(0)
   })
 })

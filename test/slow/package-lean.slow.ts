@@ -1,5 +1,5 @@
-// What an installation of the packed package weighs, what it is made of, and what it says where an optional package is
-// missing: installed in an empty folder, as production does. The tables of docs/dependencies.md are held against it.
+// Tests the size, licences and SBOM of an installation, errors for missing optional packages, and the tables of
+// docs/dependencies.md.
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
@@ -70,21 +70,18 @@ const lineFor = (...names: string[]) => `run: npm i ${packages(...names)}`
 /** Of what a config needs, in production too. */
 const prodLineFor = (...names: string[]) => `run: npm i --save-prod ${packages(...names)}`
 
-describe('an installation of the package alone', function () {
+describe('installation size, licences and SBOM', function () {
   this.timeout(120_000)
 
-  it(`weighs at most ${MOST.installed} MB, in at most ${MOST.packages} packages, and is itself at most ${MOST.own} MB`, () => {
+  it(`installs at most ${MOST.installed} MB in ${MOST.packages} packages, ${MOST.own} MB its own`, () => {
     const own = sizeOf(join(bare, 'node_modules/mcp-host'))
     const { bytes, packages } = installed
-    console.log(
-      `      ${inMegabytes(bytes)} MB (${bytes} bytes) in ${packages.length} packages, ${inMegabytes(own)} MB of them mcp-host`,
-    )
     expect(bytes).to.be.within(12 * MEGABYTE, MOST.installed * MEGABYTE)
     expect(packages.length).to.be.within(50, MOST.packages)
     expect(own).to.be.within(MEGABYTE, MOST.own * MEGABYTE)
   })
 
-  it('is told in docs/dependencies.md, with what every optional package adds', () => {
+  it('docs/dependencies.md lists the sizes, also of optional packages', () => {
     const row =
       page
         .split('\n')
@@ -101,12 +98,11 @@ describe('an installation of the package alone', function () {
     expect(Object.keys(peerDependenciesMeta)).to.have.members(OPTIONAL)
   })
 
-  it('has licences that are allowed, all optional packages with it, and docs/dependencies.md lists each package', () => {
+  it('has only allowed licences, and docs/dependencies.md lists each package', () => {
     const found = measure(full)
     const bundled = bundledIn(join(full, 'node_modules/mcp-host'))
     const strange = [...found.packages, ...bundled].filter(({ licence }) => !ALLOWED.includes(licence))
     expect(strange).to.deep.equal([])
-    console.log(`      ${found.packages.length} packages under ${licenceLines(found).length} licences`)
     const under = page.slice(page.indexOf('## Licences'))
     const inUs = licenceLines({ bytes: 0, packages: bundled })
     for (const line of inUs) expect(under).to.include(line)
@@ -115,7 +111,7 @@ describe('an installation of the package alone', function () {
     for (const line of licenceLines(found)) expect(listed(page)).to.include(listed(line))
   })
 
-  it('has a bill of materials that is CycloneDX, with every package in it, those in the package itself too', () => {
+  it('CycloneDX SBOM lists every package, including bundled ones', () => {
     const bill = JSON.parse(billOfMaterials(tarball))
     expect([bill.bomFormat, bill.metadata.component.name]).to.deep.equal(['CycloneDX', 'mcp-host'])
     expect(bill.specVersion).to.match(/^1\.\d$/)
@@ -124,7 +120,6 @@ describe('an installation of the package alone', function () {
     const own = installed.packages.filter(({ name }) => name !== 'mcp-host')
     const bundled = bundledIn(join(bare, 'node_modules/mcp-host'))
     const missing = [...own, ...bundled].filter(({ name, version }) => !named.has(`pkg:npm/${name}@${version}`))
-    console.log(`      ${named.size} components, ${bundled.length} of them in the package itself`)
     expect(missing).to.deep.equal([])
     expect(bill.components.map((one: { 'bom-ref': string }) => one['bom-ref'])).to.have.length(named.size)
     for (const { 'bom-ref': ref, type, version, hashes } of bill.components) {
@@ -174,11 +169,11 @@ const configOf = (plugins: object, others: object) =>
     plugins: { 'transport-streamable': {}, ...plugins },
   })}`
 
-describe('what needs an optional package', function () {
+describe('missing optional packages', function () {
   this.timeout(60_000)
 
   for (const [name, plugins, others, needs] of PLUGINS) {
-    it(`the plugin ${name}: mcp-host check and start name the line that installs it, and with it the config is fine`, async () => {
+    it(`plugin ${name}: check and startup print the install command, which fixes the config`, async () => {
       for (const folder of [bare, full]) await writeFile(join(folder, `${name}.mjs`), configOf(plugins, others))
       for (const verb of ['check', 'start']) {
         const { text, code } = await said(bare, CLI, verb, '--config', `${name}.mjs`)
@@ -210,7 +205,7 @@ describe('what needs an optional package', function () {
     })
   }
 
-  it('a client of mcp-host/testing names the official one', async () => {
+  it('client of mcp-host/testing names the official client package', async () => {
     const program = `import { testHost } from 'mcp-host/testing'
       const host = await testHost('plain.mjs')
       await host.client().catch(error => console.log(error.message))
@@ -220,7 +215,7 @@ describe('what needs an optional package', function () {
     expect(text).to.include(lineFor(CLIENT))
   })
 
-  it('mcp-host init names at a terminal what asks, and the ways that need none of it', async function () {
+  it('mcp-host init names the prompt package and the options that avoid it', async function () {
     needsTerminals(this)
     const inTerminal = async (folder: string) => {
       const command = `${process.execPath} ${join(folder, CLI)} init new`

@@ -8,11 +8,11 @@ describe('sideBySide', () => {
   const [one, other] = [createGate(), createGate()]
   const together = sideBySide()
 
-  together('go on while the next one runs', async () => {
+  together('first test continues while the second runs', async () => {
     one.open()
     await other.opened
   })
-  together('have begun while the one before ran', async () => {
+  together('second test starts while the first runs', async () => {
     other.open()
     await one.opened
   })
