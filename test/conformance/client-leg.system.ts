@@ -1,4 +1,4 @@
-// Holds a client leg's verdict, with a suite of the test's own: a client that crashes cannot pass, whatever was checked.
+// Tests the client part of the conformance run with a fake suite: a crashed client fails its scenario.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ if (!scenario.includes('silent')) {
 process.exit(scenario.includes('fine') ? 0 : 1)
 `
 
-describe('a client leg', () => {
+describe('conformance client leg', () => {
   let folder: string
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'conformance-client-'))
@@ -32,19 +32,19 @@ describe('a client leg', () => {
   const run = (scenarios: readonly string[], set?: string) =>
     runClientLeg({ node: process.execPath, entry: join(folder, 'suite.mjs') }, folder, scenarios, set)
 
-  it('gives a result for each scenario, in their order', async () => {
+  it('returns one result per scenario in order', async () => {
     const scenarios = ['auth/fine-1', 'auth/crashed', 'auth/warned', 'auth/silent', 'fine-2']
     const results = await run(scenarios)
     expect(results.map(({ scenario }) => scenario)).to.deep.equal(scenarios)
     expect(results.map(hasPassed)).to.deep.equal([true, false, false, false, true])
   })
 
-  it('fails a scenario whose checks succeeded while its client did not, and says where to look', async () => {
+  it('fails a scenario with successful checks when its client fails, and names the log', async () => {
     const results = await run(['auth/crashed'])
     expect(formatTable(results)).to.match(/FAILURE client-ended-well: the suite ended with 1.*suite\.log/)
   })
 
-  it('names the revision where there is one, and none for extensions', async () => {
+  it('passes the protocol version, except for extensions', async () => {
     const argumentsOf = async (set?: string) => (await run(['fine'], set))[0]?.checks?.[0]?.description
     expect(await argumentsOf('2026-07-28')).to.match(/^client --command .*client\.js.* --spec-version 2026-07-28$/)
     rmSync(join(folder, 'fine'), { recursive: true })

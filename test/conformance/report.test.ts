@@ -1,4 +1,4 @@
-// Holds the conformance run's verdict: it must not be possible to pass by not running, by warning, or by skipping.
+// Tests the verdict of the conformance report: missing runs, warnings and skipped scenarios fail.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ describe('conformance report', () => {
     writeFileSync(join(folder, name, 'checks.json'), JSON.stringify(content))
   }
 
-  it('reads the checks of each scenario of a server leg from the folders that the suite writes', () => {
+  it('reads the checks of each scenario from the result folders of a server leg', () => {
     write('server-tools-list-2026-07-28T10-00-00-123Z', [check('SUCCESS')])
     write('server-server-stateless-2026-07-28T10-00-01-456Z', [check('SUCCESS'), check('FAILURE')])
     const results = readResults(folder, 'server-')
@@ -34,28 +34,28 @@ describe('conformance report', () => {
     expect(results.get('server-stateless')?.map(({ status }) => status)).to.deep.equal(['SUCCESS', 'FAILURE'])
   })
 
-  it('reads scenarios whose names contain a slash, as client legs have them', () => {
+  it('reads scenario names with a slash', () => {
     write('auth/basic-cimd-2026-07-28T10-00-00-123Z', [check('SUCCESS')])
     expect([...readResults(folder, '').keys()]).to.deep.equal(['auth/basic-cimd'])
   })
 
-  it('refuses a result file that is not a list of checks', () => {
+  it('rejects a result file that is not a list of checks', () => {
     write('server-ping-2026-07-28T10-00-00-123Z', [{ id: 'ping', status: 'GREEN' }])
     expect(() => readResults(folder, 'server-')).to.throw('is not a list of checks')
   })
 
-  it('refuses a result folder that names no scenario', () => {
+  it('rejects a result folder without a scenario name', () => {
     write('server-ping', [check('SUCCESS')])
     expect(() => readResults(folder, 'server-')).to.throw('names no scenario')
   })
 
-  it('passes a scenario whose checks succeeded, whatever else was noted or skipped', () => {
+  it('passes a scenario with successful, informational and skipped checks', () => {
     const checks = [check('SUCCESS'), check('INFO'), check('SKIPPED')]
     expect(hasPassed({ scenario: 'ping', checks })).to.equal(true)
   })
 
   for (const status of ['FAILURE', 'WARNING'] as const) {
-    it(`fails a scenario with one ${status} and says why`, () => {
+    it(`fails a scenario with one ${status} and reports the reason`, () => {
       const result = { scenario: 'ping', checks: [check('SUCCESS'), check(status, 'no answer')] }
       expect(hasPassed(result)).to.equal(false)
       expect(formatTable([result])).to.include(`${status} check-${status.toLowerCase()}: no answer`)
@@ -70,7 +70,7 @@ describe('conformance report', () => {
 
   for (const [what, checks] of [
     ['no checks', []],
-    ['nothing but skipped checks', [check('SKIPPED'), check('INFO')]],
+    ['only skipped checks', [check('SKIPPED'), check('INFO')]],
   ] as const) {
     it(`fails a scenario with ${what}`, () => {
       const result = { scenario: 'ping', checks }
@@ -79,12 +79,12 @@ describe('conformance report', () => {
     })
   }
 
-  it('names the skipped checks of a scenario that passed', () => {
+  it('lists the skipped checks of a passed scenario', () => {
     const table = formatTable([{ scenario: 'ping', checks: [check('SUCCESS'), check('SKIPPED')] }])
     expect(table).to.match(/^ping .* ok\n +SKIPPED check-skipped: What is checked$/m)
   })
 
-  it('counts passed, failed, warned and skipped checks in the row of their scenario', () => {
+  it('counts passed, failed, warned and skipped checks per scenario', () => {
     const checks = [check('SUCCESS'), check('SUCCESS'), check('FAILURE'), check('WARNING'), check('SKIPPED')]
     expect(formatTable([{ scenario: 'ping', checks }])).to.match(/^ping +2 +1 +1 +1 +FAILED$/m)
   })

@@ -1,5 +1,5 @@
-// What `npm run hostile` is made of: it reads every answer, knows what nobody may see, and plays a round again. That each
-// verdict falls over a planted fault is test/slow/hostile.slow.ts.
+// Tests the parts of `npm run hostile`: response parser, fault detection and replay. test/slow/hostile.slow.ts tests it
+// with planted faults.
 
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
@@ -29,7 +29,7 @@ const NONE = 'HTTP/1.1 204 No Content\r\n\r\n'
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
 const REST = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nrest'
 
-describe('answers that an attacker reads', () => {
+describe('HTTP response parser', () => {
   const all = [FIXED, CONTINUE, CHUNKED, NONE, FIXED, REST]
   const expected = [
     [200, 'fixed', false],
@@ -39,20 +39,20 @@ describe('answers that an attacker reads', () => {
     [400, 'rest', false],
   ]
 
-  it('are told apart, wherever their bytes are cut', () => {
+  it('separates pipelined responses at any chunk boundary', () => {
     const text = all.join('')
     expect(parse([text]).seen).to.deep.equal(expected)
     expect(parse([...text]).seen).to.deep.equal(expected)
   })
 
-  it('are broken where the connection ends before they do', () => {
+  it('marks a response as truncated when the connection ends early', () => {
     expect(parse([FIXED.slice(0, -2)]).seen).to.deep.equal([[200, 'fix', true]])
     expect(parse([CHUNKED.slice(0, -5)]).seen).to.deep.equal([[200, 'chunked', true]])
     expect(parse(['HTTP/1.1 20']).seen).to.deep.equal([[Number.NaN, '', true]])
   })
 })
 
-describe('the judge of answers', () => {
+describe('fault detection in responses', () => {
   const markers = createMarkers(3)
 
   /** The kinds of faults that an answer makes. */
@@ -77,7 +77,7 @@ describe('the judge of answers', () => {
   const internal = { jsonrpc: '2.0', id: 1, error: { code: -32603, message: 'Internal error' } }
   const lost = { jsonrpc: '2.0', id: 1, error: { code: -32603, message: 'The call took too long' } }
 
-  it('lets pass what a host may say', () => {
+  it('accepts valid responses', () => {
     expect(judge(json(200, { jsonrpc: '2.0', id: 1, result: {} }))).to.deep.equal([])
     expect(judge(json(200, lost))).to.deep.equal([])
     expect(judge(json(503, lost, 'Retry-After: 1'))).to.deep.equal([])
@@ -89,37 +89,33 @@ describe('the judge of answers', () => {
 
   for (const [what, text, kind] of [
     ['a 500', answer(500, ''), 'serverError'],
-    ['a 503 that does not say when to come back', answer(503, ''), 'serverError'],
+    ['a 503 without Retry-After', answer(503, ''), 'serverError'],
     ['an internal error', json(200, internal), 'internal'],
     [
       'an internal error on a stream',
       answer(200, `data: ${JSON.stringify(internal)}\n\n`, 'Content-Type: text/event-stream'),
       'internal',
     ],
-    ["somebody else's", json(200, { text: markers.alice }), 'secret'],
-    ['what is guarded', answer(200, markers.guarded), 'secret'],
-    ['what is no JSON', answer(200, '{', 'Content-Type: application/json'), 'malformed'],
-    ['an event that is none', answer(200, 'data: {"a"\n\n', 'Content-Type: text/event-stream'), 'malformed'],
-    [
-      'a line that was smuggled into a stream',
-      answer(200, 'data: {}\nevil\n\n', 'Content-Type: text/event-stream'),
-      'malformed',
-    ],
-    ['a header that was smuggled in', answer(200, '', 'X-Smuggled: 1'), 'malformed'],
-    ['a stack', answer(500, 'Error: x\n    at f (file:///a.ts:1:1)'), 'malformed'],
+    ['data of another user', json(200, { text: markers.alice }), 'secret'],
+    ['data of a guarded route', answer(200, markers.guarded), 'secret'],
+    ['invalid JSON', answer(200, '{', 'Content-Type: application/json'), 'malformed'],
+    ['an invalid event', answer(200, 'data: {"a"\n\n', 'Content-Type: text/event-stream'), 'malformed'],
+    ['an injected line in a stream', answer(200, 'data: {}\nevil\n\n', 'Content-Type: text/event-stream'), 'malformed'],
+    ['an injected header', answer(200, '', 'X-Smuggled: 1'), 'malformed'],
+    ['a stack trace', answer(500, 'Error: x\n    at f (file:///a.ts:1:1)'), 'malformed'],
     ['an upgrade', answer(101, ''), 'malformed'],
-    ['no HTTP', 'nonsense\r\n\r\n', 'malformed'],
+    ['a response that is not HTTP', 'nonsense\r\n\r\n', 'malformed'],
   ] as const) {
-    it(`sees ${what}`, () => {
+    it(`detects ${what}`, () => {
       expect(judge(text)).to.include(kind)
     })
   }
 })
 
-describe('a round of an attack', () => {
+describe('attack rounds', () => {
   after(stopIssuers)
 
-  it('sends the same bytes again, by its seed, its kind and its number', async () => {
+  it('send the same bytes for the same seed, kind and number', async () => {
     const sent: Buffer[] = []
     const server = createServer(socket => {
       socket.on('error', () => undefined)
@@ -151,13 +147,13 @@ describe('a round of an attack', () => {
     await new Promise(resolve => server.close(resolve))
   })
 
-  it('is one of a kind that has one name', () => {
+  it('have a unique kind name', () => {
     const kinds = ATTACKS.map(({ kind }) => kind)
     expect(new Set(kinds).size).to.equal(kinds.length)
     expect(() => attacksOf(['nope'])).to.throw('there is no kind "nope"')
   })
 
-  it('takes its chances from the whole name', () => {
+  it('derive their random numbers from the whole name', () => {
     const numbers = ['a:1', 'a:2', 'b:1'].map(name => createChance(1, name).below(1e9))
     expect(new Set(numbers).size).to.equal(3)
   })

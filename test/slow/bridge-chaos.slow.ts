@@ -1,5 +1,5 @@
-// Three nodes with the bridge share a Redis, and one after the other is killed while people sign in, allow clients, and their
-// clients refresh: nobody who signed in is signed out, and no code is used twice.
+// Tests auth-bridge on three nodes that share Redis, killed one after the other while users sign in and clients refresh
+// tokens.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
@@ -21,7 +21,7 @@ const users = Array.from({ length: PEOPLE }, (_, index) => ({
   email: `person-${index}@acme.example`,
 }))
 
-describe('three nodes with the bridge, killed one after the other', function () {
+describe('auth-bridge: three nodes killed one after the other', function () {
   this.timeout(240_000)
   let redis: RedisServer
   let idp: IdentityProvider
@@ -99,7 +99,7 @@ describe('three nodes with the bridge, killed one after the other', function () 
       output.split('\n').filter(line => line.includes(text)),
     )
 
-  it('sign nobody out, and take no code twice', async () => {
+  it('ends no login and accepts no authorization code twice', async () => {
     idp.rotates = false
     const { logins, refreshes, signedOut, twice } = await liveThrough(3)
     expect(signedOut).to.deep.equal([])
@@ -108,11 +108,10 @@ describe('three nodes with the bridge, killed one after the other', function () 
     expect(refreshes).to.equal(PEOPLE * 3 * REFRESHES)
   })
 
-  it('sign out those alone whose new refresh token at a provider without leeway died with a node, and say so', async () => {
+  it('ends only logins whose rotated upstream refresh token was lost, and logs it', async () => {
     idp.rotates = true
     const { signedOut, twice } = await liveThrough(1)
     const lost = linesOf('a node died while it renewed a login').length
-    console.log(`      ${lost} refresh tokens of the provider were lost with a node`)
     expect(signedOut.length).to.be.at.most(lost)
     expect(twice).to.deep.equal([])
   })

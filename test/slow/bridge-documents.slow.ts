@@ -1,5 +1,5 @@
-// Clients that are known by their metadata document, the whole way through the bridge. The bridge fetches documents from
-// public addresses alone; so these tests run in a network of their own, where this machine has one: bridge-documents/.
+// Tests auth-bridge with client metadata documents. The bridge fetches documents only from public IP addresses, so
+// bridge-documents/ runs in its own network namespace.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -17,12 +17,12 @@ const NETWORK = `ip link set lo up && ip addr add ${ADDRESS}/32 dev lo && exec "
 const IN_NETWORK = ['--user', '--map-root-user', '--net']
 const mayMakeNetworks = () => spawnSync('unshare', [...IN_NETWORK, 'true']).status === 0
 
-describe('auth-bridge, for clients with metadata documents', function () {
+describe('auth-bridge: client metadata documents', function () {
   this.timeout(180_000)
 
   after(removeFolders)
 
-  it('passes what is in bridge-documents/, in a network with a public address', async function () {
+  it('tests in bridge-documents/ pass in a network with a public address', async function () {
     needsProgram(this, 'unshare', 'apt-get install util-linux, where users may make networks', mayMakeNetworks)
     needsProgram(this, 'ip', 'apt-get install iproute2')
     needsProgram(this, 'openssl', 'apt-get install openssl')
@@ -38,7 +38,6 @@ describe('auth-bridge, for clients with metadata documents', function () {
     for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', text => (output += text))
     const [code] = await once(child, 'close')
     const [, passing = '0'] = /(\d+) passing/.exec(output) ?? []
-    console.log(`      ${passing} tests inside passed`)
     expect(code, output).to.equal(0)
     expect(Number(passing)).to.equal(APPLICATIONS.length * 3 + 1)
   })

@@ -1,5 +1,5 @@
-// mcp-remote, as desktop applications start it, in front of a host with the bridge: its own listener takes the code, its files
-// keep the tokens. Slow, for it is installed from the registry: `npx mocha 'test/slow/*.slow.ts'`.
+// Tests mcp-remote with auth-bridge: redirect URI listener, token files, scope step-up and refresh. Installs mcp-remote
+// from the registry: `npx mocha 'test/slow/*.slow.ts'`.
 import { execFile } from 'node:child_process'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -34,7 +34,7 @@ const listens = ({ port, hostname }: URL) =>
     socket.once('connect', () => socket.destroy())
   })
 
-describe(`mcp-remote ${VERSION}, in front of a host with the bridge`, function () {
+describe(`mcp-remote ${VERSION} with auth-bridge`, function () {
   this.timeout(120_000)
   let program: string
   const clients: Client[] = []
@@ -113,7 +113,7 @@ describe(`mcp-remote ${VERSION}, in front of a host with the bridge`, function (
     return text
   }
 
-  it('signs in, lists, calls, and goes on later without asking', async () => {
+  it('signs in, lists, calls, and continues later without a new sign-in', async () => {
     const { person, start } = await startDesk('10m')
     const client = await start()
     expect((await client.listTools()).tools.map(({ name }) => name)).to.include('whoami')
@@ -125,14 +125,14 @@ describe(`mcp-remote ${VERSION}, in front of a host with the bridge`, function (
     expect(person.asked).to.have.length(1)
   })
 
-  it('asks for the scope that a tool takes, in the middle of a call', async () => {
+  it('requests the scope of a tool during a call', async () => {
     const { person, start } = await startDesk('10m')
     expect(await call(await start(), 'clear_all')).to.include('"subject":"ann"')
     expect(person.scopes).to.deep.equal([['read'], ['admin', 'read']])
     expect(person.consents).to.have.length(2)
   })
 
-  it('registers anew at a host that does not know it any more', async () => {
+  it('registers again at a host that lost its registration', async () => {
     const { person, start, keptClient, loseTokens, replaceHost } = await startDesk('10m')
     await start()
     await closeAll()
@@ -154,7 +154,7 @@ describe(`mcp-remote ${VERSION}, in front of a host with the bridge`, function (
     expect(person.asked).to.have.length(3)
   })
 
-  it('refreshes, and asks for a login again once the person took back what was allowed', async () => {
+  it('refreshes, and asks for a new sign-in after the user revoked consent', async () => {
     const { bridge, person, start, keptToken } = await startDesk('2s')
     const client = await start()
     const first = await keptToken()

@@ -1,5 +1,4 @@
-// Three nodes behind nginx, which gives each request to the next of them whoever sends it: the official clients'
-// journeys pass as with one node, and nothing of one user is another's.
+// Tests the official clients with three nodes behind nginx with round-robin load balancing.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
@@ -29,10 +28,9 @@ before(async function () {
 })
 after(stopBalanced)
 
-/** Prints what each node served since, and expects that to be something. */
-function expectAllServed(what: string, before: ReadonlyMap<number, number>) {
+/** Expects that each node has served requests since. */
+function expectAllServed(before: ReadonlyMap<number, number>) {
   const served = [...balanced.nginx.counts()].map(([port, count]) => count - (before.get(port) ?? 0))
-  console.log(`      ${what}: requests ${served.map((count, at) => `node ${at + 1}: ${count}`).join(', ')}`)
   expect(Math.min(...served)).to.be.at.least(1)
 }
 
@@ -44,7 +42,7 @@ function createTraveller(): Traveller {
 }
 
 function describeElicitation(traveller: () => Traveller) {
-  it('answers what a tool asks of the user: a form, then a page to visit', async () => {
+  it('answers form elicitation and URL elicitation', async () => {
     const { client, heard } = traveller()
     heard.asked.length = 0
     const { content } = await client.callTool({ name: 'ask_the_user' })
@@ -53,7 +51,7 @@ function describeElicitation(traveller: () => Traveller) {
   })
 }
 
-describe('@modelcontextprotocol/sdk 1.32 over streamable HTTP, through nginx to three nodes', () => {
+describe('@modelcontextprotocol/sdk 1.32 over Streamable HTTP, load balanced over three nodes', () => {
   let traveller: Traveller
   let proxy: CuttingProxy
   let transport: OldTransport
@@ -77,17 +75,17 @@ describe('@modelcontextprotocol/sdk 1.32 over streamable HTTP, through nginx to 
     () => proxy.cutAll(),
   )
 
-  it('ends its session, and every node refuses its id afterwards', async () => {
+  it('ends its session; every node then rejects the session id', async () => {
     const { sessionId } = transport
     await transport.terminateSession()
     const headers = { Accept: 'text/event-stream', 'Mcp-Session-Id': String(sessionId) }
     for (const { url } of balanced.nodes) expect((await fetch(`${url}/mcp`, { headers })).status).to.equal(404)
   })
 
-  it('was served by every node', () => expectAllServed('SDK 1.32', counts))
+  it('uses every node', () => expectAllServed(counts))
 })
 
-describe('@modelcontextprotocol/sdk 1.32 over HTTP with SSE, through nginx to three nodes', () => {
+describe('@modelcontextprotocol/sdk 1.32 over HTTP+SSE, load balanced over three nodes', () => {
   let traveller: Traveller
   let counts: Map<number, number>
   before(async () => {
@@ -99,13 +97,13 @@ describe('@modelcontextprotocol/sdk 1.32 over HTTP with SSE, through nginx to th
 
   describeSessionJourney(() => traveller)
   describeElicitation(() => traveller)
-  it('was served by every node', () => expectAllServed('SDK 1.32, SSE', counts))
+  it('uses every node', () => expectAllServed(counts))
 })
 
-describe('@modelcontextprotocol/client 2, through nginx to three nodes', () => {
+describe('@modelcontextprotocol/client 2, load balanced over three nodes', () => {
   for (const [what, path, revision] of [
-    ['negotiating by itself', '/modern', MODERN_REVISION],
-    ['in a session', '/modern', '2025-11-25'],
+    ['version negotiation', '/modern', MODERN_REVISION],
+    ['with a session', '/modern', '2025-11-25'],
   ] as const) {
     describe(what, () => {
       let client: Client
@@ -132,9 +130,9 @@ describe('@modelcontextprotocol/client 2, through nginx to three nodes', () => {
       })
       after(() => client?.close())
 
-      it(`speaks ${revision}`, () => expect(client.getNegotiatedProtocolVersion()).to.equal(revision))
+      it(`negotiates ${revision}`, () => expect(client.getNegotiatedProtocolVersion()).to.equal(revision))
 
-      it('lists, reads, gets and calls', async () => {
+      it('lists and calls tools, reads resources and gets prompts', async () => {
         expect((await client.listTools()).tools.map(({ name }) => name)).to.include.members(['greet', 'interview'])
         const { contents } = await client.readResource({ uri: 'pages://7' })
         expect(contents).to.deep.equal([{ uri: 'pages://7', text: 'text of page 7' }])
@@ -145,14 +143,14 @@ describe('@modelcontextprotocol/client 2, through nginx to three nodes', () => {
         }
       })
 
-      it('gets progress while the call runs, in order', async () => {
+      it('receives progress in order while the call runs', async () => {
         const steps: unknown[] = []
         const onprogress = ({ progress }: { progress: number }) => void steps.push(progress)
         expect((await client.callTool({ name: 'count' }, { onprogress })).content).to.deep.equal(text('counted'))
         expect(steps).to.deep.equal([1, 2, 3])
       })
 
-      it('answers what a tool asks, at whatever node its answer lands', async () => {
+      it('answers elicitation at any node', async () => {
         const { structuredContent } = await client.callTool({ name: 'interview' })
         expect(structuredContent).to.deep.equal({
           action: 'accept',
@@ -163,19 +161,19 @@ describe('@modelcontextprotocol/client 2, through nginx to three nodes', () => {
         expect(asked.sort()).to.deep.equal(['Who are you?', 'roots', 'sample 10'])
       })
 
-      it('was served by every node', () => expectAllServed(`SDK 2, ${what}`, counts))
+      it('uses every node', () => expectAllServed(counts))
     })
   }
 })
 
-describe('examples/scaling, through its nginx.conf', () => {
+describe('examples/scaling with its nginx.conf', () => {
   let example: Balanced
   before(async function () {
     this.timeout(120_000)
     example = await startBalanced({ config: 'examples/scaling/mcp.config.ts' })
   })
 
-  it('serves a session at every node, and says that it is well', async () => {
+  it('serves a session at every node and passes health checks', async () => {
     const client = new OldClient({ name: 'official', version: '1.0.0' })
     await client.connect(new OldTransport(new URL('/mcp', example.url)) as Transport)
     for (let call = 0; call < 6; call++) {
@@ -184,7 +182,6 @@ describe('examples/scaling, through its nginx.conf', () => {
     }
     for (const { url } of example.nodes) expect((await fetch(`${url}/health`)).status).to.equal(200)
     await client.close()
-    console.log(`      requests: ${example.describeCounts()}`)
     expect(Math.min(...example.nginx.counts().values())).to.be.at.least(2)
   })
 })

@@ -1,5 +1,5 @@
-// Twenty seconds and five failures of each kind of chaos, three kinds at a time; `npm run chaos` has two minutes of each.
-// `SEED=7` runs one again.
+// Tests three nodes under load with five failures of each kind of chaos; `npm run chaos` runs two minutes of each.
+// `SEED=7` repeats a run.
 import { expect } from 'chai'
 import { describeReport, runChaos } from '../cluster/chaos/chaos.ts'
 import { DESCRIPTIONS, KINDS } from '../cluster/chaos/kinds.ts'
@@ -10,7 +10,7 @@ const SECONDS = 20
 const FAILURES = 5
 const SEED = Number(process.env['SEED'] ?? 20_261_121)
 
-describe('three nodes behind nginx, under load, while', function () {
+describe('chaos: three nodes behind nginx under load', function () {
   this.timeout(300_000)
   before(function () {
     needsDeployment(this)
@@ -19,8 +19,8 @@ describe('three nodes behind nginx, under load, while', function () {
   // Each has nodes, nginx and Redis of its own, and much of its time nothing happens but that clients wait.
   const it = sideBySide({ atOnce: 3 })
   for (const kind of KINDS) {
-    const lost = kind === 'forget' ? 'what is gone is said' : 'nothing is lost'
-    it(`${DESCRIPTIONS[kind]}: ${lost}, nothing is doubled`, async () => {
+    const lost = kind === 'forget' ? 'reports lost data' : 'loses nothing'
+    it(`${DESCRIPTIONS[kind]}: ${lost}, no duplicates`, async () => {
       const report = await runChaos({ kind, seconds: SECONDS, failures: FAILURES, seed: SEED })
       console.log(`      seed ${SEED}, ${describeReport(report)}`)
       expect(report.failures).to.be.at.least(FAILURES)

@@ -1,5 +1,5 @@
-// The image of examples/deploy/docker, of a project of `mcp-host init` and the packed package: built by executing its
-// Dockerfile, and run as a container. No Docker engine is needed. `npx mocha 'test/slow/*.slow.ts'`.
+// Tests the image of examples/deploy/docker: executes its Dockerfile and runs it as a container without a Docker
+// engine. `npx mocha 'test/slow/*.slow.ts'`.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -62,12 +62,10 @@ function sizesOf(...paths: readonly string[]) {
   return { whole: pack('tar -cf - "$@" 2>/dev/null | wc -c'), packed: pack('tar -czf - "$@" 2>/dev/null | wc -c') }
 }
 
-const inMegabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
-
-describe('the image of examples/deploy/docker', function () {
+describe('container image of examples/deploy/docker', function () {
   this.timeout(60_000)
 
-  it('has what the server reads, and no secret, test, compiler or source of the image itself', () => {
+  it('contains the server files and no secrets, tests, compilers or sources', () => {
     const has = (path: string) => existsSync(join(image.root, 'app', path))
     expect(
       ['mcp.config.ts', 'tools/days_between.ts', 'package.json', 'node_modules/mcp-host'].filter(has),
@@ -86,16 +84,14 @@ describe('the image of examples/deploy/docker', function () {
     expect([...unwanted, ...packages].filter(has)).to.deep.equal([])
   })
 
-  it('is less than 120 MB to pull: what it adds to its base, and Node', () => {
+  it('adds less than 120 MB of compressed layers, including Node.js', () => {
     const added = sizesOf(join(image.root, 'app'))
     const node = sizesOf(process.execPath)
-    console.log(`      /app: ${inMegabytes(added.whole)}, to pull ${inMegabytes(added.packed)}`)
-    console.log(`      Node ${process.version}: ${inMegabytes(node.whole)}, to pull ${inMegabytes(node.packed)}`)
     expect(added.packed + node.packed).to.be.below(120e6)
     expect(added.whole).to.be.below(110e6)
   })
 
-  it('is healthy, serves, writes nothing, reloads and ends by signals: read-only, as user 1000, without privileges', async () => {
+  it('runs read-only as user 1000 without privileges: health, reload and shutdown by signals', async () => {
     const port = await freePort()
     const env = { PORT: String(port), PUBLIC_URL: `http://127.0.0.1:${port}`, MCP_HOST_SECRETS: SECRETS }
     const { health } = image.stage
@@ -121,7 +117,7 @@ describe('the image of examples/deploy/docker', function () {
     expect(container.said()).to.include('stopped; running requests: 0 finished, 0 cancelled')
   })
 
-  it('is not healthy where nobody listens', async () => {
+  it('health check fails when the host does not listen', async () => {
     const env = { PORT: String(await freePort()), MCP_HOST_SECRETS: SECRETS }
     const container = await startContainer(image, mounted, env)
     await HEALTHY(container, image.stage.health)
@@ -133,7 +129,7 @@ describe('the image of examples/deploy/docker', function () {
     expect(await container.ended).to.equal(0)
   })
 
-  it('starts where nothing can be written to and its user has neither a name nor a home, told of it or not', async () => {
+  it('starts on a read-only file system with a user without name and home', async () => {
     const bare = { TSX_DISABLE_CACHE: undefined, HOME: undefined }
     const env = { PORT: String(await freePort()), MCP_HOST_SECRETS: SECRETS, ...bare }
     const strange = { ...image, stage: { ...image.stage, user: '54321:54321' } }
@@ -145,7 +141,7 @@ describe('the image of examples/deploy/docker', function () {
     expect(await container.ended, container.said()).to.equal(0)
   })
 
-  it('does not start without secrets where sessions outlive it, and says what to do', async () => {
+  it('startup fails without secrets when sessions are persistent', async () => {
     const env = { PORT: String(await freePort()), REDIS_URL: 'redis://127.0.0.1:1' }
     const container = await startContainer(image, mounted, env)
     expect(await container.ended, container.said()).to.equal(2)
@@ -210,7 +206,7 @@ describe('compose.yaml of examples/deploy/docker, its commands run one by one', 
     (await session.request('tools/call', { name: 'days_between', arguments: { from: '2026-01-01', to: '2026-12-24' } }))
       .status
 
-  it('serves a session at either node, and goes on with one that drains: no call of 40 is lost', async () => {
+  it('serves a session at both nodes and drains one without losing a call', async () => {
     const session = await openSession(url)
     const statuses = new Set<number>()
     for (let count = 0; count < 20; count++) statuses.add(await call(session))
@@ -222,7 +218,7 @@ describe('compose.yaml of examples/deploy/docker, its commands run one by one', 
     expect(log).to.not.match(/"level":[56]0/)
   })
 
-  it('asks a replica that came with another address, once the name server says so', async () => {
+  it('nginx finds a replica with a new IP address through DNS', async () => {
     const session = await openSession(url)
     await start('127.0.0.4')
     names.give(['127.0.0.4'])

@@ -1,5 +1,4 @@
-// One client with one bound token sends proofs (DPoP) until it is refused, over real HTTP: it has its share of what the host
-// remembers and no more, and everybody else is served as before.
+// Tests the per-key limit of remembered DPoP proofs: a client that floods the host gets 429, other clients are served.
 import { expect } from 'chai'
 import { boundTo, provenBy } from '../support/dpop.ts'
 import { callWith, startProtected } from '../support/protected-host.ts'
@@ -12,11 +11,11 @@ const AT_ONCE = 32
 /** More than one key may have. */
 const MOST = 60_000
 
-describe('a client that floods a host with proofs (DPoP)', function () {
+describe('DPoP proof limit per key', function () {
   this.timeout(400_000)
   after(stopHosts)
 
-  it('is told to wait, and nobody else is', async () => {
+  it('rejects a flooding client with 429 and serves other clients', async () => {
     const [issuerKey, eve, ann] = [makeKey('of-issuer'), makeKey('eve', 'EdDSA'), makeKey('ann')]
     const jwt = { issuer: ISSUER, keys: [toJwk(issuerKey)], audience: AUDIENCE, dpop: { maxAge: '10m' as const } }
     const { guarded } = await startProtected({ 'auth-jwt': jwt })
@@ -42,7 +41,6 @@ describe('a client that floods a host with proofs (DPoP)', function () {
       Array.from({ length: 200 }, () => callWith(guarded, provenBy({ key: ann, token: ofAnn, url: guarded }))),
     )
     const served = others.filter(({ status }) => status === 200).length
-    console.log(`      ${sent} proofs of one key: ${JSON.stringify(counts)}; of another user ${served} of 200 taken`)
     expect(Object.keys(counts)).to.deep.equal(['200', '429'])
     expect(counts[200]).to.equal(44_445)
     expect(served).to.equal(200)

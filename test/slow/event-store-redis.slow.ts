@@ -1,5 +1,5 @@
-// Streamed calls while nodes are killed and Redis goes and comes: clients see each event once and in order, and what is
-// stored is whole or said to be gone.
+// Tests event-store-redis with killed nodes and Redis restarts: clients get each event once and in order, and replays
+// are complete or gone.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import type { EventStore } from '../../core/transport.ts'
@@ -30,7 +30,7 @@ async function openStore(redis: RedisServer) {
 const openSessions = (url: string, count: number) =>
   Promise.all(Array.from({ length: count }, () => openStreamingSession(url)))
 
-it('nodes killed in the middle of streams have sent nothing that is not stored', async function () {
+it('killed nodes have sent only stored events', async function () {
   this.timeout(300_000)
   const redis = await startRedis()
   const { store } = await openStore(redis)
@@ -131,7 +131,7 @@ async function tellReplays(store: EventStore, calls: readonly WatchedCall[], cou
 const pause = (milliseconds: number) => new Promise(resolve => setTimeout(resolve, milliseconds))
 
 for (const persistent of [true, false]) {
-  it(`Redis killed and started again, ${persistent ? 'with' : 'without'} what it kept`, async function () {
+  it(`Redis restart ${persistent ? 'with' : 'without'} persistence: replays are complete or gone`, async function () {
     this.timeout(120_000)
     const redis = await startRedis({ persistent })
     const { calls, store, disturbances, count } = await callThrough(redis, async () => {
@@ -149,7 +149,7 @@ for (const persistent of [true, false]) {
   })
 }
 
-it('Redis that hangs for a while', async function () {
+it('hanging Redis: replays are complete', async function () {
   this.timeout(120_000)
   const redis = await startRedis()
   const { calls, store, disturbances, count } = await callThrough(redis, async () => {

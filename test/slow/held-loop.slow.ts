@@ -1,5 +1,4 @@
-// Readiness of real processes whose event loop is held: lost while it goes on, back when it has ended, and of two workers not
-// lost for one of them.
+// Tests readiness of worker processes with a blocked event loop.
 import { expect } from 'chai'
 import { crewConfig, startCrew } from '../cli/crew.ts'
 import { stopAll } from '../cli/run-cli.ts'
@@ -45,14 +44,14 @@ async function holdEach(url: string, pids: readonly number[], times: number): Pr
   return calls
 }
 
-describe('readiness of workers whose event loop is held', function () {
+describe('readiness with a blocked event loop', function () {
   this.timeout(120_000)
   after(async () => {
     await stopAll()
     await removeFolders()
   })
 
-  it('is lost by one that serves alone, and back once its tool is quiet, without a change between', async () => {
+  it('single worker: fails while blocked, recovers once and stays ready', async () => {
     const { url, workers } = await startCrew(1, config)
     expect((await isReady(url)).ready).to.equal(true)
     await holdEach(url, workers, 4)
@@ -68,18 +67,16 @@ describe('readiness of workers whose event loop is held', function () {
     for (let more = 0; more < 100; more++) await look()
     const changes = seen.filter((one, index) => index > 0 && one !== seen[index - 1]).length
     expect(changes).to.be.at.most(1)
-    console.log(`      ${reason}; asked ${seen.length} times after that: ${changes} change`)
   })
 
-  it('is there while one of two is held, whoever is asked; and lost when both are', async () => {
+  it('two workers: passes while one is blocked, fails while both are', async () => {
     const { url, workers } = await startCrew(2, config)
     const [one] = workers as [number, number]
-    const calls = await holdEach(url, [one], 4)
+    await holdEach(url, [one], 4)
     const asked = await Promise.all(Array.from({ length: 20 }, () => isReady(url)))
     expect(asked.filter(({ ready }) => !ready)).to.deep.equal([])
     await holdEach(url, workers, 4)
     const both = await Promise.all(Array.from({ length: 20 }, () => isReady(url)))
     expect(both.filter(({ ready }) => ready)).to.deep.equal([])
-    console.log(`      one of two held (${calls} calls): ready at 20 of 20 probes; both held: at 0 of 20`)
   })
 })

@@ -1,5 +1,5 @@
-// What `mcp-host init` and `add` write, in the package as a stranger gets it: every kind of project is compiled, checked
-// and tested by its own scripts; a plugin is packed, installed and used. `npx mocha 'test/slow/*.slow.ts'`.
+// Tests projects of `mcp-host init` and `add` with the packed package: compile, check, test, and package a plugin. `npx
+// mocha 'test/slow/*.slow.ts'`.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -133,10 +133,10 @@ before(async function () {
 
 after(() => rm(outer, { recursive: true, force: true }))
 
-describe('a project of mcp-host init', function () {
+describe('project of mcp-host init', function () {
   this.timeout(120_000)
 
-  it('passes its own check and test: in TypeScript, open, by npm create', async () => {
+  it('TypeScript project of npm create passes check and test', async () => {
     await passesItsOwnScripts(first)
   })
 
@@ -148,12 +148,12 @@ describe('a project of mcp-host init', function () {
     ['--store', 'redis'],
     ['--store', 'redis', '--format', 'yaml'],
   ]) {
-    it(`passes its own check and test: ${flags.join(' ')}`, async () => {
+    it(`passes check and test: ${flags.join(' ')}`, async () => {
       await passesItsOwnScripts(await init(`with${flags.join('')}`, ...flags))
     })
   }
 
-  it('passes them with one more of everything', async () => {
+  it('passes check and test after mcp-host add of every kind', async () => {
     const folder = await init('more')
     for (const kind of ['tool', 'resource', 'prompt', 'plugin']) await mcpHost(folder, 'add', kind, `my-${kind}`)
     const text = await readFile(join(folder, 'mcp.config.ts'), 'utf8')
@@ -164,7 +164,7 @@ describe('a project of mcp-host init', function () {
     await passesItsOwnScripts(folder)
   })
 
-  it('is told by the compiler and by check of what is wrong in it', async () => {
+  it('compiler and check report mistakes', async () => {
     const folder = await init('wrong')
     const text = await readFile(join(folder, 'mcp.config.ts'), 'utf8')
     await writeFile(join(folder, 'mcp.config.ts'), text.replace('health: {}', 'health: { pth: 1 }'))
@@ -173,7 +173,7 @@ describe('a project of mcp-host init', function () {
   })
 })
 
-describe('a project that keeps sessions in a file', function () {
+describe('project of mcp-host init with store-sqlite', function () {
   this.timeout(120_000)
 
   before(function () {
@@ -181,7 +181,7 @@ describe('a project that keeps sessions in a file', function () {
   })
 
   for (const flags of [[], ['--format', 'yaml']]) {
-    it(`starts without an environment, and its session goes on after a kill: ${flags.join(' ') || 'TypeScript'}`, async () => {
+    it(`starts without environment variables and resumes its session after a kill: ${flags.join(' ') || 'TypeScript'}`, async () => {
       const folder = await init(`kept${flags.join('')}`, '--store', 'file', ...flags)
       const port = await freePort()
       const file = join(folder, `mcp.config.${flags.at(-1) ?? 'ts'}`)
@@ -203,7 +203,7 @@ describe('a project that keeps sessions in a file', function () {
   }
 })
 
-describe('a plugin of mcp-host init --plugin', function () {
+describe('plugin of mcp-host init --plugin', function () {
   this.timeout(120_000)
   let folder: string
   let project: string
@@ -219,7 +219,7 @@ describe('a plugin of mcp-host init --plugin', function () {
     await works(unpacked, 'tar', '-xzf', await tarballIn(outer, 'mcp-host-audit-'), '--strip-components', '1')
   })
 
-  it('is packed with its declarations, and without its sources and tests', async () => {
+  it('packs its declarations without sources and tests', async () => {
     const { text } = await said(outer, 'tar', '-tzf', await tarballIn(outer, 'mcp-host-audit-'))
     const files = text.trim().split('\n').sort()
     expect(files).to.deep.equal(
@@ -227,7 +227,7 @@ describe('a plugin of mcp-host init --plugin', function () {
     )
   })
 
-  it('is used by its factory in a config in TypeScript, where the compiler knows its options', async () => {
+  it('its factory works in a TypeScript config with typed options', async () => {
     const text = await readFile(join(project, 'mcp.config.ts'), 'utf8')
     const using = (options: string) =>
       text
@@ -253,7 +253,7 @@ describe('a plugin of mcp-host init --plugin', function () {
     ['mcp.config.yaml', (options: string) => `'mcp-host-audit': ${options}`],
     ['mcp.config.json', (options: string) => `"mcp-host-audit": ${options}`],
   ] as const) {
-    it(`is used by the name of its package in ${name}, where a start checks its options`, async () => {
+    it(`its package name works in ${name}, with option validation at startup`, async () => {
       const server = '"server": { "name": "u", "version": "1.0.0" }, "toolsets": { "main": "./tools/*.ts" }'
       const text = (options: string) =>
         `{ ${server}, "routes": { "/mcp": { "toolsets": "main" } }, "plugins": { "transport-streamable": {}, ${plain(options)} } }`
@@ -272,10 +272,10 @@ describe('a plugin of mcp-host init --plugin', function () {
   }
 })
 
-describe('the examples of the package', function () {
+describe('examples of the package', function () {
   this.timeout(60_000)
 
-  it('run from where it is installed', async () => {
+  it('run from the installed package', async () => {
     for (const config of ['mcp.config.example.ts', 'examples/protected/mcp.config.ts']) {
       expect(await mcpHost(first, 'check', '--config', `node_modules/mcp-host/${config}`)).to.include(
         'The config is fine.',

@@ -1,5 +1,4 @@
-// Every kind of hog of memory in its thread, and a hundred ends in a row: no thread is left behind, and the process does not
-// grow with them. What was tried is counted.
+// Tests isolated tools with every kind of excessive memory use, and a hundred terminated threads in a row.
 import { readdirSync } from 'node:fs'
 import { expect } from 'chai'
 import { describeThrown } from '../../core/http/describe-thrown.ts'
@@ -14,7 +13,7 @@ const TIMES = 20
 /** Of this process, as the system counts them. */
 const threads = () => readdirSync('/proc/self/task').length
 
-describe('isolated tools that misbehave, one after the other', function () {
+describe('isolated tools: memory limit and thread cleanup', function () {
   this.timeout(240_000)
   let host: TestHost
   before(async () => {
@@ -23,10 +22,10 @@ describe('isolated tools that misbehave, one after the other', function () {
   after(() => host.close())
 
   for (const name of HOGS) {
-    it(`is ended once it holds too much: ${name}`, () => expectEnded(host, name, 'memory'))
+    it(`ends a tool over the memory limit: ${name}`, () => expectEnded(host, name, 'memory'))
   }
 
-  it('leave no thread behind', async () => {
+  it('leaves no thread behind', async () => {
     await using client = await host.client()
     await client.callTool('echo', { text: 'first' })
     const before = threads()
@@ -35,7 +34,6 @@ describe('isolated tools that misbehave, one after the other', function () {
       const results = await Promise.all(BAD.map(name => client.callTool(name)))
       ended += results.filter(({ isError }) => isError).length
     }
-    console.log(`      ${ended} calls ended, ${before} threads before and ${threads()} after`)
     expect(ended).to.equal(TIMES * BAD.length)
     const { text } = await client.callTool('echo', { text: 'last' })
     const failures = host.logged('error').filter(line => line['name'] === 'echo' || line['over'] !== undefined)

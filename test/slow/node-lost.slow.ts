@@ -1,4 +1,4 @@
-// A node that is killed while it runs a call: whoever has the call's stream is told within 30 seconds.
+// Tests that clients of a killed node get node-lost within 30 seconds.
 import { expect } from 'chai'
 import { type NodeProcess, startNode } from '../cluster/support/node-process.ts'
 import { at } from '../cluster/support/nodes.ts'
@@ -8,7 +8,7 @@ import { nextMessage, openSession } from '../support/session-client.ts'
 
 const LIMIT = 30_000
 
-describe('a node that is killed', () => {
+describe('killed node', () => {
   const processes: NodeProcess[] = []
   before(function () {
     needsRedis(this)
@@ -18,7 +18,7 @@ describe('a node that is killed', () => {
     await stopRedis()
   })
 
-  it('is taken for lost within 30 s, by who reads along and by who comes later', async function () {
+  it('reports node-lost within 30 s to connected and resuming clients', async function () {
     this.timeout(120_000)
     const redis = await startRedis()
     const env = { REDIS_URL: redis.url, MCP_HOST_SECRETS: 'a secret for tests that is long enough to be one' }
@@ -36,12 +36,9 @@ describe('a node that is killed', () => {
     }
     const follower = await other.get({ 'Last-Event-ID': String(calls[0]) })
     const late = new Promise((_, reject) => setTimeout(reject, LIMIT, new Error('nothing within 30 s')).unref())
-    const killed = performance.now()
     await one.kill()
     const first = await Promise.race([nextMessage(follower), late])
-    const seconds = ((performance.now() - killed) / 1_000).toFixed(1)
     const second = await nextMessage(await other.get({ 'Last-Event-ID': String(calls[1]) }))
     expect([first, second].map(({ error }) => error.data.reason)).to.deep.equal(['node-lost', 'node-lost'])
-    console.log(`a node was killed: 2 of 2 calls were answered with node-lost, the first ${seconds} s later`)
   })
 })

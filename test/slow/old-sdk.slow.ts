@@ -1,5 +1,5 @@
-// SDK 1.10, as clients in the field still have it: it speaks revisions up to 2025-03-26 and knows no elicitation.
-// Slow, for it is installed from the registry: `npx mocha 'test/slow/*.slow.ts'`.
+// Tests SDK 1.10, which supports protocol versions up to 2025-03-26 and no elicitation. Installs it from the registry:
+// `npx mocha 'test/slow/*.slow.ts'`.
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -52,7 +52,6 @@ before(async function () {
   this.timeout(180_000)
   folder = await mkdtemp(join(tmpdir(), 'mcp-host-old-sdk-'))
   sdk = await installOldSdk()
-  console.log(`  @modelcontextprotocol/sdk ${sdk.version}`)
 })
 after(() => rm(folder, { recursive: true, force: true }))
 
@@ -68,14 +67,14 @@ async function start() {
 }
 
 function describeUnasked(traveller: () => Traveller) {
-  it('is told in words by a tool that has to ask the user', async () => {
+  it('gets a readable tool error when a tool needs elicitation', async () => {
     const { content, isError } = await traveller().client.callTool({ name: 'ask_the_user' })
     expect(isError).to.equal(true)
     expect(JSON.stringify(content)).to.match(/elicitation/)
   })
 }
 
-describe('@modelcontextprotocol/sdk 1.10 over streamable HTTP, in a session', () => {
+describe('@modelcontextprotocol/sdk 1.10 over Streamable HTTP with a session', () => {
   let traveller: Traveller
   let proxy: CuttingProxy
   let transport: StreamableHTTPClientTransport
@@ -92,7 +91,7 @@ describe('@modelcontextprotocol/sdk 1.10 over streamable HTTP, in a session', ()
     await stopHosts()
   })
 
-  it('has a session, though it asks for no newer revision than 2025-03-26', () => {
+  it('opens a session with protocol version 2025-03-26', () => {
     expect(transport.sessionId).to.be.a('string')
     expect(sdk.types.LATEST_PROTOCOL_VERSION).to.be.oneOf(['2024-11-05', '2025-03-26'])
   })
@@ -100,7 +99,7 @@ describe('@modelcontextprotocol/sdk 1.10 over streamable HTTP, in a session', ()
   describeSessionJourney(() => traveller)
   describeUnasked(() => traveller)
 
-  it('comes back to its session’s stream when every socket was destroyed, and gets what changed meanwhile', async () => {
+  it('resumes the session stream after a disconnect with missed notifications', async () => {
     const { client, puppet, heard } = traveller
     const call = client.callTool({ name: 'puppet', arguments: { name: 'lost' } })
     const { ctx, finish } = await puppet.call('lost')
@@ -118,7 +117,7 @@ describe('@modelcontextprotocol/sdk 1.10 over streamable HTTP, in a session', ()
   })
 })
 
-describe('@modelcontextprotocol/sdk 1.10 over HTTP with SSE', () => {
+describe('@modelcontextprotocol/sdk 1.10 over HTTP+SSE', () => {
   let traveller: Traveller
   before(async () => {
     const started = await start()

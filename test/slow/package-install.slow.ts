@@ -138,11 +138,11 @@ const configOf = (plugins: object, others: object) =>
     plugins: { 'transport-streamable': {}, ...plugins },
   })}`
 
-describe('what needs an optional package', function () {
+describe('missing optional packages', function () {
   this.timeout(60_000)
 
   for (const [name, plugins, others, needs] of PLUGINS) {
-    it(`the plugin ${name}: mcp-host check and start name the line that installs it, and with it the config is fine`, async () => {
+    it(`plugin ${name}: check and startup print the install command, which fixes the config`, async () => {
       for (const folder of [bare, full]) await writeFile(join(folder, `${name}.mjs`), configOf(plugins, others))
       for (const verb of ['check', 'start']) {
         const { text, code } = await said(bare, CLI, verb, '--config', `${name}.mjs`)
@@ -174,7 +174,7 @@ describe('what needs an optional package', function () {
     })
   }
 
-  it('a client of mcp-host/testing names the official one', async () => {
+  it('client of mcp-host/testing names the official client package', async () => {
     const program = `import { testHost } from 'mcp-host/testing'
       const host = await testHost('plain.mjs')
       await host.client().catch(error => console.log(error.message))
@@ -184,7 +184,7 @@ describe('what needs an optional package', function () {
     expect(text).to.include(lineFor(CLIENT))
   })
 
-  it('mcp-host init names at a terminal what asks, and the ways that need none of it', async function () {
+  it('mcp-host init names the prompt package and the options that avoid it', async function () {
     needsTerminals(this)
     const inTerminal = async (folder: string) => {
       const command = `${process.execPath} ${join(folder, CLI)} init new`

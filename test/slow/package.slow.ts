@@ -1,5 +1,5 @@
-// The package as a stranger gets it: packed, installed in an empty project, run by plain Node, compiled against.
-// Slow, for it builds and installs: `npx mocha 'test/slow/*.slow.ts'`. The project is test/slow/consumer.
+// Tests the packed package in an empty project (test/slow/consumer): plain Node.js, type declarations and entry points.
+// Builds and installs: `npx mocha 'test/slow/*.slow.ts'`.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -82,10 +82,10 @@ async function expectRepeats(url: string) {
   expect(message.result.content).to.deep.equal([{ type: 'text', text: 'abab!' }])
 }
 
-describe('the published package', function () {
+describe('published package', function () {
   this.timeout(60_000)
 
-  it('holds the compiled host, the schema and the docs; no tests, no benchmarks, no sources or source maps of the host', async () => {
+  it('contains the compiled host, schema and docs, without tests, benchmarks and sources', async () => {
     const { stdout } = await run('tar', ['-tzf', join(folder, tarball)])
     const files = stdout
       .trim()
@@ -109,7 +109,7 @@ describe('the published package', function () {
     expect(unexpected).to.deep.equal([])
   })
 
-  it('brings no optional package along', async () => {
+  it('installs no optional packages', async () => {
     const { peerDependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
     const names = Object.keys(peerDependencies).filter(name => name !== '@types/node')
     expect(names).to.have.length.above(5)
@@ -117,7 +117,7 @@ describe('the published package', function () {
   })
 
   for (const config of ['esm/mcp.config.mjs', 'esm/mcp.config.json', 'esm/mcp.config.ts', 'plain/mcp.config.ts']) {
-    it(`npx mcp-host start serves ${config}, and ends on SIGTERM`, async () => {
+    it(`npx mcp-host start serves ${config} and exits on SIGTERM`, async () => {
       const { child, url } = await serve('npx', ['--no', 'mcp-host', 'start', '--config', config], folder)
       await expectRepeats(url)
       const ended = once(child, 'exit')
@@ -133,7 +133,7 @@ describe('the published package', function () {
     })
   }
 
-  it('a program that embeds a host through mcp-host/host serves with it', async () => {
+  it('a program embeds a host through mcp-host/host', async () => {
     const { child, url } = await serve(process.execPath, ['--import', 'tsx', 'embed.ts'], join(folder, 'esm'))
     await expectRepeats(url)
     const ended = once(child, 'exit')
@@ -141,7 +141,7 @@ describe('the published package', function () {
     expect(await ended).to.deep.equal([0, null])
   })
 
-  it('plugins of other packages find what they need in its entries', async () => {
+  it('plugins of other packages import its entry points', async () => {
     const { stdout } = await run(process.execPath, ['--import', 'tsx', 'plugins.ts'], { cwd: join(folder, 'esm'), env })
     expect(stdout.trim()).to.equal('true')
   })
@@ -158,7 +158,7 @@ describe('the published package', function () {
     await once(child, 'exit')
   })
 
-  it('its declarations compile strictly with plain tsc, library check included, together with a Koa application', async () => {
+  it('compiles its declarations in strict mode with plain tsc and library check, next to a Koa application', async () => {
     await writeFile(join(folder, 'esm/mounted.ts'), MOUNTED)
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
     const { stdout } = await run(process.execPath, [tsc, '-p', folder], { env }).catch(({ stdout }) => ({ stdout }))

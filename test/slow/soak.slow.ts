@@ -1,5 +1,5 @@
-// Thousands of clients that never say goodbye: each opens a session, begins something and is gone. When the last of
-// their sessions has idled out, the host holds as much as it did before.
+// Tests session expiry with thousands of clients that never end their sessions: memory and handles return to the
+// initial level.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
@@ -94,7 +94,7 @@ async function soak(url: string) {
   await Promise.all(Array.from({ length: AT_ONCE }, next))
 }
 
-describe('clients that never end their sessions', () => {
+describe('idle session expiry: clients that never end their sessions', () => {
   let child: ChildProcess
   let exited: Promise<unknown[]>
   let url: string
@@ -115,7 +115,7 @@ describe('clients that never end their sessions', () => {
     return holding as Holding
   }
 
-  it('leave nothing behind once those have idled out: no session, no timer, no handle, no memory', async function () {
+  it('leaves no session, timer, handle or memory behind', async function () {
     this.timeout(180_000)
     const warm = await measure(url)
     const [first, second] = [await measure(url), await measure(url)]
@@ -135,7 +135,7 @@ describe('clients that never end their sessions', () => {
     expect(second.heap / first.heap).to.be.below(1.05)
   })
 
-  it('let the host close', async () => {
+  it('lets the host close', async () => {
     child.send('close')
     expect(await exited).to.deep.equal([0, null])
   })

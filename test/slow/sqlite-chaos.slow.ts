@@ -1,5 +1,5 @@
-// A hundred times SIGKILL, in about two minutes, to the workers of a crew on one file and to all of it: nothing is lost,
-// nothing is doubled. `SEED=7`, `KILLS=20` and `WORKERS=4` are heeded.
+// Tests store-sqlite with workers that are killed a hundred times under load. `SEED=7`, `KILLS=20` and `WORKERS=4`
+// change the run.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,12 +12,12 @@ const KILLS = Number(process.env['KILLS'] ?? 100)
 const WORKERS = Number(process.env['WORKERS'] ?? 3)
 
 if (HAS_SQLITE) {
-  describe(`${WORKERS} workers on one file, under load`, function () {
+  describe(`store-sqlite: ${WORKERS} workers under load`, function () {
     this.timeout(600_000)
     const folder = mkdtempSync(join(tmpdir(), 'sqlite-chaos-'))
     after(() => rmSync(folder, { recursive: true, force: true }))
 
-    it(`killed ${KILLS} times, lose nothing and double nothing`, async () => {
+    it(`${KILLS} kills lose nothing and duplicate nothing`, async () => {
       const env: Record<string, string> = { STORE_FILE: join(folder, 'host.db') }
       if (process.env['REDIS_URL'] !== undefined) env['REDIS_URL'] = process.env['REDIS_URL']
       const report = await runChaos({ workers: WORKERS, kills: KILLS, seed: SEED, env })

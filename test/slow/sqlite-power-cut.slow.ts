@@ -1,5 +1,4 @@
-// Power cuts under whole hosts, one process and several workers: clients open and end sessions and read streams; the files are
-// rebuilt as a disk might have them after a cut, a host is started on them, and each client gets what it is owed over HTTP.
+// Tests simulated power cuts of hosts with store-sqlite: sessions and events that clients received survive.
 import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -98,7 +97,7 @@ async function checkAll(url: string, told: readonly Told[], counts: Counts) {
 }
 
 if (HAS_SQLITE) {
-  describe('a power cut under a host', function () {
+  describe('store-sqlite: power cut of a host', function () {
     this.timeout(280_000)
     before(function () {
       needsCompiler(this)
@@ -106,7 +105,7 @@ if (HAS_SQLITE) {
     const it = sideBySide()
 
     for (const workers of [undefined, 2]) {
-      it(`of ${workers ?? 'no'} workers loses no session and no event that a client saw`, async () => {
+      it(`with ${workers ?? 'no'} workers loses no session and no event that a client received`, async () => {
         const random = createSeededRandom(SEED)
         const recorded = createRecorded()
         const told: Told[] = []

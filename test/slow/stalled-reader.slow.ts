@@ -1,5 +1,5 @@
-// Readers who stop reading: their sockets are paused, the kernel's buffers fill, and then the host would have to hold
-// what they do not take. It holds a bounded part, closes the stream and says so; who can come back misses nothing.
+// Tests clients that stop reading event streams: the host buffers a limited amount, closes the stream and logs it;
+// resumption loses nothing.
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { MAX_WAITING } from '../../core/http/limits.ts'
@@ -38,7 +38,6 @@ async function sendUntilStalled(reader: StreamExchange, send: () => void): Promi
   const stalls = stallsIn(started.log)
   expect(stalls, `after ${sent} events of ${EVENT} bytes`).to.have.length(before + 1)
   const waiting = Number(stalls.at(-1)?.['waiting'])
-  console.log(`      closed after ${sent} events of ${EVENT} bytes, ${waiting} bytes waited`)
   expect(waiting)
     .to.be.greaterThan(MAX_WAITING)
     .and.at.most(MAX_WAITING + 2 * EVENT)
@@ -81,8 +80,8 @@ after(stopHosts)
 
 const update = () => started.host.runtime.resourceUpdated(URI)
 
-describe('a reader who stops reading', () => {
-  it('a session’s own stream: it is closed with a log line, and resumed with all that was missed', async () => {
+describe('stalled clients of event streams', () => {
+  it('session stream: closes with a log message and resumes without loss', async () => {
     const session = await openStreamingSession(started.url)
     await (await session.request('resources/subscribe', { uri: URI })).whole
     const reader = await session.get()
@@ -100,12 +99,11 @@ describe('a reader who stops reading', () => {
     resumed.resume()
     const missed = await resumed.until(event => seqOf(event) === sent)
     resumed.drop()
-    console.log(`      read ${read.length}, missed and resumed ${missed.length} of ${sent}`)
     expect(missed.length).to.be.greaterThan(5)
     expect([...read, ...missed].map(seqOf)).to.deep.equal(upTo(sent))
   })
 
-  it('the stream of a call: the call goes on, and all that was missed and its answer can be fetched', async () => {
+  it('call stream: the call continues, and its events and result can be resumed', async () => {
     const session = await openStreamingSession(started.url)
     const opening = session.call('puppet', { name: 'stalled' })
     const { ctx, finish } = await puppet.call('stalled')
@@ -123,13 +121,12 @@ describe('a reader who stops reading', () => {
     const read = [...first.slice(1), ...(await readOn(reader))]
     const again = await session.get(read.at(-1)?.id)
     const missed = await again.rest()
-    console.log(`      read ${read.length}, missed and resumed ${missed.length} of ${said + 1}`)
     const all = [...read, ...missed].map(({ message }) => message)
     expect(all.pop().result.content[0].text).to.equal('done')
     expect(all.map(message => message.params.data.number)).to.deep.equal(upTo(said))
   })
 
-  it('HTTP with SSE: the stream is closed, and its session ends with it', async () => {
+  it('HTTP+SSE: closes the stream and ends the session', async () => {
     const sessions = host.sessions.count
     const reader = await exchange(`${started.url}/sse`, { headers: { Accept: 'text/event-stream' } })
     const endpoint = new URL(String((await reader.next())?.data), started.url).href
@@ -152,7 +149,7 @@ describe('a reader who stops reading', () => {
     expect((await tell({ id: 3, method: 'ping' })).status).to.equal(404)
   })
 
-  it('subscriptions/listen: the stream is closed, and nobody is told any more', async () => {
+  it('subscriptions/listen: closes the stream and removes the subscription', async () => {
     const subscribers = host.changes.size
     const { headers, body } = modernRequest('subscriptions/listen', {
       notifications: { resourceSubscriptions: [URI] },

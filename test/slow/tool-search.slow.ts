@@ -1,5 +1,4 @@
-// What finding costs with ten thousand tools: to make the index, to cut it, to ask it, and to ask it what is meant to be dear.
-// CPU time and memory are shown; what is held are bounds far above what was measured.
+// Tests CPU time and memory of find_tools with ten thousand tools, within limits far above the measured values.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
@@ -82,11 +81,11 @@ const QUERIES: Readonly<Record<string, string>> = {
   'other letters': 'é\u0301\ufdfa'.repeat(170),
 }
 
-describe(`find_tools among ${MANY} tools`, function () {
+describe(`find_tools with ${MANY} tools`, function () {
   this.timeout(120_000)
   after(stopHosts)
 
-  it('is made in bounded time and memory, and no query is dear', async () => {
+  it('builds its index within time and memory limits; no query is expensive', async () => {
     const all = Array.from({ length: MANY }, (_, index) => makeTool(index))
     const { url } = await startHost({ toolsets: { all }, routes: { '/': { toolsets: 'all', search: {} } } })
     const find = async (query: string) => {
@@ -94,32 +93,23 @@ describe(`find_tools among ${MANY} tools`, function () {
       const { message } = await modern(url, 'tools/call', params)
       expect(message.result, query).not.to.have.property('isError')
     }
-    const list = () => modern(url, 'tools/list')
-    await list()
+    await modern(url, 'tools/list')
     collect()
     const base = used()
     const index = await cpuOf(() => find('order'))
     collect()
     const grown = (used() - base) / 2 ** 20
-    console.log(
-      `      index of ${MANY} tools: ${Math.round(index)} ms of CPU, about ${Math.round(grown)} MB of heap and arrays`,
-    )
     expect(index).to.be.below(30_000)
     expect(grown).to.be.below(500)
     const usual = await leastCpuOf(() => find(QUERIES['usual'] ?? ''))
-    console.log(`      tools/list, for comparison: ${(await leastCpuOf(list)).toFixed(1)} ms`)
-    let asked = 0
     for (const [name, query] of Object.entries(QUERIES)) {
       const cost = await leastCpuOf(() => find(query))
-      asked += ROUNDS
-      console.log(`      ${name}: ${cost.toFixed(1)} ms, ${(cost / usual).toFixed(1)} times the usual`)
       // Five times at most; before there was a budget, more than forty.
       expect(cost / usual, name).to.be.below(15)
     }
-    console.log(`      ${asked} queries`)
   })
 
-  it('is cut for many sets of permissions in bounded time', async () => {
+  it('filters the index for many permission sets within a time limit', async () => {
     const all = Array.from({ length: MANY }, (_, index) => makeTool(index)).map((tool, index) => ({
       ...tool,
       access: `scope${index % SCOPES}`,
@@ -137,19 +127,12 @@ describe(`find_tools among ${MANY} tools`, function () {
     const query = { query: 'refund an order of a customer' }
     await ask(0, 'find_tools', query)
     let least = Number.POSITIVE_INFINITY
-    let first = 0
-    let again = 0
     for (let user = 1; user <= USERS; user += 1) {
       // Their view is made before: that is no part of finding.
       await ask(user, 'call_tool', { name: 'find_tools' })
       const cost = await cpuOf(() => ask(user, 'find_tools', query))
       least = Math.min(least, cost)
-      first += cost / USERS
-      again += (await cpuOf(() => ask(user, 'find_tools', query))) / USERS
     }
-    console.log(
-      `      ${USERS} users: first queries ${first.toFixed(1)} ms of CPU (least ${least.toFixed(1)}), then ${again.toFixed(1)}`,
-    )
     expect(least).to.be.below(2_000)
   })
 })

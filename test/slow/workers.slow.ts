@@ -1,4 +1,4 @@
-// Workers over time: killed and reloaded again and again under load, reloads that hang, and a crash loop to its end.
+// Tests workers over time: kills and reloads under load, hanging reloads, and a crash loop.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -24,7 +24,7 @@ describe('workers', function () {
   // The first waits, and the others run meanwhile, one after the other.
   const it = sideBySide({ atOnce: 2 })
 
-  it('that keep ending are tried every 30 s in the end, and the log says so', async () => {
+  it('backs off to one restart every 30 s in a crash loop and logs it', async () => {
     const before = "import { existsSync } from 'node:fs'\nif (existsSync('broken')) throw new Error('no database')"
     const { running, folder, workers } = await startCrew(1, crewConfig({ before }))
     await writeFile(join(folder, 'broken'), '')
@@ -33,12 +33,11 @@ describe('workers', function () {
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
     const waits = linesOf(stderr).map(({ wait }) => wait)
-    console.log(`      waits: ${waits.join(', ')} ms`)
     expect(waits).to.deep.equal([100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000])
     expect(code).to.equal(0)
   })
 
-  it('that a tool holds for good are told of, then killed and replaced; one that answers again is not', async () => {
+  it('kills and replaces a worker with a blocked event loop unless it recovers', async () => {
     const held = `defineTool({
       name: 'held',
       input: { type: 'object', properties: { seconds: { type: 'number' } }, required: ['seconds'] },
@@ -69,12 +68,11 @@ describe('workers', function () {
     )
     await running.logged(new RegExp(`"worker":${long.pid},"code":null,"signal":"SIGKILL"[^]*"serving":2`), LIMIT)
     expect(await long.end).to.equal('broken off')
-    console.log('      1 of 2 that were silent answered again, 1 was killed and replaced')
     running.child.kill('SIGTERM')
     expect((await running.ended).code).to.equal(0)
   })
 
-  it(`serve through ${KILLS} kills: each costs at most what its worker was answering`, async () => {
+  it(`${KILLS} kills cost at most the requests in flight at the killed workers`, async () => {
     const { running, url, workers } = await startCrew(2)
     const load = startLoad(url, 'pid', { pause: 0 })
     let serving = [...workers]
@@ -92,8 +90,7 @@ describe('workers', function () {
       serving = [...serving, Number(successor)]
     }
     await load.answers(50)
-    const { answered, failures, texts } = await load.stop()
-    console.log(`      ${answered} answered by ${texts.size} workers, ${failures.length} failed`)
+    const { failures, texts } = await load.stop()
     // Four callers, and one connection on its way to the process.
     expect(failures.length).to.be.at.most(KILLS * 5)
     expect(failures.filter(failure => failure.includes('aborted'))).to.deep.equal([])
@@ -102,7 +99,7 @@ describe('workers', function () {
     expect((await running.ended).code).to.equal(0)
   })
 
-  it(`serve through ${RELOADS} reloads without one request refused`, async () => {
+  it(`${RELOADS} reloads reject no request`, async () => {
     const crew = await startCrew(2, version('0'))
     const load = startLoad(crew.url, 'version', { pause: 0 })
     for (let at = 1; at <= RELOADS; at++) {
@@ -111,8 +108,7 @@ describe('workers', function () {
       await crew.running.logged(new RegExp(`(?:"msg":"reloaded"[\\s\\S]*?){${at}}`), LIMIT)
       expect(await callText(crew.url, 'version')).to.equal(String(at))
     }
-    const { answered, failures, texts } = await load.stop()
-    console.log(`      ${answered} answered by ${texts.size} versions, ${failures.length} failed`)
+    const { failures, texts } = await load.stop()
     expect(failures).to.deep.equal([])
     expect([...texts.keys()]).to.deep.equal(['0', '1', '2', '3'])
     crew.running.child.kill('SIGTERM')
@@ -120,7 +116,7 @@ describe('workers', function () {
     expect([linesOf(stderr).filter(({ level }) => level >= 40), code]).to.deep.equal([[], 0])
   })
 
-  it('reload anew when SIGHUP comes while a new worker hangs, with the config as it is then', async () => {
+  it('SIGHUP during a hanging reload restarts it with the current config', async () => {
     const crew = await startCrew(2, version('old'))
     const { running, url } = crew
     await reload(crew, version('never', HANGING))
@@ -134,7 +130,7 @@ describe('workers', function () {
     expect(code).to.equal(0)
   })
 
-  it('end at SIGTERM, though a new worker hangs', async () => {
+  it('exits on SIGTERM while a new worker hangs', async () => {
     const crew = await startCrew(2, version('old'))
     await reload(crew, version('never', HANGING))
     await crew.running.printed(/^hangs$/m)

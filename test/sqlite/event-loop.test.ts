@@ -1,4 +1,4 @@
-// Synchronous commits are made in a worker thread: the event loop turns between them.
+// Synchronous SQLite commits run in a worker thread and do not block the event loop.
 import { expect } from 'chai'
 import { closeFiles, newFile, openFile } from '../plugins/store-sqlite/support/sqlite-files.ts'
 import { repeatDuring } from '../support/repeat-during.ts'
@@ -8,11 +8,11 @@ const STREAMS = 32
 const EVENTS = 60
 
 if (HAS_SQLITE) {
-  describe('the event loop of a host on a file', function () {
+  describe('event loop with store-sqlite', function () {
     this.timeout(60_000)
     after(closeFiles)
 
-    it(`turns while ${STREAMS * EVENTS} events are each committed with a sync`, async () => {
+    it(`runs while ${STREAMS * EVENTS} events are committed with fsync`, async () => {
       const { events, committed } = await openFile(newFile())
       const write = async (stream: string) => {
         for (let seq = 1; seq <= EVENTS; seq++) {

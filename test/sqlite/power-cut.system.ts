@@ -1,5 +1,5 @@
-// The power cut itself: a small program's commits are all there with `synchronous` FULL, and the same cuts find what is lost
-// with less. test/slow/sqlite-power-cut.slow.ts does it to hosts.
+// Tests simulated power cuts of a small program for each `synchronous` setting of SQLite.
+// test/slow/sqlite-power-cut.slow.ts tests hosts.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -58,7 +58,7 @@ function idsIn(file: string): Set<unknown> {
 /** What was found after cuts of a program that commits with this setting. */
 async function countCuts(synchronous: string) {
   const random = createSeededRandom(SEED)
-  const counts = { cuts: 0, damaged: 0, acknowledged: 0, lost: 0 }
+  const counts = { damaged: 0, acknowledged: 0, lost: 0 }
   for (let run = 0; run < RUNS; run++) {
     const recorded = createRecorded()
     try {
@@ -69,7 +69,6 @@ async function countCuts(synchronous: string) {
         const file = join(folder, 'rows.db')
         const acknowledged = committed.filter(({ at }) => at <= place)
         const ids = idsIn(file)
-        counts.cuts++
         if (integrityOf(file) !== 'ok') counts.damaged++
         counts.acknowledged += acknowledged.length
         counts.lost += acknowledged.filter(({ id }) => !ids.has(id)).length
@@ -78,30 +77,29 @@ async function countCuts(synchronous: string) {
       recorded.remove()
     }
   }
-  console.log(`      synchronous ${synchronous}: ${JSON.stringify(counts)}`)
   return counts
 }
 
 if (HAS_SQLITE) {
-  describe('a power cut', function () {
+  describe('SQLite commits after a power cut', function () {
     this.timeout(60_000)
     before(function () {
       needsCompiler(this)
     })
 
-    it('loses nothing that was committed with synchronous = FULL', async () => {
+    it('synchronous = FULL loses no commit', async () => {
       const { damaged, lost, acknowledged } = await countCuts('FULL')
       expect(acknowledged).to.be.greaterThan(COMMITS)
       expect([damaged, lost]).to.deep.equal([0, 0])
     })
 
-    it('loses commits of synchronous = NORMAL, and leaves the file whole', async () => {
+    it('synchronous = NORMAL loses commits without corruption', async () => {
       const { damaged, lost } = await countCuts('NORMAL')
       expect(lost).to.be.greaterThan(0)
       expect(damaged).to.equal(0)
     })
 
-    it('finds what is lost and damaged with synchronous = OFF', async () => {
+    it('synchronous = OFF loses commits and corrupts the file', async () => {
       const { damaged, lost } = await countCuts('OFF')
       expect(lost).to.be.greaterThan(0)
       expect(damaged).to.be.greaterThan(0)
@@ -109,13 +107,13 @@ if (HAS_SQLITE) {
   })
 }
 
-describe('a disk', () => {
+describe('simulated disk', () => {
   const random = createSeededRandom(SEED)
   const record = { name: 'a', offset: 0, data: Buffer.alloc(0), end: 0 }
   const contents = (disk: Disk) =>
     new Set(Array.from({ length: 500 }, () => disk.cut(random).get('a')?.toString() ?? 'no file'))
 
-  it('has what was synced, and of the rest anything', () => {
+  it('keeps synced data and an arbitrary part of the rest', () => {
     const disk = new Disk()
     disk.do({ ...record, kind: 'write', data: Buffer.from('1111') })
     expect([...contents(disk)].sort()).to.deep.equal(['\0\x0011', '11', '1111', 'no file'])
@@ -127,7 +125,7 @@ describe('a disk', () => {
     expect([...found]).to.include.members(['1111', '2222', '11', '22', '1122', '2211'])
   })
 
-  it('has a removed file or not, until the folder is synced', () => {
+  it('keeps or loses a removed file until its folder is synced', () => {
     const disk = new Disk()
     disk.do({ ...record, kind: 'write', data: Buffer.from('1') })
     disk.do({ ...record, kind: 'sync' })

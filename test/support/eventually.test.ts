@@ -4,7 +4,7 @@ import { eventually } from './eventually.ts'
 const failureOf = (promise: Promise<unknown>) => promise.then(String, String)
 
 describe('eventually', () => {
-  it('gives what was found once it holds, truthy or by a test', async () => {
+  it('returns the value that is truthy or satisfies the predicate', async () => {
     let count = 0
     expect(await eventually('three', () => ++count === 3 && 'three')).to.equal('three')
     expect(
@@ -16,7 +16,7 @@ describe('eventually', () => {
     ).to.equal(5)
   })
 
-  it('fails with what was waited for, and what was found last, also where a look hangs or throws', async () => {
+  it('times out with the awaited condition and the last value, or rejects with the thrown error', async () => {
     expect(await failureOf(eventually('a light', () => ({ light: 0 }), Object.isFrozen, 30))).to.equal(
       'Error: waited 30 ms in vain for this: a light; found last: { light: 0 }',
     )

@@ -4,7 +4,7 @@ import { eventually } from './eventually.ts'
 import { repeatDuring } from './repeat-during.ts'
 
 describe('repeatDuring', () => {
-  it('lets a time-out of the body fire although the action never waits, and stops then', async () => {
+  it('lets a timeout of the body fire when the action never waits, and stops', async () => {
     let rounds = 0
     const act = async () => rounds++
     const inVain = () => eventually('something that never happens', () => false, Boolean, 20)
@@ -14,7 +14,7 @@ describe('repeatDuring', () => {
     expect(rounds).to.equal(before)
   })
 
-  it('returns the value of the body, and throws the error of the action', async () => {
+  it('returns the value of the body and rejects with the error of the action', async () => {
     const act = async () => undefined
     const body = async () => 'value'
     expect(await repeatDuring(act, body)).to.equal('value')

@@ -1,23 +1,23 @@
-// Tests side by side: they overlap, each fails by itself, and a second try is a new one.
+// Tests `sideBySide`: tests run concurrently, fail independently and restart on a retry.
 import { expect } from 'chai'
 import { eventually } from './eventually.ts'
 import { createGate } from './gate.ts'
 import { sideBySide } from './side-by-side.ts'
 
-describe('tests side by side', () => {
+describe('sideBySide', () => {
   const [one, other] = [createGate(), createGate()]
   const together = sideBySide()
 
-  together('go on while the next one runs', async () => {
+  together('first test continues while the second runs', async () => {
     one.open()
     await other.opened
   })
-  together('have begun while the one before ran', async () => {
+  together('second test starts while the first runs', async () => {
     other.open()
     await one.opened
   })
 
-  it('fail by themselves, and begin anew where they are tried again', async () => {
+  it('fails tests independently and restarts a test on retry', async () => {
     const registered = new Map<string, () => Promise<unknown>>()
     const test = sideBySide({ register: (name, run) => registered.set(name, run) })
     let [good, bad] = [0, 0]
@@ -33,7 +33,7 @@ describe('tests side by side', () => {
     expect([good, bad]).to.deep.equal([1, 2])
   })
 
-  it('run so many at once, in their order', async () => {
+  it('runs a limited number of tests concurrently, in order', async () => {
     const registered: Array<() => Promise<unknown>> = []
     const test = sideBySide({ atOnce: 2, register: (_, run) => registered.push(run) })
     const gates = Array.from({ length: 4 }, () => createGate())

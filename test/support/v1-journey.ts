@@ -61,7 +61,7 @@ export function listenTo(client: Client, types: typeof Types, elicits: boolean):
 
 /** What every client does in a session. */
 export function describeSessionJourney(traveller: () => Traveller): void {
-  it('learns what a session can do', () => {
+  it('receives the server info and capabilities', () => {
     const { client } = traveller()
     expect(client.getServerVersion()).to.deep.equal({ name: 'test-host', version: '1.2.3' })
     expect(client.getServerCapabilities()).to.deep.include({
@@ -72,7 +72,7 @@ export function describeSessionJourney(traveller: () => Traveller): void {
     })
   })
 
-  it('pings, lists, reads, gets and completes', async () => {
+  it('pings, lists, reads resources, gets prompts and completes', async () => {
     const { client } = traveller()
     expect(await client.ping()).to.deep.equal({})
     expect((await client.listTools()).tools.map(({ name }) => name)).to.include.members([
@@ -90,14 +90,14 @@ export function describeSessionJourney(traveller: () => Traveller): void {
     expect(completion.values).to.deep.equal(['trains'])
   })
 
-  it('calls a tool, and is told of an unknown one', async () => {
+  it('calls a tool and gets an error for an unknown one', async () => {
     const { client } = traveller()
     const { content } = await client.callTool({ name: 'greet', arguments: { name: 'Ada' } })
     expect(content).to.deep.equal(text('Hello, Ada!'))
     expect(await rejectionOf(client.callTool({ name: 'nope' }))).to.include({ code: -32602 })
   })
 
-  it('gets progress in order, and log messages from the level on that it set', async () => {
+  it('receives progress in order and log messages of the configured level', async () => {
     const { client, heard, puppet } = traveller()
     await client.setLoggingLevel('warning')
     const logged = heard.next('notifications/message')
@@ -119,7 +119,7 @@ export function describeSessionJourney(traveller: () => Traveller): void {
     expect(await logged).to.deep.equal({ level: 'warning', data: { counted: 3 }, logger: 'counter' })
   })
 
-  it('answers what a tool asks of its model and its roots', async () => {
+  it('answers sampling and roots requests', async () => {
     const { client, heard } = traveller()
     heard.asked.length = 0
     const { content } = await client.callTool({ name: 'ask_the_model' })
@@ -127,7 +127,7 @@ export function describeSessionJourney(traveller: () => Traveller): void {
     expect(heard.asked.sort()).to.deep.equal(['roots', 'sample 10'])
   })
 
-  it('is told of a resource that it watches, and no more once it does not', async () => {
+  it('receives resource updates until it unsubscribes', async () => {
     const { client, heard } = traveller()
     await client.subscribeResource({ uri: 'journey://page' })
     const update = heard.next('notifications/resources/updated')
@@ -145,7 +145,7 @@ export function describeSessionJourney(traveller: () => Traveller): void {
     expect((await client.listTools()).tools.map(({ name }) => name)).to.include('added')
   })
 
-  it('cancels a call: the handler’s signal aborts', async () => {
+  it('cancels a call and aborts the signal of the handler', async () => {
     const { client, puppet } = traveller()
     const controller = new AbortController()
     const call = rejectionOf(
@@ -161,7 +161,7 @@ export function describeSessionJourney(traveller: () => Traveller): void {
 
 /** What a client does whose connections break in the midst of a call. */
 export function describeResumption(traveller: () => Traveller, cutAll: () => void): void {
-  it('gets the progress, the answer and the changes that it missed when every socket was destroyed mid-stream', async () => {
+  it('resumes after a disconnect with missed progress, result and notifications', async () => {
     const { client, puppet, heard } = traveller()
     const steps: number[] = []
     const one = createGate()

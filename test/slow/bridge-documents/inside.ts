@@ -20,7 +20,7 @@ import { ADDRESS } from './address.ts'
 
 const folder = process.env['DOCUMENTS_FOLDER'] ?? ''
 
-describe('clients with metadata documents, through the bridge', function () {
+describe('auth-bridge: clients with metadata documents', function () {
   this.timeout(60_000)
   const servers: Server[] = []
   let document: string
@@ -76,7 +76,7 @@ describe('clients with metadata documents, through the bridge', function () {
         return { person, application }
       }
 
-      it('is known by its document, and goes on later without asking', async () => {
+      it('signs in with its document and later continues without a new consent', async () => {
         const { person, application } = await signIn()
         expect(await application.call('whoami')).to.include({ subject: 'ann', client: document })
         expect(person.consents).to.have.length(1)
@@ -86,7 +86,7 @@ describe('clients with metadata documents, through the bridge', function () {
         expect(person.asked).to.have.length(1)
       })
 
-      it('refreshes, and asks again once the person took back what it was allowed', async () => {
+      it('refreshes, and asks for consent again after revocation', async () => {
         const { person, application } = await signIn()
         const { refreshToken } = application.kept
         application.spoil()
@@ -99,7 +99,7 @@ describe('clients with metadata documents, through the bridge', function () {
         expect([person.asked.length, person.consents.length]).to.deep.equal([2, 2])
       })
 
-      it('is refused with a document at an address that is not public', async () => {
+      it('is rejected when the document URL is not public', async () => {
         const person = new Person(bridge)
         const application = await start(bridge.resource, person, await publish('127.0.0.1'))
         applications.push(application)
@@ -108,7 +108,7 @@ describe('clients with metadata documents, through the bridge', function () {
       })
     })
 
-  it('mcp-host login --client-metadata signs in by its document', async () => {
+  it('mcp-host login --client-metadata signs in with its document', async () => {
     const person = new Person(bridge)
     const browser = await startFakeBrowser(person.answer)
     const home = await makeFolder({})
