@@ -1,4 +1,4 @@
-// The session in the `authProvider` slot of the official client, for those who cannot pass a `fetch`.
+// Tests the session as `authProvider` of the official client.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { Client as ClientOfV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportOfV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -10,7 +10,7 @@ import { startClient } from './support/start-client.ts'
 
 afterEach(stopServers)
 
-it('gives the stored token, and gets one when the transport is refused', async () => {
+it('provides the stored token, and gets a new one after a 401', async () => {
   const fake = await startFakeServers()
   const { authFetch } = startClient(fake)
   const provider = toAuthProvider(authFetch.session)
@@ -20,7 +20,7 @@ it('gives the stored token, and gets one when the transport is refused', async (
   expect(fake.logins.length).to.equal(1)
 })
 
-it('logs the official client in', async () => {
+it('logs in the official client', async () => {
   const fake = await startFakeServers()
   const { authFetch } = startClient(fake)
   const transport = new StreamableHTTPClientTransport(new URL(fake.serverUrl), {
@@ -33,7 +33,7 @@ it('logs the official client in', async () => {
   expect(fake.rs.admitted).to.be.greaterThan(0)
 })
 
-it('says in the slot of generation 1, which is another one, what to do instead', async () => {
+it('rejects the incompatible authProvider slot of SDK version 1, with advice', async () => {
   const fake = await startFakeServers()
   const { authFetch } = startClient(fake)
   const transport = new TransportOfV1(new URL(fake.serverUrl), {

@@ -1,4 +1,4 @@
-// The request loop of `createAuthFetch`: what it sends, when it gets a token, and when it stops.
+// Tests the request loop of `createAuthFetch`: sent tokens, logins, retries and the storm breaker.
 import { expect } from 'chai'
 import { type AuthFetch, createAuthFetch, createMemoryTokenCache } from '../../client/index.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
@@ -7,7 +7,7 @@ import { startClient } from './support/start-client.ts'
 
 afterEach(stopServers)
 
-it('R-1: is a fetch: takes a string, a URL and a Request, and is typed as one', async () => {
+it('R-1: works as fetch with a string, a URL and a Request, and has its type', async () => {
   const fake = await startFakeServers()
   const { authFetch } = startClient(fake)
   const asFetch: typeof fetch = authFetch
@@ -22,7 +22,7 @@ it('R-1: is a fetch: takes a string, a URL and a Request, and is typed as one', 
   expect(echo?.body).to.equal('{}')
 })
 
-it('R-2: a token goes to the origin of serverUrl alone', async () => {
+it('R-2: sends a token only to the origin of serverUrl', async () => {
   const fake = await startFakeServers()
   const other = await startFakeServers()
   const { authFetch, post } = startClient(fake)
@@ -36,7 +36,7 @@ it('R-2: a token goes to the origin of serverUrl alone', async () => {
   expect(fake.rs.requests.filter(({ path }) => path.startsWith('/.well-known')).length).to.equal(1)
 })
 
-it('R-2: metadata that the server itself serves is asked for without a token', async () => {
+it('R-2: requests metadata from the MCP server without a token', async () => {
   const fake = await startFakeServers()
   const { post } = startClient(fake)
   await post()
@@ -44,7 +44,7 @@ it('R-2: metadata that the server itself serves is asked for without a token', a
   expect(metadata.map(({ headers }) => headers.authorization)).to.deep.equal([undefined])
 })
 
-it('R-3: the token is in the Authorization header of every request, never in the query', async () => {
+it('R-3: sends the token in the Authorization header of every request, never in the query', async () => {
   const fake = await startFakeServers()
   const { post, get, authFetch } = startClient(fake)
   await post()
@@ -59,7 +59,7 @@ it('R-3: the token is in the Authorization header of every request, never in the
   }
 })
 
-it('R-4: a valid token is sent with the first request, and nothing is asked before', async () => {
+it('R-4: sends a valid token with the first request, without discovery', async () => {
   const fake = await startFakeServers()
   const tokenCache = createMemoryTokenCache()
   await startClient(fake, { tokenCache }).post()
@@ -71,7 +71,7 @@ it('R-4: a valid token is sent with the first request, and nothing is asked befo
   expect(fake.as.requests).to.deep.equal([])
 })
 
-it('R-5: an Authorization header of the caller passes through, and its refusal too', async () => {
+it('R-5: passes through an Authorization header of the caller, and its 401 response', async () => {
   const fake = await startFakeServers()
   const { post } = startClient(fake)
   const response = await post(undefined, { headers: { authorization: 'Bearer my-api-key' } })
@@ -80,7 +80,7 @@ it('R-5: an Authorization header of the caller passes through, and its refusal t
   expect(fake.as.requests).to.deep.equal([])
 })
 
-it('R-6: a 403 that does not ask for scopes is returned as it is', async () => {
+it('R-6: returns a 403 without insufficient_scope unchanged', async () => {
   const fake = await startFakeServers()
   const { post } = startClient(fake)
   await post()
@@ -92,7 +92,7 @@ it('R-6: a 403 that does not ask for scopes is returned as it is', async () => {
   expect(fake.logins.length).to.equal(1)
 })
 
-it('R-7: challenges of other schemes alone are an error that lists them', async () => {
+it('R-7: fails with a list of schemes if no challenge is Bearer or DPoP', async () => {
   const fake = await startFakeServers()
   fake.rs.settings.challenges = ['Basic realm="x"', 'Negotiate']
   const error = await authErrorOf(() => startClient(fake).post())
@@ -103,13 +103,13 @@ it('R-7: challenges of other schemes alone are an error that lists them', async 
   expect(fake.as.requests).to.deep.equal([])
 })
 
-it('R-7: a 401 without any challenge leads to the well-known metadata', async () => {
+it('R-7: uses well-known metadata after a 401 without a challenge', async () => {
   const fake = await startFakeServers()
   fake.rs.settings.challenges = []
   expect((await startClient(fake).post()).status).to.equal(200)
 })
 
-it('R-8: the retry is the same request, but for its token', async () => {
+it('R-8: retries the same request with a new token', async () => {
   const fake = await startFakeServers()
   const { authFetch } = startClient(fake)
   const headers = { 'x-mine': 'yes', 'content-type': 'application/json', 'mcp-session-id': 's1' }
@@ -127,7 +127,7 @@ for (const [name, body] of [
   ['bytes', () => new TextEncoder().encode('a=1')],
   ['a Blob', () => new Blob(['a=1'])],
 ] as const) {
-  it(`R-8: a body that is ${name} is sent again`, async () => {
+  it(`R-8: sends a body of type ${name} again`, async () => {
     const fake = await startFakeServers()
     const { post } = startClient(fake)
     expect((await post(undefined, { body: body() })).status).to.equal(200)
@@ -135,7 +135,7 @@ for (const [name, body] of [
   })
 }
 
-it('R-9: a server that refuses for ever gets one login and two requests of a request', async () => {
+it('R-9: limits a permanently refused request to one login and two attempts', async () => {
   const fake = await startFakeServers()
   fake.rs.settings.mood = 'always-401'
   const { post } = startClient(fake)
@@ -145,7 +145,7 @@ it('R-9: a server that refuses for ever gets one login and two requests of a req
   expect([fake.logins.length, fake.as.count('/token'), fake.rs.count('/mcp')]).to.deep.equal([1, 1, 2])
 })
 
-it('R-9: a server that always wants more scopes gets two step-ups of a request', async () => {
+it('R-9: limits a request to two step-ups if the server always requires more scopes', async () => {
   const fake = await startFakeServers()
   let asked = 0
   const { authFetch } = startClient(fake, {
@@ -162,7 +162,7 @@ it('R-9: a server that always wants more scopes gets two step-ups of a request',
   expect(fake.logins.length).to.equal(3)
 })
 
-it('R-10: after a retry that is refused, nothing is refreshed and nobody is asked again', async () => {
+it('R-10: neither refreshes nor logs in after a refused retry', async () => {
   const fake = await startFakeServers()
   const { post } = startClient(fake)
   await post()
@@ -173,7 +173,7 @@ it('R-10: after a retry that is refused, nothing is refreshed and nobody is aske
   expect(fake.logins.length).to.equal(1)
 })
 
-it('R-11: three tokens for nothing open the breaker; then nothing is sent', async () => {
+it('R-11: opens the storm breaker after three refused tokens, then sends nothing', async () => {
   const fake = await startFakeServers()
   const { post, get, events } = startClient(fake, { interactive: 'any' })
   await post()
@@ -188,16 +188,14 @@ it('R-11: three tokens for nothing open the breaker; then nothing is sent', asyn
   expect(events.filter(({ type }) => type === 'storm-breaker-open').length).to.equal(1)
 })
 
-it('R-11: explicit logins do not make a good token a refused one', async () => {
+it('R-11: does not count explicit logins with valid tokens for the storm breaker', async () => {
   const fake = await startFakeServers()
   const { authFetch, post } = startClient(fake)
-  const logins = 6
-  for (let n = 0; n < logins; n++) await authFetch.session.login()
+  for (let n = 0; n < 6; n++) await authFetch.session.login()
   expect((await post()).status).to.equal(200)
-  console.log(`      ${logins} explicit logins in a row, then a request: 200`)
 })
 
-it('R-11: explicit logins whose tokens are refused are stopped as well, and a good one opens the way again', async () => {
+it('R-11: stops explicit logins with refused tokens, until a token is accepted', async () => {
   const fake = await startFakeServers()
   const { authFetch, post } = startClient(fake)
   const { session } = authFetch
@@ -209,12 +207,10 @@ it('R-11: explicit logins whose tokens are refused are stopped as well, and a go
     await post().catch(note)
   }
   expect(new Set(codes)).to.deep.equal(new Set(['auth_storm']))
-  const refused = fake.logins.length
-  expect(refused).to.be.at.most(4)
-  console.log(`      12 rounds of login and request, always refused: ${refused} logins`)
+  expect(fake.logins.length).to.be.at.most(4)
 })
 
-it('R-11: an explicit login is let through while the breaker is open, and its token is tried', async () => {
+it('R-11: allows an explicit login while the storm breaker is open', async () => {
   const fake = await startFakeServers()
   const { authFetch, post } = startClient(fake)
   fake.rs.settings.mood = 'always-401'
@@ -225,7 +221,7 @@ it('R-11: an explicit login is let through while the breaker is open, and its to
   expect((await post()).status).to.equal(200)
 })
 
-it('R-11: where nobody finishes a login, the message says that, and other calls go on', async () => {
+it('R-11: reports unfinished logins in the error, and later calls succeed', async () => {
   const fake = await startFakeServers()
   let there = true
   let asked = 0
@@ -254,7 +250,7 @@ it('R-11: where nobody finishes a login, the message says that, and other calls 
   expect((await post()).status).to.equal(200)
 })
 
-it('R-11: an answer that is no refusal closes the count', async () => {
+it('R-11: resets the storm breaker after a successful response', async () => {
   const fake = await startFakeServers()
   const { post } = startClient(fake)
   for (let n = 0; n < 5; n++) {
@@ -263,7 +259,7 @@ it('R-11: an answer that is no refusal closes the count', async () => {
   }
 })
 
-it('R-12: a stream is sent once: a token is got, and the first answer is returned unread', async () => {
+it('R-12: sends a stream body once, gets a token, and returns the 401 unread', async () => {
   const fake = await startFakeServers()
   const { authFetch, events } = startClient(fake)
   const body = new Blob(['{}']).stream()
@@ -275,7 +271,7 @@ it('R-12: a stream is sent once: a token is got, and the first answer is returne
   expect(fake.logins.length).to.equal(1)
 })
 
-it('R-13: answers and redirects are the objects that fetch gave', async () => {
+it('R-13: returns responses and redirects as the objects of the underlying fetch', async () => {
   const fake = await startFakeServers()
   const given: Response[] = []
   const { post } = startClient(fake, {
@@ -292,7 +288,7 @@ it('R-13: answers and redirects are the objects that fetch gave', async () => {
   expect(redirect.status).to.equal(307)
 })
 
-it('R-13: a stream of events is handed on as it comes', async () => {
+it('R-13: passes on an event stream without buffering', async () => {
   const fake = await startFakeServers()
   const { post, get } = startClient(fake)
   await post()
@@ -304,7 +300,7 @@ it('R-13: a stream of events is handed on as it comes', async () => {
   await reader?.cancel()
 })
 
-it('R-14: who gives up leaves the login to the others', async () => {
+it('R-14: keeps a shared login running for other callers after one aborts', async () => {
   const fake = await startFakeServers()
   let agree = () => {}
   const asked = new Promise<void>(resolve => {
@@ -326,7 +322,7 @@ it('R-14: who gives up leaves the login to the others', async () => {
   expect(fake.logins.length).to.equal(1)
 })
 
-it('R-15: errors are called UnauthorizedError, carry a code, and are known to the official client', async () => {
+it('R-15: throws UnauthorizedError with a code, recognised by the official client', async () => {
   const fake = await startFakeServers()
   fake.as.settings.authorizationError = 'access_denied'
   const error = await authErrorOf(() => startClient(fake).post())
@@ -335,7 +331,7 @@ it('R-15: errors are called UnauthorizedError, carry a code, and are known to th
   expect((error as unknown as Record<symbol, unknown>)[Symbol.for('mcp.authSeamEscape')]).to.equal(true)
 })
 
-it('R-15: a delegate that throws a TypeError is not taken for a broken network', async () => {
+it('R-15: does not report a TypeError of a delegate as a network error', async () => {
   const fake = await startFakeServers()
   const error = await authErrorOf(() =>
     startClient(fake, {
@@ -348,7 +344,7 @@ it('R-15: a delegate that throws a TypeError is not taken for a broken network',
   expect((error.cause as Error).message).to.equal('oops')
 })
 
-it('a scopeSelector that throws is an error with its cause', async () => {
+it('wraps an error of scopeSelector with its cause', async () => {
   const fake = await startFakeServers()
   const scopeSelector = () => {
     throw new TypeError('oops')
@@ -357,7 +353,7 @@ it('a scopeSelector that throws is an error with its cause', async () => {
   expect([error.code, (error.cause as Error).message]).to.deep.equal(['login_failed', 'oops'])
 })
 
-it('a GET may not ask a person: its 401 is returned unread', async () => {
+it('returns the 401 of a GET unread, without user interaction', async () => {
   const fake = await startFakeServers()
   const { get } = startClient(fake)
   const response = await get()
@@ -366,14 +362,14 @@ it('a GET may not ask a person: its 401 is returned unread', async () => {
   expect(fake.logins.length).to.equal(0)
 })
 
-it('a GET may ask with interactive "any"', async () => {
+it('allows user interaction for a GET with interactive "any"', async () => {
   const fake = await startFakeServers()
   const response = await startClient(fake, { interactive: 'any' }).get()
   expect(response.status).to.equal(200)
   await response.body?.cancel()
 })
 
-it('with interactive "never" a POST says that somebody has to log in', async () => {
+it('fails a POST with interactive "never" if login is required', async () => {
   const fake = await startFakeServers()
   const error = await authErrorOf(() => startClient(fake, { interactive: 'never' }).post())
   expect(error.code).to.equal('interaction_required')
@@ -381,7 +377,7 @@ it('with interactive "never" a POST says that somebody has to log in', async () 
   expect(fake.logins.length).to.equal(0)
 })
 
-it('a network failure of the server itself is the one that fetch gave', async () => {
+it('passes through network errors of the MCP server', async () => {
   const fake = await startFakeServers()
   const { post } = startClient(fake)
   await fake.rs.close()
@@ -389,13 +385,13 @@ it('a network failure of the server itself is the one that fetch gave', async ()
   expect(thrown).to.be.instanceOf(TypeError)
 })
 
-it('an address that is none fails as it does with fetch', async () => {
+it('fails for an invalid URL like fetch', async () => {
   const authFetch: AuthFetch = createAuthFetch({ serverUrl: 'https://mcp.example', redirectUri: REDIRECT_URI })
   const thrown = await authFetch('no address').catch((error: unknown) => error)
   expect(thrown).to.be.instanceOf(TypeError)
 })
 
-it('R-91: a server that asks for a token over plain http is given none', async () => {
+it('R-91: sends no token to a server with plain http', async () => {
   const asked: string[] = []
   const authFetch = createAuthFetch({
     serverUrl: 'http://mcp.example/mcp',

@@ -1,4 +1,4 @@
-// The front channel: what the authorization URL says, and what of a response is believed.
+// Tests the authorization request and the validation of the authorization response.
 
 import { createHash } from 'node:crypto'
 import { inspect } from 'node:util'
@@ -54,8 +54,8 @@ function codeOf(work: () => unknown): { code: string; message: string; shown: st
   throw new Error('nothing was thrown')
 }
 
-describe('authorization request', () => {
-  it('R-50: PKCE with S256 and 32 random bytes, always', async () => {
+describe('Authorization request', () => {
+  it('R-50: always uses PKCE with S256 and 32 random bytes', async () => {
     const { query, record } = await begin()
     expect(Buffer.from(record.codeVerifier, 'base64url')).to.have.length(32)
     const challenge = createHash('sha256').update(record.codeVerifier).digest('base64url')
@@ -63,14 +63,14 @@ describe('authorization request', () => {
     expect(inspect(query)).to.not.include(record.codeVerifier)
   })
 
-  it('R-51: state and verifier are fresh each time', async () => {
+  it('R-51: uses a new state and verifier each time', async () => {
     const flows = await Promise.all(Array.from({ length: 50 }, () => begin()))
     expect(new Set(flows.map(({ record }) => record.state))).to.have.property('size', 50)
     expect(new Set(flows.map(({ record }) => record.codeVerifier))).to.have.property('size', 50)
     for (const { query, record } of flows) expect(query['state']).to.equal(record.state)
   })
 
-  it('R-52: the resource goes out byte for byte, and not where there is none', async () => {
+  it('R-52: sends the resource byte for byte, or omits it if there is none', async () => {
     for (const resource of ['https://mcp.example', 'https://MCP.example:443/a%2Fb', 'https://mcp.example/mcp/']) {
       const { query, record } = await begin({}, {}, { resource })
       expect([query['resource'], record.resource]).to.deep.equal([resource, resource])
@@ -78,12 +78,12 @@ describe('authorization request', () => {
     expect((await begin({}, {}, { resource: undefined })).query).to.not.have.property('resource')
   })
 
-  it('R-53: no scope parameter where none is asked for', async () => {
+  it('R-53: omits the scope parameter if no scope is requested', async () => {
     expect((await begin()).query['scope']).to.equal('read write')
     expect((await begin({}, {}, { scope: undefined })).query).to.not.have.property('scope')
   })
 
-  it('R-54: asking an OpenID provider for offline access asks for consent, unless the caller set a prompt', async () => {
+  it('R-54: adds prompt=consent for offline_access at an OpenID provider, unless set by the caller', async () => {
     const scope = 'read offline_access'
     expect((await begin({}, { oidc: true }, { scope })).query['prompt']).to.equal('consent')
     expect((await begin({}, { oidc: false }, { scope })).query).to.not.have.property('prompt')
@@ -94,7 +94,7 @@ describe('authorization request', () => {
     )
   })
 
-  it('R-55: one record has everything that the response is compared with, and is plain JSON', async () => {
+  it('R-55: stores all expected response values in one plain JSON record', async () => {
     const { record, url } = await begin(
       {},
       {},
@@ -120,7 +120,7 @@ describe('authorization request', () => {
     expect(Object.keys(copy)).to.include.members(['state', 'codeVerifier', 'server', 'client'])
   })
 
-  it("R-56: the endpoint's own query stays, extras come last, reserved names are refused at construction", async () => {
+  it('R-56: keeps the query of the endpoint, appends extra parameters and rejects reserved names', async () => {
     const { url, query } = await begin({ additionalAuthorizationParameters: { audience: 'api', login_hint: 'a&b=c' } })
     expect(query).to.include({ tenant: 'a b', keep: '1', audience: 'api', login_hint: 'a&b=c', client_id: 'client' })
     expect([...url.searchParams.keys()].slice(-2)).to.deep.equal(['audience', 'login_hint'])
@@ -135,7 +135,7 @@ describe('authorization request', () => {
     }
   })
 
-  it('R-35: a browser is sent to an address that the policy allows, or not at all', async () => {
+  it('R-35: opens only authorization URLs that the network policy allows', async () => {
     const refused = async (authorizationEndpoint: string | undefined) =>
       (await failure(begin({}, { authorizationEndpoint }))).code
     expect(await refused('http://as.example/authorize')).to.equal('insecure_endpoint')
@@ -145,7 +145,7 @@ describe('authorization request', () => {
   })
 })
 
-describe('authorization response', () => {
+describe('Authorization response', () => {
   const respond = (record: FlowRecord, more: Record<string, string | undefined> = {}) => {
     const url = new URL(record.redirectUri)
     const parameters = { code: 'the-code-itself', state: record.state, iss: record.issuer, ...more }
@@ -153,7 +153,7 @@ describe('authorization response', () => {
     return url
   }
 
-  it('R-57: URL, string, parameters and parts are read alike', async () => {
+  it('R-57: accepts a URL, a string, parameters or separate values', async () => {
     const { ctx, record } = await begin()
     const url = respond(record)
     const parts = { code: 'the-code-itself', state: record.state, iss: ISSUER }
@@ -162,7 +162,7 @@ describe('authorization response', () => {
     }
   })
 
-  it('R-57: state, then issuer, then error, then code; before both pass nothing of the response is shown', async () => {
+  it('R-57: checks state, issuer, error and code in order, and shows nothing before both match', async () => {
     const { ctx, record } = await begin()
     const error = { error: 'access_denied', error_description: 'EVIL WORDS', code: undefined }
     const evil = 'https://evil.example'
@@ -187,10 +187,9 @@ describe('authorization response', () => {
     expect(codeOf(() => readAuthorizationResponse(ctx, record, respond(record, twoErrors))).code).to.equal(
       'access_denied',
     )
-    console.log(`      responses refused: ${cases.length + 2}`)
   })
 
-  it("R-57: the server's words are shown without control characters and without secrets", async () => {
+  it('R-57: shows error descriptions without control characters and secrets', async () => {
     const { ctx, record } = await begin()
     const description = `\u001b[2J\n${record.codeVerifier} ${'x'.repeat(2000)}`
     const more = { error: 'server_error', error_description: description, code: undefined }
@@ -201,7 +200,7 @@ describe('authorization response', () => {
     expect(message.length).to.be.below(800)
   })
 
-  it('R-58: the table of iss, each value compared as it stands', async () => {
+  it('R-58: compares iss exactly, in every combination with the metadata (mix-up)', async () => {
     const table: [advertised: boolean, iss: string | undefined, passes: boolean][] = [
       [true, ISSUER, true],
       [false, ISSUER, true],
@@ -228,10 +227,9 @@ describe('authorization response', () => {
           'issuer_mismatch',
         )
     }
-    console.log(`      iss rows: ${table.length}`)
   })
 
-  it('R-59: a parameter that is there twice is refused, even with the same value', async () => {
+  it('R-59: rejects a duplicate parameter, even with equal values', async () => {
     const { ctx, record } = await begin()
     for (const name of ['code', 'state', 'iss', 'error', 'error_description']) {
       const url = respond(record, name.startsWith('error') ? { [name]: 'x' } : {})
@@ -246,7 +244,7 @@ describe('authorization response', () => {
     expect(readAuthorizationResponse(ctx, record, own).checked).to.equal(true)
   })
 
-  it('R-57: a bare code is taken with an event, and refused under strictResponse', async () => {
+  it('R-57: accepts a bare code with an event, and rejects it with strictResponse', async () => {
     const { ctx, record } = await begin()
     expect(readAuthorizationResponse(ctx, record, '4/0AbCd-bare')).to.deep.equal({
       code: '4/0AbCd-bare',
@@ -262,7 +260,7 @@ describe('authorization response', () => {
     expect(codeOf(() => readAuthorizationResponse(ctx, record, `${REDIRECT}?code=c`)).code).to.equal('state_mismatch')
   })
 
-  it('R-60: a code is redeemed with verifier and redirect URI of its record, at its server', async () => {
+  it('R-60: redeems a code with the verifier, redirect URI and server of its record', async () => {
     const { as, rs } = await startFakeServers()
     as.addClient({ client_id: 'client', redirect_uris: [REDIRECT] })
     const endpoints = { authorizationEndpoint: `${as.url}/authorize`, tokenEndpoint: `${as.url}/token` }
@@ -283,7 +281,7 @@ describe('authorization response', () => {
   })
 })
 
-describe('asking a person', () => {
+describe('User interaction', () => {
   const ask = async (options: Partial<ClientOAuthOptions>, stop = signal) => {
     const { ctx, url, record } = await begin(options)
     return askForAuthorization(ctx, { url, record }, stop)
@@ -291,7 +289,7 @@ describe('asking a person', () => {
   const answer = (url: URL) =>
     new URL(`${REDIRECT}?code=c0de&state=${url.searchParams.get('state')}&iss=${encodeURIComponent(ISSUER)}`)
 
-  it('the delegate gets URL, redirect URI and signal; the callback handler the same by name', async () => {
+  it('passes URL, redirect URI and signal to the delegate, and to the callback handler', async () => {
     let seen: unknown[] = []
     const delegate = await ask({
       async authorizationRedirectDelegate(url, redirectUri, context) {
@@ -309,7 +307,7 @@ describe('asking a person', () => {
     expect(handler.code).to.equal('c1')
   })
 
-  it('nobody answers, the delegate throws, the time is over, the caller leaves: each has its code', async () => {
+  it('reports separate error codes for no response, delegate errors, login timeout and abort', async () => {
     for (const nothing of [null, undefined, '']) {
       expect((await failure(ask({ authorizationRedirectDelegate: async () => nothing }))).code).to.equal(
         'access_denied',
@@ -348,7 +346,7 @@ describe('asking a person', () => {
     expect((await failure(ask({ authorizationRedirectDelegate: never }, AbortSignal.abort()))).code).to.equal('aborted')
   })
 
-  it('R-62: without anybody to show it, or deferred, the login is kept and the URL thrown', async () => {
+  it('R-62: keeps the login and throws its URL if deferred or without a delegate', async () => {
     for (const options of [{}, { interactive: 'defer', authorizationRedirectDelegate: async () => 'c' }] as const) {
       const flowStore = createMemoryFlowStore()
       const required = await failure(ask({ ...options, flowStore }))
@@ -366,8 +364,8 @@ describe('asking a person', () => {
   })
 })
 
-describe('flow store', () => {
-  it('R-55: gives a record once, forgets it after ten minutes, and keeps a thousand', async () => {
+describe('Flow store', () => {
+  it('R-55: returns a record once, expires it after ten minutes and keeps a thousand', async () => {
     let time = 0
     const { record } = await begin()
     const store = createMemoryFlowStore(() => time)

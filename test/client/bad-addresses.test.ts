@@ -1,8 +1,7 @@
-// Servers with public names that send the client to places inside its own network (SSRF): into every place where a server
-// can write an address, each kind of address is put. The client goes to none, and says which option would allow it.
+// Tests SSRF protection: a public server names private addresses in every field that can hold a URL.
 import { expect } from 'chai'
 import type { AuthError } from '../../client/index.ts'
-import { type Account, callServer, judge, PUBLIC, printAccounts, publicWorld, type World } from './support/bad-world.ts'
+import { callServer, judge, PUBLIC, publicWorld, type World } from './support/bad-world.ts'
 import { type RecordingServer, startRecordingServer, stopServers } from './support/fake-servers.ts'
 
 /** Where a server can send the client to. */
@@ -49,8 +48,7 @@ const addresses = (port: string): ReadonlyArray<readonly [string, string]> => [
   ['data:application/json,{}', 'insecure_endpoint'],
 ]
 
-describe('a public server that sends the client to', () => {
-  const accounts: Account[] = []
+describe('SSRF: private addresses named by a public server', () => {
   let world: World
   let canary: RecordingServer
   beforeEach(async () => {
@@ -58,35 +56,24 @@ describe('a public server that sends the client to', () => {
     canary = await startRecordingServer(() => ({ status: 200, body: {} }))
   })
   afterEach(stopServers)
-  after(() => {
-    const kinds = new Set(accounts.map(({ what, code }) => `${what.split(': ')[0]}: ${code}`))
-    const rows = [...kinds].map(kind => {
-      const [what = '', code = ''] = kind.split(': ')
-      const all = accounts.filter(account => account.what.startsWith(`${what}: `) && account.code === code)
-      const requests = Math.max(...all.map(account => account.requests))
-      const looked = all.reduce((sum, account) => sum + account.looked, 0)
-      return { what: `${what}, ${all.length} addresses`, code, requests, looked }
-    })
-    printAccounts(`${accounts.length} pairs of place and address (requests: the most of one pair)`, rows)
-  })
 
-  it('nowhere else gets its token: the places are good when the addresses are', async () => {
+  it('control: the client logs in if all addresses are public', async () => {
     const { status } = await callServer(world, { what: 'control' })
     expect([status, world.strays]).to.deep.equal([200, []])
   })
 
   for (const [place, write] of Object.entries(PLACES)) {
-    it(`a private place, by ${place}: goes nowhere`, async () => {
+    it(`are not contacted in ${place}`, async () => {
       for (const [address, code] of addresses(new URL(canary.url).port)) {
         world = await publicWorld()
         const make = () => write(world, address)
-        accounts.push(await judge(world, { what: `${place}: ${address}`, code, within: 6, make }))
+        await judge(world, { what: `${place}: ${address}`, code, within: 6, make })
         expect([canary.count(), world.strays], address).to.deep.equal([0, []])
       }
     })
   }
 
-  it('a place that the caller allows is another matter, and the error has said how', async () => {
+  it('are contacted if the caller allows them, as the error advises', async () => {
     const { rs } = world
     rs.settings.challenges = [`Bearer resource_metadata="${canary.url}/"`]
     const { thrown } = await callServer(world, { what: 'not allowed' })
@@ -97,10 +84,10 @@ describe('a public server that sends the client to', () => {
     expect(world.strays[0]).to.equal(`${canary.url}/`)
   })
 
-  it('its own resource under another name: no authorization request is made', async () => {
+  it('a foreign resource leads to no authorization request (audience)', async () => {
     world.rs.settings.metadata = { ...world.rs.settings.metadata, resource: 'https://victim.example/mcp' }
     const bad = { what: 'resource: of a victim', code: 'resource_mismatch', within: 3, make: () => {} }
-    accounts.push(await judge(world, bad))
+    await judge(world, bad)
     expect(world.logins).to.deep.equal([])
     world.rs.settings.metadata = { ...world.rs.settings.metadata, resource: `${PUBLIC.server}/mcp` }
     expect((await callServer(world, { what: 'corrected' })).status).to.equal(200)

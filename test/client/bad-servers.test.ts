@@ -1,8 +1,8 @@
-// Servers that are broken, busy, or lie: each ends in a typed error that says what to do, after few requests, and nothing
-// secret is shown anywhere. The table at the end says which, and how many requests each took.
+// Tests broken, overloaded and malicious servers: each ends in a typed error with a fix, few requests and no leaked
+// secret.
 import { expect } from 'chai'
 import { documents, registration, responses, slow, tokens } from './support/bad-cases.ts'
-import { type Account, callServer, judge, localWorld, printAccounts, SECRETS, type World } from './support/bad-world.ts'
+import { callServer, judge, localWorld, SECRETS, type World } from './support/bad-world.ts'
 import { stopServers } from './support/fake-servers.ts'
 import { expectNoSecret, renderingsOf } from './support/leaks.ts'
 
@@ -17,17 +17,15 @@ async function withShortTimeouts(work: () => Promise<void>): Promise<void> {
   }
 }
 
-describe('bad servers', () => {
-  const accounts: Account[] = []
+describe('Faulty authorization and resource servers', () => {
   let world: World
   beforeEach(async () => {
     world = await localWorld()
     world.as.addClient({ client_id: 'known', client_secret: SECRETS.clientSecret })
   })
   afterEach(stopServers)
-  after(() => printAccounts('bad servers', accounts))
 
-  it('are told from good ones: the same client gets through when nobody lies', async () => {
+  it('control: the same client succeeds with correct servers', async () => {
     const { status, account } = await callServer(world, { what: 'control' })
     expect(status).to.equal(200)
     expect(account.requests).to.equal(7)
@@ -35,28 +33,25 @@ describe('bad servers', () => {
 
   for (const bad of [...documents, ...registration, ...responses, ...tokens]) {
     it(`${bad.what}: ${bad.code}`, async () => {
-      accounts.push(await judge(world, bad))
+      await judge(world, bad)
     })
   }
 
   for (const bad of slow) {
-    it(`${bad.what}: ${bad.code} after 15 s`, () =>
-      withShortTimeouts(async () => void accounts.push(await judge(world, bad))))
+    it(`${bad.what}: ${bad.code} after 15 s`, () => withShortTimeouts(() => judge(world, bad)))
   }
 })
 
-describe('servers that refuse without end', () => {
-  const accounts: Account[] = []
+describe('Servers that refuse every token', () => {
   let world: World
   beforeEach(async () => {
     world = await localWorld()
   })
   afterEach(stopServers)
-  after(() => printAccounts('endless refusals', accounts))
 
   const CALLS = 20
 
-  it('401 whatever is shown: the storm breaker ends it after 3 tokens (a login, two refreshes), whatever the calls', async () => {
+  it('permanent 401: the storm breaker stops after 3 tokens (a login, two refreshes)', async () => {
     world.rs.settings.mood = 'always-401'
     const { thrown, account } = await callServer(world, { what: `401 for ever, ${CALLS} calls` }, CALLS)
     expect(thrown).to.include({ code: 'auth_storm' })
@@ -65,19 +60,17 @@ describe('servers that refuse without end', () => {
     expect(account.requests).to.be.at.most(25)
     const before = world.rs.count()
     expect(before, 'nothing is sent while the breaker is open').to.be.below(CALLS)
-    accounts.push(account)
   })
 
-  it('403 whatever is shown: the first call tries once, every later one gets the answer itself', async () => {
+  it('permanent 403: only the first call tries a step-up, later calls return the 403', async () => {
     world.rs.settings.mood = 'always-403'
     const { status, account } = await callServer(world, { what: `403 for ever, ${CALLS} calls` }, CALLS)
     expect(status).to.equal(403)
     expect(world.logins.length).to.be.at.most(2)
     expect(account.requests).to.be.at.most(CALLS + 10)
-    accounts.push(account)
   })
 
-  it('403 with ever new scopes: 2 step-ups a call at most, then the storm breaker', async () => {
+  it('403 with new scopes each time: at most 2 step-ups per call, then the storm breaker', async () => {
     let asked = 0
     Object.defineProperty(world.rs.settings, 'challenges', {
       get: () => [`Bearer error="insufficient_scope", scope="scope-${asked++}"`],
@@ -87,17 +80,16 @@ describe('servers that refuse without end', () => {
     expect(thrown).to.include({ code: 'auth_storm' })
     expect(world.logins.length).to.equal(3)
     expect(account.requests).to.be.at.most(25)
-    accounts.push(account)
   })
 
-  it('a scheme that nobody knows: an error that lists the schemes, and no login', async () => {
+  it('unknown schemes: fails with the list of schemes and without login', async () => {
     world.rs.settings.challenges = ['Basic realm="x"', 'Negotiate']
     const bad = { what: 'Basic and Negotiate alone', code: 'unsupported_challenge', within: 1, make: () => {} }
-    accounts.push(await judge(world, bad))
+    await judge(world, bad)
     expect(world.logins).to.deep.equal([])
   })
 
-  it('a challenge that writes the token back: it is not shown', async () => {
+  it('a challenge that echoes the token does not leak it', async () => {
     Object.defineProperty(world.rs.settings, 'challenges', {
       get: () => {
         const shown = world.rs.to('/mcp').at(-1)?.headers.authorization ?? 'none'
@@ -108,24 +100,22 @@ describe('servers that refuse without end', () => {
     const { thrown, account } = await callServer(world, { what: `401 with the token in it, ${CALLS} calls` }, CALLS)
     expect(thrown).to.include({ code: 'auth_storm' })
     expect(account.looked).to.be.above(100)
-    accounts.push(account)
   })
 
-  it('a redirect to another origin is returned as it is, and no token goes there', async () => {
+  it('returns a redirect to another origin, without sending a token there', async () => {
     const elsewhere = world.servers[1]
     world.rs.failNext('/mcp', { status: 307, headers: { Location: `${elsewhere?.url}/mcp` } })
-    const { status, account } = await callServer(
+    const { status } = await callServer(
       world,
       { what: 'a redirect elsewhere', options: { fetch: (url, init) => fetch(url, { ...init, redirect: 'manual' }) } },
       1,
     )
     expect([status, elsewhere?.count()]).to.deep.equal([307, 0])
-    accounts.push(account)
   })
 })
 
-describe('the search for secrets', () => {
-  it('finds one in a message, a cause, a hidden property and in base64', () => {
+describe('Secret search of these tests', () => {
+  it('finds a secret in a message, a cause, a hidden property and base64', () => {
     const secret = 'a secret of the test'
     const hidden = Object.defineProperty({}, 'kept', { value: { deep: [secret] } })
     const leaks = [

@@ -1,4 +1,4 @@
-// Challenges: the list grammar, hostile headers, and what a 401 or 403 asks of the client.
+// Tests the WWW-Authenticate parser, hostile headers, and the interpretation of 401 and 403 responses.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { readCue } from '../../client/challenge.ts'
@@ -16,7 +16,7 @@ const cueOf = (status: number, ...headers: string[]) => {
   return readCue({ status, headers: list })
 }
 
-describe('R-16: WWW-Authenticate is read as RFC 9110 lists', () => {
+describe('R-16: parsing of WWW-Authenticate (RFC 9110 lists)', () => {
   const cases: [text: string, challenges: unknown[]][] = [
     ['', []],
     ['Bearer', [['bearer', {}]]],
@@ -89,12 +89,12 @@ describe('R-16: WWW-Authenticate is read as RFC 9110 lists', () => {
     ['Bearer __proto__="x"', [['bearer', { ['__proto__']: ['x'] }]]],
   ]
   for (const [text, challenges] of cases) {
-    it(text || 'nothing', () => {
+    it(`parses ${text || 'an empty header'}`, () => {
       expect(read(text)).to.deep.equal(challenges)
     })
   }
 
-  it('several headers', () => {
+  it('parses several header fields', () => {
     expect(cueOf(401, 'Basic realm="x"', 'Bearer scope="a b"')?.scope).to.deep.equal(['a', 'b'])
   })
 
@@ -121,12 +121,10 @@ describe('R-16: WWW-Authenticate is read as RFC 9110 lists', () => {
       .filter(Boolean)
       .join(' ')
 
-  it('whatever is written by the grammar is read back (property)', () => {
-    let read = 0
+  it('parses every generated valid header (property)', () => {
     fc.assert(
       fc.property(fc.array(challenge, { maxLength: 5 }), fc.constantFrom(', ', ',', ' ,\t'), (made, comma) => {
         const parsed = parseChallengeList(made.map(write).join(comma))
-        read += parsed.length
         expect(parsed.map(({ scheme, token68 }) => [scheme, token68])).to.deep.equal(
           (made as Made[]).map(({ scheme, token68 }) => [scheme.toLowerCase(), token68]),
         )
@@ -140,10 +138,9 @@ describe('R-16: WWW-Authenticate is read as RFC 9110 lists', () => {
       }),
       { numRuns: caseCount(500, 100) },
     )
-    console.log(`      ${read} challenges written and read back`)
   })
 
-  it('no text throws, and no value has what the text has not (property)', () => {
+  it('never throws, and returns only values from the header (property)', () => {
     const alphabet = fc.constantFrom('"', '\\', ',', '=', ' ', '\t', 'a', 'Bearer', 'x_', 'scope', '/', 'é', '\u0000')
     fc.assert(
       fc.property(fc.array(alphabet, { maxLength: 60 }), parts => {
@@ -197,11 +194,10 @@ describe('R-16: WWW-Authenticate is read as RFC 9110 lists', () => {
     ['text and equals signs', 'a==', 'Bearer '],
   ]
   for (const [name, piece, head = ''] of hostile) {
-    it(`1 MB of ${name} is read in a fixed number of steps for each character`, () => {
+    it(`parses 1 MB of ${name} in linear time`, () => {
       const small = head + piece.repeat(1_024 / piece.length)
       const large = head + piece.repeat(1_048_576 / piece.length)
       const [few, many] = [stepsFor(small), stepsFor(large)]
-      console.log(`      ${name}: ${(many / large.length).toFixed(2)} steps a character`)
       expect(many).to.be.at.most(8 * large.length)
       // A thousand times the text: not much more than a thousand times the work.
       expect(many / large.length).to.be.at.most((few / small.length) * 1.2 + 0.1)
@@ -209,24 +205,24 @@ describe('R-16: WWW-Authenticate is read as RFC 9110 lists', () => {
   }
 })
 
-describe('R-17: a parameter is never found inside another one', () => {
+describe('R-17: parameters inside other values', () => {
   const text = 'Bearer realm="scope=\\"evil\\", resource_metadata=https://evil.example", x_scope="evil", scope="good"'
 
-  it('in its quoted text, or as the end of its name', () => {
+  it('are ignored in quoted strings and as suffixes of other names', () => {
     const cue = cueOf(401, text)
     expect(cue?.scope).to.deep.equal(['good'])
     expect(cue?.resourceMetadata).to.deep.equal([])
   })
 
-  it('in the challenge of another scheme', () => {
+  it('are ignored in the challenge of another scheme', () => {
     const cue = cueOf(401, 'Basic scope="evil", resource_metadata="https://evil.example", Bearer scope="good"')
     expect(cue?.scope).to.deep.equal(['good'])
     expect(cue?.resourceMetadata).to.deep.equal([])
   })
 })
 
-describe('R-18: every resource_metadata counts, in order', () => {
-  it('of one challenge and of several, each once', () => {
+describe('R-18: several resource_metadata parameters', () => {
+  it('are collected in order, each once, from one challenge and from several', () => {
     const cue = cueOf(
       401,
       'Bearer resource_metadata="https://a/1", resource_metadata="https://a/2"',
@@ -236,7 +232,7 @@ describe('R-18: every resource_metadata counts, in order', () => {
   })
 })
 
-describe('R-19: scope counts without resource_metadata', () => {
+describe('R-19: scope without resource_metadata', () => {
   const cases: [header: string, scope: string[] | undefined][] = [
     ['Bearer scope="mcp:read  files:write"', ['mcp:read', 'files:write']],
     ['Bearer scope="a a b"', ['a', 'b']],
@@ -247,7 +243,7 @@ describe('R-19: scope counts without resource_metadata', () => {
     ['Bearer', undefined],
   ]
   for (const [header, scope] of cases) {
-    it(header, () => {
+    it(`reads the scope of ${header}`, () => {
       const cue = cueOf(401, header)
       expect(cue?.scope).to.deep.equal(scope)
       expect(cue?.resourceMetadata).to.deep.equal([])
@@ -255,19 +251,19 @@ describe('R-19: scope counts without resource_metadata', () => {
   }
 })
 
-describe('R-20: DPoP leads to discovery as Bearer does', () => {
-  it('with the same parameters', () => {
+describe('R-20: DPoP challenges', () => {
+  it('lead to discovery with the same parameters as Bearer', () => {
     const cue = cueOf(401, 'DPoP algs="ES256", scope="a", resource_metadata="https://a/1"')
     expect(cue).to.include({ status: 401, scheme: 'DPoP' })
     expect(cue?.scope).to.deep.equal(['a'])
     expect(cue?.resourceMetadata).to.deep.equal(['https://a/1'])
   })
 
-  it('beside Bearer it is not demanded', () => {
+  it('do not require DPoP if Bearer is offered too', () => {
     expect(cueOf(401, 'DPoP algs="ES256", Bearer')?.scheme).to.equal('Bearer')
   })
 
-  it('a wanted nonce is heard beside other errors', () => {
+  it('provide a nonce even next to other errors', () => {
     const headers = new Headers({
       'WWW-Authenticate': 'Bearer error="invalid_token", DPoP error="use_dpop_nonce"',
       'DPoP-Nonce': 'n-1',
@@ -276,13 +272,13 @@ describe('R-20: DPoP leads to discovery as Bearer does', () => {
   })
 })
 
-describe('R-6: which answers are a cue', () => {
-  it('every 401 that Bearer, DPoP or nobody explains', () => {
+describe('R-6: responses that require authorization', () => {
+  it('include every 401 with Bearer, DPoP or without a challenge', () => {
     expect(cueOf(401, 'Bearer error="invalid_token"')).to.include({ status: 401, error: 'invalid_token' })
     expect(cueOf(401)).to.deep.include({ status: 401, scheme: undefined, scope: undefined, resourceMetadata: [] })
   })
 
-  it('a 403 with insufficient_scope', () => {
+  it('include a 403 with insufficient_scope', () => {
     const cue = cueOf(403, 'Bearer error="insufficient_scope", scope="admin"')
     expect(cue).to.deep.include({ status: 403, error: 'insufficient_scope', scope: ['admin'] })
     expect(cueOf(403, 'DPoP error=insufficient_scope')?.scheme).to.equal('DPoP')
@@ -300,12 +296,12 @@ describe('R-6: which answers are a cue', () => {
     [407, 'Bearer'],
     [500],
   ] as [number, ...string[]][]) {
-    it(`not ${status} ${headers.join()}`, () => {
+    it(`exclude ${status} ${headers.join()}`, () => {
       expect(cueOf(status, ...headers)).to.equal(undefined)
     })
   }
 
-  it('a description is shown without controls, and cut', () => {
+  it('show a description without control characters, and truncated', () => {
     const cue = cueOf(401, `Bearer error_description="a\u009b2J${'x'.repeat(1_000)}"`)
     expect(cue?.errorDescription)
       .to.match(/^a\\u009b2Jx+…$/)
@@ -313,14 +309,14 @@ describe('R-6: which answers are a cue', () => {
   })
 })
 
-describe('R-7: a 401 that only other schemes explain', () => {
-  it('is an error that lists them and says what to do', async () => {
+describe('R-7: 401 with unsupported schemes', () => {
+  it('is an error that lists the schemes, with advice', async () => {
     const error = await authErrorOf(() => cueOf(401, 'Basic realm="x"', 'Digest nonce="y", Negotiate'))
     expect(error.code).to.equal('unsupported_challenge')
     expect(error.message).to.include('basic, digest, negotiate').and.include('Authorization header')
   })
 
-  it('without any readable challenge it leads to the well-known places', () => {
+  it('without a readable challenge leads to the well-known locations', () => {
     expect(cueOf(401, '"broken"')?.scheme).to.equal(undefined)
   })
 })

@@ -1,4 +1,4 @@
-// How the client proves who it is: which method is chosen, and that real servers can verify what is sent.
+// Tests client authentication at the token endpoint: method selection and the requests it produces.
 
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { inspect } from 'node:util'
@@ -59,8 +59,8 @@ const KEYS = {
   EdDSA: generateKeyPairSync('ed25519'),
 }
 
-describe('client authentication', () => {
-  it('R-64: as registered, explicit, by key, none without a secret, basic, post, none, else an error', () => {
+describe('Client authentication', () => {
+  it('R-64: selects the method by registration, option, key, secret and server metadata', () => {
     const [basic, post, none] = ['client_secret_basic', 'client_secret_post', 'none']
     const facts: MethodFacts = {
       registered: undefined,
@@ -87,7 +87,7 @@ describe('client authentication', () => {
     }
   })
 
-  it('R-64: what the method needs and the client has not is told before anything is sent', () => {
+  it('R-64: reports missing credentials for a method before sending a request', () => {
     const secret = identity({ clientSecret: 'the-secret' })
     const impossible: [Partial<ClientOAuthOptions>, ClientIdentity, string[] | undefined, RegExp][] = [
       [{}, secret, ['tls_client_auth'], /takes only tls_client_auth/],
@@ -104,7 +104,7 @@ describe('client authentication', () => {
     }
   })
 
-  it('R-64: each method sends its own, and a public client never an empty secret', async () => {
+  it('R-64: sends only the parameters of the method, and no empty secret for a public client', async () => {
     const client = identity({ clientSecret: 's' })
     const post = await shown(choose({}, client, ['client_secret_post']), client)
     expect(Object.fromEntries(post.body)).to.deep.equal({ client_id: 'client', client_secret: 's' })
@@ -116,7 +116,7 @@ describe('client authentication', () => {
     expect((await failure(shown(broken, client))).code).to.equal('client_authentication_failed')
   })
 
-  it('R-65: Basic leaves letters, digits and -._* alone, and encodes the rest as a form', async () => {
+  it('R-65: Basic keeps letters, digits and -._*, and form-encodes the rest', async () => {
     const basicOf = async (clientId: string, clientSecret: string) => {
       const client = identity({ clientId, clientSecret })
       const { authorization, body } = await shown(choose({}, client), client)
@@ -129,18 +129,16 @@ describe('client authentication', () => {
     expect(await basicOf('a b:c', 'é+%')).to.equal('a+b%3Ac:%C3%A9%2B%25')
     const decode = (text: string) => decodeURIComponent(text.replaceAll('+', ' '))
     const text = fc.string({ minLength: 1, unit: 'grapheme' })
-    const runs = 200
     await fc.assert(
       fc.asyncProperty(text, text, async (clientId, clientSecret) => {
         const [id = '', secret = '', ...more] = (await basicOf(clientId, clientSecret)).split(':')
         expect([decode(id), decode(secret), more]).to.deep.equal([clientId, clientSecret, []])
       }),
-      { numRuns: runs },
+      { numRuns: 200 },
     )
-    console.log(`      Basic round trips: ${runs}`)
   })
 
-  it('R-66: private_key_jwt is by and about the client, for the issuer, fresh, and lives a minute', async () => {
+  it('R-66: private_key_jwt has the issuer as audience, a new jti and one minute of validity', async () => {
     const client = identity()
     const assertions = await Promise.all(
       [1, 2].map(async () => {
@@ -160,7 +158,7 @@ describe('client authentication', () => {
     expect(jti).to.be.a('string').and.not.equal(second?.jti)
   })
 
-  it('R-66: keys come as PEM, JWK or CryptoKey, of every usual kind', async () => {
+  it('R-66: accepts keys as PEM, JWK or CryptoKey, of every common type', async () => {
     const accepted: string[] = []
     for (const [kind, { privateKey, publicKey }] of Object.entries(KEYS)) {
       const jwk = { ...privateKey.export({ format: 'jwk' }), kid: 'from-jwk' }
@@ -176,7 +174,6 @@ describe('client authentication', () => {
         accepted.push(`${kind} ${given === jwk ? 'JWK' : given === key ? 'CryptoKey' : 'PEM'}`)
       }
     }
-    console.log(`      keys accepted: ${accepted.length} (${accepted.join(', ')})`)
     expect(accepted).to.have.length(15)
     const { alg, kid } = await importPrivateKey({
       privateKey: { ...KEYS.RS256.privateKey.export({ format: 'jwk' }), kid: 'k', alg: 'RS256', use: 'enc' } as object,
@@ -185,7 +182,7 @@ describe('client authentication', () => {
     expect([alg, kid]).to.deep.equal(['PS384', 'k'])
   })
 
-  it('R-66: a key that cannot sign is told with its fix and without the key', async () => {
+  it('R-66: rejects a key that cannot sign, with advice and without showing the key', async () => {
     const { privateKey, publicKey } = KEYS.ES256
     const sec1 = privateKey.export({ format: 'pem', type: 'sec1' }).toString()
     const der = pem(privateKey)
@@ -208,10 +205,9 @@ describe('client authentication', () => {
       expect(refused.code, name).to.equal('invalid_options')
       expect(inspect(refused, { depth: 9 }), name).to.not.include(der.split('\n')[1])
     }
-    console.log(`      keys refused: ${bad.length}`)
   })
 
-  it('R-64, R-66: a server that verifies takes basic, post and private_key_jwt', async () => {
+  it('R-64, R-66: authenticates with basic, post and private_key_jwt at a verifying server', async () => {
     const { as } = await startFakeServers()
     const publicKey = publicPem(KEYS.ES256.publicKey)
     as.addClient({ client_id: 'basic', client_secret: 'one-secret' })

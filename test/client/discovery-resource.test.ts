@@ -1,4 +1,4 @@
-// Protected resource metadata: where it is looked for, whom it may speak for, and what is made of bad documents.
+// Tests discovery and validation of protected resource metadata.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { discoverResource, selectServer } from '../../client/discovery.ts'
@@ -29,8 +29,8 @@ function discover(table: Record<string, Entry>, named: string[] = [], options: P
 const accepts = (resource: unknown, options: Partial<ClientOAuthOptions> = {}) =>
   discover({ [AT_PATH]: document({ resource }) }, [], options).info()
 
-describe('R-21: the address that the challenge names', () => {
-  it('is the only one that is asked for', async () => {
+describe('R-21: metadata URL in the challenge', () => {
+  it('is the only URL requested', async () => {
     const { info, asked } = discover({ 'https://mcp.example/custom': document() }, ['https://mcp.example/custom'])
     expect(await info()).to.deep.equal({
       resource: SERVER,
@@ -44,14 +44,14 @@ describe('R-21: the address that the challenge names', () => {
   })
 })
 
-describe('R-22: without it, the well-known places', () => {
-  it('at the path, then at the root', async () => {
+describe('R-22: well-known locations without a URL in the challenge', () => {
+  it('are requested with the path first, then at the root', async () => {
     const { info, asked } = discover({ [AT_ROOT]: document() })
     expect((await info()).metadataUrl).to.equal(AT_ROOT)
     expect(asked).to.deep.equal([AT_PATH, AT_ROOT])
   })
 
-  it('the root is left alone where the path has it', async () => {
+  it('exclude the root if the path has a document', async () => {
     const { info, asked } = discover({
       [AT_PATH]: document(),
       [AT_ROOT]: document({ resource: 'https://evil.example' }),
@@ -61,40 +61,40 @@ describe('R-22: without it, the well-known places', () => {
   })
 
   for (const serverUrl of ['https://mcp.example', 'https://mcp.example/', 'https://mcp.example/?key=secret']) {
-    it(`${serverUrl} has one place, and its query stays at home`, async () => {
+    it(`for ${serverUrl} are one location, without the query`, async () => {
       const { info, asked } = discover({}, [], { serverUrl })
       await info()
       expect(asked).to.deep.equal([AT_ROOT])
     })
   }
 
-  it('a page for every path is no document', async () => {
+  it('reject an HTML page served for every path', async () => {
     const { info } = discover({ [AT_PATH]: '<!doctype html><title>App</title>', [AT_ROOT]: document() })
     expect((await info()).metadataUrl).to.equal(AT_ROOT)
   })
 
   for (const status of [401, 403, 404, 405, 502]) {
-    it(`${status} at the path leads to the root`, async () => {
+    it(`fall back to the root after ${status} at the path`, async () => {
       expect((await discover({ [AT_PATH]: status, [AT_ROOT]: document() }).info()).metadataUrl).to.equal(AT_ROOT)
     })
   }
 
   for (const status of [500, 503, 504]) {
-    it(`${status} is a failure of now, not a legacy server`, async () => {
+    it(`report ${status} as temporary failure, not as a legacy server`, async () => {
       const { info, asked } = discover({ [AT_PATH]: status })
       expect(await authErrorOf(info)).to.include({ code: 'temporarily_unavailable', retryable: true })
       expect(asked).to.have.length(1)
     })
   }
 
-  it('429 is no proof of a legacy server either', async () => {
+  it('do not treat 429 as a legacy server', async () => {
     expect(await authErrorOf(discover({ [AT_PATH]: 429 }).info)).to.include({
       code: 'temporarily_unavailable',
       retryable: true,
     })
   })
 
-  it('a broken connection is a failure of now', async () => {
+  it('report a broken connection as temporary failure', async () => {
     const reset = Object.assign(new Error('reset'), { code: 'ECONNRESET' })
     expect(await authErrorOf(discover({ [AT_PATH]: reset }).info)).to.include({
       code: 'temporarily_unavailable',
@@ -103,11 +103,11 @@ describe('R-22: without it, the well-known places', () => {
   })
 })
 
-describe('R-23: a named address that does not help', () => {
+describe('R-23: unusable metadata URL in the challenge', () => {
   const named = 'https://mcp.example/custom'
 
   for (const status of [400, 401, 404, 410]) {
-    it(`${status}: the well-known places are asked`, async () => {
+    it(`with ${status} falls back to the well-known locations`, async () => {
       const { info, asked } = discover({ [named]: status, [AT_PATH]: document() }, [named])
       expect((await info()).metadataUrl).to.equal(AT_PATH)
       expect(asked).to.deep.equal([named, AT_PATH])
@@ -122,7 +122,7 @@ describe('R-23: a named address that does not help', () => {
     ['no authorization server', { resource: SERVER }, 'invalid_resource_metadata'],
   ]
   for (const [name, entry, code] of bad) {
-    it(`200 with ${name}: an error, and nothing else is asked`, async () => {
+    it(`with 200 and ${name} is an error without further requests`, async () => {
       const { info, asked } = discover({ [named]: entry, [AT_PATH]: document() }, [named])
       expect(await authErrorOf(info)).to.include({ code, retryable: false })
       expect(asked).to.deep.equal([named])
@@ -130,7 +130,7 @@ describe('R-23: a named address that does not help', () => {
   }
 })
 
-describe('R-18: several named addresses', () => {
+describe('R-18: several metadata URLs in the challenge', () => {
   const [one, two] = ['https://mcp.example/1', 'https://mcp.example/2']
 
   for (const [name, entry] of [
@@ -139,26 +139,26 @@ describe('R-18: several named addresses', () => {
     ['HTML', '<html>'],
     ['a lie', document({ resource: 'https://evil.example' })],
   ] as [string, Entry][]) {
-    it(`the second one helps where the first gives ${name}`, async () => {
+    it(`use the second URL if the first returns ${name}`, async () => {
       const { info, asked } = discover({ [one]: entry, [two]: document() }, [one, two])
       expect((await info()).metadataUrl).to.equal(two)
       expect(asked).to.deep.equal([one, two])
     })
   }
 
-  it('the first failure is told where none helps', async () => {
+  it('report the first failure if all fail', async () => {
     const { info } = discover({ [one]: '<html>', [two]: 500 }, [one, two])
     expect(await authErrorOf(info)).to.include({ code: 'invalid_resource_metadata' })
   })
 
-  it('no more than 5 of them are asked for', async () => {
+  it('are limited to 5 requests', async () => {
     const named = Array.from({ length: 50 }, (_, index) => `https://mcp.example/${index}`)
     const { info, asked } = discover({}, named, { legacyFallback: false })
     await authErrorOf(info)
     expect(asked).to.deep.equal([...named.slice(0, 5), AT_PATH, AT_ROOT])
   })
 
-  it('a cancelled discovery asks for no more of them', async () => {
+  it('stop after the discovery is aborted', async () => {
     const stop = new AbortController()
     const asked: string[] = []
     const fetch: typeof globalThis.fetch = async input => {
@@ -171,12 +171,12 @@ describe('R-18: several named addresses', () => {
     expect(asked).to.deep.equal([one])
   })
 
-  it('text that is no address is an error', async () => {
+  it('fail if one is not a URL', async () => {
     expect(await authErrorOf(discover({}, ['/relative\u001b[2J']).info)).to.include({ code: 'insecure_endpoint' })
   })
 })
 
-describe('R-24: whom a document may speak for', () => {
+describe('R-24: validation of the resource', () => {
   const good = [
     SERVER,
     'https://mcp.example/a/b/',
@@ -187,12 +187,12 @@ describe('R-24: whom a document may speak for', () => {
     'https://mcp.example/',
   ]
   for (const resource of good) {
-    it(`accepts ${resource}, and keeps it byte for byte`, async () => {
+    it(`accepts ${resource} unchanged`, async () => {
       expect((await accepts(resource)).resource).to.equal(resource)
     })
   }
 
-  it('the query of the server makes no difference', async () => {
+  it('ignores the query of the server URL', async () => {
     expect((await accepts(SERVER, { serverUrl: `${SERVER}?project=1` })).resource).to.equal(SERVER)
   })
 
@@ -217,18 +217,18 @@ describe('R-24: whom a document may speak for', () => {
     'data:text/plain,x',
   ]
   for (const resource of wrong) {
-    it(`refuses ${resource}`, async () => {
+    it(`rejects ${resource}`, async () => {
       expect(await authErrorOf(() => accepts(resource))).to.include({ code: 'resource_mismatch', retryable: false })
     })
   }
 
   for (const resource of [undefined, null, 42, '', ['https://mcp.example'], {}]) {
-    it(`refuses ${JSON.stringify(resource)} as none`, async () => {
+    it(`rejects ${JSON.stringify(resource)} as invalid`, async () => {
       expect(await authErrorOf(() => accepts(resource))).to.include({ code: 'invalid_resource_metadata' })
     })
   }
 
-  it('path-prefix allows a parent path, at a segment', async () => {
+  it('path-prefix accepts a parent path at a segment boundary', async () => {
     const options = { resourceMatch: 'path-prefix' } as const
     expect((await accepts('https://mcp.example/a', options)).resource).to.equal('https://mcp.example/a')
     for (const resource of ['https://mcp.example/a/', SERVER, 'https://mcp.example']) await accepts(resource, options)
@@ -238,8 +238,7 @@ describe('R-24: whom a document may speak for', () => {
     expect((await authErrorOf(() => accepts('https://mcp.example/a'))).fix).to.include("resourceMatch: 'path-prefix'")
   })
 
-  it('no other origin passes, whatever its path (property)', async () => {
-    let refused = 0
+  it('rejects every other origin (property)', async () => {
     const host = fc.webUrl({ validSchemes: ['https', 'http'], withQueryParameters: true })
     await fc.assert(
       fc.asyncProperty(host, async resource => {
@@ -247,33 +246,31 @@ describe('R-24: whom a document may speak for', () => {
         expect(await authErrorOf(() => accepts(resource, { resourceMatch: 'path-prefix' }))).to.include({
           code: 'resource_mismatch',
         })
-        refused++
       }),
       { numRuns: caseCount(200, 30) },
     )
-    console.log(`      ${refused} resources of other origins refused`)
   })
 
-  it('what is shown of a lie has no control characters and an end', async () => {
+  it('shows an invalid resource without control characters, and truncated', async () => {
     const error = await authErrorOf(() => accepts(`https://evil.example/\u001b[2J\u202e${'x'.repeat(5_000)}`))
     expect(error.message.length).to.be.below(800)
   })
 })
 
-describe('R-25: a document at the root', () => {
+describe('R-25: metadata document at the root', () => {
   for (const resource of ['https://mcp.example', 'https://mcp.example/', SERVER]) {
-    it(`may name ${resource}`, async () => {
+    it(`can name ${resource}`, async () => {
       expect((await discover({ [AT_ROOT]: document({ resource }) }).info()).resource).to.equal(resource)
     })
   }
 
-  it('may not name a sibling', async () => {
+  it('cannot name a sibling path', async () => {
     const { info } = discover({ [AT_ROOT]: document({ resource: 'https://mcp.example/other' }) })
     expect(await authErrorOf(info)).to.include({ code: 'resource_mismatch' })
   })
 })
 
-describe('R-26: the authorization servers', () => {
+describe('R-26: authorization_servers', () => {
   for (const servers of [
     undefined,
     [],
@@ -285,19 +282,19 @@ describe('R-26: the authorization servers', () => {
     [null],
     ['https://as.example', 7],
   ]) {
-    it(`${JSON.stringify(servers)} is an error`, async () => {
+    it(`rejects ${JSON.stringify(servers)}`, async () => {
       const { info } = discover({ [AT_PATH]: document({ authorization_servers: servers }) })
       expect(await authErrorOf(info)).to.include({ code: 'invalid_resource_metadata' })
     })
   }
 
-  it('are kept as listed', async () => {
+  it('keeps the listed order', async () => {
     const listed = ['https://AS.example:443/x/', 'https://as.example']
     const { info } = discover({ [AT_PATH]: document({ authorization_servers: listed }) })
     expect((await info()).authorizationServers).to.deep.equal(listed)
   })
 
-  it('the rest of the document is read with care', async () => {
+  it('tolerates invalid optional fields', async () => {
     const members = { scopes_supported: ['a', 7, 'b'], dpop_bound_access_tokens_required: true }
     expect(await discover({ [AT_PATH]: document(members) }).info()).to.deep.include({
       scopesSupported: ['a', 'b'],
@@ -313,8 +310,8 @@ describe('R-26: the authorization servers', () => {
   })
 })
 
-describe('R-27: no document anywhere', () => {
-  it('the origin is its own authorization server, without a resource', async () => {
+describe('R-27: no metadata document', () => {
+  it('uses the origin as authorization server, without a resource', async () => {
     const { info, asked } = discover({}, ['https://mcp.example/custom'])
     expect(await info()).to.deep.equal({
       resource: undefined,
@@ -327,22 +324,22 @@ describe('R-27: no document anywhere', () => {
     expect(asked).to.deep.equal(['https://mcp.example/custom', AT_PATH, AT_ROOT])
   })
 
-  it('without legacyFallback it is an error that names the place', async () => {
+  it('fails without legacyFallback, and names the URL', async () => {
     const error = await authErrorOf(discover({}, [], { legacyFallback: false }).info)
     expect(error.code).to.equal('no_authorization_server')
     expect(error.fix).to.include(AT_PATH)
   })
 
-  it('a document without authorization servers is not "no document"', async () => {
+  it('rejects a document without authorization servers instead of falling back', async () => {
     const { info } = discover({ [AT_PATH]: { resource: SERVER } })
     expect(await authErrorOf(info)).to.include({ code: 'invalid_resource_metadata' })
   })
 })
 
-describe('R-28: nothing is kept between two discoveries', () => {
+describe('R-28: no cache between two discoveries', () => {
   after(stopServers)
 
-  it('so that a server that moves to another authorization server is followed', async () => {
+  it('follows a server that changes its authorization server', async () => {
     const { rs, servers, serverUrl } = await startFakeServers({ authorizationServers: 2 })
     const ctx = testContext({ serverUrl })
     for (const server of servers) {
@@ -352,7 +349,7 @@ describe('R-28: nothing is kept between two discoveries', () => {
   })
 })
 
-describe('R-29: the choice of an authorization server', () => {
+describe('R-29: selection of an authorization server', () => {
   const listed = ['https://one.example', 'https://two.example/']
   const resource = {
     resource: SERVER,
@@ -363,7 +360,7 @@ describe('R-29: the choice of an authorization server', () => {
     legacy: false,
   }
 
-  it('is the first, and an event tells that there are others', async () => {
+  it('uses the first, and emits an event if there are others', async () => {
     const ctx = testContext()
     expect(await selectServer(ctx, resource)).to.equal('https://one.example')
     expect(ctx.events.map(({ type }) => type)).to.deep.equal([
@@ -372,7 +369,7 @@ describe('R-29: the choice of an authorization server', () => {
     ])
   })
 
-  it('is authServerSelector’s, sync or not', async () => {
+  it('uses the result of authServerSelector, sync or async', async () => {
     for (const picked of ['https://two.example/', Promise.resolve('https://two.example/')]) {
       const ctx = testContext({
         authServerSelector: servers => {
@@ -385,19 +382,19 @@ describe('R-29: the choice of an authorization server', () => {
     }
   })
 
-  it('none picked is an error', async () => {
+  it('fails if the selector returns none', async () => {
     const ctx = testContext({ authServerSelector: () => null })
     expect(await authErrorOf(() => selectServer(ctx, resource))).to.include({ code: 'no_authorization_server' })
   })
 
   for (const picked of ['https://evil.example', 'https://two.example', '']) {
-    it(`${JSON.stringify(picked)} is not listed: an error`, async () => {
+    it(`rejects ${JSON.stringify(picked)}, which is not listed`, async () => {
       const ctx = testContext({ authServerSelector: () => picked })
       expect(await authErrorOf(() => selectServer(ctx, resource))).to.include({ code: 'invalid_options' })
     })
   }
 
-  it('a selector that changes its list changes nothing', async () => {
+  it('ignores changes that a selector makes to its list', async () => {
     const ctx = testContext({
       authServerSelector: servers => {
         ;(servers as string[]).push('https://evil.example')
@@ -409,7 +406,7 @@ describe('R-29: the choice of an authorization server', () => {
 })
 
 describe('R-95: metadata on another origin', () => {
-  it('is allowed, and an event tells', async () => {
+  it('is allowed with an event', async () => {
     const named = 'https://cdn.example/meta?token=x'
     const { info, ctx } = discover({ [named]: document() }, [named])
     expect((await info()).resource).to.equal(SERVER)
@@ -420,13 +417,13 @@ describe('R-95: metadata on another origin', () => {
     })
   })
 
-  it('on the same origin there is no event', async () => {
+  it('emits no event on the same origin', async () => {
     const { info, ctx } = discover({ [AT_ROOT]: document() }, [AT_ROOT])
     await info()
     expect(ctx.events).to.deep.equal([])
   })
 
-  it('inside the caller’s network it is refused before anything is sent', async () => {
+  it('in a private network is rejected before any request', async () => {
     for (const [named, code] of [
       ['http://localhost:6379/', 'blocked_address'],
       ['https://127.0.0.1/', 'blocked_address'],

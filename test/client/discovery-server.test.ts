@@ -1,4 +1,4 @@
-// Authorization server metadata: its places, the issuer, PKCE, endpoints, and the servers of 2025-03-26.
+// Tests discovery and validation of authorization server metadata, including servers of protocol version 2025-03-26.
 import { expect } from 'chai'
 import { discoverServer } from '../../client/discovery.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
@@ -35,8 +35,8 @@ function discover(table: Record<string, Entry>, { listed = AS, legacy = false, e
   return { asked, ctx, info: () => discoverServer(ctx, listed, legacy, never, endpoint) }
 }
 
-describe('R-30: where the document is', () => {
-  it('without a path: OAuth, then OpenID', async () => {
+describe('R-30: metadata locations', () => {
+  it('without a path: OAuth first, then OpenID Connect', async () => {
     const { info, asked } = discover({ [OIDC]: document() })
     expect(await info()).to.include({ metadataUrl: OIDC, oidc: true })
     expect(asked).to.deep.equal([OAUTH, OIDC])
@@ -56,14 +56,14 @@ describe('R-30: where the document is', () => {
     expect(asked).to.deep.equal(TENANT_URLS)
   })
 
-  it('a final slash of the path is left out of the place, and stays in the issuer', async () => {
+  it('omit a trailing slash of the path, which the issuer keeps', async () => {
     const listed = `${TENANT}/`
     const { info } = discover({ [`${OAUTH}/tenant1`]: document({ issuer: listed }) }, { listed })
     expect((await info()).issuer).to.equal(listed)
   })
 
   for (const listed of [`${AS}?x`, `${AS}#x`]) {
-    it(`${listed} is no issuer`, async () => {
+    it(`reject ${listed} as issuer`, async () => {
       const { info, asked } = discover({}, { listed })
       expect(await authErrorOf(info)).to.include({ code: 'invalid_resource_metadata' })
       expect(asked).to.deep.equal([])
@@ -71,7 +71,7 @@ describe('R-30: where the document is', () => {
   }
 })
 
-describe('R-31: the issuer is the one that was asked for', () => {
+describe('R-31: issuer validation', () => {
   for (const issuer of [
     `${AS}/`,
     'https://AS.example',
@@ -85,14 +85,14 @@ describe('R-31: the issuer is the one that was asked for', () => {
     7,
     [AS],
   ]) {
-    it(`${JSON.stringify(issuer)} ends it: no other place is asked`, async () => {
+    it(`fails for ${JSON.stringify(issuer)} without trying other locations`, async () => {
       const { info, asked } = discover({ [OAUTH]: document({ issuer }), [OIDC]: document() })
       expect(await authErrorOf(info)).to.include({ code: 'issuer_mismatch', retryable: false })
       expect(asked).to.deep.equal([OAUTH])
     })
   }
 
-  it('the identifier is compared as it was listed', async () => {
+  it('compares the issuer with the identifier exactly as listed', async () => {
     const listed = 'https://AS.example:443'
     expect((await discover({ [OAUTH]: document({ issuer: listed }) }, { listed }).info()).issuer).to.equal(listed)
     expect(await authErrorOf(discover({ [OAUTH]: document() }, { listed }).info)).to.include({
@@ -101,14 +101,14 @@ describe('R-31: the issuer is the one that was asked for', () => {
   })
 })
 
-describe('R-32: issuers that are known to differ', () => {
+describe('R-32: configured issuer exceptions', () => {
   const options = { issuerMatch: 'ignore-trailing-slash' } as const
 
   for (const [listed, issuer] of [
     [AS, `${AS}/`],
     [`${AS}/`, AS],
   ] as const) {
-    it(`${issuer} for ${listed}, if a final slash is ignored`, async () => {
+    it(`accept ${issuer} for ${listed}, if trailing slashes are ignored`, async () => {
       const { info, ctx } = discover({ [OAUTH]: document({ issuer }) }, { listed, ...options })
       expect(await info()).to.include({ listed, issuer })
       expect(ctx.events).to.deep.include({
@@ -128,13 +128,13 @@ describe('R-32: issuers that are known to differ', () => {
     [AS, 'https://AS.example/'],
     [AS, `${AS}:443/`],
   ] as const) {
-    it(`not ${issuer} for ${listed}`, async () => {
+    it(`reject ${issuer} for ${listed}`, async () => {
       const table = { [OAUTH]: document({ issuer }), [TENANT_URLS[0] ?? '']: document({ issuer }) }
       expect(await authErrorOf(discover(table, { listed, ...options }).info)).to.include({ code: 'issuer_mismatch' })
     })
   }
 
-  it('trustedIssuers allows what it lists, for that server', async () => {
+  it('trustedIssuers accepts a listed issuer only for its server', async () => {
     const issuer = 'https://other.example'
     const trustedIssuers = { [AS]: [issuer] }
     const { info, ctx } = discover({ [OAUTH]: document({ issuer }) }, { trustedIssuers })
@@ -152,7 +152,7 @@ describe('R-33: PKCE with S256', () => {
   const without = [undefined, null, [], ['plain'], 'S256', ['s256'], { S256: true }]
 
   for (const methods of without) {
-    it(`is refused with ${JSON.stringify(methods)}, after the other places`, async () => {
+    it(`rejects ${JSON.stringify(methods)} after trying the other locations`, async () => {
       const bad = document({ code_challenge_methods_supported: methods })
       const { info, asked } = discover({ [OAUTH]: bad, [OIDC]: bad })
       const error = await authErrorOf(info)
@@ -164,19 +164,19 @@ describe('R-33: PKCE with S256', () => {
 
   const bad = document({ code_challenge_methods_supported: undefined })
 
-  it('the next document may have it', async () => {
+  it('accepts support in the next document', async () => {
     expect(await discover({ [OAUTH]: bad, [OIDC]: document() }).info()).to.include({
       metadataUrl: OIDC,
       pkceS256: true,
     })
   })
 
-  it('the next document may not be another issuer’s', async () => {
+  it('rejects the next document if it has another issuer', async () => {
     const { info } = discover({ [OAUTH]: bad, [OIDC]: document({ issuer: 'https://evil.example' }) })
     expect(await authErrorOf(info)).to.include({ code: 'issuer_mismatch' })
   })
 
-  it('assumePkceS256 vouches for one issuer', async () => {
+  it('assumePkceS256 applies to one issuer', async () => {
     const { info, asked, ctx } = discover({ [OAUTH]: bad }, { assumePkceS256: [AS] })
     expect(await info()).to.include({ metadataUrl: OAUTH, pkceS256: true })
     expect(asked).to.deep.equal([OAUTH])
@@ -190,7 +190,7 @@ describe('R-33: PKCE with S256', () => {
     expect(await authErrorOf(other.info)).to.include({ code: 'pkce_unsupported' })
   })
 
-  it('a grant without a browser needs none', async () => {
+  it('is not required for a grant without a browser', async () => {
     const grant = { type: 'client_credentials' } as const
     const { info, asked } = discover({ [OAUTH]: bad }, { grant, clientId: 'c', clientSecret: 's' })
     expect(await info()).to.include({ pkceS256: false, metadataUrl: OAUTH })
@@ -198,7 +198,7 @@ describe('R-33: PKCE with S256', () => {
   })
 })
 
-describe('R-34: answers that are no document', () => {
+describe('R-34: invalid metadata responses', () => {
   for (const entry of [
     400,
     401,
@@ -212,7 +212,7 @@ describe('R-34: answers that are no document', () => {
     () => Response.json(null),
     () => Response.json('x'),
   ] as Entry[]) {
-    it(`${typeof entry === 'function' ? 'JSON that is no object' : JSON.stringify(entry)}: the next place`, async () => {
+    it(`${typeof entry === 'function' ? 'non-object JSON' : JSON.stringify(entry)}: tries the next location`, async () => {
       const { info, asked } = discover({ [OAUTH]: entry, [OIDC]: document() })
       expect((await info()).metadataUrl).to.equal(OIDC)
       expect(asked).to.deep.equal([OAUTH, OIDC])
@@ -224,26 +224,26 @@ describe('R-34: answers that are no document', () => {
     ['503', 503],
     ['a refused connection', Object.assign(new Error('x'), { code: 'ECONNREFUSED' })],
   ] as [string, Entry][]) {
-    it(`${name}: try again later, not "unsupported"`, async () => {
+    it(`${name}: fails as temporary, not as unsupported`, async () => {
       const { info, asked } = discover({ [OAUTH]: entry, [OIDC]: document() })
       expect(await authErrorOf(info)).to.include({ code: 'temporarily_unavailable', retryable: true })
       expect(asked).to.deep.equal([OAUTH])
     })
   }
 
-  it('429 everywhere: try again later', async () => {
+  it('429 everywhere: fails as temporary', async () => {
     const { info } = discover({ [OAUTH]: 429, [OIDC]: 404 })
     expect(await authErrorOf(info)).to.include({ code: 'temporarily_unavailable', retryable: true })
   })
 
-  it('nothing anywhere: an error that names the place', async () => {
+  it('no document anywhere: fails and names the URL', async () => {
     const error = await authErrorOf(discover({}).info)
     expect(error).to.include({ code: 'invalid_server_metadata', retryable: false })
     expect(error.message).to.include(OAUTH)
   })
 })
 
-describe('R-35: endpoints are https', () => {
+describe('R-35: https endpoints', () => {
   for (const name of ['authorization_endpoint', 'token_endpoint']) {
     for (const [endpoint, code] of [
       ['http://as.example/x', 'insecure_endpoint'],
@@ -255,20 +255,20 @@ describe('R-35: endpoints are https', () => {
       ['https://10.0.0.1/x', 'blocked_address'],
       ['https://[fe80::1]/x', 'blocked_address'],
     ] as const) {
-      it(`${name} ${endpoint} is refused`, async () => {
+      it(`rejects ${name} ${endpoint}`, async () => {
         expect(await authErrorOf(discover({ [OAUTH]: document({ [name]: endpoint }) }).info)).to.include({ code })
       })
     }
 
     for (const endpoint of [undefined, '', 7]) {
-      it(`${name} ${JSON.stringify(endpoint)} is missing`, async () => {
+      it(`treats ${name} ${JSON.stringify(endpoint)} as missing`, async () => {
         const { info } = discover({ [OAUTH]: document({ [name]: endpoint }) })
         expect(await authErrorOf(info)).to.include({ code: 'invalid_server_metadata' })
       })
     }
   }
 
-  it('http on loopback is for servers on loopback', async () => {
+  it('allows loopback http only for loopback servers', async () => {
     const listed = 'http://127.0.0.1:9000'
     const local = { issuer: listed, authorization_endpoint: `${listed}/authorize`, token_endpoint: `${listed}/token` }
     const table = { [`${listed}/.well-known/oauth-authorization-server`]: document(local) }
@@ -276,7 +276,7 @@ describe('R-35: endpoints are https', () => {
     expect(await authErrorOf(discover(table, { listed }).info)).to.include({ code: 'blocked_address' })
   })
 
-  it('a grant without a browser needs no authorization endpoint', async () => {
+  it('requires no authorization endpoint for a grant without a browser', async () => {
     const grant = { type: 'client_credentials' } as const
     const { info } = discover(
       { [OAUTH]: document({ authorization_endpoint: undefined }) },
@@ -285,7 +285,7 @@ describe('R-35: endpoints are https', () => {
     expect((await info()).authorizationEndpoint).to.equal(undefined)
   })
 
-  it('what the document offers is read with care', async () => {
+  it('tolerates invalid optional fields', async () => {
     const members = {
       registration_endpoint: `${AS}/register`,
       revocation_endpoint: 7,
@@ -319,11 +319,11 @@ describe('R-35: endpoints are https', () => {
   })
 })
 
-describe('R-36: servers of 2025-03-26', () => {
+describe('R-36: servers of protocol version 2025-03-26', () => {
   const legacy = { listed: 'https://mcp.example', legacy: true }
   const root = 'https://mcp.example/.well-known/oauth-authorization-server'
 
-  it('without a document have their default endpoints', async () => {
+  it('use default endpoints without a document', async () => {
     const { info, asked } = discover({}, legacy)
     expect(await info()).to.include({
       issuer: 'https://mcp.example',
@@ -337,13 +337,13 @@ describe('R-36: servers of 2025-03-26', () => {
   })
 
   for (const issuer of ['https://mcp.example', 'https://mcp.example/']) {
-    it(`with a document of issuer ${issuer} are as it says`, async () => {
+    it(`use the document of issuer ${issuer}`, async () => {
       const { info } = discover({ [root]: document({ issuer, token_endpoint: `${AS}/t` }) }, legacy)
       expect(await info()).to.include({ issuer, tokenEndpoint: `${AS}/t`, legacy: false })
     })
   }
 
-  it('nothing is made up for a document that lacks something', async () => {
+  it('use no defaults for an incomplete document', async () => {
     for (const [members, code] of [
       [{ token_endpoint: undefined }, 'invalid_server_metadata'],
       [{ code_challenge_methods_supported: undefined }, 'pkce_unsupported'],
@@ -354,16 +354,16 @@ describe('R-36: servers of 2025-03-26', () => {
     }
   })
 
-  it('that fail now are not taken for servers without a document', async () => {
+  it('are not assumed after a temporary failure', async () => {
     expect(await authErrorOf(discover({ [root]: 503 }, legacy).info)).to.include({ code: 'temporarily_unavailable' })
   })
 })
 
-describe('a token endpoint of the caller', () => {
+describe('Option tokenEndpoint', () => {
   const endpoint = 'https://gateway.example/token'
   const given = { tokenEndpoint: endpoint, tokenEndpointGiven: true }
 
-  it('stands in place of the published one, and where none is published', async () => {
+  it('replaces the published endpoint, or provides a missing one', async () => {
     for (const token_endpoint of [`${AS}/token`, undefined, 'http://as.example/in-the-clear']) {
       const { info } = discover({ [OAUTH]: document({ token_endpoint }) }, { endpoint })
       expect(await info()).to.include(given)
@@ -374,7 +374,7 @@ describe('a token endpoint of the caller', () => {
       .and.not.have.property('tokenEndpointGiven')
   })
 
-  it('bypasses nothing else: issuer, PKCE, the authorization endpoint', async () => {
+  it('keeps the checks of issuer, PKCE and authorization endpoint', async () => {
     for (const [members, code] of [
       [{ issuer: 'https://other.example' }, 'issuer_mismatch'],
       [{ code_challenge_methods_supported: undefined }, 'pkce_unsupported'],
@@ -385,7 +385,7 @@ describe('a token endpoint of the caller', () => {
     }
   })
 
-  it('is all that a program needs of a server that publishes nothing; a person needs more', async () => {
+  it('suffices for a machine client without metadata, but not for a user login', async () => {
     const program = { grant: { type: 'client_credentials' }, clientId: 'robot', clientSecret: 'a secret' } as const
     expect(await discover({}, { endpoint, ...program }).info()).to.include({ ...given, issuer: AS, legacy: false })
     expect(await authErrorOf(discover({}, { endpoint }).info)).to.include({ code: 'invalid_server_metadata' })

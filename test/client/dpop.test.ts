@@ -1,4 +1,4 @@
-// DPoP proofs: what is signed, nonces by origin, and the key that outlives the process.
+// Tests DPoP proofs of the client: claims, nonces and the persisted key.
 
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { expect } from 'chai'
@@ -26,7 +26,7 @@ function readProof(proof: string): { header: Record<string, unknown>; payload: R
 }
 
 describe('DPoP', () => {
-  it('R-104: a proof names method, URL without query, token hash and time, under the public key alone', async () => {
+  it('R-104: a proof contains method, URL without query, token hash, time and only the public key', async () => {
     const signer = await createDPoPSigner(undefined, () => 1_700_000_000_999)
     const { header, payload } = readProof(await signer.proof('post', `${URL_}?a=1#b`, 'the-token'))
     const { kty, crv, x, y } = signer.jwk
@@ -42,13 +42,13 @@ describe('DPoP', () => {
     expect(readProof(await signer.proof('GET', URL_)).payload).to.not.have.any.keys('ath', 'nonce')
   })
 
-  it('R-104: every proof has its own jti', async () => {
+  it('R-104: every proof has a unique jti', async () => {
     const signer = await createDPoPSigner()
     const proofs = await Promise.all(Array.from({ length: 50 }, () => signer.proof('GET', URL_)))
     expect(new Set(proofs.map(proof => readProof(proof).payload['jti']))).to.have.property('size', 50)
   })
 
-  it('R-104: nonces are kept by origin, the newest for each, a hundred origins at most', async () => {
+  it('R-104: nonces are stored per origin, the newest of each, for at most a hundred origins', async () => {
     const signer = await createDPoPSigner()
     const nonceOf = async (url: string) => readProof(await signer.proof('GET', url)).payload['nonce']
     signer.rememberNonce('https://mcp.example', 'first')
@@ -61,7 +61,7 @@ describe('DPoP', () => {
     expect([await nonceOf(URL_), await nonceOf('https://as.example')]).to.deep.equal([undefined, 'other'])
   })
 
-  it('R-105: the key that was kept signs again, and a broken one is told without showing it', async () => {
+  it('R-105: reuses the stored key, and reports a damaged key without showing it', async () => {
     const { jwk } = await createDPoPSigner()
     const again = await createDPoPSigner(JSON.parse(JSON.stringify(jwk)))
     const { header } = readProof(await again.proof('GET', URL_))
@@ -71,7 +71,7 @@ describe('DPoP', () => {
     expect(broken.message).to.not.include(String(jwk.d))
   })
 
-  it('R-104: the token endpoint gets a proof, and once another with the nonce that it asks for', async () => {
+  it('R-104: sends a proof to the token endpoint, and retries once with the requested nonce', async () => {
     const { as } = await startFakeServers()
     as.settings.dpop = 'required'
     as.settings.dpopNonce = true
@@ -103,7 +103,7 @@ describe('DPoP', () => {
     expect(as.count('/token')).to.equal(7)
   })
 
-  it('R-67: a token that is not bound as asked is refused, unless dpop is auto', async () => {
+  it('R-67: rejects a token with the wrong token_type, unless dpop is auto', async () => {
     const { as } = await startFakeServers()
     as.addClient({ client_id: 'service', client_secret: 'service-secret' })
     const ask = async (setting: 'auto' | boolean, proof: boolean) => {

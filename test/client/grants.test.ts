@@ -1,4 +1,4 @@
-// The grants beside the code flow: what each sends, and that none falls back to another.
+// Tests the grants other than the authorization code flow: requests, errors and no fallback.
 
 import { inspect } from 'node:util'
 import { expect } from 'chai'
@@ -44,8 +44,8 @@ async function prepare(options: Partial<ClientOAuthOptions>, now: () => number =
 const formOf = (server: FakeAuthorizationServer, index = 0) =>
   Object.fromEntries(server.to('/token')[index]?.form ?? [])
 
-describe('client_credentials', () => {
-  it('R-100, R-106: names resource and scope, gives no refresh token, and can be asked again', async () => {
+describe('Grant client_credentials', () => {
+  it('R-100, R-106: sends resource and scope, gets no refresh token, and can be repeated', async () => {
     as.addClient({ client_id: CLIENT.clientId, client_secret: CLIENT.clientSecret })
     const { ctx, about } = await prepare({ ...CLIENT, grant: { type: 'client_credentials' } })
     const first = await requestByClientCredentials(ctx, about, signal)
@@ -57,11 +57,11 @@ describe('client_credentials', () => {
   })
 })
 
-describe('jwt-bearer', () => {
+describe('Grant jwt-bearer', () => {
   beforeEach(() => as.addClient({ client_id: CLIENT.clientId }))
   const assertionFor = ({ issuer }: AssertionContext) => idp.issueAssertion({ sub: 'job-7', aud: issuer })
 
-  it('R-101: a fresh assertion for each token, for the issuer, with the client id', async () => {
+  it('R-101: sends a new assertion for each token, with the issuer as audience and the client id', async () => {
     const asked: AssertionContext[] = []
     const assertion = async (context: AssertionContext) => {
       asked.push(context)
@@ -83,7 +83,7 @@ describe('jwt-bearer', () => {
     expect(ctx.secrets.scrub(`said ${sent}`)).to.equal('said [redacted]')
   })
 
-  it('R-101: a refusal or a failure is told, and followed by no other request', async () => {
+  it('R-101: reports a rejection or failure without another request', async () => {
     const { ctx, about } = await prepare({
       grant: {
         type: 'jwt_bearer',
@@ -105,10 +105,9 @@ describe('jwt-bearer', () => {
     expect(codes).to.deep.equal(['invalid_scope', 'unauthorized_client', passing, passing])
     expect(as.count('/token')).to.equal(1 + faults.length)
     expect(new Set(as.to('/token').map(({ form }) => form.get('grant_type')))).to.have.property('size', 1)
-    console.log(`      jwt-bearer: ${1 + faults.length} failures, ${as.count('/token')} requests`)
   })
 
-  it('R-101: a function that fails or gives nothing is told, and nothing is sent', async () => {
+  it('R-101: reports a failed or empty assertion callback without a request', async () => {
     const cause = new TypeError('no metadata service')
     for (const assertion of [() => Promise.reject(cause), async () => '']) {
       const { ctx, about } = await prepare({ grant: { type: 'jwt_bearer', assertion } })
@@ -119,7 +118,7 @@ describe('jwt-bearer', () => {
     expect(as.count('/token')).to.equal(0)
   })
 
-  it('R-101, R-104: a server that wants its nonce gets another assertion with it', async () => {
+  it('R-101, R-104: creates another assertion if the server requires a DPoP nonce', async () => {
     as.settings.dpop = 'required'
     as.settings.dpopNonce = true
     let made = 0
@@ -135,7 +134,7 @@ describe('jwt-bearer', () => {
   })
 })
 
-describe('enterprise-managed authorization', () => {
+describe('Enterprise-managed authorization (ID-JAG)', () => {
   const ID_TOKEN = 'the-id-token-of-ann'
   beforeEach(() => {
     as.addClient({ client_id: CLIENT.clientId, client_secret: CLIENT.clientSecret })
@@ -149,7 +148,7 @@ describe('enterprise-managed authorization', () => {
     return requestByEnterprise(ctx, about, signal)
   }
 
-  it('R-102: the ID token becomes an ID-JAG for issuer and resource, which becomes a token', async () => {
+  it('R-102: exchanges the ID token for an ID-JAG, and the ID-JAG for an access token', async () => {
     expect(await run()).to.include({ tokenType: 'Bearer', scope: 'read' })
     expect(formOf(idp)).to.deep.equal({
       grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
@@ -167,7 +166,7 @@ describe('enterprise-managed authorization', () => {
     expect(idp.readAssertion(assertion)).to.include({ aud: as.issuer, resource: RESOURCE, client_id: CLIENT.clientId })
   })
 
-  it("R-102: the provider is found by its issuer, and gets the client's secret there, not the server's", async () => {
+  it('R-102: discovers the identity provider by issuer, and sends it only its own client secret', async () => {
     const clientSecret = 'secret-at-the-idp'
     idp.addClient({ client_id: CLIENT.clientId, client_secret: clientSecret })
     const provider = { issuer: idp.issuer, clientId: CLIENT.clientId, clientSecret }
@@ -183,7 +182,7 @@ describe('enterprise-managed authorization', () => {
     expect((await failure(requestByEnterprise(lost.ctx, lost.about, signal))).code).to.equal('invalid_options')
   })
 
-  it('R-102: anything but an ID-JAG is refused, and never shown to the authorization server', async () => {
+  it('R-102: rejects any other token type without sending it to the authorization server', async () => {
     const answers = [
       { issued_token_type: 'urn:ietf:params:oauth:token-type:access_token' },
       { issued_token_type: undefined },
@@ -204,7 +203,7 @@ describe('enterprise-managed authorization', () => {
   })
 })
 
-describe('device flow', () => {
+describe('Device flow', () => {
   /** A clock that only waiting moves. */
   function clock(onWait: (waited: readonly number[]) => void = () => {}) {
     const waited: number[] = []
@@ -225,7 +224,7 @@ describe('device flow', () => {
     as.settings.device = true
   })
 
-  it('R-103: shows the code, asks at the interval, and slower when told to', async () => {
+  it('R-103: shows the user code, polls at the interval and obeys slow_down', async () => {
     as.settings.deviceSlowDowns = 1
     as.settings.deviceInterval = 2
     let shown: UserCodeInfo | undefined
@@ -249,7 +248,7 @@ describe('device flow', () => {
     expect(inspect(ctx.events)).to.not.include(formOf(as)['device_code'])
   })
 
-  it('R-103: five seconds where the server names no interval', async () => {
+  it('R-103: polls every five seconds without an interval', async () => {
     as.settings.deviceInterval = undefined
     const { now, wait, waited } = clock()
     const onUserCode = ({ userCode }: UserCodeInfo) => as.decideDevice(userCode, 'approved')
@@ -258,7 +257,7 @@ describe('device flow', () => {
     expect(waited).to.deep.equal([5])
   })
 
-  it('R-103: a denied, an expired and a forgotten login end, each with its code', async () => {
+  it('R-103: reports separate codes for a denied, an expired and an abandoned login', async () => {
     const codes = []
     for (const decision of ['denied', 'expired', undefined] as const) {
       const { now, wait } = clock()
@@ -272,7 +271,7 @@ describe('device flow', () => {
     expect(as.count('/token')).to.equal(1 + 1 + 5)
   })
 
-  it('R-103: a server that is away for a while is asked less often', async () => {
+  it('R-103: polls less often while the server is unavailable', async () => {
     as.settings.deviceInterval = 1
     as.failNext('/token', { status: 503, headers: { 'Retry-After': '0' } }, 3)
     const { now, wait, waited } = clock()
@@ -282,7 +281,7 @@ describe('device flow', () => {
     expect(waited).to.deep.equal([1, 2, 4, 8])
   })
 
-  it('R-103: questions end at an answer of success without tokens, and after eight in a row that nobody can read', async () => {
+  it('R-103: stops polling after a success without tokens, or eight unreadable responses in a row', async () => {
     const faults: [string, Fault, number][] = [
       ['204', { status: 204 }, 1],
       ['200, empty', { status: 200 }, 1],
@@ -307,10 +306,9 @@ describe('device flow', () => {
         expected,
       ])
     }
-    console.log(`      ${faults.map(([name, , asked]) => `${name}: ${asked} asked`).join('; ')}`)
   })
 
-  it('R-103: the caller can leave while waiting', async () => {
+  it('R-103: can be aborted while waiting', async () => {
     const leaving = new AbortController()
     as.settings.deviceInterval = 60
     const { ctx, about } = await prepare({ grant: { type: 'device', onUserCode: () => leaving.abort() } })
@@ -318,7 +316,7 @@ describe('device flow', () => {
     expect(as.count('/token')).to.equal(0)
   })
 
-  it('R-103: not advertised, not understood, not shown: each is told before anything is polled', async () => {
+  it('R-103: reports a missing endpoint, an invalid response or a failed display before polling', async () => {
     const cause = new Error('no screen')
     const grant = { type: 'device', onUserCode: () => Promise.reject(cause) } as const
     const shown = await prepare({ grant })

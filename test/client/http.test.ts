@@ -1,4 +1,4 @@
-// The one way to authorization servers: bounds, redirects, broken connections, and what must not go along or come back.
+// Tests HTTP requests to authorization servers: limits, redirects, broken connections and secrets.
 import { once } from 'node:events'
 import { inspect } from 'node:util'
 import { gzipSync } from 'node:zlib'
@@ -28,8 +28,8 @@ async function serve(handler: Handler): Promise<RecordingServer> {
   return startRecordingServer(handler)
 }
 
-describe('R-37: metadata is fetched within bounds', () => {
-  it('by GET, asking for JSON', async () => {
+describe('R-37: metadata request limits', () => {
+  it('sends a GET that accepts JSON', async () => {
     const server = await serve(() => ({ status: 200, body: { a: 1 } }))
     const answer = await httpTo().getJson(`${server.url}/x?y`, { what: WHAT })
     expect(answer).to.include({ status: 200, url: `${server.url}/x?y`, length: 7 })
@@ -40,7 +40,7 @@ describe('R-37: metadata is fetched within bounds', () => {
 
   const padded = (size: number) => JSON.stringify({ pad: 'x'.repeat(size - '{"pad":""}'.length) })
 
-  it('256 KiB and no byte more', async () => {
+  it('accepts at most 256 KiB', async () => {
     const server = await serve(({ query }) => ({ status: 200, body: padded(Number(query.get('size'))) }))
     const { json } = await httpTo().getJson(`${server.url}/?size=${256 * KIB}`, { what: WHAT })
     expect(json)
@@ -51,8 +51,7 @@ describe('R-37: metadata is fetched within bounds', () => {
     expect(error.message).to.include('256 KiB')
   })
 
-  it('an endless body is cut, and its connection let go', async () => {
-    let sent = 0
+  it('aborts an endless body and closes the connection', async () => {
     const ends = new EventTarget()
     const closed = once(ends, 'close')
     const server = await serve(() => ({
@@ -61,7 +60,6 @@ describe('R-37: metadata is fetched within bounds', () => {
         const chunk = Buffer.alloc(16 * KIB, 'x')
         const push = () => {
           while (!response.destroyed) {
-            sent += chunk.length
             if (!response.write(chunk)) break
           }
         }
@@ -73,17 +71,15 @@ describe('R-37: metadata is fetched within bounds', () => {
       code: 'malformed_response',
     })
     await closed
-    console.log(`      an endless body was stopped after ${Math.round(sent / KIB)} KiB were written`)
   })
 
-  it('compression does not hide the size', async () => {
+  it('applies the limit to decompressed data', async () => {
     const bomb = gzipSync(Buffer.alloc(50 * KIB * KIB, ' '))
     const server = await serve(() => ({
       status: 200,
       headers: { 'Content-Encoding': 'gzip' },
       stream: response => void response.end(bomb),
     }))
-    console.log(`      ${Math.round(bomb.length / KIB)} KiB that would become ${50 * KIB} KiB`)
     expect(await authErrorOf(() => httpTo().getJson(server.url, { what: WHAT }))).to.include({
       code: 'malformed_response',
     })
@@ -93,7 +89,7 @@ describe('R-37: metadata is fetched within bounds', () => {
     ['nothing', () => {}],
     ['headers and no end', (response: import('node:http').ServerResponse) => void response.write('{')],
   ] as const) {
-    it(`a time limit for ${name}`, async () => {
+    it(`applies a timeout to ${name}`, async () => {
       const server = await serve(() => ({ status: 200, stream }))
       const error = await authErrorOf(() => httpTo({}, 50).getJson(server.url, { what: WHAT }))
       expect(error).to.include({ code: 'temporarily_unavailable', retryable: true })
@@ -102,7 +98,7 @@ describe('R-37: metadata is fetched within bounds', () => {
     })
   }
 
-  it('what is no JSON, or no success, has no document', async () => {
+  it('treats non-JSON and error responses as no document', async () => {
     const server = await serve(({ query }) => ({ status: Number(query.get('status')), body: query.get('body') }))
     const get = (status: number, body: string) =>
       httpTo().getJson(`${server.url}/?${new URLSearchParams({ status: `${status}`, body })}`, { what: WHAT })
@@ -111,7 +107,7 @@ describe('R-37: metadata is fetched within bounds', () => {
     expect((await get(404, '{"error":"x"}')).status).to.equal(404)
   })
 
-  it('a text nested too deep to be written again is no failure', async () => {
+  it('tolerates extremely nested JSON', async () => {
     const server = await serve(() => ({ status: 200, body: `${'['.repeat(60 * KIB)}${']'.repeat(60 * KIB)}` }))
     expect((await httpTo().getJson(server.url, { what: WHAT })).status).to.equal(200)
   })
@@ -124,7 +120,7 @@ describe('R-94: redirects', () => {
       return hop === 0 ? { status: 200, body: { done: true } } : { status: 302, headers: { Location: to(hop - 1) } }
     })
 
-  it('3 are followed, a fourth is not', async () => {
+  it('follows 3 redirects at most', async () => {
     const server = await redirecting(hop => `/${hop}`)
     const answer = await httpTo().getJson(`${server.url}/3`, { what: WHAT })
     expect(answer).to.deep.include({ json: { done: true }, url: `${server.url}/0` })
@@ -142,7 +138,7 @@ describe('R-94: redirects', () => {
     ['https://u:p@as.example/', 'insecure_endpoint'],
   ]
   for (const [to, code] of hops) {
-    it(`each hop is checked: ${to}`, async () => {
+    it(`checks each redirect target: ${to}`, async () => {
       const table: Record<string, Entry> = {
         'https://as.example/1': () => new Response(null, { status: 307, headers: { Location: to } }),
       }
@@ -153,7 +149,7 @@ describe('R-94: redirects', () => {
     })
   }
 
-  it('one that leads nowhere is no document', async () => {
+  it('treats a redirect without a valid target as no document', async () => {
     const server = await serve(({ path }) => ({
       status: 302,
       headers: path === '/none' ? {} : { Location: 'http://[' },
@@ -163,7 +159,7 @@ describe('R-94: redirects', () => {
     }
   })
 
-  it('a browser hides where one leads: no document', async () => {
+  it('treats an opaque browser redirect as no document', async () => {
     const opaque = () =>
       Object.defineProperties(new Response(null), { type: { value: 'opaqueredirect' }, status: { value: 0 } })
     const { fetch } = tableFetch({ 'https://as.example/': opaque })
@@ -172,7 +168,7 @@ describe('R-94: redirects', () => {
   })
 
   for (const status of [301, 302, 303, 307, 308]) {
-    it(`a POST never follows a ${status}`, async () => {
+    it(`never follows a ${status} after a POST`, async () => {
       const server = await serve(({ path }) =>
         path === '/' ? { status, headers: { Location: '/stolen' } } : { status: 200, body: {} },
       )
@@ -185,8 +181,8 @@ describe('R-94: redirects', () => {
   }
 })
 
-describe('R-96: nothing of the caller goes along', () => {
-  it('no cookies, no headers but the few that are needed', async () => {
+describe('R-96: no ambient credentials', () => {
+  it('sends no cookies and only the required headers', async () => {
     const server = await serve(({ path }) => ({
       status: path === '/1' ? 302 : 200,
       headers: { Location: '/2', 'Set-Cookie': 'a=b' },
@@ -223,7 +219,7 @@ describe('R-96: nothing of the caller goes along', () => {
     expect(server.to('/4')[0]).to.deep.include({ body: '{"a":["b"]}' })
   })
 
-  it('fetch is told to leave credentials, caches and referrers alone', async () => {
+  it('disables credentials, caches and referrers in fetch', async () => {
     const inits: RequestInit[] = []
     const fetch: typeof globalThis.fetch = async (_, init) => {
       inits.push(init ?? {})
@@ -242,7 +238,7 @@ describe('R-96: nothing of the caller goes along', () => {
     }
   })
 
-  it('an address is checked before anything is sent to it', async () => {
+  it('checks a URL before sending anything', async () => {
     const { fetch, asked } = tableFetch({})
     const http = httpTo({ fetch, serverUrl: 'https://mcp.example' })
     for (const url of ['http://as.example', 'https://127.0.0.1', 'https://metadata.internal']) {
@@ -254,10 +250,10 @@ describe('R-96: nothing of the caller goes along', () => {
   })
 })
 
-describe('R-71: answers of a POST', () => {
+describe('R-71: responses to a POST', () => {
   const post = (server: RecordingServer) => httpTo().post(server.url, { what: WHAT, body: new URLSearchParams() })
 
-  it('64 KiB and no byte more, if it is a success', async () => {
+  it('limits a success response to 64 KiB', async () => {
     let size = 64 * KIB
     const server = await serve(() => ({ status: 200, body: 'x'.repeat(size) }))
     expect((await post(server)).length).to.equal(size)
@@ -265,13 +261,13 @@ describe('R-71: answers of a POST', () => {
     expect(await authErrorOf(() => post(server))).to.include({ code: 'malformed_response' })
   })
 
-  it('a huge page of a failure keeps its status, and is cut', async () => {
+  it('keeps the status of a huge error page, truncated', async () => {
     const server = await serve(() => ({ status: 403, body: `{"error":"x"}${' '.repeat(200 * KIB)}` }))
     const { status, json, length } = await post(server)
     expect([status, json, length]).to.deep.equal([403, undefined, 64 * KIB])
   })
 
-  it('controls are escaped in what is shown (property)', () => {
+  it('escapes control characters in displayed text (property)', () => {
     const raw = 'a\u0000\u001b[2J\r\n\u007f\u009b\u202e\u2066\u2028\ufeffé€😀'
     expect(printable(raw)).to.equal('a\\u0000\\u001b[2J\\u000d\\u000a\\u007f\\u009b\\u202e\\u2066\\u2028\\ufeffé€😀')
     fc.assert(
@@ -284,8 +280,8 @@ describe('R-71: answers of a POST', () => {
   })
 })
 
-describe('failures of the connection', () => {
-  it('before anything was sent: a refused connection', async () => {
+describe('Connection failures', () => {
+  it('before sending: connection refused', async () => {
     const server = await serve(() => ({ status: 200 }))
     await server.close()
     const error = await authErrorOf(() => httpTo().post(`${server.url}/token?secret=x`, { what: WHAT, body: {} }))
@@ -294,7 +290,7 @@ describe('failures of the connection', () => {
     expect((error.cause as { code?: string }).code).to.equal('ECONNREFUSED')
   })
 
-  it('after the body was sent: nobody knows what became of it', async () => {
+  it('after sending the body: outcome unknown', async () => {
     const server = await serve(() => ({ status: 200 }))
     server.failNext('/', { reset: 'after-body' })
     const error = await authErrorOf(() => httpTo().post(server.url, { what: WHAT, body: {} }))
@@ -302,7 +298,7 @@ describe('failures of the connection', () => {
     expect(server.count()).to.equal(1)
   })
 
-  it('in the middle of the answer', async () => {
+  it('during the response', async () => {
     const server = await serve(() => ({
       status: 200,
       headers: { 'Content-Length': '100' },
@@ -321,7 +317,7 @@ describe('failures of the connection', () => {
     ['ECONNRESET', true],
     ['UND_ERR_SOCKET', true],
   ] as const) {
-    it(`${code}: ${bodySent ? 'may have been' : 'was not'} sent`, async () => {
+    it(`${code}: request ${bodySent ? 'possibly sent' : 'not sent'}`, async () => {
       const { fetch } = tableFetch({ 'https://as.example/': Object.assign(new Error('x'), { code }) })
       const http = httpTo({ fetch, serverUrl: 'https://mcp.example' })
       expect(await authErrorOf(() => http.post('https://as.example/', { what: WHAT, body: {} }))).to.include({
@@ -330,7 +326,7 @@ describe('failures of the connection', () => {
     })
   }
 
-  it('cancelled by the caller: an error of its own, or the one that the caller gives', async () => {
+  it('abort: throws its own error, or the reason of the caller', async () => {
     const server = await serve(() => ({ status: 200, stream: () => {} }))
     const stop = new AbortController()
     const waiting = authErrorOf(() => httpTo().getJson(`${server.url}/a`, { what: WHAT, signal: stop.signal }))
@@ -344,15 +340,14 @@ describe('failures of the connection', () => {
   })
 })
 
-describe('R-97: secrets are in no text, error or print', () => {
+describe('R-97: redaction of secrets', () => {
   const SECRETS = ['s3cret/+=& "quoted"\\', 'another-secret-of-somebody', 'ünïcode-secret', 'a b+c%2F']
 
-  it('what a server echoes, in any spelling', async () => {
+  it('redacts echoed secrets in every encoding', async () => {
     let body: unknown
     const server = await serve(() => ({ status: 400, body }))
     const { http, secrets } = testContext()
     secrets.add(...SECRETS, undefined, '')
-    let echoed = 0
     for (const secret of SECRETS) {
       const json = JSON.stringify(secret).slice(1, -1)
       for (body of [
@@ -365,21 +360,19 @@ describe('R-97: secrets are in no text, error or print', () => {
       ]) {
         const { json } = await http.post(server.url, { what: WHAT, body: new URLSearchParams({ secret }) })
         const text = showText(secrets, json === undefined ? String(body) : JSON.stringify(json))
-        echoed++
         expect(text).to.include('[redacted]')
         for (const shown of [text, decodeURIComponent(text.replaceAll('+', ' '))]) expect(shown).not.to.include(secret)
       }
     }
-    console.log(`      ${echoed} echoes of ${SECRETS.length} secrets scrubbed`)
   })
 
-  it('with the slashes that some servers escape', () => {
+  it('redacts secrets with escaped slashes', () => {
     const secrets = createSecrets()
     secrets.add('ab/cd/ef')
     expect(secrets.scrub('not JSON: "ab\\/cd\\/ef"')).to.equal('not JSON: "[redacted]"')
   })
 
-  it('what a failing fetch says about its request', async () => {
+  it('redacts secrets in errors of a failing fetch', async () => {
     const fetch: typeof globalThis.fetch = async (_, init) => {
       throw Object.assign(new Error(`could not send ${String(init?.body)}`), { config: init })
     }
@@ -399,7 +392,7 @@ describe('R-97: secrets are in no text, error or print', () => {
     }
   })
 
-  it('the keeper of secrets shows none', () => {
+  it('shows no secret when the secret store is inspected', () => {
     const secrets = createSecrets()
     secrets.add('hunter2')
     for (const shown of [inspect(secrets, { depth: 10, showHidden: true }), JSON.stringify(secrets), String(secrets)]) {
@@ -407,7 +400,7 @@ describe('R-97: secrets are in no text, error or print', () => {
     }
   })
 
-  it('no secret is left, whole, whatever the others are (property)', () => {
+  it('leaves no complete secret, whatever the other secrets are (property)', () => {
     const some = fc.array(fc.string({ minLength: 4, maxLength: 20 }), { minLength: 1, maxLength: 8 })
     fc.assert(
       fc.property(some, fc.array(fc.string(), { maxLength: 5 }), (values, between) => {
@@ -420,7 +413,7 @@ describe('R-97: secrets are in no text, error or print', () => {
     )
   })
 
-  it('the newest 500 are kept; one that is used again is new', () => {
+  it('keeps the 500 most recently used secrets', () => {
     const secrets = createSecrets()
     secrets.add('client-secret')
     for (let index = 0; index < 400; index++) secrets.add(`token-${index}-end`)

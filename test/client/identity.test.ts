@@ -1,4 +1,4 @@
-// Who the client is at an authorization server, and that what belongs to one issuer never reaches another.
+// Tests client identity: configured, metadata document or registered, and isolation between issuers.
 
 import { expect } from 'chai'
 import type { Registration } from '../../client/cache/types.ts'
@@ -47,8 +47,8 @@ const registrationAt = (issuer: string, more: Partial<Registration> = {}): Regis
   ...more,
 })
 
-describe('client identity', () => {
-  it('R-38: configured, then a metadata document where supported, then registration', async () => {
+describe('Client identity', () => {
+  it('R-38: prefers a configured client, then a metadata document if supported, then registration', async () => {
     as.settings.clientMetadataDocuments = true
     const all = { clientId: 'configured', clientSecret: 'a secret', clientMetadataDocumentUri: DOCUMENT }
     expect((await identify(all)).client).to.deep.equal({
@@ -67,7 +67,7 @@ describe('client identity', () => {
     expect(as.count('/register')).to.equal(1)
   })
 
-  it('R-38: with none of them, says what to set', async () => {
+  it('R-38: names the options to set if none is available', async () => {
     as.settings.registration = 'off'
     const none = await failure(identify({ clientMetadataDocumentUri: DOCUMENT }))
     expect(none.code).to.equal('client_information_required')
@@ -79,7 +79,7 @@ describe('client identity', () => {
     expect(off.message).to.include('turned off')
   })
 
-  it('R-39: a metadata document that is no client id is refused at construction', () => {
+  it('R-39: rejects an invalid client id metadata document URL at construction', () => {
     const bad = ['http://client.example/a', 'https://client.example', 'https://client.example/a#b', 'not a url']
     const more = ['https://me@client.example/a', 'https://client.example/a/../b', 'https://client.example/a/%2e%2e/b']
     for (const clientMetadataDocumentUri of [...bad, ...more]) {
@@ -90,7 +90,7 @@ describe('client identity', () => {
     expect(testContext({ clientMetadataDocumentUri: uri }).options.clientMetadataDocumentUri).to.equal(uri)
   })
 
-  it('R-40: a configured client does not follow a server to another issuer', async () => {
+  it('R-40: does not use a configured client at another issuer', async () => {
     const options = { clientId: 'mine', clientSecret: 'mine-secret' }
     const moved = await failure(identify(options, { previousIssuer: as.issuer }, { at: second }))
     expect(moved.code).to.equal('issuer_changed')
@@ -105,7 +105,7 @@ describe('client identity', () => {
     expect((await failure(identify({ ...options, clientIssuer: `${as.issuer}/` }))).code).to.equal('issuer_changed')
   })
 
-  it('R-40: a registered client registers anew at another issuer, and a metadata document goes along', async () => {
+  it('R-40: registers again at another issuer, and reuses a metadata document', async () => {
     const kept = registrationAt(as.issuer)
     const { client, dropped } = await identify({}, { registration: kept, previousIssuer: as.issuer }, { at: second })
     expect(client).to.include({ source: 'registered', issuer: second.issuer })
@@ -119,7 +119,7 @@ describe('client identity', () => {
     expect(document.client).to.include({ source: 'metadata-document', issuer: second.issuer, clientId: DOCUMENT })
   })
 
-  it('R-41: a registration of an earlier run is used while redirect URI and secret hold', async () => {
+  it('R-41: reuses a stored registration while redirect URI and secret are valid', async () => {
     const now = () => 1_000_000_000
     const { client } = await identify({}, { registration: registrationAt(as.issuer) }, { now })
     const kept = registrationAt(as.issuer)
@@ -144,7 +144,7 @@ describe('client identity', () => {
     expect(as.count('/register')).to.equal(2)
   })
 
-  it('R-41: the registration of the options is used where the cache has none', async () => {
+  it('R-41: uses the registration of the options if the cache has none', async () => {
     const dynamicClientRegistration = { registration: registrationAt(as.issuer, { clientId: 'from-options' }) }
     const { client } = await identify({ dynamicClientRegistration })
     expect(client.clientId).to.equal('from-options')
@@ -153,7 +153,7 @@ describe('client identity', () => {
     expect(as.count('/register')).to.equal(0)
   })
 
-  it('R-48: a registration that the server refused is not used again, a configured client is not replaced', async () => {
+  it('R-48: replaces a rejected registration, but never a configured client', async () => {
     const registration = registrationAt(as.issuer)
     const want = { registration, refusedClientId: 'kept' }
     const { client, dropped } = await identify({ dynamicClientRegistration: { registration } }, want)
@@ -167,7 +167,7 @@ describe('client identity', () => {
     expect(isClientRefused(new Error('no'))).to.equal(false)
   })
 
-  it('R-100: grants of prepared clients never register, though the server would', async () => {
+  it('R-100: never registers for grants that require a configured client', async () => {
     const ctx = testContext({ clientId: 'service', grant: { type: 'client_credentials' } })
     const server = await discoverServer(ctx, as.issuer, false, signal)
     const { clientId: _, ...options } = ctx.options

@@ -1,5 +1,4 @@
-// The guarded fetch: the address that is connected to decides, whatever the name or its server says, and otherwise it is
-// a fetch like the global one.
+// Tests the guarded fetch: checks of the connected address (DNS rebinding), and compatibility with fetch.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -52,8 +51,8 @@ after(stopServers)
 const openFetch = () => createGuardedFetch({ allowHosts: ['mcp.test'], lookup: LOCAL })
 const at = (path: string) => `http://mcp.test:${port}${path}`
 
-describe('R-93: the connected address decides', () => {
-  it('DNS rebinding: a name that is public when it is looked at and private when it is used', async () => {
+describe('R-93: check of the connected address', () => {
+  it('blocks DNS rebinding from a public to a private address', async () => {
     const url = `http://rebind.example:${port}/secret`
     const lookup = nameServer(['127.0.0.1'])
     expect(createNetPolicy('https://mcp.example', {}).check(url.replace('http', 'https'), 'It').hostname).to.equal(
@@ -69,17 +68,16 @@ describe('R-93: the connected address decides', () => {
     expect(server.count('/secret')).to.equal(1)
   })
 
-  it('each new connection is looked at again', async () => {
+  it('checks each new connection', async () => {
     const lookup = nameServer(['127.0.0.1'], ['10.0.0.1'], ['169.254.169.254'])
     const guarded = createGuardedFetch({ lookup })
     for (let round = 0; round < 20; round++) {
       expect(await authErrorOf(() => guarded(`http://rebind.example:${port}/`))).to.include({ code: 'blocked_address' })
     }
     expect([lookup.asked.length, server.count()]).to.deep.equal([20, 0])
-    console.log('      20 connections to a rebinding name, 0 reached the server')
   })
 
-  it('one bad address among good ones spoils them all', async () => {
+  it('blocks a name if one of its addresses is private', async () => {
     for (const addresses of [['93.184.216.34', '127.0.0.1'], ['2606:4700::1', '::ffff:10.0.0.1'], ['not an address']]) {
       const guarded = createGuardedFetch({ lookup: nameServer(addresses) })
       expect(await authErrorOf(() => guarded('https://mixed.example/'))).to.include({ code: 'blocked_address' })
@@ -95,7 +93,7 @@ describe('R-93: the connected address decides', () => {
     'localhost',
     '0.0.0.0',
   ]) {
-    it(`${host} is refused`, async () => {
+    it(`blocks ${host}`, async () => {
       expect(await authErrorOf(() => createGuardedFetch()(`http://${host}:${port}/`))).to.include({
         code: 'blocked_address',
       })
@@ -103,13 +101,13 @@ describe('R-93: the connected address decides', () => {
     })
   }
 
-  it('redirects are under the same rule', async () => {
+  it('applies to redirects', async () => {
     handler = () => ({ status: 302, headers: { Location: `http://127.0.0.1:${port}/secret` } })
     expect(await authErrorOf(() => openFetch()(at('/')))).to.include({ code: 'blocked_address' })
     expect(server.requests.map(({ path }) => path)).to.deep.equal(['/'])
   })
 
-  it('through the client, the refusal arrives as it is', async () => {
+  it('passes its error through the client unchanged', async () => {
     const lookup = nameServer(['127.0.0.1'])
     const options = { serverUrl: 'https://mcp.example', networkPolicy: { blockPrivateNetworks: true } }
     const { http } = testContext({ ...options, fetch: createGuardedFetch({ lookup }) })
@@ -118,15 +116,15 @@ describe('R-93: the connected address decides', () => {
     })
   })
 
-  it('allowHosts opens one host, by name and port', async () => {
+  it('allowHosts allows one host by name and port', async () => {
     const guarded = createGuardedFetch({ allowHosts: [`mcp.test:${port}`, '127.0.0.1'], lookup: LOCAL })
     for (const url of [at('/'), `http://127.0.0.1:${port}/`]) expect((await guarded(url)).status).to.equal(200)
     expect(await authErrorOf(() => guarded('http://mcp.test:1/'))).to.include({ code: 'blocked_address' })
   })
 })
 
-describe('the guarded fetch is a fetch', () => {
-  it('over TLS, with the name of the host in its certificate', async () => {
+describe('Guarded fetch compatibility', () => {
+  it('supports TLS and verifies the certificate host name', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'guarded-'))
     const { key, cert, file } = makeCertificate(folder)
     const secure = createHttpsServer({ key, cert }, (_, response) => response.end('over TLS')).listen(0, '127.0.0.1')
@@ -168,7 +166,7 @@ describe('the guarded fetch is a fetch', () => {
     })
   }
 
-  it('takes a string, a URL or a Request, with its headers', async () => {
+  it('accepts a string, a URL or a Request with headers', async () => {
     const guarded = openFetch()
     await guarded(at('/1'))
     await guarded(new URL(at('/2')), { headers: { 'X-A': '1' } })
@@ -182,7 +180,7 @@ describe('the guarded fetch is a fetch', () => {
     ])
   })
 
-  it('answers with url, status, headers and no body where there is none', async () => {
+  it('returns url, status, headers and an empty body', async () => {
     handler = ({ path }) => ({ status: Number(path.slice(1)), headers: { 'X-A': 'b', 'Set-Cookie': ['a=1', 'b=2'] } })
     for (const status of [200, 204, 304, 401, 500]) {
       const response = await openFetch()(at(`/${status}`))
@@ -193,7 +191,7 @@ describe('the guarded fetch is a fetch', () => {
     expect((await openFetch()(at('/200'), { method: 'HEAD' })).body).to.equal(null)
   })
 
-  it('streams: the first part is here while the answer goes on', async () => {
+  it('streams the response', async () => {
     let finish = () => {}
     handler = () => ({
       status: 200,
@@ -210,7 +208,7 @@ describe('the guarded fetch is a fetch', () => {
     expect(await reader?.read()).to.include({ done: true })
   })
 
-  it('lets go of the connection where the answer is cancelled', async () => {
+  it('closes the connection when the response is cancelled', async () => {
     const ends = new EventTarget()
     const closed = once(ends, 'close')
     handler = () => ({
@@ -229,7 +227,7 @@ describe('the guarded fetch is a fetch', () => {
     ['br', brotliCompressSync],
     ['deflate', deflateSync],
   ] as const) {
-    it(`reads ${encoding}`, async () => {
+    it(`decodes ${encoding}`, async () => {
       handler = () => ({
         status: 200,
         headers: { 'Content-Encoding': encoding },
@@ -239,13 +237,13 @@ describe('the guarded fetch is a fetch', () => {
     })
   }
 
-  it('fails where compressed text is broken', async () => {
+  it('fails for corrupt compressed data', async () => {
     handler = () => ({ status: 200, headers: { 'Content-Encoding': 'gzip' }, body: 'no gzip' })
     const failure = await (await openFetch()(at('/'))).text().catch((error: Error) => error)
     expect(failure).to.be.instanceOf(Error)
   })
 
-  it('follows, hands over or refuses redirects', async () => {
+  it('follows, returns or rejects redirects as requested', async () => {
     handler = ({ path, method, body }) =>
       /^\/30\d$/.test(path)
         ? { status: Number(path.slice(1)), headers: { Location: '/end' } }
@@ -271,7 +269,7 @@ describe('the guarded fetch is a fetch', () => {
     expect(server.count()).to.equal(21)
   })
 
-  it('gives no other origin what was meant for the first', async () => {
+  it('removes credentials on a redirect to another origin', async () => {
     handler = ({ path }) =>
       path === '/' ? { status: 307, headers: { Location: `http://other.test:${port}/end` } } : { status: 200 }
     const guarded = createGuardedFetch({ allowHosts: ['mcp.test', 'other.test'], lookup: LOCAL })
@@ -282,7 +280,7 @@ describe('the guarded fetch is a fetch', () => {
     expect(second).to.not.have.any.keys('authorization', 'dpop', 'cookie')
   })
 
-  it('rejects with the reason of an abort: before, during and after the headers', async () => {
+  it('rejects with the abort reason before, during and after the headers', async () => {
     handler = ({ path }) => ({ status: 200, stream: response => void (path === '/body' && response.write('x')) })
     const reason = new Error('enough')
     expect(await openFetch()(at('/'), { signal: AbortSignal.abort(reason) }).catch(error => error)).to.equal(reason)
@@ -298,7 +296,7 @@ describe('the guarded fetch is a fetch', () => {
     expect(await text).to.be.instanceOf(Error)
   })
 
-  it('rejects with a TypeError and its cause where the connection fails', async () => {
+  it('rejects with a TypeError and its cause if the connection fails', async () => {
     server.failNext('/', { reset: 'after-body' })
     const failure = await openFetch()(at('/'), { method: 'POST', body: 'x' }).catch((error: Error) => error)
     expect(failure).to.be.instanceOf(TypeError)

@@ -1,4 +1,4 @@
-// What a caller may say, and what is told at once when it cannot be meant.
+// Tests the client options: validation, defaults and presets.
 import { expect } from 'chai'
 import { type ClientOAuthOptions, createAuthFetch, entra, google } from '../../client/index.ts'
 import { createAuthFetch as createOnNode } from '../../client/node/auth-fetch.ts'
@@ -57,7 +57,7 @@ const WRONG: ReadonlyArray<readonly [string, Partial<ClientOAuthOptions>, RegExp
 ]
 
 for (const [name, options, message] of WRONG) {
-  it(`refuses ${name}`, async () => {
+  it(`rejects ${name}`, async () => {
     const error = await authErrorOf(() => createAuthFetch({ ...GOOD, ...options }))
     expect(error.code).to.equal('invalid_options')
     expect(error.message).to.match(message)
@@ -132,7 +132,7 @@ const UNFIT: ReadonlyArray<readonly [options: object, found: string, fix: string
 ]
 
 for (const create of [createAuthFetch, createOnNode]) {
-  it(`tells of each value that does not fit, and of names that there are none${create === createOnNode ? ', on Node' : ''}`, async () => {
+  it(`reports each invalid value and each unknown option${create === createOnNode ? ', on Node' : ''}`, async () => {
     for (const [options, found, fix] of UNFIT) {
       const error = await authErrorOf(() => create({ ...GOOD, ...options } as ClientOAuthOptions))
       expect(error.code, error.message).to.equal('invalid_options')
@@ -144,16 +144,15 @@ for (const create of [createAuthFetch, createOnNode]) {
       const error = await authErrorOf(() => create(options as unknown as ClientOAuthOptions))
       expect([error.code, error.message.startsWith('the options are ')]).to.deep.equal(['invalid_options', true])
     }
-    console.log(`      ${UNFIT.length} unfit options, each told with its name`)
   })
 }
 
-it('an option that is undefined is one that is left out', () => {
+it('treats an undefined option as absent', () => {
   const resolved = resolveOptions({ ...GOOD, interactive: undefined, maxStepUps: undefined } as never)
   expect([resolved.interactive, resolved.maxStepUps]).to.deep.equal(['post', 2])
 })
 
-it('the scopes of a login are looked at like those of the options', async () => {
+it('validates the scopes of a login like those of the options', async () => {
   const { session } = createAuthFetch(GOOD)
   for (const scopes of ['read', ['read write'], [5]]) {
     expect((await authErrorOf(() => session.login({ scopes } as never))).code).to.equal('invalid_options')
@@ -161,7 +160,7 @@ it('the scopes of a login are looked at like those of the options', async () => 
 })
 
 for (const name of ['client_id', 'redirect_uri', 'response_type', 'code_challenge', 'state', 'resource', 'scope']) {
-  it(`R-56: additionalAuthorizationParameters may not set ${name}`, async () => {
+  it(`R-56: rejects ${name} in additionalAuthorizationParameters`, async () => {
     const additionalAuthorizationParameters = { audience: 'x', [name]: 'x' }
     const error = await authErrorOf(() => createAuthFetch({ ...GOOD, additionalAuthorizationParameters }))
     expect([error.code, error.message.includes(name)]).to.deep.equal(['invalid_options', true])
@@ -174,12 +173,12 @@ for (const redirectUri of [
   'http://[::1]:80/cb',
   'com.example.app:/cb',
 ]) {
-  it(`takes the redirectUri ${redirectUri}, as it is`, () => {
+  it(`keeps the redirect URI ${redirectUri} unchanged`, () => {
     expect(resolveOptions({ ...GOOD, redirectUri }).redirectUri).to.equal(redirectUri)
   })
 }
 
-it('needs no redirectUri where nobody is to log in', () => {
+it('requires no redirect URI without user login', () => {
   const { serverUrl } = GOOD
   for (const options of [
     { interactive: 'never' },
@@ -190,7 +189,7 @@ it('needs no redirectUri where nobody is to log in', () => {
   }
 })
 
-it('URLs stay as they were written', () => {
+it('keeps URLs as written', () => {
   const resolved = resolveOptions({
     serverUrl: 'https://MCP.example:443',
     redirectUri: 'http://LOCALHOST:3000',
@@ -203,7 +202,7 @@ it('URLs stay as they were written', () => {
   ])
 })
 
-it('authorizationCallbackHandler is asked like the delegate, and its answer is checked', async () => {
+it('authorizationCallbackHandler replaces the delegate, and its response is validated', async () => {
   const fake = await startFakeServers()
   const authFetch = createAuthFetch({
     serverUrl: fake.serverUrl,
@@ -218,7 +217,7 @@ it('authorizationCallbackHandler is asked like the delegate, and its answer is c
   expect((await authFetch(fake.serverUrl, { method: 'POST', body: '{}' })).status).to.equal(200)
 })
 
-it('responseDelegate has what was registered before anybody is asked to log in', async () => {
+it('responseDelegate receives the registration before the login', async () => {
   const fake = await startFakeServers()
   const told: unknown[] = []
   const { post } = startClient(fake, {
@@ -235,7 +234,7 @@ it('responseDelegate has what was registered before anybody is asked to log in',
   expect(JSON.parse(fake.as.to('/register')[0]?.body ?? '{}').client_name).to.equal('Mine')
 })
 
-it('authServerSelector chooses, asynchronously too', async () => {
+it('authServerSelector can be asynchronous', async () => {
   const fake = await startFakeServers({ authorizationServers: 2 })
   const second = fake.servers[1]
   fake.rs.settings.authorizationServers = fake.servers
@@ -251,7 +250,7 @@ it('authServerSelector chooses, asynchronously too', async () => {
   expect([fake.as.count('/token'), second?.count('/token')]).to.deep.equal([0, 1])
 })
 
-it('additionalAuthorizationParameters are sent to the authorization endpoint alone', async () => {
+it('sends additionalAuthorizationParameters only to the authorization endpoint', async () => {
   const fake = await startFakeServers()
   const { post } = startClient(fake, { additionalAuthorizationParameters: { audience: 'them', prompt: 'login' } })
   await post()
@@ -260,7 +259,7 @@ it('additionalAuthorizationParameters are sent to the authorization endpoint alo
   expect(fake.as.to('/token')[0]?.form.has('audience')).to.equal(false)
 })
 
-it('entra() leaves resource out, names the scope on refresh and vouches for PKCE', async () => {
+it('entra() omits the resource, sends the scope on refresh and assumes PKCE', async () => {
   const recipe = entra({ tenant: 'contoso', clientId: 'app', scopes: ['api://app/mcp'] })
   expect(recipe).to.include({ resourceIndicator: 'omit', refreshScope: 'granted', clientId: 'app' })
   expect(recipe.assumePkceS256).to.deep.equal(['https://login.microsoftonline.com/contoso/v2.0'])
@@ -277,7 +276,7 @@ it('entra() leaves resource out, names the scope on refresh and vouches for PKCE
   expect(refresh?.get('scope')).to.equal('api://app/mcp offline_access')
 })
 
-it('google() asks for offline access in its own way', async () => {
+it('google() requests offline access with its own parameters', async () => {
   const fake = await startFakeServers()
   fake.as.addClient({
     client_id: 'app',

@@ -1,6 +1,4 @@
-// A bad server plants secrets in every field of every answer, in every form that answers have; whatever a program can
-// see of the client afterwards shows none of them (R-97). Fields that exist to be shown, `error` and
-// `error_description`, get secrets that the same answer names elsewhere.
+// Tests that secrets planted by a malicious server in any response field never appear in output of the client (R-97).
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
@@ -183,12 +181,12 @@ const badness: fc.Arbitrary<Badness> = fc.record({
   ),
 })
 
-describe('R-97: secrets that a server plants', () => {
+describe('R-97: secrets planted by a server', () => {
   afterEach(stopServers)
 
-  it('in every field of every answer are shown nowhere (property)', async function () {
+  it('never appear in errors, events or logs, from any response field (property)', async function () {
     this.timeout(120_000)
-    let [runs, planted, looked] = [0, 0, 0]
+    let [runs, planted] = [0, 0]
     const check = async (bad: Badness, grant: string) => {
       const world = await localWorld()
       world.as.addClient({ client_id: 'known', client_secret: SECRETS.clientSecret })
@@ -201,7 +199,7 @@ describe('R-97: secrets that a server plants', () => {
       }
       spoil(world, bad, plant)
       const texts = await use(world, GRANTS[grant] ?? expect.fail(grant))
-      looked += expectNoSecret(texts, [...secrets, ...Object.values(SECRETS), ...world.secrets()].filter(Boolean))
+      expectNoSecret(texts, [...secrets, ...Object.values(SECRETS), ...world.secrets()].filter(Boolean))
       runs++
       planted += secrets.length
       await stopServers()
@@ -210,7 +208,6 @@ describe('R-97: secrets that a server plants', () => {
       const property = fc.asyncProperty(badness, fc.constantFrom(...Object.keys(GRANTS)), check)
       await fc.assert(property, { numRuns: caseCount(400, 30), seed: 7, endOnFailure: true })
     })
-    console.log(`      ${runs} bad servers, ${planted} secrets planted; ${looked} pairs compared, 0 shown`)
     expect(planted).to.be.above(runs)
   })
 })

@@ -1,4 +1,4 @@
-// Dynamic client registration: what is sent, what is taken as an answer, and how a refusal is told.
+// Tests dynamic client registration: request, response and errors.
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import type { Registration } from '../../client/cache/types.ts'
@@ -29,8 +29,8 @@ async function register(
   return { made, sent: JSON.parse(as.to('/register').at(-1)?.body ?? '{}'), ctx }
 }
 
-describe('dynamic client registration', () => {
-  it('R-42: application_type is native for loopback and private-use redirects, else web; the explicit one wins', async () => {
+describe('Dynamic client registration', () => {
+  it('R-42: sets application_type native for loopback and private-use redirect URIs, else web', async () => {
     const kinds = []
     const redirects = [
       REDIRECT,
@@ -45,7 +45,7 @@ describe('dynamic client registration', () => {
     expect(sent['application_type']).to.equal('web')
   })
 
-  it('R-43: sends grants with refresh, the scope to be asked for, names, and what the caller adds', async () => {
+  it('R-43: sends grants including refresh_token, the scope, names and additional metadata', async () => {
     const { sent } = await register(
       {
         dynamicClientRegistration: {
@@ -77,7 +77,7 @@ describe('dynamic client registration', () => {
     expect(device.sent['grant_types']).to.deep.equal(['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'])
   })
 
-  it('R-44: the initial access token goes with the registration alone', async () => {
+  it('R-44: sends the initial access token only with the registration', async () => {
     as.settings.initialAccessToken = 'initial-token-value'
     const { made } = await register({ dynamicClientRegistration: { initialAccessToken: 'initial-token-value' } })
     expect(made.clientId).to.match(/^client-/)
@@ -87,7 +87,7 @@ describe('dynamic client registration', () => {
     expect(refused.message).to.include('initialAccessToken')
   })
 
-  it('R-45: asks for none where it can, else basic, else post; without a list by the redirect', async () => {
+  it('R-45: prefers method none, then basic, then post; without a list depends on the redirect URI', async () => {
     const asked = []
     const lists = [
       ['client_secret_post', 'client_secret_basic', 'none'],
@@ -112,7 +112,7 @@ describe('dynamic client registration', () => {
     expect((await register({ privateKey })).sent['token_endpoint_auth_method']).to.equal('private_key_jwt')
   })
 
-  it('R-46: takes 200 and 201, with and without client_secret_expires_at', async () => {
+  it('R-46: accepts 200 and 201, with and without client_secret_expires_at', async () => {
     as.settings.registrationMethod = 'client_secret_basic'
     for (const status of [200, 201]) {
       as.settings.registrationStatus = status
@@ -139,7 +139,7 @@ describe('dynamic client registration', () => {
     })
   })
 
-  it('R-47: the delegate is awaited, gets issuer and credentials, and its failure ends the flow', async () => {
+  it('R-47: awaits the delegate with issuer and credentials, and fails if it fails', async () => {
     as.settings.registrationMethod = 'client_secret_post'
     const order: string[] = []
     let response: RegistrationResponse | undefined
@@ -172,7 +172,7 @@ describe('dynamic client registration', () => {
     expect([failed.code, failed.cause]).to.deep.equal(['registration_callback_failed', cause])
   })
 
-  it('R-49: a refusal says status, error, description and what was sent; another try is free', async () => {
+  it('R-49: reports status, error, description and request of a rejection, and allows another attempt', async () => {
     const body = { error: 'invalid_redirect_uri', error_description: 'no loopback\u001b[31m here' }
     as.settings.registration = { status: 400, body }
     const metadata = { software_statement: 'signed.by.someone' }
@@ -194,7 +194,7 @@ describe('dynamic client registration', () => {
     expect(made.redirectUri).to.equal('https://desk.example/back')
   })
 
-  it('R-49: an answer that is no registration is a refusal, and secrets it echoes are not shown', async () => {
+  it('R-49: rejects an invalid response without showing echoed secrets', async () => {
     const initialAccessToken = 'initial-token-value'
     const answers: [number, unknown][] = [
       [201, { client_name: 'no id' }],
@@ -214,7 +214,7 @@ describe('dynamic client registration', () => {
     expect(seen.map(([, retryable]) => retryable)).to.deep.equal([false, false, false, true, false])
   })
 
-  it('R-49: without a registration endpoint there is nothing to send', async () => {
+  it('R-49: sends nothing without a registration endpoint', async () => {
     as.settings.registration = 'off'
     const none = await failure(register())
     expect(none).to.be.instanceOf(AuthError).and.include({ code: 'client_information_required' })

@@ -1,4 +1,4 @@
-// Scopes: what is asked for at first, what a call that needs more leads to, and where that ends.
+// Tests requested scopes, step-up and its limits.
 import { expect } from 'chai'
 import { createMemoryTokenCache } from '../../client/index.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
@@ -28,7 +28,7 @@ for (const [name, options, expected] of [
   ['nobody says: a selector that gives null', { scopeSelector: () => null }, null],
   ['nobody says: a selector that gives nothing', { scopeSelector: async () => [] }, null],
 ] as const) {
-  it(`R-53: asks for what ${name}`, async () => {
+  it(`R-53: requests the initial scope (${name})`, async () => {
     const { fake, post } = await start(({ rs }) => {
       rs.settings.challengeScope = 'read'
       rs.settings.scopesSupported = ['decoy']
@@ -38,7 +38,7 @@ for (const [name, options, expected] of [
   })
 }
 
-it('R-53: asks for what the metadata lists where the challenge says nothing', async () => {
+it('R-53: requests the scopes of the metadata if the challenge has none', async () => {
   const { fake, post } = await start(({ rs }) => {
     rs.settings.scopesSupported = ['a', 'b']
   })
@@ -46,13 +46,13 @@ it('R-53: asks for what the metadata lists where the challenge says nothing', as
   expect(asked(fake)).to.deep.equal(['a b'])
 })
 
-it('R-53: asks for no scope where nobody names one', async () => {
+it('R-53: requests no scope if none is known', async () => {
   const { fake, post } = await start(() => undefined)
   await post()
   expect(asked(fake)).to.deep.equal([null])
 })
 
-it('R-53: the selector sees what would be asked for, at registration too', async () => {
+it('R-53: passes the proposed scopes to the selector, also at registration', async () => {
   const seen: unknown[] = []
   const { fake, post } = await start(twoLevels, {
     scopeSelector: scopes => {
@@ -78,7 +78,7 @@ for (const [name, listed, options, expected] of [
     'read',
   ],
 ] as const) {
-  it(`R-54: offline_access is asked for ${name}`, async () => {
+  it(`R-54: offline_access is requested ${name}`, async () => {
     const { fake, post } = await start(({ as, rs }) => {
       rs.settings.challengeScope = 'read'
       if (listed) as.settings.scopesSupported = ['offline_access']
@@ -88,7 +88,7 @@ for (const [name, listed, options, expected] of [
   })
 }
 
-it('R-54: offline_access is not asked for alone, nor because the resource lists it', async () => {
+it('R-54: does not request offline_access alone, or because the resource lists it', async () => {
   const alone = await start(({ as }) => {
     as.settings.scopesSupported = ['offline_access']
   })
@@ -101,7 +101,7 @@ it('R-54: offline_access is not asked for alone, nor because the resource lists 
   expect(asked(listed.fake)).to.deep.equal(['read'])
 })
 
-it('R-86: a step-up asks for what was asked for, what was granted, and what is needed', async () => {
+it('R-86: a step-up requests earlier requested, granted and required scopes together', async () => {
   const { fake, post } = await start(fake => {
     twoLevels(fake)
     fake.as.settings.grantScope = scope => `${scope} bonus`
@@ -111,7 +111,7 @@ it('R-86: a step-up asks for what was asked for, what was granted, and what is n
   expect(asked(fake)[1]?.split(' ').sort()).to.deep.equal(['bonus', 'read', 'write'])
 })
 
-it('R-86: configured scopes are asked for with what a call needs', async () => {
+it('R-86: requests configured scopes together with required ones', async () => {
   const { fake, post } = await start(twoLevels, { scopes: ['read'] })
   await post()
   await post('/write')
@@ -128,7 +128,7 @@ it('R-83, R-87: a step-up is a new authorization, never a refresh', async () => 
   ])
 })
 
-it('R-88: a scope that is asked for in vain is not asked for again, until the operation succeeds', async () => {
+it('R-88: does not request a refused scope again until the operation succeeds', async () => {
   let generous = false
   const { fake, post } = await start(fake => {
     twoLevels(fake)
@@ -145,7 +145,7 @@ it('R-88: a scope that is asked for in vain is not asked for again, until the op
   expect((await post('/write')).status).to.equal(200)
 })
 
-it('R-88: operations are told apart by Mcp-Method and Mcp-Name', async () => {
+it('R-88: distinguishes operations by Mcp-Method and Mcp-Name', async () => {
   const { fake, post } = await start(fake => {
     fake.rs.settings.challengeScope = 'read'
     fake.rs.settings.scopes = { '/mcp': 'read', one: 'x', two: 'x' }
@@ -160,7 +160,7 @@ it('R-88: operations are told apart by Mcp-Method and Mcp-Name', async () => {
   expect(fake.logins.length).to.equal(3)
 })
 
-it('R-88: a scope that the token is said to have is asked for once all the same', async () => {
+it('R-88: requests a scope once, even if the token already has it', async () => {
   const { fake, post } = await start(fake => {
     twoLevels(fake)
     fake.rs.settings.challengeScope = 'read write'
@@ -174,7 +174,7 @@ it('R-88: a scope that the token is said to have is asked for once all the same'
   expect(fake.logins.length).to.equal(2)
 })
 
-it('R-89: client_credentials asks once for more, then returns the 403', async () => {
+it('R-89: client_credentials requests more scopes once, then returns the 403', async () => {
   const fake = await startFakeServers()
   twoLevels(fake)
   fake.as.addClient({ client_id: 'machine', client_secret: 's3cret-of-machine', redirect_uris: [] })
@@ -197,7 +197,7 @@ it('R-89: client_credentials asks once for more, then returns the 403', async ()
   ])
 })
 
-it('R-90: a 401 in between does not make the scope smaller', async () => {
+it('R-90: keeps the scopes after an intermediate 401', async () => {
   const fake = await startFakeServers()
   twoLevels(fake)
   const tokenCache = createMemoryTokenCache()
@@ -209,7 +209,7 @@ it('R-90: a 401 in between does not make the scope smaller', async () => {
   expect(asked(fake).at(-1)).to.equal('read write')
 })
 
-it('a step-up that a GET would need is left to the caller', async () => {
+it('returns the 403 of a GET without a step-up', async () => {
   const { fake, post, get } = await start(twoLevels)
   await post()
   const response = await get('/write')
@@ -218,7 +218,7 @@ it('a step-up that a GET would need is left to the caller', async () => {
   expect(fake.logins.length).to.equal(1)
 })
 
-it('session.login adds scopes to what is there', async () => {
+it('session.login adds scopes to the existing ones', async () => {
   const { fake, post, authFetch } = await start(twoLevels)
   await post()
   await authFetch.session.login({ scopes: ['write'] })
@@ -227,7 +227,7 @@ it('session.login adds scopes to what is there', async () => {
   expect(fake.logins.length).to.equal(2)
 })
 
-it('R-62: a deferred login is finished by another process, with the URL that the person came back with', async () => {
+it('R-62: completes a deferred login in another process with the callback URL', async () => {
   const fake = await startFakeServers()
   const tokenCache = createMemoryTokenCache()
   const records = new Map<string, string>()
@@ -254,7 +254,7 @@ it('R-62: a deferred login is finished by another process, with the URL that the
   expect(again.code).to.equal('state_mismatch')
 })
 
-it('R-62: a response to a login of another session is refused', async () => {
+it('R-62: rejects a response for the login of another session', async () => {
   const fake = await startFakeServers()
   const shared = startClient(fake, { interactive: 'defer', profile: 'one' })
   const error = await authErrorOf(() => shared.post())

@@ -1,5 +1,4 @@
-// Tokens over time: stored before anybody gets them, renewed in time, shared by whoever waits, and never lost to a fault
-// that passes.
+// Tests token storage, refresh, expiry, revocation and concurrent requests.
 import { expect } from 'chai'
 import type { TokenCache, TokenContainer } from '../../client/index.ts'
 import { createMemoryTokenCache } from '../../client/index.ts'
@@ -52,7 +51,7 @@ const statuses = async (client: Pick<TestClient, 'post'>, times: number) => {
   return responses.map(({ status }) => status)
 }
 
-it('R-72: whoever waits for a token gets it once it is stored', async () => {
+it('R-72: stores a token before callers receive it', async () => {
   const fake = await startFakeServers()
   let stored = 0
   let release = () => {}
@@ -78,7 +77,7 @@ it('R-72: whoever waits for a token gets it once it is stored', async () => {
   expect(storedAt).to.deep.equal([1, 1])
 })
 
-it('R-72: a store that fails is told to whoever waits', async () => {
+it('R-72: reports a failed store to waiting callers', async () => {
   const fake = await startFakeServers()
   const cause = new Error('disk full')
   const tokenCache: TokenCache = {
@@ -93,7 +92,7 @@ it('R-72: a store that fails is told to whoever waits', async () => {
   expect(fake.rs.admitted).to.equal(0)
 })
 
-it('R-73: a refresh that gives no refresh token keeps the one there is', async () => {
+it('R-73: keeps the refresh token if a refresh returns none', async () => {
   const { fake, cache, post } = await loggedIn({}, ({ as }) => {
     as.settings.refreshTokens = 'fixed'
   })
@@ -104,14 +103,14 @@ it('R-73: a refresh that gives no refresh token keeps the one there is', async (
   expect(cache.container?.refreshToken).to.be.a('string').and.equal(before)
 })
 
-it('R-74: an answer without a scope grants what was asked for', async () => {
+it('R-74: assumes the requested scope if the response has none', async () => {
   const { cache } = await loggedIn({ scopes: ['a', 'b'] }, ({ as }) => {
     as.settings.tokenAnswer = { scope: undefined }
   })
   expect(cache.container?.scope).to.equal('a b')
 })
 
-it('R-74: a refresh without a scope keeps the scope', async () => {
+it('R-74: keeps the scope after a refresh without a scope', async () => {
   const { fake, cache, post } = await loggedIn({ scopes: ['a', 'b'] })
   fake.as.settings.tokenAnswer = { scope: undefined }
   age(cache, 3600 * SECOND)
@@ -120,7 +119,7 @@ it('R-74: a refresh without a scope keeps the scope', async () => {
   expect(cache.container?.scope).to.equal('a b')
 })
 
-it('R-75: an expired token is renewed before the request is sent', async () => {
+it('R-75: refreshes an expired token before the request', async () => {
   const { fake, cache, post } = await loggedIn()
   fake.rs.requests.length = 0
   age(cache, 3600 * SECOND)
@@ -135,7 +134,7 @@ for (const [lifetime, spent, renewed] of [
   [100, 85, false],
   [100, 93, true],
 ] as const) {
-  it(`R-76: after ${spent} s of ${lifetime} a token is ${renewed ? '' : 'not '}renewed`, async () => {
+  it(`R-76: does ${renewed ? '' : 'not '}refresh a token after ${spent} s of ${lifetime} s`, async () => {
     const { fake, cache, post } = await loggedIn({}, ({ as }) => {
       as.settings.tokenLifetime = lifetime
     })
@@ -145,14 +144,14 @@ for (const [lifetime, spent, renewed] of [
   })
 }
 
-it('R-76: refreshLeewaySeconds says how long before', async () => {
+it('R-76: refreshLeewaySeconds sets the time before expiry', async () => {
   const { fake, cache, post } = await loggedIn({ refreshLeewaySeconds: 600 })
   age(cache, 3300 * SECOND)
   await post()
   expect(grants(fake)).to.deep.equal(['authorization_code', 'refresh_token'])
 })
 
-it('R-76: a renewal that fails for now leaves the token in use, and is not tried at every request', async () => {
+it('R-76: keeps a token after a failed early refresh, and does not retry with every request', async () => {
   const { fake, cache, post, events } = await loggedIn()
   age(cache, 3570 * SECOND)
   fake.as.failNext('/token', { status: 503, body: 'busy' }, 10)
@@ -164,7 +163,7 @@ it('R-76: a renewal that fails for now leaves the token in use, and is not tried
   expect(fake.logins.length).to.equal(1)
 })
 
-it('R-77: a start with an expired token discovers and renews first', async () => {
+it('R-77: discovers and refreshes first if started with an expired token', async () => {
   const { fake, cache } = await loggedIn()
   age(cache, 3600 * SECOND)
   for (const server of [fake.rs, fake.as]) server.requests.length = 0
@@ -173,7 +172,7 @@ it('R-77: a start with an expired token discovers and renews first', async () =>
   expect(fake.logins.length).to.equal(1)
 })
 
-it('R-77: a start knows where the metadata is that only a challenge told', async () => {
+it('R-77: remembers a metadata URL that only a challenge provided', async () => {
   const { fake, cache } = await loggedIn({}, ({ rs }) => {
     rs.settings.wellKnown = []
     rs.settings.metadataPath = '/elsewhere/metadata'
@@ -184,7 +183,7 @@ it('R-77: a start knows where the metadata is that only a challenge told', async
   expect(fake.rs.requests.map(({ path }) => path)).to.deep.equal(['/elsewhere/metadata', '/mcp'])
 })
 
-it('R-78: 50 parallel 401s lead to one registration, one login and one token request', async () => {
+it('R-78: 50 concurrent 401s lead to one registration, one login and one token request', async () => {
   const fake = await startFakeServers()
   const client = startClient(fake)
   expect(await statuses(client, 50)).to.deep.equal(Array(50).fill(200))
@@ -193,20 +192,18 @@ it('R-78: 50 parallel 401s lead to one registration, one login and one token req
     tokens: fake.as.count('/token'),
     registrations: fake.as.count('/register'),
   }
-  console.log(`      50 parallel 401s: ${JSON.stringify(counts)}`)
   expect(counts).to.deep.equal({ logins: 1, tokens: 1, registrations: 1 })
 })
 
-it('R-78: 50 parallel 401s with a refresh token lead to one refresh', async () => {
+it('R-78: 50 concurrent 401s with a refresh token lead to one refresh', async () => {
   const { fake, post } = await loggedIn()
   fake.as.tokens.expireAll()
   fake.as.requests.length = 0
   expect(await statuses({ post }, 50)).to.deep.equal(Array(50).fill(200))
-  console.log(`      50 parallel 401s: ${fake.as.count('/token')} refresh, ${fake.as.tokens.reuses} reuses`)
   expect([fake.as.count('/token'), fake.as.tokens.reuses, fake.logins.length]).to.deep.equal([1, 0, 1])
 })
 
-it('R-78: two clients of one cache share a refresh', async () => {
+it('R-78: two clients with one cache share a refresh', async () => {
   const { fake, cache, post } = await loggedIn()
   const other = startClient(fake, { tokenCache: cache })
   fake.as.tokens.expireAll()
@@ -215,7 +212,7 @@ it('R-78: two clients of one cache share a refresh', async () => {
   expect([fake.as.count('/token'), fake.as.tokens.reuses]).to.deep.equal([1, 0])
 })
 
-it('R-79: a token that is newer than the refused one is taken before any other is asked for', async () => {
+it('R-79: uses a newer stored token before requesting another', async () => {
   const { fake, cache, post } = await loggedIn()
   const old = cache.container
   fake.as.tokens.expireAll()
@@ -235,7 +232,7 @@ it('R-79: a token that is newer than the refused one is taken before any other i
   expect(fake.as.count('/token')).to.equal(0)
 })
 
-it('R-79: for a 403 a newer token is taken only where its scope is enough', async () => {
+it('R-79: after a 403 uses a newer stored token only with sufficient scope', async () => {
   const fake = await startFakeServers()
   fake.rs.settings.scopes = { '/mcp': 'read', '/admin': 'admin' }
   const client = startClient(fake, { scopes: ['read'] })
@@ -245,7 +242,7 @@ it('R-79: for a 403 a newer token is taken only where its scope is enough', asyn
   expect(fake.logins.length).to.equal(2)
 })
 
-it('R-81: a refused refresh token is dropped and leads to one login', async () => {
+it('R-81: deletes a rejected refresh token and logs in once', async () => {
   const { fake, cache, post } = await loggedIn()
   const first = cache.container
   fake.as.tokens.revoke(first?.refreshToken ?? '')
@@ -254,7 +251,7 @@ it('R-81: a refused refresh token is dropped and leads to one login', async () =
   expect(cache.container?.refreshToken).not.to.equal(first?.refreshToken)
 })
 
-it('R-81: where somebody else has renewed meanwhile, theirs is taken and nothing is dropped', async () => {
+it('R-81: uses tokens refreshed by another process and deletes nothing', async () => {
   const { fake, cache, post } = await loggedIn()
   const other = createMemoryTokenCache()
   const stale = cache.container
@@ -301,8 +298,7 @@ for (const [name, fault] of [
   })
 }
 
-it('R-70: a refresh token whose answer was lost is kept, and not shown again by the calls that follow at once', async () => {
-  const shown: string[] = []
+it('R-70: keeps a refresh token after a lost response, and delays its next use', async () => {
   for (const fault of [{ status: 204 }, { status: 200, body: '{"access_token":"half' }, { status: 200, body: {} }]) {
     const { fake, cache, post } = await loggedIn({}, ({ as }) => {
       as.settings.refreshTokens = 'rotating'
@@ -320,13 +316,11 @@ it('R-70: a refresh token whose answer was lost is kept, and not shown again by 
     expect(new Set(codes).size).to.equal(1)
     expect(fake.as.count('/token') - before).to.equal(1)
     expect([cache.container?.refreshToken, fake.logins.length]).to.deep.equal([refreshToken, logins])
-    shown.push(`${fault.status}: 1 in 6 calls`)
     await stopServers()
   }
-  console.log(`      the refresh token was shown: ${shown.join(', ')}`)
 })
 
-it('R-82: an authorization server that cannot be reached keeps the tokens', async () => {
+it('R-82: keeps the tokens if the authorization server is unreachable', async () => {
   const { fake, cache, post } = await loggedIn()
   const kept = cache.container
   fake.as.tokens.expireAll()
@@ -342,7 +336,7 @@ for (const [stamp, other] of [
   ['tokenEndpointAuthMethod', 'client_secret_post'],
   ['resource', 'https://other.example/mcp'],
 ] as const) {
-  it(`R-83: tokens with another ${stamp} are not refreshed`, async () => {
+  it(`R-83: does not refresh tokens with another ${stamp}`, async () => {
     const { fake, cache, post } = await loggedIn()
     cache.container = { ...(cache.container as TokenContainer), [stamp]: other }
     fake.as.tokens.expireAll()
@@ -351,7 +345,7 @@ for (const [stamp, other] of [
   })
 }
 
-it('R-84: logout revokes both tokens and forgets them; the registration stays', async () => {
+it('R-84: logout revokes and deletes both tokens, and keeps the registration', async () => {
   const { fake, cache, authFetch } = await loggedIn()
   const { accessToken, refreshToken, registration } = cache.container ?? {}
   expect(await authFetch.session.logout()).to.deep.equal({ revoked: true })
@@ -364,7 +358,7 @@ it('R-84: logout revokes both tokens and forgets them; the registration stays', 
   expect((await authFetch.session.status()).loggedIn).to.equal(false)
 })
 
-it('R-84: logout without a revocation endpoint, or with a broken server, forgets all the same', async () => {
+it('R-84: logout deletes tokens without a revocation endpoint or with a broken server', async () => {
   const { fake, cache, authFetch } = await loggedIn({}, ({ as }) => {
     as.settings.revocation = false
   })
@@ -376,7 +370,7 @@ it('R-84: logout without a revocation endpoint, or with a broken server, forgets
   expect(cache.container?.accessToken).to.equal(undefined)
 })
 
-it('R-84: logout forgets what cannot be read, too', async () => {
+it('R-84: logout deletes unreadable tokens', async () => {
   const fake = await startFakeServers()
   let deleted = 0
   const tokenCache: TokenCache = {
@@ -397,7 +391,7 @@ for (const [name, options] of [
   ['resource', { resourceIndicator: 'https://other.example/mcp' }],
   ['resource, which is left out', { resourceIndicator: 'omit' }],
 ] as const) {
-  it(`a stored token of another ${name} is not sent`, async () => {
+  it(`does not send a stored token with another ${name}`, async () => {
     const { fake, cache } = await loggedIn()
     if (name === 'clientIssuer') cache.container = { ...cache.container, v: 1, clientId: 'me' }
     fake.rs.requests.length = 0
@@ -408,7 +402,7 @@ for (const [name, options] of [
   })
 }
 
-it('R-84: forgetClient drops the registration: the next login registers anew', async () => {
+it('R-84: forgetClient deletes the registration, and the next login registers again', async () => {
   const { fake, cache, authFetch, post } = await loggedIn()
   await authFetch.session.logout({ forgetClient: true })
   expect(cache.container).to.deep.equal({ v: 1 })
@@ -416,7 +410,7 @@ it('R-84: forgetClient drops the registration: the next login registers anew', a
   expect(fake.as.count('/register')).to.equal(2)
 })
 
-it('R-85: two profiles of one server have keys, and tokens, of their own', async () => {
+it('R-85: separates the tokens of two profiles of one server', async () => {
   const fake = await startFakeServers()
   const keys = new Set<string>()
   const cache = createMemoryTokenCache()
@@ -432,14 +426,14 @@ it('R-85: two profiles of one server have keys, and tokens, of their own', async
   for (const key of keys) expect(key).to.match(/^[\w-]{43}$/)
 })
 
-it('R-41: a registration is used again after the tokens are gone', async () => {
+it('R-41: reuses a registration after the tokens are deleted', async () => {
   const { fake, post, authFetch } = await loggedIn()
   await authFetch.session.logout()
   await post()
   expect([fake.as.count('/register'), fake.logins.length]).to.deep.equal([1, 2])
 })
 
-it('R-48: a registration that its server forgot is made anew, once', async () => {
+it('R-48: registers again once if the server forgot the client', async () => {
   const { fake, cache, post, events } = await loggedIn()
   const { registration } = cache.container ?? {}
   fake.as.forgetClients()
@@ -450,7 +444,7 @@ it('R-48: a registration that its server forgot is made anew, once', async () =>
   expect(events.map(({ type }) => type)).to.include('registration-dropped')
 })
 
-it('R-28: the metadata is asked for again at every challenge, so that a server may move', async () => {
+it('R-28: requests metadata again at every challenge and follows a new authorization server', async () => {
   const fake = await startFakeServers({ authorizationServers: 2 })
   const cache = openCache()
   const { post } = startClient(fake, { tokenCache: cache })
@@ -464,7 +458,7 @@ it('R-28: the metadata is asked for again at every challenge, so that a server m
   expect([told.includes(clientId ?? '-'), told.includes(refreshToken ?? '-')]).to.deep.equal([false, false])
 })
 
-it('status tells what is known, without tokens', async () => {
+it('status reports the session without tokens', async () => {
   const { fake, cache, authFetch } = await loggedIn({ scopes: ['a'] })
   const status = await authFetch.session.status()
   expect(status).to.include({ loggedIn: true, expired: false, refreshable: true, scope: 'a', issuer: fake.as.issuer })
@@ -472,7 +466,7 @@ it('status tells what is known, without tokens', async () => {
   for (const secret of fake.secrets()) expect(JSON.stringify(status)).not.to.include(secret)
 })
 
-it('token() gives a token that serves, renewed where it has to be', async () => {
+it('token() returns a valid token, refreshed if required', async () => {
   const { fake, cache, authFetch } = await loggedIn()
   age(cache, 3600 * SECOND)
   const before = cache.container?.accessToken
@@ -481,7 +475,7 @@ it('token() gives a token that serves, renewed where it has to be', async () => 
   expect(fake.logins.length).to.equal(1)
 })
 
-it('R-48: a configured client that its server does not know is an error, and nobody is asked', async () => {
+it('R-48: fails without login if the server does not know a configured client', async () => {
   const fake = await startFakeServers()
   fake.as.addClient({ client_id: 'me', redirect_uris: ['http://localhost:3000/callback'] })
   const { post } = startClient(fake, { clientId: 'me' })
@@ -493,7 +487,7 @@ it('R-48: a configured client that its server does not know is an error, and nob
 })
 
 for (const code of ['invalid_scope', 'interaction_required']) {
-  it(`a refresh that is refused with ${code} leads to a login`, async () => {
+  it(`logs in if a refresh is rejected with ${code}`, async () => {
     const { fake, post } = await loggedIn()
     fake.as.tokens.expireAll()
     fake.as.failNext('/token', { status: 400, body: { error: code } })
@@ -502,7 +496,7 @@ for (const code of ['invalid_scope', 'interaction_required']) {
   })
 }
 
-it('R-105: the key that tokens are bound to is kept with them, and used after a restart', async () => {
+it('R-105: stores the DPoP key with its tokens, and uses it after a restart', async () => {
   const { fake, cache } = await loggedIn({ dpop: true }, ({ as, rs }) => {
     as.settings.dpop = 'required'
     rs.settings.dpop = true
@@ -513,7 +507,7 @@ it('R-105: the key that tokens are bound to is kept with them, and used after a 
   expect(grants(fake)).to.deep.equal(['authorization_code', 'refresh_token'])
 })
 
-it('R-104: nonces of both servers are learned, and one change costs one retry', async () => {
+it('R-104: learns nonces of both servers, and a change costs one retry', async () => {
   const fake = await startFakeServers()
   for (const settings of [fake.as.settings, fake.rs.settings]) settings.dpopNonce = true
   fake.as.settings.dpop = 'required'
@@ -529,7 +523,7 @@ it('R-104: nonces of both servers are learned, and one change costs one retry', 
   expect(fake.logins.length).to.equal(1)
 })
 
-it('R-106: a grant without refresh token is asked for again before its token ends', async () => {
+it('R-106: repeats a grant without a refresh token before token expiry', async () => {
   const fake = await startFakeServers()
   fake.as.addClient({ client_id: 'machine', client_secret: 's3cret-of-machine', redirect_uris: [] })
   const tokenCache = openCache()

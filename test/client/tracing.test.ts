@@ -1,4 +1,4 @@
-// Spans of `createAuthFetch`: one a request, the steps of its login below it, the caller's context above; and no secret.
+// Tests the tracing spans of `createAuthFetch` and that they contain no secret.
 
 import type { Span } from '@opentelemetry/api'
 import * as api from '@opentelemetry/api'
@@ -43,8 +43,8 @@ afterEach(() => {
   for (const part of [api.trace, api.context, api.propagation]) part.disable()
 })
 
-describe('spans of createAuthFetch', () => {
-  it('one a request, with the steps of its login below it; none has a secret', async () => {
+describe('Spans of createAuthFetch', () => {
+  it('one per request, with the login steps as children and without secrets', async () => {
     const fake = await startFakeServers()
     const traced = await startTraced()
     const { authFetch, post } = startClient(fake, { openTelemetry: api })
@@ -85,7 +85,7 @@ describe('spans of createAuthFetch', () => {
     expect(fake.as.requests.filter(({ headers }) => headers['traceparent'] !== undefined)).to.deep.equal([])
   })
 
-  it('what fails is an error, by the name that the program gets or the status', async () => {
+  it('failures are errors, with the error code or status', async () => {
     const fake = await startFakeServers()
     const traced = await startTraced()
     const { post } = startClient(fake, { openTelemetry: api, interactive: 'never' })
@@ -96,7 +96,7 @@ describe('spans of createAuthFetch', () => {
     expect(failed?.attributes['error.type']).to.equal(code)
   })
 
-  it('leaves a traceparent of the caller, and keeps an instrumentation of fetch from sending another', async () => {
+  it('keep a traceparent of the caller, and suppress that of fetch instrumentation', async () => {
     const fake = await startFakeServers()
     const traced = await startTraced()
     const instrumented: typeof fetch = async (input, init) => {
@@ -111,7 +111,7 @@ describe('spans of createAuthFetch', () => {
     expect(spans.filter(({ name }) => name === 'of fetch')).to.deep.equal([])
   })
 
-  it('what is not the API is told at construction', () => {
+  it('an invalid tracing API is rejected at construction', () => {
     const options = { serverUrl: 'https://example.com', interactive: 'never', openTelemetry: api.trace } as object
     expect(() => createAuthFetch(options as ClientOAuthOptions)).to.throw(/openTelemetry is .*import \* as api/s)
   })

@@ -1,5 +1,4 @@
-// The client from end to end with nothing of it faked: the project's own protected host, oidc-provider, and the official
-// clients of both generations over our `fetch`.
+// Tests the client end to end: protected host, oidc-provider and both generations of the official client.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -114,7 +113,7 @@ async function oldConnectionsGone(url: string): Promise<void> {
 }
 
 for (const [title, connectWith] of CLIENTS)
-  describe(`${title} over our fetch, with oidc-provider and the protected host`, () => {
+  describe(`${title} with authFetch, oidc-provider and a protected host`, () => {
     let authority: LoginServer
     let host: StartedHost
     let cache: ReturnType<typeof createOpenCache>
@@ -155,7 +154,7 @@ for (const [title, connectWith] of CLIENTS)
       await stopLoginServers()
     })
 
-    it('first login: registers, logs in once, and calls', async () => {
+    it('first login: registers, logs in once and calls a tool', async () => {
       expect(await client.listTools()).to.include('whoami')
       expect(await client.call('whoami')).to.deep.equal({ subject: 'ann', scopes: ['read'] })
       expect(traffic()).to.deep.equal([1, 1, 1])
@@ -166,7 +165,7 @@ for (const [title, connectWith] of CLIENTS)
       }
     })
 
-    it('a second connection uses the stored token: no request to the authorization server', async () => {
+    it('second connection: uses the stored token without requests to the authorization server', async () => {
       const before = authority.requests.filter(({ path }) => path !== '/token/introspection').length
       authFetch = fetchFor()
       expect(await (await connect()).call('whoami')).to.deep.include({ subject: 'ann' })
@@ -174,7 +173,7 @@ for (const [title, connectWith] of CLIENTS)
       expect(after).to.equal(before)
     })
 
-    it('refresh: before the token ends, without anybody, and the refresh token is another one', async () => {
+    it('refresh: before expiry, without user interaction, and with refresh token rotation', async () => {
       const { accessToken, refreshToken, obtainedAt = 0 } = cache.container
       cache.change({ obtainedAt: obtainedAt - 3_595_000 })
       await client.call('whoami')
@@ -183,7 +182,7 @@ for (const [title, connectWith] of CLIENTS)
       expect(cache.container.accessToken).not.to.equal(accessToken)
     })
 
-    it('refresh and logout by a later run, whose redirect URI has another port: the client is the same', async () => {
+    it('refresh and logout in a later run: the same client, with another redirect URI port', async () => {
       const { obtainedAt = 0 } = cache.container
       cache.change({ obtainedAt: obtainedAt - 3_595_000 })
       authFetch = fetchFor(authority.delegate, 'http://127.0.0.1:10/callback')
@@ -192,14 +191,14 @@ for (const [title, connectWith] of CLIENTS)
       expect(await authFetch.session.logout()).to.deep.equal({ revoked: true })
     })
 
-    it('an access token that was withdrawn: the 401 leads to a refresh, not to a person', async () => {
+    it('revoked access token: a 401 leads to a refresh without user interaction', async () => {
       await authority.withdraw(cache.container.accessToken ?? '')
       expect(await client.call('whoami')).to.deep.include({ subject: 'ann' })
       expect(traffic()).to.deep.equal([1, 1, 2])
       expect(authority.count('/token/introspection')).to.be.above(0)
     })
 
-    it('revocation of all that a login gave: the refresh is refused, and one login mends it', async () => {
+    it('revoked grant: the refresh is refused, and one login recovers', async () => {
       const { accessToken = '', clientId = '' } = cache.container
       const form = { token: accessToken, client_id: clientId }
       expect((await authority.post('/token/revocation', form)).status).to.equal(200)
@@ -208,7 +207,7 @@ for (const [title, connectWith] of CLIENTS)
       expect(eventsOf('token-dropped')).to.equal(1)
     })
 
-    it('rotation with the detection of reuse: a stolen old token kills the family, and one login mends it', async () => {
+    it('refresh token reuse: a stolen token revokes the family, and one login recovers', async () => {
       const { refreshToken: stolen = '', clientId = '', obtainedAt = 0 } = cache.container
       cache.change({ obtainedAt: obtainedAt - 3_595_000 })
       await client.call('whoami')
@@ -222,7 +221,7 @@ for (const [title, connectWith] of CLIENTS)
       expect(eventsOf('token-dropped')).to.equal(1)
     })
 
-    it('step-up: a tool that needs more is called once the person agreed, with the scopes of before', async () => {
+    it('step-up: calls a tool after user consent, and keeps the earlier scopes', async () => {
       expect(await client.call('write_it')).to.deep.equal({ subject: 'ann', scopes: ['read', 'write'] })
       expect(eventsOf('step-up')).to.equal(1)
       // oidc-provider binds a registered client to the scopes of its registration, so the wider ones need another.
@@ -236,7 +235,7 @@ for (const [title, connectWith] of CLIENTS)
       expect(traffic()).to.deep.equal([2, 3, 2])
     })
 
-    it('migration: registers and logs in at the new authorization server, which sees nothing of the old one', async () => {
+    it('migration: registers and logs in at the new authorization server without leaking old credentials', async () => {
       const { accessToken = '', refreshToken = '', clientId = '' } = cache.container
       const next = await startLoginServer()
       await host.host.close({ grace: 0 })
@@ -252,7 +251,7 @@ for (const [title, connectWith] of CLIENTS)
       expect(cache.container.authorizationServer).to.equal(next.url)
     })
 
-    it('logout: revokes at the authorization server and forgets; the next call logs in with the same client', async () => {
+    it('logout: revokes and deletes tokens; the next login uses the same client', async () => {
       const { refreshToken = '', accessToken = '', clientId = '' } = cache.container
       expect(await authFetch.session.logout()).to.deep.equal({ revoked: true })
       const form = { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: clientId }

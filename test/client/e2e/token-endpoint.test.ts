@@ -1,5 +1,4 @@
-// The option `tokenEndpoint` with oidc-provider: tokens come from the address that the caller named, refreshes too, and no
-// refresh token goes to an address that it did not come from.
+// Tests the `tokenEndpoint` option with oidc-provider: token requests and refresh token isolation.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
@@ -27,7 +26,7 @@ async function startGateway(url: string) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/oauth/token`, grants, server }
 }
 
-describe('tokenEndpoint, with oidc-provider and the protected host', () => {
+describe('Option tokenEndpoint with oidc-provider and a protected host', () => {
   let authority: LoginServer
   let host: StartedHost
   let gateway: Awaited<ReturnType<typeof startGateway>>
@@ -76,7 +75,7 @@ describe('tokenEndpoint, with oidc-provider and the protected host', () => {
     await stopLoginServers()
   })
 
-  it('is where the code is redeemed and tokens are renewed', async () => {
+  it('is used for code redemption and refresh', async () => {
     await fetchWith(gateway.url).session.login()
     expect(gateway.grants).to.deep.equal(['authorization_code'])
     expect(kept?.tokenEndpoint).to.equal(gateway.url)
@@ -87,7 +86,7 @@ describe('tokenEndpoint, with oidc-provider and the protected host', () => {
     expect(authority.logins).to.have.length(1)
   })
 
-  it('sends a refresh token of the published endpoint to no other, nor back', async () => {
+  it('isolates refresh tokens from the published endpoint, in both directions', async () => {
     await fetchWith(undefined).session.login()
     age()
     expect(await fetchWith(gateway.url, 'never').session.token()).to.equal(undefined)
@@ -99,7 +98,7 @@ describe('tokenEndpoint, with oidc-provider and the protected host', () => {
     expect(authority.requests.slice(before).filter(({ path }) => path === '/token')).to.deep.equal([])
   })
 
-  it('is https, or on loopback, without user or fragment', async () => {
+  it('must be https or loopback, without user and fragment', async () => {
     for (const [given, said] of [
       ['http://as.example/token', 'tokenEndpoint is not https'],
       ['https://a:b@as.example/token', 'carries a user or password'],

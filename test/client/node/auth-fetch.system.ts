@@ -1,4 +1,4 @@
-// What Node's `createAuthFetch` adds: a browser and a listener for logins, and eyes for the address it connects to.
+// Tests `createAuthFetch` on Node: browser, loopback listener and connection checks.
 import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -30,7 +30,7 @@ async function withBrowser<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-it('opens the browser and receives its answer at a loopback redirectUri', async () => {
+it('opens the browser and receives the response at a loopback redirect URI', async () => {
   const fake = await startFakeServers()
   const redirectUri = `http://127.0.0.1:${await freePort()}/callback`
   const authFetch = createAuthFetch({ serverUrl: fake.serverUrl, redirectUri })
@@ -39,7 +39,7 @@ it('opens the browser and receives its answer at a loopback redirectUri', async 
   expect(fake.as.to('/token')[0]?.form.get('redirect_uri')).to.equal(redirectUri)
 })
 
-it('port 0: something listens first, and its real port is registered, sent and redeemed; the next login has it again', async () => {
+it('port 0: registers and sends the actual port, and reuses it at the next login', async () => {
   const fake = await startFakeServers()
   const tokenCache = createMemoryTokenCache()
   const sent: (string | null | undefined)[][] = []
@@ -58,7 +58,7 @@ it('port 0: something listens first, and its real port is registered, sent and r
   expect(new Set(sent.flat())).to.deep.equal(new Set([first]))
 })
 
-it('port 0: another one, and another registration, where the earlier one is taken', async () => {
+it('port 0: registers another port if the earlier one is in use', async () => {
   const fake = await startFakeServers()
   const { session } = createAuthFetch({ serverUrl: fake.serverUrl, redirectUri: 'http://localhost:0/back' })
   await withBrowser(() => session.login())
@@ -73,7 +73,7 @@ it('port 0: another one, and another registration, where the earlier one is take
   expect(fake.as.count('/register')).to.equal(2)
 })
 
-it('port 0 where nobody can listen is refused, instead of being sent', async () => {
+it('port 0: is rejected if no listener is used', async () => {
   const redirectUri = 'http://127.0.0.1:0/callback'
   for (const options of [
     { redirectUri, interactive: 'defer' as const },
@@ -88,7 +88,7 @@ it('port 0 where nobody can listen is refused, instead of being sent', async () 
   expect(portable.code).to.equal('invalid_options')
 })
 
-it('throws where to log in when the redirectUri leads elsewhere and nobody shows it', async () => {
+it('throws the authorization URL if the redirect URI is remote and there is no delegate', async () => {
   const fake = await startFakeServers()
   const authFetch = createAuthFetch({ serverUrl: fake.serverUrl, redirectUri: 'https://app.example/callback' })
   const error = await authErrorOf(() => authFetch(fake.serverUrl, { method: 'POST', body: '{}' }))
@@ -96,7 +96,7 @@ it('throws where to log in when the redirectUri leads elsewhere and nobody shows
   expect((error as { authorizationUrl?: string }).authorizationUrl).to.include(`${fake.as.url}/authorize?`)
 })
 
-it('R-93: with blockPrivateNetworks every connection is judged, without a fetch of the caller', async () => {
+it('R-93: checks every connection with blockPrivateNetworks', async () => {
   const fake = await startFakeServers()
   const hosts = [fake.rs.url, fake.as.url].map(url => new URL(url).host)
   const { fetch } = globalThis

@@ -1,4 +1,4 @@
-// What the token files are sealed with: nobody without the key reads or changes them, and the reader is told what to do.
+// Tests the encryption of token files.
 import { expect } from 'chai'
 import { AuthError } from '../../../client/errors.ts'
 import { createCryptoBox, readKey } from '../../../client/node/crypto-box.ts'
@@ -17,8 +17,8 @@ function failure(work: () => unknown): AuthError {
   throw new Error('it did not fail')
 }
 
-describe('the crypto box', () => {
-  it('R-98: gives back what was sealed, and shows none of it', () => {
+describe('Crypto box', () => {
+  it('R-98: opens sealed data, which shows none of the plaintext', () => {
     const sealed = box.seal(Buffer.from(SECRET), 'name')
     expect(box.open(sealed, 'name', 'file').toString()).to.equal(SECRET)
     expect(sealed).to.match(/^mcp-host-tokens\.v1\.[\w-]{11}\.[\w-]+\n$/)
@@ -26,19 +26,17 @@ describe('the crypto box', () => {
     expect(box.open(box.seal(new Uint8Array(), 'name'), 'name', 'file')).to.have.length(0)
   })
 
-  it('uses each nonce once', () => {
+  it('uses a unique nonce each time', () => {
     const nonces = Array.from({ length: 1_000 }, () =>
       box.seal(Buffer.from(SECRET), 'name').split('.')[3]?.slice(0, 16),
     )
     expect(new Set(nonces).size).to.equal(1_000)
   })
 
-  it('refuses every changed byte, every shorter text, and another name', () => {
+  it('rejects modified or truncated data, and another name', () => {
     const sealed = box.seal(Buffer.from(SECRET), 'name')
-    let refused = 0
     const refuse = (text: string, name = 'name') => {
       expect(failure(() => box.open(text, name, '/the/file'))).to.have.property('code', 'cache_failed')
-      refused++
     }
     for (let at = 0; at < sealed.length; at++) {
       // Not the last bits of base64, which may mean nothing.
@@ -50,10 +48,9 @@ describe('the crypto box', () => {
     refuse(sealed, 'another')
     refuse('')
     refuse('{"accessToken":"plain"}')
-    console.log(`      ${refused} changed texts refused`)
   })
 
-  it('says what to do', () => {
+  it('reports what to do', () => {
     const sealed = box.seal(Buffer.from(SECRET), 'name')
     const changed = failure(() => box.open(sealed, 'another', '/the/file'))
     expect(changed.message).to.include('/the/file').and.include('mcp-host logout').and.include('log in again')
@@ -66,7 +63,7 @@ describe('the crypto box', () => {
     expect(newer.message).to.include('mcp-host-tokens.v2')
   })
 
-  it('takes a key of 32 bytes as bytes, base64 or hex, and nothing else', () => {
+  it('accepts only keys of 32 bytes, as bytes, base64 or hex', () => {
     const buffer = Buffer.from(KEY)
     for (const form of [KEY, buffer.toString('base64'), buffer.toString('base64url'), `${buffer.toString('hex')}\n`]) {
       expect(Buffer.from(readKey(form, 'key'))).to.deep.equal(buffer)

@@ -1,4 +1,4 @@
-// The token files with other processes beside: one key file, one holder of a lock, one login.
+// Tests token files shared by several processes: key file, locks and login lease.
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createFileTokenCache } from '../../../client/node/index.ts'
@@ -14,10 +14,10 @@ after(() => {
   removeTemporaryDirectories()
 })
 
-describe('the file token cache between processes', function () {
+describe('File token cache with several processes', function () {
   this.timeout(30_000)
 
-  it('makes one key file, however many start at once', async () => {
+  it('creates one key file for concurrent starts', async () => {
     const names = ['a', 'b', 'c', 'd']
     const forks = names.map(key => forkJob({ type: 'first', directory, key }))
     for (const forked of forks) await forked.next()
@@ -27,7 +27,7 @@ describe('the file token cache between processes', function () {
     for (const key of names) expect((await cache.getTokens({ key }))?.accessToken).to.equal(key)
   })
 
-  it('R-80: the lock of one container does not hold another one up', async () => {
+  it('R-80: locks each container independently', async () => {
     const cache = createFileTokenCache(directory)
     const seen = await cache.withLock({ key: 'one' }, () => cache.withLock({ key: 'two' }, async () => 'both'))
     expect(seen).to.equal('both')
@@ -38,7 +38,7 @@ describe('the file token cache between processes', function () {
     expect(await cache.withLock({ key: 'one' }, async () => 'free')).to.equal('free')
   })
 
-  it('R-80: a login lease keeps other processes out, apart from the refresh lock', async () => {
+  it('R-80: a login lease excludes other processes, independently of the refresh lock', async () => {
     const cache = createFileTokenCache(directory)
     const login = { key: 'login' }
     const holder = forkJob({ type: 'lease', directory })
@@ -58,7 +58,7 @@ describe('the file token cache between processes', function () {
     await ours.release()
   })
 
-  it('R-80: a login lease ends with its holder, even one that is killed', async () => {
+  it('R-80: a login lease ends with its process, even after SIGKILL', async () => {
     const cache = createFileTokenCache(directory)
     const holder = forkJob({ type: 'lease', directory })
     expect(await holder.next()).to.deep.equal({ held: true })

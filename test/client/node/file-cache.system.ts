@@ -1,4 +1,4 @@
-// The token files (R-80, R-85, R-98): what is kept, who may read it, and what is refused with which words.
+// Tests the token files (R-80, R-85, R-98): persistence, permissions and errors.
 import {
   chmodSync,
   chownSync,
@@ -65,8 +65,8 @@ async function stored(key?: string) {
   return cache
 }
 
-describe('the file token cache', () => {
-  it('keeps a container for the next process, and only under its key', async () => {
+describe('File token cache', () => {
+  it('keeps a container for the next process, only under its key', async () => {
     const cache = await stored()
     expect(await cache.getTokens(context)).to.deep.equal(TOKENS)
     expect(await createFileTokenCache(directory).getTokens(context)).to.deep.equal(TOKENS)
@@ -78,7 +78,7 @@ describe('the file token cache', () => {
     expect(await cache.getTokens(context)).to.equal(undefined)
   })
 
-  it('makes nothing before something is stored', async () => {
+  it('creates no files before the first store', async () => {
     const cache = createFileTokenCache(directory)
     expect(await cache.getTokens(context)).to.equal(undefined)
     expect(await cache.list()).to.deep.equal([])
@@ -86,7 +86,7 @@ describe('the file token cache', () => {
     expect(() => statSync(directory)).to.throw('ENOENT')
   })
 
-  it('R-98: directory 0700, files 0600, nothing readable in them', async function () {
+  it('R-98: creates the directory with mode 0700 and files with 0600, encrypted', async function () {
     await stored()
     const files = readdirSync(directory)
     expect(files.sort()).to.deep.equal(['one.tokens', 'token.key'])
@@ -99,7 +99,7 @@ describe('the file token cache', () => {
     for (const file of files) expect(mode(join(directory, file)), file).to.equal('600')
   })
 
-  it('R-98: refuses a looser directory or file, with the command that closes it', async function () {
+  it('R-98: rejects looser permissions, and prints the chmod command', async function () {
     if (!hasModes) this.skip()
     const cache = await stored()
     for (const [path, loose, tight] of [
@@ -129,7 +129,7 @@ describe('the file token cache', () => {
     }
   })
 
-  it('R-98: refuses links', async function () {
+  it('R-98: rejects symbolic links', async function () {
     if (!hasModes) this.skip()
     const cache = await stored()
     const file = join(directory, 'one.tokens')
@@ -144,7 +144,7 @@ describe('the file token cache', () => {
     expect(error.message).to.include('is a link').and.include(link)
   })
 
-  it('R-98: refuses what belongs to another user', async function () {
+  it('R-98: rejects files of another user', async function () {
     // Only root can give a file away.
     if (process.getuid?.() !== 0) this.skip()
     const cache = await stored()
@@ -154,7 +154,7 @@ describe('the file token cache', () => {
     expect((await failure(cache.storeTokens(TOKENS, context))).message).to.include('belongs to user 12345')
   })
 
-  it('R-85: takes no key that could lead to another file', async () => {
+  it('R-85: rejects keys with path traversal', async () => {
     const cache = await stored()
     for (const key of ['', '../one', 'a/b', 'one.tokens', 'a\0b', 'x'.repeat(129)]) {
       expect((await failure(cache.getTokens({ key }))).code).to.equal('invalid_options')
@@ -163,7 +163,7 @@ describe('the file token cache', () => {
     }
   })
 
-  it('R-98: a file that was changed, cut off, or put in place of another one is an error with a fix', async () => {
+  it('R-98: reports a modified, truncated or swapped file, with advice', async () => {
     const cache = await stored()
     const file = join(directory, 'one.tokens')
     const whole = readFileSync(file, 'latin1')
@@ -186,13 +186,13 @@ describe('the file token cache', () => {
     expect(await cache.getTokens(context)).to.deep.equal(TOKENS)
   })
 
-  it('R-98: a file that is far too large is not read', async () => {
+  it('R-98: does not read an oversized file', async () => {
     const cache = await stored()
     writeFileSync(join(directory, 'one.tokens'), Buffer.alloc(1024 * 1024 + 1))
     expect((await failure(cache.getTokens(context))).message).to.include('larger than 1 MiB')
   })
 
-  it('takes the key that is given, or that of the environment, and makes no key file then', async () => {
+  it('uses a given key or the environment key, without a key file', async () => {
     const key = Buffer.alloc(32, 3).toString('base64')
     await stored(key)
     expect(readdirSync(directory)).to.deep.equal(['one.tokens'])
@@ -207,7 +207,7 @@ describe('the file token cache', () => {
     expect(() => createFileTokenCache(directory)).to.throw(AuthError, 'MCP_HOST_TOKEN_KEY is not a key')
   })
 
-  it('says when the key file is gone or damaged', async () => {
+  it('reports a missing or damaged key file', async () => {
     await stored()
     const path = join(directory, 'token.key')
     writeFileSync(path, 'damaged')
@@ -221,7 +221,7 @@ describe('the file token cache', () => {
     expect(await createFileTokenCache(directory).getTokens(context)).to.deep.equal(TOKENS)
   })
 
-  it('says when a newer version has written a file', async () => {
+  it('reports a file of a newer version', async () => {
     const key = Buffer.alloc(32, 3)
     const cache = createFileTokenCache(directory, { key })
     await cache.storeTokens(TOKENS, context)
@@ -232,14 +232,14 @@ describe('the file token cache', () => {
     expect(error.message).to.include('one.tokens is from a version').and.include('mcp-host logout')
   })
 
-  it('a directory that cannot be made is an error with a fix', async () => {
+  it('reports a directory that cannot be created, with advice', async () => {
     writeFileSync(`${directory}-file`, '')
     const error = await failure(createFileTokenCache(join(`${directory}-file`, 'tokens')).storeTokens(TOKENS, context))
     expect(error.code).to.equal('cache_failed')
     expect(error.message).to.include('ENOTDIR').and.include('writable')
   })
 
-  it('lists what is kept without its secrets, and the files that cannot be read', async () => {
+  it('lists containers without secrets, and unreadable files', async () => {
     const cache = await stored()
     await cache.storeTokens(
       { v: 1, registration: { issuer: 'https://as.example', clientId: 'c', dynamic: true } },
@@ -263,7 +263,7 @@ describe('the file token cache', () => {
     }
   })
 
-  it('removes what killed processes left of their writing, and nothing else', async () => {
+  it('removes only temporary files of killed processes', async () => {
     const holder = forkJob({ type: 'hold', path: join(makeTemporaryDirectory(), 'lock') })
     await holder.next()
     await holder.kill()
@@ -277,7 +277,7 @@ describe('the file token cache', () => {
     expect(readdirSync(directory).sort()).to.deep.equal([alive, elsewhere, 'one.tokens', 'token.key'].sort())
   })
 
-  it('R-98: many writers and readers in one process see whole containers', async () => {
+  it('R-98: concurrent readers in one process see complete containers', async () => {
     const cache = await stored()
     const writes = Array.from({ length: 50 }, (_, index) =>
       cache.storeTokens({ v: 1, accessToken: `${index}`, refreshToken: 'x'.repeat(index * 500) }, context),

@@ -1,4 +1,4 @@
-// The lock between processes (R-80): one holder at a time, taken over from holders that are gone, and from no other.
+// Tests the lock between processes (R-80): mutual exclusion and takeover from dead holders.
 import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -41,8 +41,8 @@ async function failure(work: Promise<unknown>): Promise<AuthError> {
   return thrown
 }
 
-describe('the file lock', () => {
-  it('R-80: lets one in after the other, in one process', async () => {
+describe('File lock', () => {
+  it('R-80: serialises holders in one process', async () => {
     const path = join(makeTemporaryDirectory(), 'lock')
     let inside = 0
     let done = 0
@@ -60,7 +60,7 @@ describe('the file lock', () => {
     expect(readdirSync(join(path, '..')), 'nothing is left').to.deep.equal([])
   })
 
-  it('gives back what the work gives, and is free after a throw', async () => {
+  it('returns the result of the work, and is released after an error', async () => {
     const path = join(makeTemporaryDirectory(), 'lock')
     expect(await withFileLock(path, async () => 7)).to.equal(7)
     const thrown = new Error('the work failed')
@@ -69,7 +69,7 @@ describe('the file lock', () => {
     expect(await tryFileLock(path)).to.not.equal(undefined)
   })
 
-  it('R-80: fails with a transient error, that names the holder, when it is not free in time', async () => {
+  it('R-80: fails with a temporary error that names the holder after the timeout', async () => {
     const directory = makeTemporaryDirectory()
     const path = join(directory, 'lock')
     const lock = await acquireFileLock(path)
@@ -93,7 +93,7 @@ describe('the file lock', () => {
     await lock.release()
   })
 
-  it('is taken at once from a process that was killed', async () => {
+  it('is taken over immediately from a killed process', async () => {
     const path = join(makeTemporaryDirectory(), 'lock')
     const holder = forkJob({ type: 'hold', path })
     expect(await holder.next()).to.deep.equal({ held: true })
@@ -102,14 +102,14 @@ describe('the file lock', () => {
     expect(await tryFileLock(path)).to.not.equal(undefined)
   })
 
-  it('is taken at once from a process whose number another one has by now', async function () {
+  it('is taken over immediately if the process id was reused', async function () {
     if (process.platform !== 'linux') this.skip()
     const path = join(makeTemporaryDirectory(), 'lock')
     plant(path, otherOwner(2, '1'))
     expect(await tryFileLock(path)).to.not.equal(undefined)
   })
 
-  it('is not taken from a living process, however old its heartbeat is', async function () {
+  it('is not taken over from a living process with an old heartbeat', async function () {
     if (process.platform !== 'linux') this.skip()
     const path = join(makeTemporaryDirectory(), 'lock')
     const owner = nameOwner()
@@ -122,7 +122,7 @@ describe('the file lock', () => {
     expect(again.code, 'watched for longer than `stale`').to.equal('temporarily_unavailable')
   })
 
-  it('is taken from a living process that hangs: silent for long, and while it was watched', async () => {
+  it('is taken over from a hung process after a long and observed silence', async () => {
     const path = join(makeTemporaryDirectory(), 'lock')
     const owner = nameOwner()
     plant(path, owner)
@@ -130,7 +130,7 @@ describe('the file lock', () => {
     await (await acquireFileLock(path, { timing: FAST })).release()
   })
 
-  it('is taken from another machine only after its heartbeat stayed out', async () => {
+  it('is taken over from another machine only after its heartbeat expires', async () => {
     const path = join(makeTemporaryDirectory(), 'lock')
     const owner = elsewhere()
     plant(path, owner)
@@ -141,7 +141,7 @@ describe('the file lock', () => {
     await (await acquireFileLock(path, { timing: FAST })).release()
   })
 
-  it('is not taken from another machine whose heartbeat goes on', async () => {
+  it('is not taken over from another machine with a current heartbeat', async () => {
     const path = join(makeTemporaryDirectory(), 'lock')
     const owner = elsewhere()
     plant(path, owner)
@@ -153,7 +153,7 @@ describe('the file lock', () => {
     expect(beats).to.be.greaterThan(5)
   })
 
-  it('shows by its heartbeat that it lives', async () => {
+  it('updates its heartbeat while held', async () => {
     const path = join(makeTemporaryDirectory(), 'lock')
     const lock = await acquireFileLock(path, { timing: FAST })
     const [owner = ''] = readdirSync(path)
@@ -162,7 +162,7 @@ describe('the file lock', () => {
     await lock.release()
   })
 
-  it('R-80: cannot be taken away by a thief that comes too late', async () => {
+  it('R-80: a late takeover cannot remove the lock of a new holder', async () => {
     const directory = makeTemporaryDirectory()
     const path = join(directory, 'lock')
     const dead = otherOwner(1, '4194305')
@@ -180,7 +180,7 @@ describe('the file lock', () => {
     await first.release()
   })
 
-  it('does not harm the next holder when one lets go that had lost it', async () => {
+  it('a holder that lost the lock does not release the next holder', async () => {
     const path = join(makeTemporaryDirectory(), 'lock')
     const slow = await acquireFileLock(path)
     for (const owner of readdirSync(path)) await unlink(join(path, owner))
@@ -192,7 +192,7 @@ describe('the file lock', () => {
     expect(await tryFileLock(path)).to.not.equal(undefined)
   })
 
-  it('tells a waiter when the holder lets go, dies, or is followed by another', async () => {
+  it('notifies a waiter when the holder releases, dies or is replaced', async () => {
     const path = join(makeTemporaryDirectory(), 'lock')
     await fileLockFreed(path)
     const lock = await acquireFileLock(path)
@@ -208,7 +208,7 @@ describe('the file lock', () => {
     expect(await waiting).to.equal('enough')
   })
 
-  it('says which path cannot be used, and what to do', async () => {
+  it('reports an unusable path, with advice', async () => {
     const path = join(makeTemporaryDirectory(), 'lock')
     writeFileSync(path, 'a file')
     const error = await failure(acquireFileLock(path))
@@ -217,19 +217,18 @@ describe('the file lock', () => {
   })
 })
 
-describe('the file lock between 4 processes', function () {
+describe('File lock with 4 processes', function () {
   this.timeout(60_000)
 
-  it('R-80: loses no count; without the lock it does', async () => {
+  it('R-80: loses no increments; without the lock some are lost', async () => {
     const options = { processes: 4, rounds: 50 }
     const locked = await countTogether({ ...options, directory: makeTemporaryDirectory(), locked: true })
     const open = await countTogether({ ...options, directory: makeTemporaryDirectory(), locked: false })
-    console.log(`      with the lock: ${told(locked)}; without: ${told(open)}`)
     expect(locked).to.deep.equal({ counter: locked.expected, expected: 200, met: 0 })
     expect(open.counter).to.be.lessThan(open.expected)
   })
 
-  it('R-80: all take over from a dead holder at the same moment, and one has it', async () => {
+  it('R-80: one process wins a concurrent takeover from a dead holder', async () => {
     const directory = makeTemporaryDirectory()
     let dead = 0
     const counted = await countTogether({
@@ -239,10 +238,6 @@ describe('the file lock between 4 processes', function () {
       locked: true,
       beforeRound: () => plant(join(directory, 'lock'), otherOwner(1, String(4_194_305 + dead++))),
     })
-    console.log(`      ${dead} dead holders: ${told(counted)}`)
     expect(counted).to.deep.equal({ counter: counted.expected, expected: 200, met: 0 })
   })
 })
-
-const told = ({ counter, expected, met }: { counter: number; expected: number; met: number }) =>
-  `${counter} of ${expected} counts, ${met} times two inside`

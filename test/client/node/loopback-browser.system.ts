@@ -1,4 +1,4 @@
-// A login with a real browser: it follows the authorization server to the loopback redirect and shows the page.
+// Tests a login with a real browser and the loopback redirect.
 import { execFile } from 'node:child_process'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -59,19 +59,19 @@ async function logIn(state: string, options: LoopbackRedirectOptions = {}) {
   return { callback, redirect, page: await shown }
 }
 
-describe('a login in chromium', function () {
+describe('Login in chromium', function () {
   this.timeout(60_000)
   before(function () {
     needsProgram(this, 'chromium', 'apt-get install chromium')
   })
 
-  it('R-61: ends at the loopback redirect, by name too, and shows that it is done', async () => {
+  it('R-61: completes at the loopback redirect, by name too, and shows a success page', async () => {
     const { callback, redirect, page } = await logIn('a-state', { host: 'localhost' })
     expect(callback.href).to.equal(`${redirect.redirectUri}?code=the-code&state=a-state`)
     expect(page).to.include('<h1>You are logged in</h1>')
   })
 
-  it('R-61: shows that it was refused', async () => {
+  it('R-61: shows an error page after a denied login', async () => {
     const { callback, page } = await logIn('denied')
     expect(callback.searchParams.get('error')).to.equal('access_denied')
     expect(page).to.include('<h1>You are not logged in</h1>')

@@ -1,4 +1,4 @@
-// The loopback redirect (R-61): who may answer a login on this machine, what the browser is shown, and when it ends.
+// Tests the loopback redirect listener (R-61): accepted requests, pages and shutdown.
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { expect } from 'chai'
@@ -54,8 +54,8 @@ async function refusedConnection(url: string): Promise<boolean> {
   return (await send(url).catch(error => error.code)) === 'ECONNREFUSED'
 }
 
-describe('the loopback redirect', () => {
-  it('R-61: opens the browser and gives the whole callback URL', async () => {
+describe('Loopback redirect', () => {
+  it('R-61: opens the browser and returns the complete callback URL', async () => {
     const { redirect, shown } = await openShown()
     expect(redirect.redirectUri).to.match(/^http:\/\/127\.0\.0\.1:\d+\/callback$/)
     const { result } = await begin(redirect, shown)
@@ -67,7 +67,7 @@ describe('the loopback redirect', () => {
     expect(callback.href).to.equal(`${redirect.redirectUri}?code=c%20d&state=right&iss=https%3A%2F%2Flogin.example`)
   })
 
-  it('R-61: the page is not stored, loads nothing and tells nobody where it was', async () => {
+  it('R-61: serves a page without caching, external resources or referrer', async () => {
     const { redirect, shown } = await openShown()
     const { result } = await begin(redirect, shown)
     const { headers, text } = await send(`${redirect.redirectUri}?code=the-code&state=right`)
@@ -78,7 +78,7 @@ describe('the loopback redirect', () => {
     await result
   })
 
-  it('R-61, R-57: an error is passed on, and the page shows nothing of it', async () => {
+  it('R-61, R-57: passes on an error without showing it on the page', async () => {
     const { redirect, shown } = await openShown()
     const { result } = await begin(redirect, shown)
     const script = encodeURIComponent('<script>alert(1)</script>')
@@ -88,22 +88,19 @@ describe('the loopback redirect', () => {
     expect((await result).searchParams.get('error')).to.equal('access_denied')
   })
 
-  it('R-61: ignores a wrong, absent or doubled state and keeps waiting', async () => {
+  it('R-61: ignores a wrong, missing or duplicate state and keeps waiting', async () => {
     const { redirect, shown } = await openShown()
     const { result } = await begin(redirect, shown)
-    let refused = 0
     for (const query of ['?code=evil&state=wrong', '?code=evil', '', '?state=', '?code=evil&state=right&state=wrong']) {
       const page = await send(redirect.redirectUri + query)
       expect(page.status, query).to.equal(400)
       expect(page.headers['cache-control']).to.equal('no-store')
-      refused++
     }
-    console.log(`      ${refused} foreign answers ignored`)
     await send(`${redirect.redirectUri}?code=ours&state=right`)
     expect((await result).searchParams.get('code')).to.equal('ours')
   })
 
-  it('R-61: one path, GET alone', async () => {
+  it('R-61: serves one path, for GET only', async () => {
     const { redirect, shown } = await openShown({ path: '/cb' })
     const { result } = await begin(redirect, shown)
     const { origin } = new URL(redirect.redirectUri)
@@ -119,7 +116,7 @@ describe('the loopback redirect', () => {
     await result
   })
 
-  it('R-61: answers to its own Host alone', async () => {
+  it('R-61: accepts only its own Host header', async () => {
     const { redirect, shown } = await openShown()
     const { result } = await begin(redirect, shown)
     const { port } = new URL(redirect.redirectUri)
@@ -130,7 +127,7 @@ describe('the loopback redirect', () => {
     await result
   })
 
-  it('R-61: listens on loopback alone', async function () {
+  it('R-61: listens on loopback only', async function () {
     const { networkInterfaces } = await import('node:os')
     const outside = Object.values(networkInterfaces()).flatMap(addresses =>
       (addresses ?? []).filter(({ internal, family }) => !internal && family === 'IPv4'),
@@ -144,7 +141,7 @@ describe('the loopback redirect', () => {
     expect(await refusedConnection(`http://${first.address}:${port}/callback`)).to.equal(true)
   })
 
-  it('R-61: has stopped listening when the result is there', async () => {
+  it('R-61: stops listening after the result', async () => {
     const { redirect, shown } = await openShown()
     const { result } = await begin(redirect, shown)
     // A browser opens connections that it may need later.
@@ -159,7 +156,7 @@ describe('the loopback redirect', () => {
     expect(await refusedConnection(redirect.redirectUri)).to.equal(true)
   })
 
-  it('R-61: stops on abort, with its reason', async () => {
+  it('R-61: stops on abort, with the reason', async () => {
     const { redirect, shown } = await openShown()
     const { result, abort } = await begin(redirect, shown)
     const reason = new Error('the login took too long')
@@ -178,7 +175,7 @@ describe('the loopback redirect', () => {
     expect(await refusedConnection(redirect.redirectUri)).to.equal(true)
   })
 
-  it('serves several logins on one port, one after the other', async () => {
+  it('serves consecutive logins on one port', async () => {
     const { signal } = new AbortController()
     const pages: Promise<Answer>[] = []
     const redirect = await open({
@@ -195,7 +192,7 @@ describe('the loopback redirect', () => {
     expect((await Promise.all(pages)).map(({ status }) => status)).to.deep.equal([200, 200, 200])
   })
 
-  it('serves several logins at the same time, each by its state', async () => {
+  it('serves concurrent logins, matched by state', async () => {
     const { redirect, shown } = await openShown()
     const first = await begin(redirect, shown, 'd')
     const second = await begin(redirect, shown, 'e')
@@ -210,7 +207,7 @@ describe('the loopback redirect', () => {
     ['localhost', ['127.0.0.1', '::1']],
     ['::1', ['::1']],
   ] as const) {
-    it(`R-61: ${host} is reached at ${addresses.join(' and ')}`, async function () {
+    it(`R-61: ${host} listens on ${addresses.join(' and ')}`, async function () {
       const has6 = await canBind('::1')
       if (host === '::1' && !has6) this.skip()
       const { redirect, shown } = await openShown({ host })
@@ -227,7 +224,7 @@ describe('the loopback redirect', () => {
     })
   }
 
-  it('a port that is taken is an error with a fix, told when it is needed', async () => {
+  it('reports a port in use when it is needed, with advice', async () => {
     const other = await listen('127.0.0.1')
     const { port } = other.address() as AddressInfo
     const { redirect, shown } = await openShown({ port })
@@ -244,7 +241,7 @@ describe('the loopback redirect', () => {
     expect((await result).searchParams.get('code')).to.equal('c')
   })
 
-  it('a browser that cannot be opened ends the login', async () => {
+  it('ends the login if the browser cannot be opened', async () => {
     const thrown = new AuthError('no browser', { code: 'interaction_required' })
     for (const openBrowser of [() => Promise.reject(thrown), () => fail(thrown)]) {
       const redirect = await open({ openBrowser })
@@ -254,7 +251,7 @@ describe('the loopback redirect', () => {
     }
   })
 
-  it('refuses options that are no loopback redirect, and a login that is not for it', async () => {
+  it('rejects options without a loopback redirect URI, and a login for another one', async () => {
     for (const options of [
       { host: '0.0.0.0' as '::1' },
       { port: -1 },

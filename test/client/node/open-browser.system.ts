@@ -1,4 +1,4 @@
-// Opening the person's browser: with the right command, never through a shell, and a clean end where there is none.
+// Tests opening the browser: command selection, no shell, and errors.
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -42,12 +42,12 @@ function makeBrowser(exitCode = 0): { command: string; arguments(): string[] } {
 
 const hostile = () => new URL(`https://login.example/a?x=$(touch\`pwd\`)&y=;reboot|%20'"&z=%s#it`)
 
-describe('opening a browser', () => {
+describe('Opening the browser', () => {
   before(function () {
     if (process.platform === 'win32') this.skip()
   })
 
-  it('R-61: gives the URL to BROWSER as one argument, with no shell between', async () => {
+  it('R-61: passes the URL to BROWSER as one argument without a shell', async () => {
     const browser = makeBrowser()
     process.env['BROWSER'] = browser.command
     await openBrowser(hostile())
@@ -57,7 +57,7 @@ describe('opening a browser', () => {
     expect(browser.arguments()).to.deep.equal(['--new-window', `--app=${hostile().href}`, 'last'])
   })
 
-  it('tries what BROWSER lists until one works', async () => {
+  it('tries each command in BROWSER until one works', async () => {
     const [failing, working, unused] = [makeBrowser(3), makeBrowser(), makeBrowser()]
     process.env['BROWSER'] = ['/does/not/exist', failing.command, working.command, unused.command].join(':')
     await openBrowser(new URL('https://login.example/'))
@@ -66,7 +66,7 @@ describe('opening a browser', () => {
     expect(() => unused.arguments()).to.throw('ENOENT')
   })
 
-  it('fails cleanly where there is none', async () => {
+  it('reports a missing browser', async () => {
     process.env['BROWSER'] = '/does/not/exist'
     const error = await failure(openBrowser(new URL('https://login.example/')))
     expect(error.code).to.equal('interaction_required')
@@ -77,7 +77,7 @@ describe('opening a browser', () => {
     expect(screenless.message).to.include('no screen')
   })
 
-  it('opens http and https alone', async () => {
+  it('opens only http and https URLs', async () => {
     const browser = makeBrowser()
     process.env['BROWSER'] = browser.command
     for (const url of ['file:///etc/passwd', 'javascript:alert(1)', 'data:text/html,x', 'ms-settings:x']) {
@@ -88,7 +88,7 @@ describe('opening a browser', () => {
     expect(browser.arguments()).to.deep.equal(['http://localhost/'])
   })
 
-  it('knows what each system has', () => {
+  it('selects the command of each operating system', () => {
     expect(browserCommands({}, 'darwin')).to.deep.equal([['open']])
     expect(browserCommands({}, 'win32')).to.deep.equal([['rundll32', 'url.dll,FileProtocolHandler']])
     expect(browserCommands({ BROWSER: 'C:\\x.exe' }, 'win32')).to.deep.equal([['C:\\x.exe']])

@@ -1,4 +1,4 @@
-// A client behind a proxy: every request goes through it, of OAuth too.
+// Tests the client behind an HTTP proxy.
 import { expect } from 'chai'
 import { createAuthFetch as createPortable } from '../../../client/index.ts'
 import { createAuthFetch } from '../../../client/node/client.ts'
@@ -17,7 +17,7 @@ afterEach(async () => {
   await stopServers()
 })
 
-it('a login and its requests go through the proxy, whatever they are', async () => {
+it('sends login and API requests through the proxy', async () => {
   const fake = await startFakeServers()
   const withUser = proxy.url.replace('http://', 'http://me:pass-word@')
   const { post, authFetch } = startClient(fake, { fetch: createProxyFetch({ proxy: withUser }) })
@@ -30,7 +30,7 @@ it('a login and its requests go through the proxy, whatever they are', async () 
   expect(fake.rs.to('/mcp').some(({ headers }) => 'proxy-authorization' in headers)).to.equal(false)
 })
 
-it('env: as the environment says', async () => {
+it('env: uses the proxy of the environment', async () => {
   const fake = await startFakeServers()
   const before = { ...process.env }
   for (const name of ['http_proxy', 'no_proxy']) delete process.env[name]
@@ -53,7 +53,7 @@ it('env: as the environment says', async () => {
   }
 })
 
-it('a proxy that is away, or none, is told', async () => {
+it('reports an unreachable or invalid proxy', async () => {
   const fake = await startFakeServers()
   await proxy.close()
   const { authFetch } = startClient(fake, { fetch: createProxyFetch({ proxy: proxy.url }) })
@@ -68,7 +68,7 @@ it('a proxy that is away, or none, is told', async () => {
   proxy = await startProxy()
 })
 
-it('beside blockPrivateNetworks it is refused: nobody here sees the address that is connected to', async () => {
+it('cannot be combined with blockPrivateNetworks, because the proxy hides the address', async () => {
   const options = {
     serverUrl: 'https://mcp.example',
     redirectUri: 'https://app.example/callback',

@@ -68,7 +68,6 @@ export async function publicWorld(): Promise<World> {
 }
 
 export interface Account {
-  readonly what: string
   readonly code: string
   readonly requests: number
   /** Pairs of a text and a secret that were looked at. */
@@ -122,11 +121,11 @@ export async function callServer(world: World, { what, options }: Pick<BadCase, 
   const looked = expectNoSecret(shown, secretsOf(world))
   const requests = [world.rs, ...world.servers].reduce((sum, server) => sum + server.count(), 0)
   const code = AuthError.is(thrown) ? thrown.code : String(thrown ?? status)
-  return { thrown, status, events, account: { what, code, requests, looked } } satisfies Outcome
+  return { thrown, status, events, account: { code, requests, looked } } satisfies Outcome
 }
 
 /** A case must end in its error, with a fix in the text, within its number of requests. */
-export async function judge(world: World, bad: BadCase): Promise<Account> {
+export async function judge(world: World, bad: BadCase): Promise<void> {
   bad.make(world)
   const { thrown, account } = await callServer(world, bad)
   expect(AuthError.is(thrown), `${account.code}: ${thrown instanceof Error ? thrown.stack : thrown}`).to.equal(true)
@@ -136,15 +135,4 @@ export async function judge(world: World, bad: BadCase): Promise<Account> {
   expect(error.fix, error.message).to.be.a('string').and.have.length.above(10)
   expect(error.message).to.include(error.fix)
   expect(account.requests, error.message).to.be.at.most(bad.within)
-  return account
-}
-
-export function printAccounts(title: string, accounts: readonly Account[]): void {
-  const width = Math.max(...accounts.map(({ what }) => what.length))
-  const lines = accounts.map(
-    ({ what, code, requests }) => `    ${what.padEnd(width)}  ${code.padEnd(28)}${String(requests).padStart(3)}`,
-  )
-  const looked = accounts.reduce((sum, account) => sum + account.looked, 0)
-  console.log([`    ${title}: case, code, requests`, ...lines].join('\n'))
-  console.log(`    ${accounts.length} cases; ${looked} pairs of a shown text and a secret were compared, 0 matched`)
 }

@@ -1,4 +1,4 @@
-// The test ground itself: the fake servers must refuse what a wrong client does, or no test above them means anything.
+// Tests the fake servers: they must reject what an incorrect client does.
 import { createHash, generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 import { expect } from 'chai'
 import jwt from 'jsonwebtoken'
@@ -43,7 +43,7 @@ const callWith = (fake: FakeServers, token: string | undefined, init: RequestIni
 
 const errorOf = ({ body }: Answer) => body['error']
 
-describe('fake servers', () => {
+describe('Fake servers', () => {
   let fake: FakeServers
   beforeEach(async () => {
     fake = await startFakeServers()
@@ -51,7 +51,7 @@ describe('fake servers', () => {
   })
   afterEach(stopServers)
 
-  it('let a right client through: challenge, metadata, login, call', async () => {
+  it('allow a correct client: challenge, metadata, login and call', async () => {
     const refused = await fetch(fake.serverUrl, { method: 'POST', body: 'hello' })
     expect(refused.status).to.equal(401)
     const [, where = ''] = /resource_metadata="([^"]+)"/.exec(refused.headers.get('www-authenticate') ?? '') ?? []
@@ -68,7 +68,7 @@ describe('fake servers', () => {
     expect(fake.secrets()).to.include.members([VERIFIER, access_token])
   })
 
-  it('verify PKCE, the redirect URI, the resource, and that a code is used once', async () => {
+  it('verify PKCE, redirect URI, resource and one use of each code', async () => {
     const attempt = async (more: Record<string, string>) =>
       errorOf(await post(`${fake.as.url}/token`, codeForm(await authorize(authorizationUrl(fake)), more)))
     expect(await attempt({ code_verifier: 'another one' })).to.equal('invalid_grant')
@@ -82,7 +82,7 @@ describe('fake servers', () => {
     expect(plain.searchParams.get('error')).to.equal('invalid_request')
   })
 
-  it('show a page, not a redirect, for a client or a redirect URI that is not known', async () => {
+  it('show an error page for an unknown client or redirect URI', async () => {
     fake.as.addClient({ client_id: 'strict', redirect_uris: [REDIRECT_URI] })
     for (const more of [{ client_id: 'nobody' }, { client_id: 'strict', redirect_uri: 'http://localhost:1/' }]) {
       const thrown = await authorize(authorizationUrl(fake, more)).catch((error: Error) => error.message)
@@ -90,7 +90,7 @@ describe('fake servers', () => {
     }
   })
 
-  it('rotate refresh tokens, and end the family when a replaced one is used', async () => {
+  it('rotate refresh tokens, and revoke the family on reuse', async () => {
     const first = await logIn(fake)
     const second = (await post(`${fake.as.url}/token`, refreshForm(first['refresh_token']))).body
     expect(second['refresh_token']).to.be.a('string').and.not.equal(first['refresh_token'])
@@ -102,7 +102,7 @@ describe('fake servers', () => {
     expect(errorOf(late)).to.equal('invalid_grant')
   })
 
-  it('rotate nothing, or give no refresh token, when told so', async () => {
+  it('can disable rotation or refresh tokens', async () => {
     fake.as.settings.refreshTokens = 'fixed'
     const { refresh_token } = await logIn(fake)
     const refreshed = (await post(`${fake.as.url}/token`, refreshForm(refresh_token))).body
@@ -112,7 +112,7 @@ describe('fake servers', () => {
     expect(await logIn(fake)).not.to.have.property('refresh_token')
   })
 
-  it('take a token only for this resource, with the scope of the path, while it is good', async () => {
+  it('accept only valid tokens for this resource with the scope of the path', async () => {
     const elsewhere = await logIn(fake, { resource: 'https://other.example/mcp' })
     expect((await callWith(fake, elsewhere['access_token'])).status).to.equal(401)
     fake.rs.settings.scopes = { '/mcp': 'write', purge: 'admin' }
@@ -129,7 +129,7 @@ describe('fake servers', () => {
     expect((await callWith(fake, writer['access_token'])).status).to.equal(401)
   })
 
-  it('register clients, and know each by its own method alone', async () => {
+  it('register clients, and authenticate each by its own method only', async () => {
     const register = async () => {
       const body = JSON.stringify({ redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'client_secret_basic' })
       return (await fetch(`${fake.as.url}/register`, { method: 'POST', body })).json() as Promise<
@@ -166,7 +166,7 @@ describe('fake servers', () => {
     expect(errorOf(await ask(assertion(`${fake.as.url}/token`)))).to.equal('invalid_client')
   })
 
-  it('bend the authorization response', async () => {
+  it('can modify the authorization response', async () => {
     const answered = async () => (await authorize(authorizationUrl(fake))).searchParams
     expect((await answered()).get('iss')).to.equal(fake.as.issuer)
     Object.assign(fake.as.settings, { iss: `${fake.as.issuer}/`, state: null, duplicated: ['code'] })
@@ -180,7 +180,7 @@ describe('fake servers', () => {
     expect([(await answered()).get('error'), (await answered()).has('iss')]).to.deep.equal(['access_denied', false])
   })
 
-  it('fail the next requests as they are told, then answer again', async () => {
+  it('fail the next requests as configured, then recover', async () => {
     const ask = () => post(`${fake.as.url}/token`, refreshForm('x')).then(errorOf, () => 'reset')
     fake.as.failNext('/token', { status: 503, body: { error: 'busy' } }, 2)
     fake.as.failNext('/token', { reset: 'before-body' })
@@ -195,7 +195,7 @@ describe('fake servers', () => {
     expect(fake.as.tokens.reuses, 'the lost answer had rotated the token').to.equal(1)
   })
 
-  it('check DPoP proofs, with a nonce where told so', async () => {
+  it('verify DPoP proofs, with a nonce if configured', async () => {
     Object.assign(fake.as.settings, { dpop: 'required', dpopNonce: true })
     Object.assign(fake.rs.settings, { dpop: true })
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -222,7 +222,7 @@ describe('fake servers', () => {
     expect((await callWith(fake, access)).status, 'not a bearer token').to.equal(401)
   })
 
-  it('exchange an ID token for an ID-JAG, and that for an access token', async () => {
+  it('exchange an ID token for an ID-JAG, and an ID-JAG for an access token', async () => {
     const { as, servers } = await startFakeServers({ authorizationServers: 2 })
     const idp = servers[1] ?? as
     as.settings.trusts = [idp]
@@ -248,7 +248,7 @@ describe('fake servers', () => {
     expect(errorOf(await post(`${as.url}/token`, { grant_type, assertion: wrong }, basic))).to.equal('invalid_grant')
   })
 
-  it('log a device in when a person agrees', async () => {
+  it('log in a device after user approval', async () => {
     Object.assign(fake.as.settings, { device: true, deviceSlowDowns: 1 })
     const { body } = await post(`${fake.as.url}/device_authorization`, { client_id: 'public', scope: 'read' })
     const grant_type = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -261,7 +261,7 @@ describe('fake servers', () => {
       .and.have.property('refresh_token')
   })
 
-  it('revoke, stream, and lie', async () => {
+  it('revoke tokens, stream and send false responses', async () => {
     const { access_token, refresh_token } = await logIn(fake)
     const stream = await callWith(fake, access_token, { method: 'GET', headers: { Accept: 'text/event-stream' } })
     fake.rs.sendEvent('hello')
