@@ -8,7 +8,8 @@ import { callAs } from '../../support/protected-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../../support/redis-server.ts'
 import { stopHosts } from '../../support/start-host.ts'
 
-describe('auth-bridge: Redis is away', () => {
+describe('auth-bridge: Redis is away', function () {
+  this.timeout(60_000)
   let redis: RedisServer
   let bridge: StartedBridge
 
@@ -17,7 +18,7 @@ describe('auth-bridge: Redis is away', () => {
     redis = await startRedis({ persistent: true })
     bridge = await startBridge({
       plugins: { 'grant-store-redis': {} },
-      config: { redis: { url: redis.url, commandTimeout: '500ms' } },
+      config: { redis: { url: redis.url, commandTimeout: '2s' } },
     })
   })
   after(async () => {
