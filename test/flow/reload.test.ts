@@ -115,7 +115,7 @@ describe('a reload', () => {
 
   it('takes what a handler imports; no list changed, so nobody is told', async () => {
     expect(await say(clients)).to.equal('one')
-    await served.edit('tools/word.ts', 'one', 'two')
+    await served.edit('tools/word.ts', "'one'", "'two'")
     await reload({ taken: ['toolsets.talk'], told: 0 }, [[], [], []])
     expect(await say(clients)).to.equal('two')
     await reload({ taken: [], told: 0 }, [[], [], []])
@@ -210,7 +210,7 @@ describe('a reload', () => {
     await served.reload()
     const call = async () => textOf((await clients.both.request('tools/call', { name: 'other' })).message)
     expect([await call(), await call()]).to.deep.equal(['0', '1'])
-    await served.edit('tools/word.ts', 'one', 'two')
+    await served.edit('tools/word.ts', "'one'", "'two'")
     await served.reload()
     expect(await call()).to.equal('2')
   })
@@ -219,7 +219,7 @@ describe('a reload', () => {
     const { defineTool } = await import('../../core/index.ts')
     served.host.runtime.tools.add(defineTool({ name: 'added', handler: () => 'added' }), { toolset: 'talk' })
     served.host.runtime.tools.remove('dot', { toolset: 'talk' })
-    await served.edit('tools/word.ts', 'one', 'two')
+    await served.edit('tools/word.ts', "'one'", "'two'")
     await served.reload()
     expect(namesIn((await modern(served.url, 'tools/list')).message)).to.deep.equal(['added', 'say'])
     await served.edit('tools/say.ts', "name: 'say'", "name: 'added'")
@@ -238,7 +238,7 @@ describe('a reload', () => {
     })
     const stream = await (await openSession(url)).get()
     await edit('mcp.config.ts', "word: 'a'", "word: 'bad'")
-    await edit('tools/word.ts', 'one', 'two')
+    await edit('tools/word.ts', "'one'", "'two'")
     expect(await reload()).to.deep.equal({ restart: [], taken: ['toolsets.talk'], told: 0 })
     const failed = log.filter(({ message }) => message?.startsWith('a plugin failed to take its new options'))
     expect(failed.map(({ plugin }) => plugin)).to.deep.equal(["plugins['./plugins/shaky.ts']"])
@@ -327,7 +327,7 @@ describe('a reload', () => {
   for (const [file, before, after, keys] of RESTART) {
     it(`names what takes a restart, and takes nothing: ${keys.join(', ')}`, async () => {
       await served.edit(file, before, after)
-      await served.edit('tools/word.ts', 'one', 'two')
+      await served.edit('tools/word.ts', "'one'", "'two'")
       const report = await served.reload()
       expect([...report.restart].sort()).to.deep.equal([...keys].sort())
       expect(report).to.include({ told: 0 })
