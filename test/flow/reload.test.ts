@@ -107,7 +107,7 @@ describe('config reload', () => {
 
   it('reloads modules that a handler imports without notifying clients', async () => {
     expect(await say(clients)).to.equal('one')
-    await served.edit('tools/word.ts', 'one', 'two')
+    await served.edit('tools/word.ts', "'one'", "'two'")
     await reload({ taken: ['toolsets.talk'], told: 0 }, [[], [], []])
     expect(await say(clients)).to.equal('two')
     await reload({ taken: [], told: 0 }, [[], [], []])
@@ -202,7 +202,7 @@ describe('config reload', () => {
     await served.reload()
     const call = async () => textOf((await clients.both.request('tools/call', { name: 'other' })).message)
     expect([await call(), await call()]).to.deep.equal(['0', '1'])
-    await served.edit('tools/word.ts', 'one', 'two')
+    await served.edit('tools/word.ts', "'one'", "'two'")
     await served.reload()
     expect(await call()).to.equal('2')
   })
@@ -211,7 +211,7 @@ describe('config reload', () => {
     const { defineTool } = await import('../../core/index.ts')
     served.host.runtime.tools.add(defineTool({ name: 'added', handler: () => 'added' }), { toolset: 'talk' })
     served.host.runtime.tools.remove('dot', { toolset: 'talk' })
-    await served.edit('tools/word.ts', 'one', 'two')
+    await served.edit('tools/word.ts', "'one'", "'two'")
     await served.reload()
     expect(namesIn((await modern(served.url, 'tools/list')).message)).to.deep.equal(['added', 'say'])
     await served.edit('tools/say.ts', "name: 'say'", "name: 'added'")
@@ -230,7 +230,7 @@ describe('config reload', () => {
     })
     const stream = await (await openSession(url)).get()
     await edit('mcp.config.ts', "word: 'a'", "word: 'bad'")
-    await edit('tools/word.ts', 'one', 'two')
+    await edit('tools/word.ts', "'one'", "'two'")
     expect(await reload()).to.deep.equal({ restart: [], taken: ['toolsets.talk'], told: 0 })
     const failed = log.filter(({ message }) => message?.startsWith('a plugin failed to take its new options'))
     expect(failed.map(({ plugin }) => plugin)).to.deep.equal(["plugins['./plugins/shaky.ts']"])
@@ -318,7 +318,7 @@ describe('config reload', () => {
   for (const [file, before, after, keys] of RESTART) {
     it(`reports settings that require a restart and applies nothing: ${keys.join(', ')}`, async () => {
       await served.edit(file, before, after)
-      await served.edit('tools/word.ts', 'one', 'two')
+      await served.edit('tools/word.ts', "'one'", "'two'")
       const report = await served.reload()
       expect([...report.restart].sort()).to.deep.equal([...keys].sort())
       expect(report).to.include({ told: 0 })

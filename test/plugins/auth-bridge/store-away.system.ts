@@ -7,7 +7,8 @@ import { callAs } from '../../support/protected-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../../support/redis-server.ts'
 import { stopHosts } from '../../support/start-host.ts'
 
-describe('auth-bridge: Redis outage', () => {
+describe('auth-bridge: Redis outage', function () {
+  this.timeout(60_000)
   let redis: RedisServer
   let bridge: StartedBridge
 
@@ -16,7 +17,7 @@ describe('auth-bridge: Redis outage', () => {
     redis = await startRedis({ persistent: true })
     bridge = await startBridge({
       plugins: { 'grant-store-redis': {} },
-      config: { redis: { url: redis.url, commandTimeout: '500ms' } },
+      config: { redis: { url: redis.url, commandTimeout: '2s' } },
     })
   })
   after(async () => {

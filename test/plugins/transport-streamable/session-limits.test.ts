@@ -1,18 +1,19 @@
 import { expect } from 'chai'
 import { type Config, defineTool } from '../../../core/index.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
+import { eventually } from '../../support/eventually.ts'
 import { createGate } from '../../support/gate.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
 import { repeatDuring } from '../../support/repeat-during.ts'
 import { initialize, openSession, readWhole, type SessionClient } from '../../support/session-client.ts'
-import { startHost, stopHosts } from '../../support/start-host.ts'
+import { startHost, stopHosts, type TestConfig } from '../../support/start-host.ts'
 
 afterEach(stopHosts)
 
 const { tool: puppet, call } = createPuppet()
 const gone: string[] = []
-/** Long enough for a session's second request to come within it on a busy machine. */
-const GAP = '400ms'
+const IDLE = 60_000
 
 /** A host whose `ended(subject)` resolves when that user's session is over. */
 async function start(sessions: NonNullable<Config['sessions']>, config: Partial<Config> = {}) {
@@ -23,7 +24,8 @@ async function start(sessions: NonNullable<Config['sessions']>, config: Partial<
     return gate
   }
   gone.length = 0
-  const started = await startHost({
+  const clock = createManualClock()
+  const served: TestConfig = {
     toolsets: { all: [puppet, defineTool({ name: 'echo', handler: () => '' })] },
     routes: { '/': { toolsets: 'all' }, '/other': { toolsets: 'all' } },
     plugins: { 'transport-streamable': {}, who: identifyByHeader() },
@@ -34,9 +36,11 @@ async function start(sessions: NonNullable<Config['sessions']>, config: Partial<
       gateOf(user?.subject).open()
     },
     ...config,
-  })
+  }
+  const started = await startHost(served, undefined, { clock })
   const as = (subject: string) => openSession(started.url, { headers: { 'X-User': subject } })
-  return { ...started, as, ended: (subject: string) => gateOf(subject).opened }
+  const idle = () => clock.advance(2 * IDLE)
+  return { ...started, clock, as, idle, ended: (subject: string) => gateOf(subject).opened }
 }
 
 const isAlive = async (client: SessionClient) => {
@@ -47,47 +51,55 @@ const isAlive = async (client: SessionClient) => {
 
 describe('sessions.idleTimeout', () => {
   it('ends an idle session: its id gets 404', async () => {
-    const { as, ended } = await start({ idleTimeout: '60ms' })
+    const { as, idle, ended } = await start({ idleTimeout: IDLE })
     const client = await as('ada')
+    await idle()
     await ended('ada')
     expect(await isAlive(client)).to.equal(false)
   })
 
   it('counts an open GET stream as activity', async () => {
-    const { as, ended } = await start({ idleTimeout: GAP })
+    const { as, idle, ended } = await start({ idleTimeout: IDLE })
     const client = await as('listener')
     const stream = await client.get()
     await as('first')
+    await idle()
     await ended('first')
     await as('second')
+    await idle()
     await ended('second')
     expect(gone).to.deep.equal(['first', 'second'])
     expect(await isAlive(client)).to.equal(true)
     stream.drop()
+    await eventually('it is idle, and ends', () => idle().then(() => gone.includes('listener')))
     await ended('listener')
     expect(await isAlive(client)).to.equal(false)
   })
 
   it('counts a running call as activity, even after its client disconnected', async () => {
-    const { as, ended } = await start({ idleTimeout: GAP })
+    const { as, idle, ended } = await start({ idleTimeout: IDLE })
     const client = await as('caller')
     const running = client.call('puppet', { name: 'long' })
     const { ctx, finish } = await call('long')
     ctx.progress(1)
     ;(await running).drop()
     await as('other')
+    await idle()
     await ended('other')
     expect(gone).to.deep.equal(['other'])
     finish('done')
+    await eventually('it is idle, and ends', () => idle().then(() => gone.includes('caller')))
     await ended('caller')
   })
 
   it('restarts with every request', async () => {
-    const { as, ended } = await start({ idleTimeout: GAP })
+    const { as, clock } = await start({ idleTimeout: IDLE })
     const client = await as('busy')
     await as('lazy')
-    const use = async () => expect(await isAlive(client)).to.equal(true)
-    await repeatDuring(use, () => ended('lazy'))
+    for (let count = 0; count < 6; count++) {
+      await clock.advance(IDLE / 2)
+      expect(await isAlive(client)).to.equal(true)
+    }
     expect(gone).to.deep.equal(['lazy'])
   })
 })
