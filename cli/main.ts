@@ -85,7 +85,9 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
 ]
 
 /** All verbs by name, each with what loads it. */
-export const VERBS: ReadonlyMap<string, () => Promise<Verb>> = new Map(GROUPS.flatMap(([, verbs]) => Object.entries(verbs)))
+export const VERBS: ReadonlyMap<string, () => Promise<Verb>> = new Map(
+  GROUPS.flatMap(([, verbs]) => Object.entries(verbs)),
+)
 
 async function describeAll(): Promise<string> {
   const groups = GROUPS.map(async ([title, verbs]) => {
