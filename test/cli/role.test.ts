@@ -1,6 +1,6 @@
-// `mcp-host start --role`: the plugin `tasks` has that role, also after a reload and on a route with options of its own; without
+// `mcp-host start --role`: the plugin `tasks` has that role, also on a route with options of its own; without
 // the plugin nothing starts.
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
@@ -52,23 +52,6 @@ describe('mcp-host start --role', () => {
     started.child.kill('SIGTERM')
     await started.ended
     expect((await rolesIn(cwd)).sort()).to.deep.equal(['worker for 1h', 'worker for 3h'])
-  })
-
-  it('is kept at a reload, which fails where the plugin is gone', async () => {
-    const cwd = await folderWith("tasks: says({ role: 'front' })")
-    const file = join(cwd, 'mcp.config.mjs')
-    const started = startCli(['start', '--role', 'worker'], cwd)
-    await started.listening()
-    await writeFile(file, configText({ before: SAYS, plugins: "tasks: says({ role: 'both' })" }))
-    started.child.kill('SIGHUP')
-    await started.logged(/reloaded/)
-    await writeFile(file, configText({ before: SAYS }))
-    started.child.kill('SIGHUP')
-    await started.logged(/the reload failed.*has no plugin|has no plugin.*the reload failed/)
-    started.child.kill('SIGTERM')
-    const { stderr } = await started.ended
-    expect(await rolesIn(cwd)).to.deep.equal(['worker for 1h', 'worker for 1h'])
-    expect(stderr).to.include('--role worker: the config has no plugin')
   })
 
   it('stops the start where there is no such role, and where the config has no plugin for it', async () => {

@@ -69,3 +69,24 @@ describe('mcp-host start --workers 2', function () {
     expect(both).to.deep.equal(['front', 'front'])
   })
 })
+
+describe('mcp-host start in one process', () => {
+  it('--role is kept at a reload, which fails where the plugin is gone', async () => {
+    const cwd = await makeFolder({
+      'mcp.config.mjs': configText({ before: SAYS, plugins: "tasks: says({ role: 'front' })" }),
+    })
+    const file = join(cwd, 'mcp.config.mjs')
+    const started = startCli(['start', '--role', 'worker'], cwd)
+    await started.listening()
+    await writeFile(file, configText({ before: SAYS, plugins: "tasks: says({ role: 'both' })" }))
+    started.child.kill('SIGHUP')
+    await started.logged(/reloaded/)
+    await writeFile(file, configText({ before: SAYS }))
+    started.child.kill('SIGHUP')
+    await started.logged(/the reload failed.*has no plugin|has no plugin.*the reload failed/)
+    started.child.kill('SIGTERM')
+    const { stdout, stderr } = await started.ended
+    expect(rolesIn(stdout)).to.deep.equal(['worker', 'worker'])
+    expect(stderr).to.include('--role worker: the config has no plugin')
+  })
+})
