@@ -354,7 +354,9 @@ describe('the least that Redis must allow for tasks', () => {
   })
 })
 
-describe('the task store in a Redis Cluster', () => {
+describe('the task store in a Redis Cluster', function () {
+  // On a slow machine a check runs again with a longer time to live.
+  this.timeout(120_000)
   let nodes: readonly RedisServer[] = []
   let spaces = 0
   before(async () => {
