@@ -155,7 +155,7 @@ describe(`mcp-remote ${VERSION}, in front of a host with the bridge`, function (
   })
 
   it('refreshes, and asks for a login again once the person took back what was allowed', async () => {
-    const { bridge, person, start, keptToken } = await startDesk('2s')
+    const { bridge, person, start, keptToken } = await startDesk('10s')
     const client = await start()
     const first = await keptToken()
     await eventually('its token has expired', async () => (await callAs(bridge.resource, first)).status === 401)
