@@ -5,6 +5,9 @@ import { rooms } from './task-room-contract.ts'
 import { runs } from './task-runs-contract.ts'
 import { begin, create, hear, MANY, MINUTE, newTask, offer, read, takenFrom, WIDE } from './task-steps.ts'
 
+/** How long it may take until a store that was told to watch is told of changes, milliseconds. */
+const FIRST_NEWS = 30_000
+
 const tasks: Promises<TaskStore>['alone'] = {
   async 'knows nothing of a task that nobody created'(store) {
     const lease = { id: 'unknown', fence: 1 }
@@ -235,7 +238,7 @@ const together: Promises<TaskStore>['together'] = {
       last = await create(one)
       await eventually(() => heard.every(({ told }) => told.some(({ id }) => id === last)))
       return heard.every(({ told }) => told.some(({ id }) => id === last))
-    })
+    }, FIRST_NEWS)
     for (const { told } of heard)
       holds(
         told.some(({ id }) => id === last),

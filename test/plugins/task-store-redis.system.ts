@@ -348,7 +348,9 @@ describe('Redis ACL for the task store', () => {
   })
 })
 
-describe('Task store in a Redis Cluster', () => {
+describe('Task store in a Redis Cluster', function () {
+  // On a slow machine a check runs again with a longer time to live.
+  this.timeout(120_000)
   let nodes: readonly RedisServer[] = []
   let spaces = 0
   before(async () => {

@@ -30,6 +30,12 @@ describe('Redis Cluster connections and slot migration', function () {
     })
     await whenHealthy(connection)
     const reader = await connection.duplicate()
+    const reads = () =>
+      reader.client.get(connection.key('n0')).then(
+        () => true,
+        () => false,
+      )
+    await eventually('an answer to the reader', reads)
     const ours = () => cluster.masters.flatMap(connectionsAt)
     const first = await eventually('two connections to each', ours, ids => ids.length === 6)
     const beats = () =>

@@ -155,7 +155,7 @@ describe(`mcp-remote ${VERSION} with auth-bridge`, function () {
   })
 
   it('refreshes, and asks for a new sign-in after the user revoked consent', async () => {
-    const { bridge, person, start, keptToken } = await startDesk('2s')
+    const { bridge, person, start, keptToken } = await startDesk('10s')
     const client = await start()
     const first = await keptToken()
     await eventually('its token has expired', async () => (await callAs(bridge.resource, first)).status === 401)

@@ -5,7 +5,6 @@ import { eventually } from '../../support/eventually.ts'
 import { createGate } from '../../support/gate.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
-import { repeatDuring } from '../../support/repeat-during.ts'
 import { initialize, openSession, readWhole, type SessionClient } from '../../support/session-client.ts'
 import { startHost, stopHosts, type TestConfig } from '../../support/start-host.ts'
 
