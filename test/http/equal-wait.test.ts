@@ -1,3 +1,4 @@
+// Tests the timer queue for entries with an equal timeout.
 import { expect } from 'chai'
 import { EqualWait, type Waiting } from '../../core/http/equal-wait.ts'
 import { eventually } from '../support/eventually.ts'
@@ -11,8 +12,8 @@ function createEntries(names: readonly string[]) {
   return { told, entries }
 }
 
-describe('what waits equally long', () => {
-  it('is told in the order in which it came, and once', async () => {
+describe('EqualWait timer queue', () => {
+  it('expires entries once, in insertion order', async () => {
     const wait = new EqualWait(MILLISECONDS)
     const { told, entries } = createEntries(['a', 'b', 'c'])
     for (const entry of entries) wait.add(entry)
@@ -21,7 +22,7 @@ describe('what waits equally long', () => {
     expect(told).to.deep.equal(['a', 'b', 'c'])
   })
 
-  it('is not told where it left, and lets those behind it wait for all of their time', async () => {
+  it('skips a deleted entry and gives later entries their full timeout', async () => {
     const wait = new EqualWait(MILLISECONDS)
     const { told, entries } = createEntries(['a', 'b'])
     const [a, b] = entries as [Waiting, Waiting]
@@ -34,7 +35,7 @@ describe('what waits equally long', () => {
     expect(performance.now()).to.be.at.least(due)
   })
 
-  it('waits anew after all were told', async () => {
+  it('restarts after all entries expired', async () => {
     const wait = new EqualWait(MILLISECONDS)
     const { told, entries } = createEntries(['a', 'b'])
     for (const entry of entries) {
@@ -45,7 +46,7 @@ describe('what waits equally long', () => {
     expect(told).to.deep.equal(['a', 'b'])
   })
 
-  it('may come and leave while others are told', async () => {
+  it('allows adding and deleting entries during expiry', async () => {
     const wait = new EqualWait<Waiting>(MILLISECONDS)
     const { told, entries } = createEntries(['b', 'c'])
     const [b, c] = entries as [Waiting, Waiting]
@@ -61,7 +62,7 @@ describe('what waits equally long', () => {
     expect(told).to.deep.equal(['a', 'c'])
   })
 
-  it('takes one timer, however many wait', () => {
+  it('uses one timer for any number of entries', () => {
     const standard = globalThis.setTimeout
     let timers = 0
     globalThis.setTimeout = Object.assign((...args: Parameters<typeof standard>) => {

@@ -1,10 +1,11 @@
+// Tests the collection of request body chunks.
 import { queryObjects } from 'node:v8'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { Gathered } from '../../core/http/gather.ts'
 
-describe('the bytes of a body', () => {
-  it('are what came, in whatever pieces', () => {
+describe('Body chunk collection', () => {
+  it('returns the received bytes for any chunking', () => {
     const sizes = fc.array(fc.oneof(fc.nat(3), fc.nat(5_000), fc.constantFrom(4_095, 4_096, 4_097, 70_000)), {
       maxLength: 40,
     })
@@ -20,19 +21,18 @@ describe('the bytes of a body', () => {
     )
   })
 
-  it('are held as few buffers, though each byte came as one', () => {
+  it('merges single-byte chunks into few buffers', () => {
     const count = 300_000
     const slab = Buffer.alloc(count, 'x')
     const body = new Gathered()
     const before = queryObjects(Uint8Array, { format: 'count' })
     for (let at = 0; at < count; at++) body.add(slab.subarray(at, at + 1))
     const made = Number(queryObjects(Uint8Array, { format: 'count' })) - Number(before)
-    console.log(`      ${count} chunks of a byte are held as ${made} buffers`)
     expect(made).to.be.within(1, 200)
     expect(body.take().length).to.equal(count)
   })
 
-  it('that came in one piece are that piece', () => {
+  it('returns a single chunk without copying', () => {
     for (const size of [1, 100, 100_000]) {
       const [body, chunk] = [new Gathered(), Buffer.alloc(size)]
       body.add(chunk)

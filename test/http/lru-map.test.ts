@@ -1,11 +1,11 @@
-// The table of bounded size: who goes, and when.
+// Tests the bounded LRU map: eviction and expiry.
 import { expect } from 'chai'
 import { LruMap } from '../../core/http/lru-map.ts'
 
 const keysOf = <Value>(map: LruMap<string, Value>) => [...map.entries()].map(([key]) => key)
 
-describe('a table of bounded size', () => {
-  it('never has more than its bound, and lets go what was not used in a while', () => {
+describe('LRU map', () => {
+  it('evicts the least recently used entry above its size limit', () => {
     const map = new LruMap<string, number>(4)
     for (const [index, key] of ['a', 'b', 'c', 'd'].entries()) map.set(key, index)
     expect(keysOf(map)).to.deep.equal(['a', 'b', 'c', 'd'])
@@ -16,10 +16,10 @@ describe('a table of bounded size', () => {
     expect([map.get('a'), map.get('b')]).to.deep.equal([7, undefined])
   })
 
-  it('always has the half that was used last, whatever else comes', () => {
+  it('keeps the most recently used half under any access order', () => {
     const map = new LruMap<string, number>(100)
     const order: string[] = []
-    let [most, seen] = [0, 0]
+    let most = 0
     for (let index = 0; index < 5_000; index++) {
       const key = `key ${(index * index * 7) % 311}`
       if (map.get(key) === undefined) map.set(key, index)
@@ -29,13 +29,11 @@ describe('a table of bounded size', () => {
       const kept = keysOf(map)
       expect(kept).to.include.members(order)
       most = Math.max(most, kept.length)
-      seen++
     }
-    console.log(`      ${seen} uses, at most ${most} entries of 100`)
     expect(most).to.be.within(51, 100)
   })
 
-  it('forgets what its time is over for, where it is asked and where all are listed', () => {
+  it('removes expired entries on access and on listing', () => {
     const map = new LruMap<string, string>(10)
     map.set('over', 'x', 0)
     map.set('long', 'y', 60_000)
