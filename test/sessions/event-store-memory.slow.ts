@@ -1,4 +1,4 @@
-// What the event store in memory says it holds is what it holds: measured on the heap, for events of every shape.
+// Tests that the in-memory event store's size accounting matches the heap for all event shapes.
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -51,7 +51,7 @@ async function fill({ events, size, letter }: { events: number; size: number; le
   return (await heap()) - before
 }
 
-describe('the event store in memory', () => {
+describe('In-memory event store size', () => {
   for (const [what, shape] of [
     ['one small event a stream', { events: 1, size: 10, letter: 'x' }],
     ['many small events a stream', { events: 2_000, size: 10, letter: 'x' }],
@@ -59,10 +59,9 @@ describe('the event store in memory', () => {
     ['events of 1 kB that are not ASCII', { events: 20, size: 1_000, letter: '€' }],
     ['large events', { events: 4, size: 200_000, letter: 'x' }],
   ] as const) {
-    it(`holds about as much as its bound says: ${what}`, async () => {
+    it(`matches the heap use at its limit: ${what}`, async () => {
       const held = await fill(shape)
       expect(kept.at(-1)?.after('none', 'none', 0)).to.equal(undefined)
-      console.log(`      ${what}: ${(held / MIB).toFixed(1)} MiB held, bound ${TOTAL / MIB} MiB`)
       expect(held / TOTAL).to.be.within(0.5, 1.25)
     })
   }
