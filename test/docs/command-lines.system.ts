@@ -1,4 +1,4 @@
-// Command lines of the pages name verbs and options that there are, by the reader of the CLI itself.
+// Tests that command lines of the docs use existing commands and options.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -93,8 +93,8 @@ function faultOf({ text, whole }: Shown, verbs: ReadonlyMap<string, Verb>): stri
   }
 }
 
-describe('the command lines of the docs', () => {
-  it('name verbs and options that there are', function () {
+describe('Command lines of the docs', () => {
+  it('use existing commands and options', function () {
     // One of them is a process.
     this.timeout(60_000)
     const verbs = findVerbs()
@@ -102,13 +102,10 @@ describe('the command lines of the docs', () => {
     const shown = PAGES.flatMap(shownIn)
     const faults = shown.map(one => [one, faultOf(one, verbs)] as const).filter(([, fault]) => fault !== undefined)
     expect(faults.map(([{ place, text }, fault]) => `${place}: mcp-host ${text}: ${fault}`)).to.deep.equal([])
-    console.log(
-      `      ${shown.length} command lines of ${verbs.size} verbs, ${shown.filter(({ whole }) => whole).length} to be typed`,
-    )
     expect(shown.length).to.be.above(30)
   })
 
-  it('are told from others', () => {
+  it('are recognized, and invalid ones are reported', () => {
     const verb: Verb = { summary: '', positionals: ['URL'], options: {}, run: async () => undefined }
     const verbs = new Map([['list', verb]])
     const fault = (text: string, whole = true) => faultOf({ place: '', text, whole }, verbs)
