@@ -131,7 +131,7 @@ describe('configureSession for one request', () => {
       /tool "x": its input/,
     ],
     [
-      'adds what asks for access',
+      'adds a tool that requires access',
       (_, session) => session.add({ ...extra, access: 'admin' }),
       /configureSession: tool "x" asks for access "admin"/,
     ],

@@ -57,13 +57,13 @@ const TABLE: ReadonlyArray<readonly [string, JsonObject, JsonObject, readonly Ve
   ['a wider member of oneOf', { oneOf: [{ maxLength: 1 }] }, { oneOf: [{ maxLength: 2 }] }, ['unknown']],
   ['a definition', { $defs: { a: text }, $ref: '#/$defs/a' }, { $defs: { a: {} }, $ref: '#/$defs/a' }, ['unknown']],
   [
-    'a reference into what changed',
+    'a reference to a changed schema',
     open({ a: { maxLength: 1 }, b: { not: { $ref: '#/properties/a' } } }),
     open({ a: { maxLength: 2 }, b: { not: { $ref: '#/properties/a' } } }),
     ['more', 'unknown'],
   ],
-  ['what is not allowed', { not: text }, { not: {} }, ['unknown']],
-  ['a keyword that nobody knows', { 'x-own': 1 }, { 'x-own': 2 }, ['unknown']],
+  ['the keyword not', { not: text }, { not: {} }, ['unknown']],
+  ['an unknown keyword', { 'x-own': 1 }, { 'x-own': 2 }, ['unknown']],
   ['a keyword that every object has', {}, { constructor: 1, hasOwnProperty: 2 }, ['unknown', 'unknown']],
   [
     'what is unevaluated',
@@ -83,7 +83,7 @@ const TABLE: ReadonlyArray<readonly [string, JsonObject, JsonObject, readonly Ve
     open({}, { patternProperties: { a: text } }),
     ['unknown', 'unknown'],
   ],
-  ['what nothing fits', open({ a: true }), open({ a: false }), ['less']],
+  ['a schema that nothing matches', open({ a: true }), open({ a: false }), ['less']],
 ]
 
 describe('Schema comparison', () => {

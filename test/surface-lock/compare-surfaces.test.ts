@@ -94,7 +94,7 @@ const ROWS: readonly Row[] = [
     ({ route }) => Object.assign(route.tools.echo.shown, { annotations: { title: 'Echo' } }),
   ],
   [
-    'a tool that says it only reads',
+    'readOnlyHint added to a tool',
     'opens',
     ({ route }) => Object.assign(route.tools.give.shown, { annotations: { readOnlyHint: true } }),
   ],
@@ -147,7 +147,7 @@ const ROWS: readonly Row[] = [
     ({ route }) => Object.assign(route.tools.echo.shown, { _meta: { 'x/y': 1, z: 2 } }),
   ],
   ['another `_meta`', 'may-break', ({ route }) => Object.assign(route.tools.echo.shown, { _meta: { 'x/y': 2 } })],
-  ['a field that nobody knows', 'may-break', ({ route }) => Reflect.deleteProperty(route.tools.echo.shown, '_meta')],
+  ['an unknown field', 'may-break', ({ route }) => Reflect.deleteProperty(route.tools.echo.shown, '_meta')],
   ['a task where none was', 'harmless', ({ route }) => Object.assign(route.tools.echo, { task: 'optional' })],
   ['a task that a client must know', 'breaking', ({ route }) => Object.assign(route.tools.echo, { task: 'required' })],
   [
@@ -161,16 +161,16 @@ const ROWS: readonly Row[] = [
     ({ route }) => Object.assign(route.tools.purge, { needs: ['a signed-in caller', 'scope "b"'] }),
   ],
   [
-    'one of several is asked instead, what was asked among them',
+    'one of several requirements, including the old one',
     'opens',
     ({ route }) => Object.assign(route.tools.purge, { needs: ['a signed-in caller', '(scope "admin" or scope "b")'] }),
   ],
   [
-    'one of several others is asked instead',
+    'one of several other requirements',
     'may-break',
     ({ route }) => Object.assign(route.tools.purge, { needs: ['a signed-in caller', '(scope "c" or scope "b")'] }),
   ],
-  ['less is asked of callers', 'opens', ({ route }) => Object.assign(route.tools.purge, { needs: [] })],
+  ['fewer caller requirements', 'opens', ({ route }) => Object.assign(route.tools.purge, { needs: [] })],
   ['an item is listed', 'harmless', ({ route }) => Object.assign(route.tools.purge, { visibility: 'listed' })],
   [
     'an argument is gone',
@@ -214,7 +214,7 @@ const ROWS: readonly Row[] = [
   ['a capability is new', 'harmless', ({ route }) => Object.assign(route.capabilities, { prompts: {} })],
   ['an extension is gone', 'breaking', ({ route }) => Object.assign(route.capabilities, { extensions: {} })],
   [
-    'an extension says something else',
+    'changed extension settings',
     'may-break',
     ({ route }) => Object.assign(route.capabilities, { extensions: { 'com.example/x': {} } }),
   ],
