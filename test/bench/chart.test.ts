@@ -1,4 +1,4 @@
-// The chart and the tables of a run, from results that are fixed here. No server is started.
+// Tests the chart and tables of a benchmark run with fixed results, without a server.
 import { expect } from 'chai'
 import { drawChart } from '../../bench/chart.ts'
 import { judge } from '../../bench/judge.ts'
@@ -37,34 +37,34 @@ const results: Results = {
   measures: [],
 }
 
-describe('the chart of the benchmark', () => {
+describe('Benchmark chart', () => {
   const svg = drawChart(results)
 
-  it('has a bar for each server but the limit of the runtime, from the cheapest on', () => {
+  it('has a bar for each server in order of cost, without the runtime limit', () => {
     const names = [...svg.matchAll(/class="(?:name )?end">([^<]+)</g)].map(([, name]) => name)
     expect(names).to.deep.equal(['Koa', 'mcp-host, 1 tool', 'a peer, &lt;1> &amp; &quot;more&quot;'])
     expect(svg.match(/class="ours"/g)).to.have.length(1)
   })
 
-  it('compares round by round, and says what each cost', () => {
+  it('compares servers per round and shows the cost of each', () => {
     // 100 / 20 and 240 / 40, not the medians divided.
     expect(svg).to.include('5.50 x, 170 µs')
     expect(svg).to.include('1.00 x, 30.0 µs')
   })
 
-  it('reads in light and dark, for those who do not see it too, and loads nothing', () => {
+  it('supports light and dark mode and screen readers without external resources', () => {
     expect(svg).to.include('prefers-color-scheme: dark')
     expect(svg).to.match(/role="img" aria-labelledby="title desc"[\s\S]*<title id="title">[\s\S]*<desc id="desc">/)
     expect(svg).not.to.match(/<script|<image|@import|@font-face|href=|url\(/)
   })
 
-  it('says where its figures are from', () => {
+  it('names the source of its figures', () => {
     expect(svg).to.include('A processor, 2 cores, Node 20.20.2; 2026-11-23, 0123456<')
     const busy = drawChart({ ...results, rows: [{ ...row, others: 0.5 }] })
     expect(busy).to.include('0123456; others used up to 50 % of the machine<')
   })
 
-  it('is well-formed', () => {
+  it('is well-formed XML', () => {
     const open = [...svg.matchAll(/<(\/?)([a-z]+)[^>]*?(\/?)>/g)].reduce<string[]>((path, [, closes, name, empty]) => {
       if (closes) expect(path.pop()).to.equal(name)
       else if (!empty) path.push(name ?? '')
@@ -74,15 +74,15 @@ describe('the chart of the benchmark', () => {
     expect(svg).not.to.match(/NaN|undefined|Infinity/)
   })
 
-  it('is not drawn where there is nothing to draw', () => {
+  it('is not drawn without results', () => {
     expect(() => drawChart({ ...results, rows: [{ ...row, row: 'another' }] })).to.throw(
       'no chart: the run has none of',
     )
   })
 })
 
-describe('the report of the benchmark', () => {
-  it('has the multiples with their spread beside each cost, and who was absent', () => {
+describe('Benchmark report', () => {
+  it('shows cost ratios with spread and names missing servers', () => {
     const lines = formatRows([row]).split('\n')
     expect(lines[4]).to.match(
       /ours, 1 tool +tools\/call +32\.0 \(22\.0 \.\. 42\.0\) +1\.08 \(1\.05 \.\. 1\.10\) +10,000 +80 MB/,
@@ -90,7 +90,7 @@ describe('the report of the benchmark', () => {
     expect(lines.at(-1)).to.equal('tools/call: a server is not installed')
   })
 
-  it('has every target with what was found', () => {
+  it('lists every target with its result', () => {
     const measure = {
       name: 'start',
       figures: [{ what: 'it listens', unit: 'ms', values: [300, 310, 305] }],

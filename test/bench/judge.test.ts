@@ -1,4 +1,4 @@
-// What the benchmark makes of its rounds: the spread, the verdict on a target, and the exit code. No server is started.
+// Tests the evaluation of benchmark rounds: spread, target verdicts and exit code, without a server.
 import { expect } from 'chai'
 import { readMachineSeconds } from '../../bench/busy.ts'
 import { allowFor, exitCodeOf, judge, judgeClock } from '../../bench/judge.ts'
@@ -6,8 +6,8 @@ import { isChosen, readOptions } from '../../bench/options.ts'
 import { ratio } from '../../bench/row.ts'
 import { formatSpread, median, percentile, spreadOf } from '../../bench/spread.ts'
 
-describe('the benchmark', () => {
-  it('shows the middle of the rounds, and how far they lie apart', () => {
+describe('Benchmark evaluation', () => {
+  it('shows the median of the rounds and their spread', () => {
     expect(spreadOf([3, 1, 2])).to.deep.equal({ median: 2, lowest: 1, highest: 3 })
     expect(median([4, 1, 2, 3])).to.equal(2.5)
     expect(median([])).to.be.NaN
@@ -15,7 +15,7 @@ describe('the benchmark', () => {
     expect(formatSpread(spreadOf([12_345.6]))).to.equal('12,346 (12,346 .. 12,346)')
   })
 
-  it('takes percentiles by the nearest rank', () => {
+  it('computes percentiles by nearest rank', () => {
     const thousand = Array.from({ length: 1_000 }, (_, index) => 1_000 - index)
     expect([50, 99, 99.9, 100].map(hundredths => percentile(thousand, hundredths))).to.deep.equal([
       500, 990, 999, 1_000,
@@ -23,7 +23,7 @@ describe('the benchmark', () => {
     expect(percentile([7], 0)).to.equal(7)
   })
 
-  it('calls a target missed only where no round holds it', () => {
+  it('reports a missed target only if every round misses it', () => {
     expect(judge('at most 2', [1, 2, 9], '<=', 2).verdict).to.equal('met')
     expect(judge('at most 2', [1, 3, 3], '<=', 2).verdict).to.equal('unclear')
     expect(judge('at most 2', [3, 3, 4], '<=', 2).verdict).to.equal('missed')
@@ -32,7 +32,7 @@ describe('the benchmark', () => {
     expect(judge('at least 5', [4], '>=', 5).verdict).to.equal('missed')
   })
 
-  it('judges nothing that was not measured', () => {
+  it('gives no verdict without measurements', () => {
     expect(judge('nothing', [], '<=', 1)).to.include({ verdict: 'unmeasured', found: undefined })
     expect(judge('a server was missing', [1, Number.NaN], '<=', 1).verdict).to.equal('unmeasured')
     const { value, relation, limit } = ratio('ours', 'Koa', '<=', 1.1)
@@ -43,7 +43,7 @@ describe('the benchmark', () => {
     expect([value(name => costs.get(name) ?? Number.NaN), relation, limit]).to.deep.equal([1.1, '<=', 1.1])
   })
 
-  it('exits 1 for a target that is clearly missed, and for nothing else', () => {
+  it('exits with 1 only for a clearly missed target', () => {
     const [met, unclear, missed] = [[1], [1, 3, 3], [3]].map(values => judge('at most 2', values, '<=', 2))
     const unmeasured = judge('at most 2', [], '<=', 2)
     if (met === undefined || unclear === undefined || missed === undefined) throw new Error('not judged')
@@ -52,7 +52,7 @@ describe('the benchmark', () => {
     expect(exitCodeOf([met, missed])).to.equal(1)
   })
 
-  it('does not hold it against the clock that others used the machine', () => {
+  it('excuses a missed time target if other processes used the CPU', () => {
     const slow = judgeClock('within 250 ms', [900], '<=', 250)
     expect(allowFor(0.05, slow).verdict).to.equal('missed')
     expect(allowFor(undefined, slow).verdict).to.equal('missed')
@@ -62,11 +62,11 @@ describe('the benchmark', () => {
     expect(allowFor(0.5, judgeClock('within 250 ms', [90], '<=', 250)).verdict).to.equal('met')
   })
 
-  it('counts what the machine did, and not what it waited for', () => {
+  it('counts CPU time without idle and I/O wait', () => {
     expect(readMachineSeconds('cpu  100 20 30 9999 777 3 4 5 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0')).to.be.closeTo(1.62, 1e-9)
   })
 
-  it('reads its options, and says what they take', () => {
+  it('parses options and reports invalid values', () => {
     expect(readOptions([])).to.include({ seconds: 3, rounds: 3, sessions: 100_000, quick: false, chart: false })
     expect(readOptions(['--quick'])).to.include({ seconds: 1, rounds: 3, quick: true })
     expect(readOptions(['--quick', '--rounds', '7']).rounds).to.equal(7)
@@ -74,7 +74,7 @@ describe('the benchmark', () => {
     expect(() => readOptions(['--from', 'x.json'])).to.throw('--from x.json: give --chart with it')
   })
 
-  it('chooses by a part of the name', () => {
+  it('selects benchmarks by part of the name', () => {
     expect(isChosen([], 'tools/call Koa')).to.equal(true)
     expect(isChosen(['tail', 'list'], 'tools/list ours')).to.equal(true)
     expect(isChosen(['tail'], 'tools/list ours')).to.equal(false)

@@ -24,7 +24,7 @@ describe('Config error messages', () => {
       { server: [] },
       'server: found an empty list; expected an object such as {"name":"acme-tools","version":"1.0.0"}',
     ],
-    ['a port that is none', { http: { port: -1.5 } }, 'http.port: found -1.5; expected an integer from 0 to 65535'],
+    ['an invalid port', { http: { port: -1.5 } }, 'http.port: found -1.5; expected an integer from 0 to 65535'],
     [
       'a duration',
       { http: { requestTimeout: '30 s' } },

@@ -7,8 +7,8 @@ const PASSWORD = 'p@ss-word-7'
 
 describe('Redis config', () => {
   for (const [what, redis, expected] of [
-    ['a scheme that is none of Redis', { url: `http://mcp:${PASSWORD}@127.0.0.1` }, "'rediss://' for TLS"],
-    ['a URL that is none', { url: `//mcp:${PASSWORD}@127.0.0.1` }, "'rediss://' for TLS"],
+    ['a scheme that is not Redis', { url: `http://mcp:${PASSWORD}@127.0.0.1` }, "'rediss://' for TLS"],
+    ['an invalid URL', { url: `//mcp:${PASSWORD}@127.0.0.1` }, "'rediss://' for TLS"],
     ['a database with a name', { url: `redis://mcp:${PASSWORD}@127.0.0.1/main` }, "'rediss://' for TLS"],
     ['a node that is no URL', { cluster: [`mcp:${PASSWORD}@127.0.0.1//x:${PASSWORD}@y`] }, "'rediss://' for TLS"],
     ['a password that is no string', { url: 'redis://a', password: [PASSWORD] }, 'a string'],

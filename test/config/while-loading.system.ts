@@ -39,7 +39,7 @@ const refusal = (promise: Promise<unknown>): Promise<string> =>
 describe('Module that calls process.exit while loading', () => {
   for (const [what, file, text] of [
     ['a tool', 'tools/say.ts', 'process.exit(0)'],
-    ['what a tool imports', 'tools/part.ts', '\nprocess.exit(3)'],
+    ['an import of a tool', 'tools/part.ts', '\nprocess.exit(3)'],
     ['after it waited', 'tools/say.ts', 'await new Promise(go => setTimeout(go, 1))\nprocess.exit()'],
     ['the config', 'mcp.config.ts', 'process.exit(7)'],
     ['in CommonJS', 'tools/old.cjs', 'process.exit(1)'],

@@ -1,5 +1,4 @@
-// The pages of auth-bridge say what its code does: every option is there, what providers refuse with is explained as the log
-// explains it, and what the bridge's own pages and log say is quoted as it is written.
+// Tests that the auth-bridge pages match the code: options, provider error codes and quoted messages.
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { optionsSchema, PROVIDERS } from '../../plugins/auth-bridge/options.ts'
@@ -37,8 +36,8 @@ function optionsIn(schema: unknown): string[] {
   return items === undefined ? own : [...own, ...optionsIn(items)]
 }
 
-describe('the pages of auth-bridge', () => {
-  it('name every option', () => {
+describe('auth-bridge pages', () => {
+  it('document every option', () => {
     const page = readPage('docs/plugins/auth-bridge.md')
     const code = [...page.matchAll(/`([^`\n]+)`/g)].map(([, text = '']) => text).join(' ')
     const blocks = [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, text = '']) => text).join(' ')
@@ -47,7 +46,7 @@ describe('the pages of auth-bridge', () => {
     expect(names.length).to.be.above(40)
   })
 
-  it('are there for every provider, with its redirect URI and a config', () => {
+  it('cover every provider with redirect URI and config', () => {
     for (const type of OWN_PAGE) {
       expect(PAGES).to.include(`docs/bridge/${type}.md`)
       expect(pageOf(type), type).to.include('https://mcp.acme.example/auth/callback').and.include(`type: '${type}'`)
@@ -55,17 +54,16 @@ describe('the pages of auth-bridge', () => {
     }
   })
 
-  it('explain codes that the log explains too', () => {
+  it('explain the same error codes as the log', () => {
     const shown = OWN_PAGE.filter(type => type !== 'oidc').flatMap(type =>
       symptomsIn(pageOf(type)).flatMap(cell => codesIn(cell).map(code => [type, code] as const)),
     )
     expect(shown.filter(([type, code]) => !isExplained(type, code))).to.deep.equal([])
-    console.log(`      ${shown.length} codes of ${OWN_PAGE.length - 1} providers are explained`)
     expect(shown.length).to.be.above(50)
     expect(isExplained('entra', 'AADSTS99999')).to.equal(false)
   })
 
-  it('have each code of Entra that is explained', () => {
+  it('list every Entra error code that the log explains', () => {
     const numbers = [...sourceOf('upstream/explain-entra.ts').matchAll(/\bentra\(\s*'([^']+)'/g)].flatMap(
       ([, text = '']) => text.replace(/^\(\?:|\)$/g, '').split('|'),
     )
@@ -74,7 +72,7 @@ describe('the pages of auth-bridge', () => {
     expect(numbers.filter(number => !page.includes(`\`AADSTS${number}\``))).to.deep.equal([])
   })
 
-  it('quote what people and operators are told', () => {
+  it('quote messages exactly', () => {
     const told = ['people/decide.ts', 'browser/sign-in.ts', 'upstream/connection.ts', 'upstream/read-person.ts']
       .map(sourceOf)
       .join()

@@ -1,5 +1,4 @@
-// Every code block of the pages is what it says: TypeScript compiles, and configs start. test/support/doc-blocks.ts says how
-// a block that is part of something is made whole.
+// Tests that code blocks of the docs compile and that config blocks start, as completed by test/support/doc-blocks.ts.
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
@@ -132,25 +131,23 @@ const redis = async () => {
   return starting
 }
 
-describe('the code blocks of the docs', () => {
-  it('in TypeScript compile', function () {
+describe('Code blocks of the docs', () => {
+  it('compile if TypeScript', function () {
     this.timeout(120_000)
     expect(compile().join('\n')).to.equal('')
   })
 
   const configs = inLanguage('ts', 'yaml', 'json').filter(isConfig)
   for (const block of configs) {
-    it(`are configs that start: ${placeOf(block)}`, async () => {
+    it(`start if configs: ${placeOf(block)}`, async () => {
       const written = files.find(file => file.block === block)
       return startAndEnd(await configIn(block, written), folderOf(block, folder))
     })
   }
 
-  it('in JavaScript, JSON and YAML are such', () => {
+  it('parse if JavaScript, JSON or YAML', () => {
     for (const { code } of inLanguage('js')) transformSync(code, { loader: 'js' })
     for (const { language, code } of inLanguage('json', 'yaml')) language === 'json' ? JSON.parse(code) : parse(code)
-    const counts = `${files.length} of TypeScript compile, ${configs.length} are configs that start`
-    console.log(`      ${blocks.length} code blocks in ${PAGES.length} pages: ${counts}`)
     expect(configs.length).to.be.above(20)
   })
 })

@@ -1,4 +1,4 @@
-// Command lines of the pages name verbs and options that there are, by the reader of the CLI itself.
+// Commands in the docs name existing commands and options, as the CLI itself reads them.
 import { expect } from 'chai'
 import { readArguments } from '../../cli/arguments.ts'
 import { VERBS } from '../../cli/main.ts'
@@ -54,8 +54,8 @@ function faultOf({ text, whole }: Shown, verbs: ReadonlyMap<string, Verb>): stri
   }
 }
 
-describe('the command lines of the docs', () => {
-  it('name verbs and options that there are', async () => {
+describe('Command lines of the docs', () => {
+  it('use existing commands and options', async () => {
     const verbs = await loadVerbs()
     expect([...verbs.keys()]).to.include.members(['start', 'check', 'explain', 'call', 'doctor'])
     const shown = PAGES.flatMap(shownIn)
@@ -64,7 +64,7 @@ describe('the command lines of the docs', () => {
     expect(shown.length).to.be.above(30)
   })
 
-  it('are told from others', () => {
+  it('are recognized, and invalid ones are reported', () => {
     const verb: Verb = { summary: '', positionals: ['URL'], options: {}, run: async () => undefined }
     const verbs = new Map([['list', verb]])
     const fault = (text: string, whole = true) => faultOf({ place: '', text, whole }, verbs)

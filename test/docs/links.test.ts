@@ -1,4 +1,4 @@
-// Links of the pages lead somewhere: to a file that is there, also in the package, and to a heading that is in it.
+// Tests that links of the docs lead to existing files and headings, in the repository and in the package.
 import { readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { expect } from 'chai'
@@ -44,19 +44,18 @@ function faultOf(page: string, target: string): string | undefined {
   return anchorsIn(readPage(to)).has(anchor) ? undefined : 'there is no such heading'
 }
 
-describe('the links of the docs', () => {
-  it('lead to what is there, in the repository and in the package', () => {
+describe('Links of the docs', () => {
+  it('lead to existing files and headings, in the repository and in the package', () => {
     const links = PAGES.flatMap(page => linksIn(readPage(page)).map(target => ({ page, target })))
     const faults = links.flatMap(({ page, target }) => {
       const fault = faultOf(page, target)
       return fault === undefined ? [] : [`${page}: ${target}: ${fault}`]
     })
     expect(faults).to.deep.equal([])
-    console.log(`      ${links.length} links in ${PAGES.length} pages`)
     expect(links.length).to.be.above(150)
   })
 
-  it('to every page there is one', () => {
+  it('reach every page', () => {
     const linked = PAGES.flatMap(page =>
       linksIn(readPage(page)).map(target =>
         posix.join(posix.dirname(page), target.split('#')[0] ?? '').replace(/\/$/, ''),
@@ -66,7 +65,7 @@ describe('the links of the docs', () => {
     expect(PAGES.filter(page => page !== 'README.md' && !reached.has(page))).to.deep.equal([])
   })
 
-  it('are told from what is none', () => {
+  it('are distinguished from text that is no link', () => {
     expect(linksIn('a [b](c.md#d "e") `[f](g)` ![h](<i j.png>)\n```\n[k](l)\n```\n'))
       .to.include('c.md#d')
       .and.not.include('g')

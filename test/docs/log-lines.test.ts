@@ -1,4 +1,4 @@
-// The table of log lines in docs/operating.md: each message that it quotes is one that the source writes.
+// Tests that log messages quoted in docs/operating.md exist in the source.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -25,11 +25,11 @@ function quotedMessages(): string[] {
   return rows.flatMap(row => [...(row.split(' | ')[0] ?? '').matchAll(/`([^`]+)`/g)].map(([, message = '']) => message))
 }
 
-describe('the messages that docs/operating.md explains', () => {
+describe('Log messages in docs/operating.md', () => {
   /** Without the mark before what is added to it. */
   const fixed = (part: string) => part.trim().replace(/[;:,]$/, '')
 
-  it('are those that the host writes', () => {
+  it('exist in the source', () => {
     const messages = quotedMessages()
     expect(messages.length).to.be.greaterThan(40)
     const unknown = messages.filter(message => message.split('…').some(part => !source.includes(fixed(part))))

@@ -1,4 +1,4 @@
-// docs/plugins/README.md has a line for each built-in plugin, and each has a page.
+// Tests that docs/plugins/README.md lists every built-in plugin and links to its page.
 import { existsSync } from 'node:fs'
 import { expect } from 'chai'
 import { builtInPlugins } from '../../plugins/index.ts'
@@ -7,12 +7,12 @@ import { PAGES, ROOT, readPage } from '../support/doc-blocks.ts'
 describe('docs/plugins/README.md', () => {
   const names = Object.keys(builtInPlugins).sort()
 
-  it('has a line for each built-in plugin, and no other', () => {
+  it('lists exactly the built-in plugins', () => {
     const listed = [...readPage('docs/plugins/README.md').matchAll(/^- \[([\w-]+)\]\(\1\.md\): .+$/gm)]
     expect(listed.map(([, name]) => name).sort()).to.deep.equal(names)
   })
 
-  it('links to the page of each, which shows it in a config', () => {
+  it('links each plugin to a page with a config example', () => {
     for (const name of names) {
       const page = `docs/plugins/${name}.md`
       expect(existsSync(ROOT + page), page).to.equal(true)

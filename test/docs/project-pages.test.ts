@@ -1,5 +1,4 @@
-// The pages at the top of the repository: what SECURITY.md says is tested is tested by files that exist, the changelog knows
-// the version, and what CONTRIBUTING.md has people run is there.
+// Tests SECURITY.md, CHANGELOG.md and CONTRIBUTING.md against existing tests, the version and the scripts.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -18,11 +17,10 @@ function rowsBelow(page: string, heading: string): string[][] {
 
 const pathsIn = (text: string) => [...text.matchAll(/`(test\/[^`]+)`/g)].map(([, path = '']) => path)
 
-describe('the pages at the top', () => {
-  it('SECURITY.md names for each threat a defence and tests, which exist', () => {
+describe('Project pages', () => {
+  it('SECURITY.md gives each threat a defence and existing tests', () => {
     const threats = rowsBelow(read('SECURITY.md'), 'Threats, defences, tests')
     const named = threats.map(([, defence = '', shown = '']) => ({ defence, paths: pathsIn(shown) }))
-    console.log(`      ${threats.length} threats, ${named.flatMap(({ paths }) => paths).length} tests`)
     expect(threats.length).to.be.above(15)
     for (const { defence, paths } of named) {
       expect(defence.trim()).to.not.equal('')
@@ -31,7 +29,7 @@ describe('the pages at the top', () => {
     }
   })
 
-  it('SECURITY.md supports the version that this is', () => {
+  it('SECURITY.md lists the current version as supported', () => {
     const [major, minor] = version.split('.')
     const supported = rowsBelow(read('SECURITY.md'), 'Supported versions').map(([name = '', fixes = '']) => [
       name,
@@ -40,7 +38,7 @@ describe('the pages at the top', () => {
     expect(supported.map(row => row.map(cell => cell.trim()))).to.deep.include([`${major}.${minor}.x`, 'yes'])
   })
 
-  it('CHANGELOG.md has what comes, then this version, with the words of Keep a Changelog alone', () => {
+  it('CHANGELOG.md starts with Unreleased and the current version and uses Keep a Changelog headings', () => {
     const page = read('CHANGELOG.md')
     const versions = [...page.matchAll(/^## \[([^\]]+)\]/gm)].map(([, name]) => name)
     expect(versions.slice(0, 2)).to.deep.equal(['Unreleased', version])
@@ -48,7 +46,7 @@ describe('the pages at the top', () => {
     expect(['Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security']).to.include.members(kinds)
   })
 
-  it('CONTRIBUTING.md has people run what there is', () => {
+  it('CONTRIBUTING.md names existing scripts and files', () => {
     const page = read('CONTRIBUTING.md')
     const run = [...page.matchAll(/npm run ([\w:-]+)/g)].map(([, name = '']) => name)
     expect(run).to.have.length.above(4)

@@ -1,4 +1,4 @@
-// The table of docs/redis.md: each of its rows names a test, and there is one of that name in that file.
+// Tests that each row of the table in docs/redis.md names an existing test.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -23,16 +23,15 @@ function faultOf(row: string): string | undefined {
   return names.some(name => name?.includes(title)) ? undefined : `${situation}: ${file} has no test "${title}"`
 }
 
-describe('the table of docs/redis.md', () => {
-  it('names tests that are there', () => {
+describe('Failure table of docs/redis.md', () => {
+  it('names existing tests', () => {
     const rows = rowsAfter(readPage('docs/redis.md'), '| Situation | The operator sees')
     const faults = rows.flatMap(row => faultOf(row) ?? [])
-    console.log(`      ${rows.length} situations`)
     expect(faults).to.deep.equal([])
     expect(rows.length).to.be.above(20)
   })
 
-  it('would be told of one that is not', () => {
+  it('is rejected if it names a missing test', () => {
     const row = (shown: string) => `| a | b | c | d | ${shown} |`
     expect(faultOf(row('nothing'))).to.equal('| a: it names no test')
     expect(faultOf(row('`test/redis/none.test.ts`: a'))).to.equal('| a: there is no test/redis/none.test.ts')

@@ -1,5 +1,4 @@
-// The conversation of docs/plugins/tasks.md is held as it stands there: its shell blocks run against the example, and what is
-// answered is what the page shows, but for ids and times. So is the program with the official packages.
+// Tests the example conversation of docs/plugins/tasks.md: its shell blocks run and return the documented output.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,7 +19,7 @@ const CHANGES =
 const settled = (text: string): unknown =>
   JSON.parse(text.replaceAll(CHANGES, (_, name?: string) => (name === undefined ? '' : `"${name}":"…"`)))
 
-describe('the conversation of the page of tasks', () => {
+describe('Example conversation of docs/plugins/tasks.md', () => {
   let host: Host | undefined
   let url: string
   let listener: ChildProcess | undefined
@@ -51,7 +50,7 @@ describe('the conversation of the page of tasks', () => {
     })
   }
 
-  it('is held with curl', async () => {
+  it('works with curl', async () => {
     const [, begin = '', get = '', listen = '', update = '', cancel = ''] = inLanguage('sh').map(here)
     const [created = '', asks = '', told = ''] = inLanguage('json')
     const functions = begin.slice(0, begin.indexOf('\n}\n') + 3)
@@ -91,7 +90,7 @@ describe('the conversation of the page of tasks', () => {
     expect(JSON.parse(await run(inShell(beside))).error).to.include({ code: -32602 })
   }).timeout(30_000)
 
-  it('is held with the official packages', async () => {
+  it('works with the official packages', async () => {
     const folder = mkdtempSync(join(import.meta.dirname, 'blocks-'))
     const file = join(folder, 'months.ts')
     writeFileSync(file, here(inLanguage('ts')[0] ?? ''))

@@ -1,5 +1,4 @@
-// examples/bridge: the config is whole with the environment that its page lists, names what is missing, and serves what leads
-// a client to the sign-in. Nothing here asks Entra.
+// Tests examples/bridge: validation with the documented environment and the OAuth discovery flow, without Entra.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -36,14 +35,14 @@ describe('examples/bridge', () => {
     await removeFolders()
   })
 
-  it('passes `mcp-host check` with the environment that its page lists', async () => {
+  it('passes `mcp-host check` with the documented environment variables', async () => {
     const { code, stderr } = await check(ENVIRONMENT)
     expect(code, stderr).to.equal(0)
     const page = readFileSync(join(ROOT, 'examples/bridge/README.md'), 'utf8')
     for (const name of Object.keys(ENVIRONMENT)) expect(page).to.include(`\`${name}\``)
   })
 
-  it('says what is missing, or is none of its kind', async () => {
+  it('reports missing and invalid environment variables', async () => {
     const { ENTRA_CLIENT_SECRET: _, ...without } = ENVIRONMENT
     const missing = await check(without)
     expect(missing.code).to.not.equal(0)
@@ -56,7 +55,7 @@ describe('examples/bridge', () => {
     expect(plain.stderr).to.include('codes and cookies would go over plain http')
   })
 
-  it('leads a client without a token to its own authorization server, with PKCE and registration', async () => {
+  it('directs a client without a token to its authorization server, with PKCE and client registration', async () => {
     const port = await freePort()
     const folder = await makeFolder({ '.env': envFile({ ...ENVIRONMENT, PORT: String(port) }) })
     const running = startCli(['start', '--config', CONFIG, '--env-file', '.env', '--log-format', 'json'], folder)

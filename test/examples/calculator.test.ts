@@ -1,4 +1,4 @@
-// The calculator example: right answers, refusals that a model can read, and bounded work.
+// Tests the calculator example: results, error messages and limits.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { ToolError } from 'mcp-host'
@@ -24,12 +24,12 @@ describe('examples/calculator', () => {
     ['max', [3, -1, 2], 3],
   ]
   for (const [operation, numbers, result] of answers) {
-    it(`answers ${result} to ${operation} ${numbers.join(' ')}`, async () => {
+    it(`returns ${result} for ${operation} ${numbers.join(' ')}`, async () => {
       expect(await ask(operation, numbers)).to.equal(result)
     })
   }
 
-  it('refuses results that are no finite number, with an error the model may read', async () => {
+  it('rejects non-finite results with an error for the model', async () => {
     for (const [operation, numbers] of [
       ['divide', [1, 0]],
       ['divide', [0, 0]],
@@ -41,7 +41,7 @@ describe('examples/calculator', () => {
     }
   })
 
-  it('takes nothing but its operations, and 1 to 1,000 numbers', async () => {
+  it('accepts only its operations and 1 to 1,000 numbers', async () => {
     const stray = [
       ['constructor', [1]],
       ['__proto__', [1]],
@@ -57,7 +57,7 @@ describe('examples/calculator', () => {
     expect(await ask('add', Array(1000).fill(1))).to.equal(1000)
   })
 
-  it('finds a median that as many numbers are below as above', () => {
+  it('property: the median has equally many numbers below and above', () => {
     fc.assert(
       fc.property(fc.array(fc.integer(), { minLength: 1 }), numbers => {
         const median = compute('median', numbers)

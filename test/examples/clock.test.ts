@@ -1,4 +1,4 @@
-// The clock example: what clocks show around changes of daylight saving time, from known dates.
+// Tests the clock example: time zone conversion around daylight saving changes.
 import { expect } from 'chai'
 import { ToolError } from 'mcp-host'
 import { convertTime, currentTime, listTimeZones } from '../../examples/clock/clock.ts'
@@ -17,7 +17,7 @@ const convert = (time: string, from: string, ...to: string[]) => callTool<Conver
 
 describe('examples/clock', () => {
   describe('convert_time', () => {
-    it('converts a local time to several zones, across the date line too', async () => {
+    it('converts a local time to several zones, across the date line', async () => {
       const { utc, occurs, note, from, to } = await convert(
         '2026-01-15T20:30',
         'Asia/Tokyo',
@@ -39,13 +39,13 @@ describe('examples/clock', () => {
       ])
     })
 
-    it('takes the first of a time that occurs twice, and names the second', async () => {
+    it('uses the first occurrence of an ambiguous time and reports the second', async () => {
       const { utc, occurs, note } = await convert('2026-10-25T02:30', 'Europe/Paris', 'UTC')
       expect({ utc, occurs }).to.deep.equal({ utc: '2026-10-25T00:30:00.000Z', occurs: 'twice' })
       expect(note).to.contain('2026-10-25T01:30:00.000Z')
     })
 
-    it('moves a time that never occurs on by the width of the gap, and says so', async () => {
+    it('shifts a skipped local time by the width of the gap and reports it', async () => {
       const { utc, occurs, note, from } = await convert('2026-03-29T02:30', 'Europe/Paris', 'UTC')
       expect({ utc, occurs }).to.deep.equal({ utc: '2026-03-29T01:30:00.000Z', occurs: 'never' })
       expect(from).to.include({ local: '2026-03-29T03:30:00', offset: '+02:00' })
@@ -68,12 +68,12 @@ describe('examples/clock', () => {
       ['2026-07-01T12:00', 'Asia/Kathmandu', 'once', '2026-07-01T06:15:00.000Z', 'an offset with minutes'],
     ]
     for (const [time, zone, occurs, utc, why] of edges) {
-      it(`reads ${why}: ${time} in ${zone}`, async () => {
+      it(`parses ${why}: ${time} in ${zone}`, async () => {
         expect(await convert(time, zone, 'UTC')).to.include({ occurs, utc })
       })
     }
 
-    it('refuses what is no local time with an error the model may read', async () => {
+    it('rejects an invalid local time with an error for the model', async () => {
       for (const time of [
         '2026-02-30T10:00',
         '2026-13-01T10:00',
@@ -88,21 +88,21 @@ describe('examples/clock', () => {
       }
     })
 
-    it('names the zone that does not exist', async () => {
+    it('reports an unknown time zone', async () => {
       const error = await rejectionOf(convert('10:00', 'UTC', 'Europe/Paris', 'Europe/Atlantis'))
       expect(error).to.be.instanceOf(ToolError).with.property('message').that.contains('Europe/Atlantis')
     })
   })
 
-  describe('a time without a date', () => {
-    it('is today in the zone it is read in, not in UTC', () => {
+  describe('time without a date', () => {
+    it("uses today's date in its own zone, not in UTC", () => {
       const now = Date.parse('2026-06-30T22:00:00Z')
       expect(parseLocal('09:15', 'Asia/Tokyo', now)).to.equal(Date.parse('2026-07-01T09:15:00Z'))
       expect(parseLocal('09:15', 'America/New_York', now)).to.equal(Date.parse('2026-06-30T09:15:00Z'))
     })
   })
 
-  it('agrees with itself: every half hour around clock changes is read in a zone and found again', () => {
+  it('property: local times round-trip every half hour around clock changes', () => {
     const changes = [
       ['Europe/Paris', '2026-03-28', '2026-10-24'],
       ['America/St_Johns', '2026-03-07', '2026-10-31'],
@@ -121,7 +121,7 @@ describe('examples/clock', () => {
   })
 
   describe('current_time', () => {
-    it('gives one moment as each zone shows it, in the order asked', async () => {
+    it('returns one moment in each zone, in the requested order', async () => {
       const zones = ['Asia/Tokyo', 'UTC']
       const { utc, times } = await callTool<{ utc: string; times: Converted['to'] }>(currentTime, { zones })
       expect(times.map(({ zone }) => zone)).to.deep.equal(zones)
@@ -129,7 +129,7 @@ describe('examples/clock', () => {
       expect(Date.parse(`${times[0]?.local}Z`) - Date.parse(`${times[1]?.local}Z`)).to.equal(9 * 3_600_000)
     })
 
-    it('is UTC where no zone is asked for', async () => {
+    it('defaults to UTC', async () => {
       const { times } = await callTool<{ times: Converted['to'] }>(currentTime, {})
       expect(times.map(({ zone, offset }) => zone + offset)).to.deep.equal(['UTC+00:00'])
     })
@@ -139,19 +139,19 @@ describe('examples/clock', () => {
     const list = async (query?: string) =>
       (await callTool<{ zones: string[] }>(listTimeZones, query === undefined ? {} : { query })).zones
 
-    it('lists every zone that Intl has, and UTC', async () => {
+    it('lists every Intl time zone and UTC', async () => {
       expect(await list()).to.include.members(['UTC', ...Intl.supportedValuesOf('timeZone')])
     })
 
-    it('finds part of a name, with spaces and in any case', async () => {
+    it('filters by part of the name, with spaces and in any case', async () => {
       expect(await list('NEW york')).to.deep.equal(['America/New_York'])
     })
 
-    it('finds a city under the name that Intl accepts without listing it', async () => {
+    it('finds a city by an alias that Intl accepts but does not list', async () => {
       expect(await list('kolkata')).to.include('Asia/Kolkata')
     })
 
-    it('is empty for what does not exist', async () => {
+    it('returns an empty list for an unknown name', async () => {
       expect(await list('atlantis')).to.deep.equal([])
     })
   })

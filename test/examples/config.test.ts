@@ -1,4 +1,4 @@
-// The example config: what it names is there. That it serves is proved by the journeys in test/flow.
+// Tests the references of the example config; test/flow tests that it serves.
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
@@ -8,7 +8,7 @@ describe('mcp.config.example.ts', () => {
   const root = join(import.meta.dirname, '../..')
 
   for (const [toolset, source] of Object.entries(config.toolsets)) {
-    it(`names a module of definitions, and nothing else, for the toolset ${toolset}`, async () => {
+    it(`names a module of definitions only for the toolset ${toolset}`, async () => {
       const module = await import(pathToFileURL(join(root, String(source))).href)
       const names = Object.values(module).map(value => (value as { name?: unknown }).name)
       expect(names).to.be.an('array').that.is.not.empty
@@ -17,7 +17,7 @@ describe('mcp.config.example.ts', () => {
     })
   }
 
-  it('routes to toolsets that exist', () => {
+  it('has routes to existing toolsets only', () => {
     const named = Object.values(config.routes).flatMap(({ toolsets, default: fallback = [] }) =>
       [toolsets, fallback].flat(),
     )

@@ -1,4 +1,4 @@
-// The transport that is not HTTP, by hand and with the official client: everything that a session does, over a pair of ends.
+// Tests the in-memory transport example, with raw messages and with the official client.
 import { Client, type Transport as ClientTransport } from '@modelcontextprotocol/client'
 import { expect } from 'chai'
 import { type Config, defineTool, HostError, type User } from 'mcp-host'
@@ -68,7 +68,7 @@ describe('examples/in-memory-transport', () => {
     aborted.length = 0
   })
 
-  it('initializes, lists and calls, with progress before the answer', async () => {
+  it('initializes, lists and calls, with progress before the response', async () => {
     const client = await opened(connect('/'))
     expect((await client.request(1, 'tools/list')).result?.['tools']).to.have.length(tools.length)
     client.call(2, 'count', { _meta: { progressToken: 'p' } })
@@ -79,12 +79,12 @@ describe('examples/in-memory-transport', () => {
     ])
   })
 
-  it('tells handlers who calls, and where', async () => {
+  it('provides caller and route to handlers', async () => {
     const client = await opened(connect('/:tenant', { user: ADA, params: { tenant: 'acme' } }))
     expect(textOf(await client.request(1, 'tools/call', { name: 'who' }))).to.equal('ada acme')
   })
 
-  it('cancels, and sends nothing after that; the place and the id are free again', async () => {
+  it('cancels a call without a response and releases its slot and id', async () => {
     const client = await opened(connect('/'))
     for (let round = 1; round <= 6; round++) {
       client.call(7, 'wait', { _meta: { progressToken: 'p' } })
@@ -98,7 +98,7 @@ describe('examples/in-memory-transport', () => {
     expect(client.seen).to.deep.equal([])
   })
 
-  it('asks its client', async () => {
+  it('sends elicitation requests to its client', async () => {
     const client = await opened(connect('/'), { elicitation: { form: {} } })
     client.call(1, 'ask')
     const { id } = await client.until(({ method }) => method === 'elicitation/create')
@@ -106,7 +106,7 @@ describe('examples/in-memory-transport', () => {
     expect(textOf(await client.until(message => message.id === 1))).to.equal('Hello, Ann')
   })
 
-  it('tells everybody when a list has changed', async () => {
+  it('notifies all clients of list changes', async () => {
     const [one, other] = [await opened(connect('/')), await opened(connect('/'))]
     await one.request(1, 'tools/call', { name: 'grow' })
     for (const client of [one, other]) {
@@ -115,7 +115,7 @@ describe('examples/in-memory-transport', () => {
     await one.request(2, 'tools/call', { name: 'grow' })
   })
 
-  it('answers what is malformed, or comes before initialize', async () => {
+  it('rejects malformed messages and messages before initialize', async () => {
     const client = clientAt(connect('/'))
     for (const [text, code, id] of [
       ['{', -32700, null],
@@ -136,7 +136,7 @@ describe('examples/in-memory-transport', () => {
     expect((await client.request(7, 'no/such')).error?.code).to.equal(-32601)
   })
 
-  it('takes batches where the revision has them', async () => {
+  it('accepts batches in protocol versions that support them', async () => {
     const batch = JSON.stringify([1, 2].map(id => ({ jsonrpc: '2.0', id, method: 'ping' })))
     const old = await opened(connect('/'), {}, '2025-03-26')
     old.end.send(batch)
@@ -146,7 +146,7 @@ describe('examples/in-memory-transport', () => {
     expect((await newer.until(() => true)).error?.code).to.equal(-32600)
   })
 
-  it('lets no more calls of a session run than it may, and one of an id', async () => {
+  it('limits concurrent calls per session and rejects a duplicate id', async () => {
     const client = await opened(connect('/'))
     client.call(1, 'wait')
     client.call(1, 'wait')
@@ -159,7 +159,7 @@ describe('examples/in-memory-transport', () => {
     expect(client.seen).to.deep.equal([])
   })
 
-  it('leaves nothing of a client that closes its end, be it before its session is open', async () => {
+  it('cleans up a client that closes, before or after initialize', async () => {
     let count = () => -1
     const spy = plugin(host => {
       host.serving(({ sessions }) => {
@@ -184,11 +184,11 @@ describe('examples/in-memory-transport', () => {
     await eventually('no session is left', count, left => left === 0)
   })
 
-  it('says so where no sessions are served', () => {
+  it('reports a route without sessions', () => {
     expect(() => connect('/per-request')).to.throw('no sessions are served at /per-request; there are: /, /:tenant')
   })
 
-  it('answers what runs when the host closes, then closes its end', async () => {
+  it('finishes running calls when the host closes, then closes its end', async () => {
     const { host: closing, connect: connectTo } = await serve()
     const client = await opened(connectTo('/'))
     client.call(1, 'wait', { _meta: { progressToken: 'p' } })
@@ -199,7 +199,7 @@ describe('examples/in-memory-transport', () => {
     expect(client.isClosed()).to.equal(true)
   })
 
-  it('keeps to the `authorize` of its route', async () => {
+  it('enforces `authorize` of its route', async () => {
     const decider = plugin(() => undefined, { provides: ['user', 'authorize'] })
     const { connect: enter } = await serve({
       routes: { '/': { toolsets: 'all', authorize: { scope: 'use' } } },
@@ -218,7 +218,7 @@ describe('examples/in-memory-transport', () => {
     expect((await client.request(1, 'tools/list')).result).to.have.property('tools')
   })
 
-  it('serves the official client', async () => {
+  it('works with the official client', async () => {
     const end = connect('/')
     const transport: ClientTransport = {
       async start() {

@@ -1,4 +1,4 @@
-// The notes example's file: nothing is lost and nothing is half written, whoever reads, fails or dies.
+// Tests the file of the notes example: atomic writes, concurrency, crashes and limits.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
@@ -11,18 +11,18 @@ import { compiledFile } from '../support/compiled.ts'
 import { callTool, rejectionOf } from './call-tool.ts'
 import { add, listNotes, useNotesFolder } from './use-notes-folder.ts'
 
-describe('examples/notes: the file', () => {
+describe('examples/notes: file store', () => {
   const place = useNotesFolder()
   const file = () => join(place.folder, 'notes.json')
 
-  it('loses none of 50 notes added at once, gives each its own id, and leaves nothing else behind', async () => {
+  it('keeps 50 concurrently added notes with unique ids and no temporary files', async () => {
     const added = await Promise.all(Array.from({ length: 50 }, (_, n) => add({ title: `Note ${n}` })))
     expect(new Set(added.map(({ id }) => id))).to.have.lengthOf(50)
     expect((await listNotes()).map(({ title }) => title)).to.deep.equal(added.map(({ title }) => title))
     expect(await readdir(place.folder)).to.deep.equal(['notes.json'])
   })
 
-  it('loses no change when adding, updating and deleting mix', async () => {
+  it('keeps all changes of concurrent adds, updates and deletes', async () => {
     const ids = (await Promise.all(Array.from({ length: 10 }, () => add()))).map(({ id }) => id)
     const agreeing = { answers: [{ action: 'accept', content: { confirm: true } }] } as const
     await Promise.all(
@@ -44,7 +44,7 @@ describe('examples/notes: the file', () => {
     expect(kept.filter(title => title === 'Later')).to.have.lengthOf(10)
   })
 
-  it('is whole at every moment for whoever reads it', async () => {
+  it('is readable and complete at any time during writes', async () => {
     await add()
     let writing = true
     const adding = Promise.all(Array.from({ length: 50 }, () => add({ text: 'x'.repeat(10_000) }))).finally(() => {
@@ -57,7 +57,7 @@ describe('examples/notes: the file', () => {
     }
   })
 
-  it('has every acknowledged note after a kill -9 in the middle of writing', async () => {
+  it('keeps every acknowledged note after kill -9 during a write', async () => {
     const child = spawn(process.execPath, [compiledFile('test/examples/add-notes.ts'), file()], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -73,7 +73,7 @@ describe('examples/notes: the file', () => {
     expect(Number((await add()).id)).to.be.greaterThan(acknowledged.length)
   })
 
-  it('is left as it is when it is damaged, and used again once it is repaired', async () => {
+  it('leaves a damaged file unchanged and uses it again after repair', async () => {
     for (const damage of ['{ "lastId": 1, "no', '[]', 'null', '']) {
       await writeFile(file(), damage)
       expect(await rejectionOf(add()), damage).to.be.instanceOf(ToolError)
@@ -83,14 +83,14 @@ describe('examples/notes: the file', () => {
     expect((await add()).id).to.equal('7')
   })
 
-  it('is made with its folder by the first note', async () => {
+  it('creates the file and its folder with the first note', async () => {
     process.env['NOTES_FILE'] = join(place.folder, 'deep', 'down', 'notes.json')
     expect(await listNotes()).to.deep.equal([])
     await add()
     expect(await listNotes()).to.have.lengthOf(1)
   })
 
-  it('holds 1,000 notes and no more', async () => {
+  it('is limited to 1,000 notes', async () => {
     const full = Array.from({ length: 1000 }, (_, n) => ({ id: String(n), title: '', text: '', tags: [] }))
     await writeFile(file(), JSON.stringify({ lastId: 1000, notes: full }))
     expect(await rejectionOf(add())).to.be.instanceOf(ToolError)

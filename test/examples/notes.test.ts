@@ -1,4 +1,4 @@
-// The notes example's tools, resources and prompt: nothing is deleted unasked, and every change is announced.
+// Tests the tools, resources and prompt of the notes example, with confirmation of deletes and notifications.
 import { expect } from 'chai'
 import { type CallContext, HostError } from 'mcp-host'
 import { testPrompt, testTool } from 'mcp-host/testing'
@@ -15,21 +15,21 @@ describe('examples/notes', () => {
   useNotesFolder()
 
   describe('tools', () => {
-    it('add_note keeps the note and tells those who watch the index or the note', async () => {
+    it('add_note stores the note and notifies subscribers of the index and the note', async () => {
       const note = { title: 'Milk', text: 'Buy milk.', tags: ['food'] }
       const { structured, changes } = await testTool(notes.addNote, note)
       expect(structured).to.deep.include({ ...note, id: '1' })
       expect(changes).to.deep.equal(changed('notes://all', 'notes://note/1'))
     })
 
-    it('update_note replaces the fields it is given and no other', async () => {
+    it('update_note replaces only the given fields', async () => {
       const { id, createdAt } = await add({ tags: ['food'] })
       const { structured, changes } = await testTool(notes.updateNote, { id, text: 'Buy oat milk.' })
       expect(structured).to.deep.include({ id, createdAt, title: 'Milk', text: 'Buy oat milk.', tags: ['food'] })
       expect(changes).to.deep.equal(changed('notes://all', `notes://note/${id}`))
     })
 
-    it('update_note refuses a note that does not exist and announces nothing', async () => {
+    it('update_note rejects an unknown note without a notification', async () => {
       const { isError, error, changes } = await testTool(notes.updateNote, { id: '9', text: '' })
       expect({ isError, error, changes }).to.deep.equal({ isError: true, error: undefined, changes: [] })
     })
@@ -44,13 +44,13 @@ describe('examples/notes', () => {
       expect(found.total).to.equal(3)
     })
 
-    it('search_notes links to the resources of what it finds', async () => {
+    it('search_notes links to the resources of its results', async () => {
       await add()
       const { result } = await testTool(notes.searchTool)
       expect(result).to.have.nested.property('content[1].uri', 'notes://note/1')
     })
 
-    it('delete_note asks before it deletes, with the title in the question', async () => {
+    it('delete_note requests confirmation (elicitation) with the title', async () => {
       const { id } = await add({ title: 'Old plan' })
       const answers = [{ action: 'accept', content: { confirm: true } }] as const
       const { structured, asks, changes } = await testTool(notes.deleteNote, { id }, { answers })
@@ -66,7 +66,7 @@ describe('examples/notes', () => {
       { action: 'accept', content: { confirm: false } },
     ] as const
     for (const answer of refusals) {
-      it(`delete_note keeps the note when the answer is ${JSON.stringify(answer)}`, async () => {
+      it(`delete_note keeps the note for the answer ${JSON.stringify(answer)}`, async () => {
         const { id } = await add()
         const { structured, changes } = await testTool(notes.deleteNote, { id }, { answers: [answer] })
         expect({ structured, changes }).to.deep.equal({ structured: { deleted: false }, changes: [] })
@@ -74,18 +74,18 @@ describe('examples/notes', () => {
       })
     }
 
-    it('delete_note keeps the note when nobody can be asked', async () => {
+    it('delete_note keeps the note if the client does not support elicitation', async () => {
       const { id } = await add()
       await rejectionOf(testTool(notes.deleteNote, { id }, { capabilities: {} }))
       expect(await listNotes()).to.have.lengthOf(1)
     })
 
-    it('delete_note asks nothing about a note that does not exist', async () => {
+    it('delete_note skips confirmation for an unknown note', async () => {
       const { isError, asks } = await testTool(notes.deleteNote, { id: '9' })
       expect({ isError, asks }).to.deep.equal({ isError: true, asks: [] })
     })
 
-    it('import_notes reports each note and returns the ids in order', async () => {
+    it('import_notes reports progress per note and returns the ids in order', async () => {
       const batch = ['a', 'b', 'c'].map(title => ({ title, text: '' }))
       const { structured, progress } = await testTool(notes.importNotes, { notes: batch })
       expect(structured).to.deep.equal({ ids: ['1', '2', '3'] })
@@ -96,7 +96,7 @@ describe('examples/notes', () => {
       ])
     })
 
-    it('import_notes stops when it is cancelled and keeps what it has', async () => {
+    it('import_notes stops on cancellation and keeps the imported notes', async () => {
       const cancelling = new AbortController()
       const batch = ['a', 'b', 'c'].map(title => ({ title, text: '' }))
       const onProgress = ({ progress }: { progress: number }) => void (progress === 2 && cancelling.abort())
@@ -105,7 +105,7 @@ describe('examples/notes', () => {
       expect((await listNotes()).map(({ title }) => title)).to.deep.equal(['a', 'b'])
     })
 
-    it('take no field that the schema does not name', async () => {
+    it('reject fields that the schema does not define', async () => {
       expect(await rejectionOf(add({ id: '5' }))).to.be.instanceOf(TypeError)
       expect(await rejectionOf(callTool(notes.updateNote, { id: '1' }))).to.be.instanceOf(TypeError)
     })
@@ -119,25 +119,25 @@ describe('examples/notes', () => {
       ])
     })
 
-    it('notes://note/{id} is the note as Markdown', async () => {
+    it('notes://note/{id} returns the note as Markdown', async () => {
       const { id } = await add({ tags: ['food', 'shop'] })
       expect(await read(notes.note, `notes://note/${id}`)).to.equal('# Milk\n\nBuy milk.\n\n#food #shop')
     })
 
-    it('notes://note/{id} is a resource not found for an id that is not there', async () => {
+    it('notes://note/{id} is not found for an unknown id', async () => {
       const error = await rejectionOf(read(notes.note, 'notes://note/9'))
       expect(HostError.is(error) && error.kind).to.equal('resourceNotFound')
     })
 
-    it('completes the ids that there are', async () => {
+    it('complete existing ids', async () => {
       for (let n = 0; n < 11; n++) await add()
       expect(await notes.note.complete?.['id']?.('1', { arguments: {} }, context)).to.deep.equal(['1', '10', '11'])
       expect(await notes.note.complete?.['id']?.('x', { arguments: {} }, context)).to.deep.equal([])
     })
   })
 
-  describe('the prompt summarize_notes', () => {
-    it('embeds the notes about its topic', async () => {
+  describe('prompt summarize_notes', () => {
+    it('embeds the notes about the topic', async () => {
       await add({ title: 'Bread' })
       await add({ tags: ['dairy'] })
       const { messages } = (await testPrompt(notes.summarizeNotes, { topic: 'dairy' })).result
@@ -145,13 +145,13 @@ describe('examples/notes', () => {
       expect(messages[1]?.content).to.have.nested.property('resource.uri', 'notes://note/2')
     })
 
-    it('says so when there is nothing to summarize', async () => {
+    it('reports that there is nothing to summarize', async () => {
       const { messages } = (await testPrompt(notes.summarizeNotes, { topic: 'dairy' })).result
       expect(messages).to.have.lengthOf(1)
       expect(messages[0]?.content).to.have.property('text').that.contains('there are none')
     })
 
-    it('completes topics from the tags in use, each once', async () => {
+    it('completes topics from distinct tags', async () => {
       await add({ tags: ['dairy', 'shop'] })
       await add({ tags: ['Dairy farm', 'dairy'] })
       const { topic } = notes.summarizeNotes.arguments ?? {}

@@ -1,4 +1,4 @@
-// The savings example: its numbers, its bounds, and that its page compiles. test/plugins/apps/browser.system.ts shows the page.
+// Tests the savings example: results, limits and compilation of its page.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..')
 describe('examples/apps/savings', () => {
   const plan = (monthly: number, rate: number, years: number) => testTool(savingsPlan, { monthly, rate, years })
 
-  it('adds up what is paid in, and its interest', async () => {
+  it('sums deposits and interest', async () => {
     const { structured, text } = await plan(100, 12, 2)
     expect(structured).to.deep.equal({
       years: [
@@ -21,7 +21,7 @@ describe('examples/apps/savings', () => {
     expect(text).to.equal('After 2 years there are 2697.35, of which 2400 were paid in.')
   })
 
-  it('refuses what it would never end with', async () => {
+  it('rejects amounts, rates and periods out of range', async () => {
     for (const [monthly, rate, years] of [
       [1, 1, 61],
       [1, 51, 1],

@@ -1,4 +1,4 @@
-// examples/skills starts as it is, and serves its skills beside the clock.
+// Tests that examples/skills starts unchanged and serves skills and tools.
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { type Host, loadHost } from '../../core/create-host.ts'
@@ -18,7 +18,7 @@ describe('examples/skills', () => {
     await host?.close({ grace: 0 })
   })
 
-  it('serves two skills, and tools', async () => {
+  it('serves two skills and the clock tools', async () => {
     const { skills } = (await modern(`${host?.url}/mcp`, 'skills/list')).message.result
     expect(skills.map(({ frontmatter }: RpcMessage) => frontmatter.name)).to.deep.equal(['refunds', 'release-notes'])
     expect((await modern(`${host?.url}/mcp`, 'tools/list')).message.result.tools).to.have.lengthOf(3)

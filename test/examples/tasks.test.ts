@@ -1,4 +1,4 @@
-// examples/tasks starts as it is, and its tools run as a client of tasks has them.
+// Tests that examples/tasks starts unchanged and its tools run as tasks.
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { type Host, loadHost } from '../../core/create-host.ts'
@@ -26,7 +26,7 @@ describe('examples/tasks', () => {
 
   const answer = (content: object) => ({ action: 'accept', content })
 
-  it('adds up a year, says how far it is, and can be cancelled', async () => {
+  it('runs a task with progress and supports cancellation', async () => {
     const [wanted, unwanted] = [
       await client.begin('sales_report', { year: 2026 }),
       await client.begin('sales_report', { year: 2025 }),
@@ -39,7 +39,7 @@ describe('examples/tasks', () => {
     expect(Object.keys(result.structuredContent.sales)).to.have.lengthOf(12)
   }).timeout(20_000)
 
-  it('closes a month once its user agrees, asks a bad answer again, and closes none twice', async () => {
+  it('completes a task after user confirmation, repeats an invalid answer, and never runs twice', async () => {
     expectMissing(await modern(url, 'tools/call', { name: 'close_month', arguments: { month: 'mar' } }))
     const id = await client.begin('close_month', { month: 'mar' })
     expect((await client.until(id, 'input_required')).inputRequests).to.have.all.keys('elicit-1')
@@ -59,7 +59,7 @@ describe('examples/tasks', () => {
     expect((await client.until(left)).result.content[0].text).to.equal('apr stays open.')
   }).timeout(20_000)
 
-  it('asks before there is a task, and refuses who cannot be asked', async () => {
+  it('requests confirmation before the task starts and rejects clients without elicitation', async () => {
     const args = { name: 'send_reminders', arguments: { month: 'jan' } }
     const { result } = (await client.send('tools/call', args)).message
     expect(result).to.include({ resultType: 'input_required' })

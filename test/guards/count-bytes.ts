@@ -7,8 +7,6 @@ import { startGuarded, WORKS, type Work } from './guarded-host.ts'
 export interface Allocated {
   readonly young: number
   readonly old: number
-  /** By how much the chunks differ, of `young`. */
-  readonly spread: number
 }
 
 /** Requests between two collections. */
@@ -26,8 +24,7 @@ function used() {
   return { young, old }
 }
 
-const sorted = (values: readonly number[]) => values.toSorted((a, b) => a - b)
-const median = (values: readonly number[]): number => sorted(values)[values.length >> 1] ?? Number.NaN
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 
 const { work, close } = await startGuarded()
 const profiler = new GCProfiler()
@@ -47,13 +44,10 @@ async function countBytes(what: Work): Promise<Allocated> {
   await countChunk(what)
   const chunks: Array<{ young: number; old: number }> = []
   while (chunks.length < CHUNKS - 1) chunks.push(await countChunk(what))
-  const young = sorted(chunks.map(chunk => chunk.young))
-  const middle = median(young)
   return {
-    young: Math.round(middle),
+    young: Math.round(median(chunks.map(chunk => chunk.young))),
     // What else the process does adds to it.
     old: Math.round(Math.min(...chunks.map(({ old }) => old))),
-    spread: ((young.at(-1) ?? middle) - (young[0] ?? middle)) / middle,
   }
 }
 

@@ -1,4 +1,4 @@
-// What a request makes beside bytes, counted in a process of its own. None of it depends on time: the numbers are exact.
+// Tests exact counts of objects, listeners, compilations and serializations per request, in a separate process.
 import { expect } from 'chai'
 import { countIn } from './count-in.ts'
 import type { MadePerRequest } from './count-made.ts'
@@ -16,7 +16,7 @@ const MOST: Readonly<Record<Work, Made>> = {
   list: { ...PLAIN, promises: 19, serializations: 1, serialized: 5 },
 }
 
-describe('what a request makes', () => {
+describe('Work per request', () => {
   let made: Record<Work, MadePerRequest>
   before(async function () {
     this.timeout(120_000)
@@ -24,34 +24,28 @@ describe('what a request makes', () => {
   })
 
   for (const [work, most] of Object.entries(MOST) as Array<[Work, Made]>) {
-    it(`is no more than it was: ${work}`, () => {
+    it(`does not exceed the recorded counts: ${work}`, () => {
       const { each } = made[work]
-      console.log(`      ${work}: ${JSON.stringify(each)}`)
       for (const [name, count] of Object.entries(most)) expect(each[name as keyof Made], name).to.be.at.most(count)
     })
 
-    it(`stays nowhere: ${work} leaves no listener on its connection`, () => {
+    it(`leaves no listener on the connection: ${work}`, () => {
       const { before, after } = made[work].left
-      console.log(`      ${work}: ${before} listeners after one request, ${after} after a thousand more`)
       expect(before).to.be.at.least(1)
       expect(after).to.equal(before)
     })
   }
 
-  it('compiles a schema at the first call of a tool, or at the start, and never again', () => {
+  it('compiles a schema at startup or at the first call only', () => {
     for (const [work, { first, compiled }] of Object.entries(made)) {
       expect([first.compilations <= 1, compiled], work).to.deep.equal([true, 0])
     }
     const { atStart, first } = made['per request']
-    console.log(`      compiled at the start: ${atStart.compilations}, by the first call: ${first.compilations}`)
     expect(atStart.compilations + first.compilations, 'the counter counts').to.be.within(1, 200)
   })
 
-  it('serializes a page of a list once', () => {
+  it('serializes a list page once', () => {
     const { first, each } = made.list
-    console.log(
-      `      the first list: ${first.serialized} characters; each that follows: ${Math.round(each.serialized)}`,
-    )
     expect(first.serialized - each.serialized).to.be.greaterThan(10_000)
   })
 })

@@ -1,4 +1,4 @@
-// What a change costs, however many streams it is told on: serializations and views, counted in this process.
+// Tests the number of serializations and view builds per change notification.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { listen, nextMessage, openSession } from '../support/session-client.ts'
@@ -58,17 +58,15 @@ async function openListen(url: string) {
   return stream
 }
 
-describe('a change', () => {
-  it('is serialized once for sessions, and builds no view for each of them', async () => {
+describe('Change notification cost', () => {
+  it('is one serialization for all sessions, without building views', async () => {
     const [few, many] = [await costOfChange(3, openGet), await costOfChange(13, openGet)]
-    console.log(`      a change: ${JSON.stringify(few)} with 3 GET streams, ${JSON.stringify(many)} with 13`)
     expect(many).to.deep.equal(few)
     expect(few.times, 'the counter counts').to.be.at.least(1)
   })
 
-  it('is serialized once for subscriptions, of which each adds its own id', async () => {
+  it('is one serialization for all subscriptions, plus their subscription ids', async () => {
     const [few, many] = [await costOfChange(3, openListen), await costOfChange(13, openListen)]
-    console.log(`      a change: ${JSON.stringify(few)} with 3 subscriptions, ${JSON.stringify(many)} with 13`)
     expect(many.looks).to.equal(few.looks)
     expect(many.times - few.times).to.be.at.most(10)
     expect(many.characters - few.characters, 'ids of at most four digits').to.be.at.most(10 * 4)

@@ -1,5 +1,4 @@
-// How many connections may come at once: those that wait to be accepted are the system's to keep, as many as `http.backlog`
-// says. Opened by a process of its own, for this one's event loop is held up meanwhile.
+// Tests `http.backlog`: connections that wait for acceptance while the event loop is blocked.
 import { execFile, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { platform } from 'node:os'
@@ -40,23 +39,22 @@ describe('http.backlog', function () {
   this.timeout(60_000)
   afterEach(stopHosts)
 
-  it(`lets ${MANY} connections come while the event loop is held up`, async () => {
+  it(`queues ${MANY} connections while the event loop is blocked`, async () => {
     const { url } = await start()
     expect(connectUnaccepted(url, MANY)).to.equal(Math.min(MANY, systemCap() + 1))
   })
 
-  it('is what the config says', async () => {
+  it('uses the configured value', async () => {
     const { url } = await start({ backlog: 10 })
     // Linux keeps one more than it is told, and others half as many.
     expect(connectUnaccepted(url, 30)).to.be.within(10, 16)
   })
 
-  it(`has ${MANY} requests, each on a connection of its own, all answered`, async () => {
+  it(`serves ${MANY} requests on separate queued connections`, async () => {
     const { url } = await start()
     const { headers, body } = modernRequest('tools/call', { name: 'here' })
     const request = requestBytes(url, body, { headers }).toString('latin1')
     const { stdout } = await promisify(execFile)(process.execPath, argv(url, MANY, request))
-    console.log(`      ${stdout.trim()}`)
     expect(JSON.parse(stdout)).to.deep.equal({ connected: MANY, answered: MANY, failed: 0 })
   })
 })

@@ -1,3 +1,4 @@
+// Tests endWith, which sends a whole response body in one socket write.
 import { once } from 'node:events'
 import type { RequestListener, Server } from 'node:http'
 import { createServer } from 'node:http'
@@ -52,9 +53,9 @@ async function countWrites(work: () => Promise<unknown>) {
 
 const TEXTS = { ascii: 'plain', latin1: 'déjà', more: 'zażółć 😀', long: 'x€'.repeat(300_000), none: '' }
 
-describe('an answer that ends with its whole text', () => {
+describe('endWith', () => {
   for (const [name, text] of Object.entries(TEXTS)) {
-    it(`brings it whole: ${name}`, async () => {
+    it(`sends the whole body: ${name}`, async () => {
       for (const url of [await ours(answering(text)), await serve(createServer(answering(text)))]) {
         for (let time = 0; time < 3; time++) {
           const response = await fetch(url)
@@ -64,17 +65,16 @@ describe('an answer that ends with its whole text', () => {
     })
   }
 
-  it('is one write to its socket', async () => {
+  it('writes headers and body in one socket write', async () => {
     const url = await ours(answering(TEXTS.more))
     await (await fetch(url)).text()
     const counted = await countWrites(async () => {
       for (let time = 0; time < 10; time++) await (await fetch(url)).text()
     })
-    console.log(`      10 answers: ${JSON.stringify(counted)}`)
     expect(counted).to.deep.equal({ single: 10, joined: 0 })
   })
 
-  it('keeps its place behind others on its connection', async () => {
+  it('keeps the order of pipelined responses', async () => {
     let served = 0
     const url = await ours((_, res) => {
       const text = `answer ${++served};`
@@ -91,7 +91,7 @@ describe('an answer that ends with its whole text', () => {
     expect(text.match(/answer \d/g)).to.deep.equal(['answer 1', 'answer 2', 'answer 3'])
   })
 
-  it('goes through a `write` or `end` that somebody put in their place', async () => {
+  it('calls patched `write` and `end` methods', async () => {
     for (const name of ['write', 'end'] as const) {
       const seen: unknown[] = []
       const url = await ours(
@@ -110,7 +110,7 @@ describe('an answer that ends with its whole text', () => {
     }
   })
 
-  it('leaves with what somebody holds back on its socket', async () => {
+  it('sends the body when a corked socket is uncorked', async () => {
     const url = await ours(
       answering('text', (_, res) => {
         res.socket?.cork()
@@ -120,7 +120,7 @@ describe('an answer that ends with its whole text', () => {
     expect(await (await fetch(url)).text()).to.equal('text')
   })
 
-  it('tells `finish`, and then `close`', async () => {
+  it('emits `finish` before `close`', async () => {
     const told: string[] = []
     const url = await ours(
       answering('text', (_, res) => {

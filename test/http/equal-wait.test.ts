@@ -1,3 +1,4 @@
+// Tests the timer queue for entries with an equal timeout.
 import { expect } from 'chai'
 import { EqualWait, type Waiting } from '../../core/http/equal-wait.ts'
 import { createManualClock } from '../support/manual-clock.ts'
@@ -11,8 +12,8 @@ function createEntries(names: readonly string[]) {
   return { told, entries }
 }
 
-describe('what waits equally long', () => {
-  it('is told in the order in which it came, and once', async () => {
+describe('EqualWait timer queue', () => {
+  it('expires entries once, in insertion order', async () => {
     const clock = createManualClock()
     const wait = new EqualWait(MILLISECONDS, clock)
     const { told, entries } = createEntries(['a', 'b', 'c'])
@@ -25,7 +26,7 @@ describe('what waits equally long', () => {
     expect(told).to.deep.equal(['a', 'b', 'c'])
   })
 
-  it('is not told where it left, and lets those behind it wait for all of their time', async () => {
+  it('skips a deleted entry and gives later entries their full timeout', async () => {
     const clock = createManualClock()
     const wait = new EqualWait(MILLISECONDS, clock)
     const { told, entries } = createEntries(['a', 'b'])
@@ -40,7 +41,7 @@ describe('what waits equally long', () => {
     expect(told).to.deep.equal(['b'])
   })
 
-  it('waits anew after all were told', async () => {
+  it('restarts after all entries expired', async () => {
     const clock = createManualClock()
     const wait = new EqualWait(MILLISECONDS, clock)
     const { told, entries } = createEntries(['a', 'b'])
@@ -51,7 +52,7 @@ describe('what waits equally long', () => {
     expect(told).to.deep.equal(['a', 'b'])
   })
 
-  it('may come and leave while others are told', async () => {
+  it('allows adding and deleting entries during expiry', async () => {
     const clock = createManualClock()
     const wait = new EqualWait<Waiting>(MILLISECONDS, clock)
     const { told, entries } = createEntries(['b', 'c'])
@@ -68,7 +69,7 @@ describe('what waits equally long', () => {
     expect(told).to.deep.equal(['a', 'c'])
   })
 
-  it('takes one timer, however many wait', () => {
+  it('uses one timer for any number of entries', () => {
     const clock = createManualClock()
     const wait = new EqualWait(MILLISECONDS, clock)
     for (const entry of createEntries(Array.from({ length: 1_000 }, String)).entries) {

@@ -12,8 +12,8 @@ function heapUsed(): number {
   return process.memoryUsage().heapUsed
 }
 
-describe('the bytes of a body', () => {
-  it('are what came, in whatever pieces', () => {
+describe('Body chunk collection', () => {
+  it('returns the received bytes for any chunking', () => {
     const sizes = fc.array(fc.oneof(fc.nat(3), fc.nat(5_000), fc.constantFrom(4_095, 4_096, 4_097, 70_000)), {
       maxLength: 40,
     })
@@ -29,7 +29,7 @@ describe('the bytes of a body', () => {
     )
   })
 
-  it('are held in large buffers, though each byte came in a chunk of its own', () => {
+  it('merges single-byte chunks into few buffers', () => {
     const count = 300_000
     const slab = Buffer.alloc(count, 'x')
     const body = new Gathered()
@@ -42,7 +42,7 @@ describe('the bytes of a body', () => {
     expect(body.take().length).to.equal(count)
   })
 
-  it('that came in one piece are that piece', () => {
+  it('returns a single chunk without copying', () => {
     for (const size of [1, 100, 100_000]) {
       const [body, chunk] = [new Gathered(), Buffer.alloc(size)]
       body.add(chunk)

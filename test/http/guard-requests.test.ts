@@ -1,4 +1,4 @@
-// The guard as requests meet it: on which paths, with which answer, and what the operator reads about it.
+// Tests Host and Origin validation (DNS rebinding protection) of requests: paths, responses and log lines.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { requestBytes, requestHead, sendRaw } from '../support/raw-http.ts'
@@ -21,12 +21,12 @@ after(stopHosts)
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']
 const FOREIGN = [{ Host: 'evil.example' }, { Origin: 'https://evil.example' }, { Origin: 'null' }, { Host: 'a b' }]
 
-describe('the guard, met by requests', () => {
+describe('Host and Origin validation of requests', () => {
   beforeEach(() => void log.splice(0))
 
-  describe('requests with a foreign Host or Origin', () => {
+  describe('foreign Host or Origin', () => {
     for (const method of METHODS) {
-      it(`are 403 on ${method}, before it is looked at whether the path exists or the verb fits`, async () => {
+      it(`is rejected with 403 on ${method}, before path and method are checked`, async () => {
         for (const headers of FOREIGN) {
           for (const path of ['/', '/nowhere']) {
             const answer = await sendRaw(url, requestHead(url, { method, path, headers }))
@@ -38,7 +38,7 @@ describe('the guard, met by requests', () => {
       })
     }
 
-    it('leave no password, token or session id of theirs in the log', async () => {
+    it('leaves no password, token or session id of the request in the log', async () => {
       const secret = 'hunter2-and-more'
       const odd: ReadonlyArray<readonly [string, Record<string, string>]> = [
         [`//message?sessionId=${secret}`, { Host: 'evil.example' }],
@@ -53,14 +53,11 @@ describe('the guard, met by requests', () => {
         expect(status, path).to.be.within(400, 404)
       }
       const told = JSON.stringify(log)
-      console.log(
-        `      ${odd.length} requests with secrets in odd places: ${log.length} lines, ${told.includes(secret) ? 'told' : 'not told'}`,
-      )
       expect(log.length).to.be.greaterThan(3)
       expect(told).not.to.include(secret)
     })
 
-    it('are 403 in both eras, before the body is read', async () => {
+    it('is rejected with 403 in both protocol eras before the body is read', async () => {
       const { headers, body } = modernRequest('tools/list')
       for (const foreign of FOREIGN) {
         const answer = await sendRaw(url, requestBytes(url, body, { headers: { ...headers, ...foreign } }))
@@ -70,14 +67,14 @@ describe('the guard, met by requests', () => {
       }
     })
 
-    it('are served at /health, which is public', async () => {
+    it('is accepted at /health, which is public', async () => {
       for (const headers of FOREIGN) {
         const answer = await sendRaw(url, requestHead(url, { method: 'GET', path: '/health', headers }))
         expect([answer.status, answer.message?.status ?? answer.body]).to.deep.equal([200, 'ready'])
       }
     })
 
-    it('leave a line in the log that names what was refused and the key that would allow it', async () => {
+    it('is logged with the rejected value and the config key that allows it', async () => {
       await sendRaw(url, requestHead(url, { headers: { Host: 'mcp.acme.example:81' } }))
       await sendRaw(url, requestHead(url, { headers: { Origin: 'https://app.acme.example' } }))
       const [host, origin] = log
@@ -88,14 +85,14 @@ describe('the guard, met by requests', () => {
       expect(origin?.['fix']).to.include('"https://app.acme.example" to http.allowedOrigins')
     })
 
-    it('are told what was refused, and nothing of the config', async () => {
+    it('gets an error that names the rejected header but no config values', async () => {
       const { message } = await sendRaw(url, requestHead(url, { headers: { Host: 'evil.example' } }))
       expect(message.error).to.deep.equal({ code: -32000, message: 'Host not allowed: evil.example' })
     })
   })
 
-  describe('a host on 0.0.0.0', () => {
-    it('serves any Host without an Origin, and refuses any Origin, while nothing is configured', async () => {
+  describe('host bound to 0.0.0.0', () => {
+    it('accepts any Host without Origin and rejects any Origin by default', async () => {
       const open = await startHost({ ...CONFIG, http: { host: '0.0.0.0' } })
       expect((await modern(open.url, 'tools/list')).status).to.equal(200)
       const { headers, body } = modernRequest('tools/list')
@@ -109,7 +106,7 @@ describe('the guard, met by requests', () => {
       }
     })
 
-    it('serves its publicUrl alone where one is configured', async () => {
+    it('accepts only its publicUrl if configured', async () => {
       const http = { host: '0.0.0.0', publicUrl: 'https://mcp.acme.example' }
       const open = await startHost({ ...CONFIG, http })
       const { headers, body } = modernRequest('tools/list')
@@ -122,8 +119,8 @@ describe('the guard, met by requests', () => {
     })
   })
 
-  describe('a host that trusts its proxy', () => {
-    it('judges X-Forwarded-Host, and logs the address that was forwarded', async () => {
+  describe('host behind a trusted proxy', () => {
+    it('validates X-Forwarded-Host and logs the forwarded address', async () => {
       const trusting = await startHost({ ...CONFIG, http: { trustProxy: true, publicUrl: 'https://mcp.acme.example' } })
       const forwarded = (host: string) => ({ 'X-Forwarded-Host': host, 'X-Forwarded-For': '203.0.113.9' })
       const status = async (host: string) =>

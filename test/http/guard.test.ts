@@ -1,3 +1,4 @@
+// Tests the Host and Origin rules for loopback and other bind addresses.
 import { expect } from 'chai'
 import type { FilledConfig, HttpSettings } from '../../core/config/define-config.ts'
 import { fillDefaults } from '../../core/config/fill-defaults.ts'
@@ -27,15 +28,15 @@ function judge(http: HttpSettings, { host, origin }: Asked): string {
 const LOOPBACK_BINDS = ['127.0.0.1', '127.0.0.53', 'localhost', '::1']
 const OTHER_BINDS = ['0.0.0.0', '::', '192.168.1.5', 'mcp.internal']
 
-describe('the guard on a loopback bind', () => {
-  it('passes loopback names with any port, in any case', () => {
+describe('Host and Origin rules on a loopback bind', () => {
+  it('accept loopback hosts with any port, ignoring case', () => {
     const hosts = ['localhost', 'localhost:3000', 'LocalHost:80', '127.0.0.1', '127.0.0.1:3000', '127.1.2.3', '[::1]:9']
     for (const bind of LOOPBACK_BINDS) {
       for (const host of hosts) expect(judge({ host: bind }, { host }), `${bind} ${host}`).to.equal('passes')
     }
   })
 
-  it('refuses every other Host, those that only look like loopback among them', () => {
+  it('reject other hosts, including names similar to loopback', () => {
     const hosts = [
       'evil.example',
       'evil.example:3000',
@@ -52,7 +53,7 @@ describe('the guard on a loopback bind', () => {
     for (const host of hosts) expect(judge({}, { host }), host).to.equal('hostNotAllowed')
   })
 
-  it('refuses a Host that is malformed, empty or missing', () => {
+  it('reject a malformed, empty or missing Host', () => {
     const malformed = [
       '',
       ' ',
@@ -69,7 +70,7 @@ describe('the guard on a loopback bind', () => {
     }
   })
 
-  it('passes loopback origins on any port and scheme of the web, and requests without one', () => {
+  it('accept http and https loopback origins on any port, and requests without Origin', () => {
     const host = 'localhost'
     expect(judge({}, { host })).to.equal('passes')
     for (const origin of ['http://localhost', 'http://localhost:5173', 'https://127.0.0.1:8443', 'http://[::1]:3000']) {
@@ -77,7 +78,7 @@ describe('the guard on a loopback bind', () => {
     }
   })
 
-  it('refuses every other origin', () => {
+  it('reject other origins', () => {
     const origins = [
       'https://evil.example',
       'http://localhost.evil.example',
@@ -95,7 +96,7 @@ describe('the guard on a loopback bind', () => {
     for (const origin of origins) expect(judge({}, { host: 'localhost', origin }), origin).to.equal('originNotAllowed')
   })
 
-  it('passes what publicUrl and the lists name as well', () => {
+  it('also accept publicUrl and the configured lists', () => {
     const http = {
       publicUrl: 'https://mcp.acme.example:8443/base',
       allowedHosts: ['Tunnel.Example', 'exact.example:81'],
@@ -120,8 +121,8 @@ describe('the guard on a loopback bind', () => {
   })
 })
 
-describe('the guard on any other bind', () => {
-  it('without publicUrl and lists passes every Host, and no request with an Origin', () => {
+describe('Host and Origin rules on other binds', () => {
+  it('accept any Host and reject any Origin without publicUrl and lists', () => {
     for (const host of OTHER_BINDS) {
       for (const name of ['anything.example', '10.1.2.3:3000', 'localhost']) {
         expect(judge({ host }, { host: name })).to.equal('passes')
@@ -132,7 +133,7 @@ describe('the guard on any other bind', () => {
     }
   })
 
-  it('with publicUrl passes its host and origin, and loopback names no more', () => {
+  it('accept only the host and origin of publicUrl, not loopback', () => {
     const http = { host: '0.0.0.0', publicUrl: 'https://mcp.acme.example/mcp' }
     const host = 'mcp.acme.example'
     expect(judge(http, { host })).to.equal('passes')
@@ -145,7 +146,7 @@ describe('the guard on any other bind', () => {
     }
   })
 
-  it('with lists passes what they name', () => {
+  it('accept the configured lists', () => {
     const listed = { host: '0.0.0.0', allowedHosts: ['a.example'] }
     expect(judge(listed, { host: 'a.example:3000' })).to.equal('passes')
     expect(judge(listed, { host: 'b.example' })).to.equal('hostNotAllowed')

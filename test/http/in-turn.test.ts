@@ -1,4 +1,4 @@
-// What a client sends ahead on one connection, on a bare server: begun in turn, answered in order, dropped with it.
+// Tests HTTP pipelining: sequential processing, response order, limits and disconnects.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -43,8 +43,8 @@ const LAST = 'GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
 const reset = () => ''
 const bodies = (text: string) => [...text.matchAll(/\r\n\r\n(\/[a-z0-9]+)/g)].map(([, body]) => body)
 
-describe('requests that are sent ahead', () => {
-  it('begin one at a time, each when the answer before it is over, and are answered in order', async () => {
+describe('HTTP pipelining', () => {
+  it('processes requests sequentially and responds in order', async () => {
     let open = 0
     let most = 0
     serve = (req, res) => {
@@ -60,11 +60,10 @@ describe('requests that are sent ahead', () => {
     const text = readToEnd(socket)
     socket.write(gets(names(60)) + LAST)
     expect(bodies(await text)).to.deep.equal([...names(60), '/last'])
-    console.log(`      sent 61 at once: begun ${begun.length}, at most ${most} at a time`)
     expect([begun.length, most]).to.deep.equal([61, 1])
   })
 
-  it('begin one at a time with their bodies, in whatever pieces they come', async () => {
+  it('processes requests with bodies sequentially, for any chunking', async () => {
     serve = async (req, res) => {
       let size = 0
       for await (const chunk of req) size += chunk.length
@@ -84,7 +83,7 @@ describe('requests that are sent ahead', () => {
     expect(bodies(await text)).to.deep.equal([...sizes, 0].map(size => `/${size}`))
   })
 
-  it('never begin when their client goes before their turn', async () => {
+  it('drops queued requests when the client disconnects', async () => {
     const first = createGate<ServerResponse>()
     serve = (_req, res) => first.open(res)
     const socket = await openSocket(url)
@@ -94,11 +93,10 @@ describe('requests that are sent ahead', () => {
     socket.destroy()
     await closed
     await new Promise(resolve => setImmediate(resolve))
-    console.log(`      sent ${MAX_SENT_AHEAD} and left: begun ${begun.length}`)
     expect(begun).to.deep.equal(['/0'])
   })
 
-  it('never begin behind an answer that ends the connection', async () => {
+  it('drops queued requests after a response that closes the connection', async () => {
     serve = (_req, res) => void setImmediate(() => res.setHeader('Connection', 'close').end('/only'))
     const socket = await openSocket(url)
     const text = readToEnd(socket)
@@ -107,17 +105,16 @@ describe('requests that are sent ahead', () => {
     expect(begun).to.deep.equal(['/0'])
   })
 
-  it(`end their connection where more than ${MAX_SENT_AHEAD} wait`, async () => {
+  it(`closes the connection for more than ${MAX_SENT_AHEAD} queued requests`, async () => {
     serve = () => undefined
     const socket = await openSocket(url)
     const text = readToEnd(socket)
     socket.write(gets(names(MAX_SENT_AHEAD + 2)))
     expect(await text).to.equal('')
-    console.log(`      sent ${MAX_SENT_AHEAD + 2}: begun ${begun.length}, connections ended ${refused.length}`)
     expect([begun.length, refused.length]).to.deep.equal([1, 1])
   })
 
-  it(`end their connection where they hold more than ${MAX_HELD_AHEAD} bytes, headers of two letters too`, async () => {
+  it(`closes the connection for more than ${MAX_HELD_AHEAD} queued bytes, including short headers`, async () => {
     serve = () => undefined
     // Node takes 1,000 headers at most; newer ones refuse more.
     for (const headers of ['a: 1\r\n'.repeat(900), `a: ${'x'.repeat(15_000)}\r\n`]) {
@@ -131,7 +128,7 @@ describe('requests that are sent ahead', () => {
     }
   })
 
-  it('end their connection where the bodies that came hold more', async () => {
+  it('closes the connection if queued bodies exceed the byte limit', async () => {
     serve = () => undefined
     const socket = await openSocket(url)
     const text = readToEnd(socket)
@@ -141,7 +138,7 @@ describe('requests that are sent ahead', () => {
     expect(refused).to.have.length(1)
   })
 
-  it('end their connection where a body that came is many chunks of a byte, each a buffer', async () => {
+  it('closes the connection if a queued body consists of too many chunks', async () => {
     serve = () => undefined
     const socket = await openSocket(url)
     const text = readToEnd(socket)
@@ -152,7 +149,7 @@ describe('requests that are sent ahead', () => {
     expect(refused).to.have.length(1)
   })
 
-  it('are served where each has a token and the headers of a browser', async () => {
+  it('serves queued requests with tokens and browser-sized headers', async () => {
     serve = (req, res) => void setImmediate(() => res.end(String(req.url)))
     const headers = Array.from({ length: 20 }, (_, index) => `Header-${index}: ${'x'.repeat(60)}\r\n`).join('')
     const socket = await openSocket(url)
@@ -163,7 +160,7 @@ describe('requests that are sent ahead', () => {
     expect(refused).to.have.length(0)
   })
 
-  it('are counted behind a response that is none of ours, and never begin', async () => {
+  it('counts and drops requests queued behind a response of Node.js itself', async () => {
     serve = (_req, res) => res.end()
     server.on('checkExpectation', (_req, res) => res.writeHead(417).end())
     const socket = await openSocket(url)
@@ -171,13 +168,10 @@ describe('requests that are sent ahead', () => {
     socket.resume()
     socket.write(gets(['/odd'], 'Expect: nope\r\n') + gets(names(MAX_SENT_AHEAD + 1)))
     await closed
-    console.log(
-      `      sent ${MAX_SENT_AHEAD + 1} behind a 417: begun ${begun.length}, connections ended ${refused.length}`,
-    )
     expect([begun.length, refused.length]).to.deep.equal([0, 1])
   })
 
-  it('do not hold up those of another connection', async () => {
+  it('does not delay requests of other connections', async () => {
     serve = (req, res) => {
       if (req.url === '/quick') res.end('/quick')
     }

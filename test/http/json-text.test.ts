@@ -1,3 +1,4 @@
+// Tests the scan of JSON text for forbidden keys and size limits before parsing.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { findForbidden } from '../../core/http/json-text.ts'
@@ -65,8 +66,8 @@ function countParses(act: () => void): number {
   return parses
 }
 
-describe('the text of a message', () => {
-  it('property: is forbidden exactly where a key could reach a prototype, however it is written', () => {
+describe('JSON text scan', () => {
+  it('property: rejects exactly the texts with a prototype key, in any spelling', () => {
     let forbidden = 0
     const runs = 5_000
     fc.assert(
@@ -78,16 +79,15 @@ describe('the text of a message', () => {
       }),
       { numRuns: runs },
     )
-    console.log(`keys that could reach a prototype: ${forbidden} of ${runs} texts forbidden, as the model says`)
     expect(forbidden).to.be.within(runs / 20, runs - runs / 20)
   })
 
-  it('is too deep past its bound alone', () => {
+  it('rejects nesting above the depth limit', () => {
     expect(findForbidden(`${'['.repeat(MAX_DEPTH)}${']'.repeat(MAX_DEPTH)}`)).to.equal(undefined)
     expect(findForbidden('[{'.repeat(MAX_DEPTH / 2).concat('['))).to.match(/deeper than 128 levels/)
   })
 
-  it('is too much past its bound of objects and lists, whatever else it has', () => {
+  it('rejects too many objects and lists, but not other values', () => {
     const filled = (part: string, count: number) => `[${`${part},`.repeat(count)}0]`
     for (const part of ['{}', '[]', '[1]']) {
       expect(findForbidden(filled(part, OBJECTS_IN_ANY_BODY - 1)), part).to.equal(undefined)
@@ -102,7 +102,7 @@ describe('the text of a message', () => {
     ).to.throw(/Invalid request: it has more than \d+ objects and lists/)
   })
 
-  it('is too much where one object has too many members, or a key is too long', () => {
+  it('rejects objects with too many members and keys that are too long', () => {
     const members = (count: number) => `{${Array.from({ length: count }, (_, index) => `"k${index}":1`).join(',')}}`
     expect(findForbidden(members(MAX_MEMBERS))).to.equal(undefined)
     expect(findForbidden(`[${members(MAX_MEMBERS)},${members(3)}]`)).to.equal(undefined)
@@ -112,14 +112,13 @@ describe('the text of a message', () => {
     expect(findForbidden(`["${'k'.repeat(MAX_KEY * 2)}"]`)).to.equal(undefined)
   })
 
-  it('is given up at the first key that makes it no JSON', () => {
+  it('stops at the first key with invalid JSON', () => {
     const text = `{"a":[${'{"aaaaaaaa\\x":1},'.repeat(50_000)}{}]}`
     const parses = countParses(() => expect(() => readMessages(text)).to.throw('not JSON'))
-    console.log(`50,000 keys with bad escapes: ${parses} parses`)
     expect(parses).to.equal(2)
   })
 
-  it('is parsed once where it may be a message, and never where it may not', () => {
+  it('parses an accepted message once and a rejected one never', () => {
     const many = '{},'.repeat(40_000)
     const body = (last: string) => `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[${many}${last}]}}`
     const forbidden = countParses(() => {
@@ -129,7 +128,6 @@ describe('the text of a message', () => {
       readMessages(body('{}'))
       expect(() => readMessages(body('{'))).to.throw('not JSON')
     })
-    console.log(`parses of 40,000 {}: ${forbidden} with a forbidden key, ${others} in two others`)
     expect([forbidden, others]).to.deep.equal([0, 2])
   })
 })

@@ -1,5 +1,4 @@
-// What large messages hold while they wait, or their calls run: once what they are, and no copies that were made on the way.
-// Counted by V8 after a full collection.
+// Tests the heap use of large messages while calls run or streams wait, measured by V8 after a full collection.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
@@ -61,7 +60,7 @@ const answers = defineTool({
 
 const heldSince = (before: number) => async () => (await settledBytes()) - before
 
-describe('a message of 10 MiB', function () {
+describe('Memory use of a 10 MiB message', function () {
   this.timeout(60_000)
   let url: string
   before(async () => {
@@ -75,14 +74,13 @@ describe('a message of 10 MiB', function () {
     return requestBytes(url, body, { headers })
   }
 
-  it('that came as arguments is held once while its call runs', async () => {
+  it('holds arguments once while the call runs', async () => {
     const socket = await openSocket(url)
     const bytes = bytesOf('waits', { text: 'x'.repeat(LARGE) })
     const before = await settledBytes()
     socket.write(bytes)
     await begun.opened
     const held = (await settledBytes()) - before
-    console.log(`      while the call runs: ${held} bytes`)
     expect(held).to.be.within(0.9 * LARGE, ONE)
     ended.open()
     // Held by the test all the while.
@@ -90,23 +88,21 @@ describe('a message of 10 MiB', function () {
     expect(parseAnswer(await readToEnd(socket)).status).to.equal(200)
   })
 
-  it('that waits for the reader of a stream is held once', async () => {
+  it('holds a message once while it waits for a stream reader', async () => {
     const before = await settledBytes()
     const socket = (await openSocket(url)).pause()
     socket.write(bytesOf('answers', {}, metaOf({ progressToken: 'p' })))
     const held = await eventually('the answer waits', heldSince(before), bytes => bytes > LARGE / 2)
-    console.log(`      while it waits: ${held} bytes`)
     expect(held).to.be.below(ONE)
     expect((await readToEnd(socket.resume())).length).to.be.greaterThan(LARGE)
   })
 
-  it('that waits for the reader of a stream, and for its client to come back, is held twice', async () => {
+  it('holds a message twice if it is also stored for resumption', async () => {
     const session = await openStreamingSession(`${url}/`)
     const before = await settledBytes()
     const stream = await session.call('answers')
     stream.pause()
     const held = await eventually('the answer waits', heldSince(before), bytes => bytes > 1.5 * LARGE)
-    console.log(`      while it waits, and is stored: ${held} bytes`)
     expect(held).to.be.below(2 * ONE)
     stream.drop()
   })

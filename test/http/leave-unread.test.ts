@@ -1,4 +1,4 @@
-// What is refused before its body is read costs its header, and its client gets the answer all the same.
+// Tests that rejected requests with large bodies get their response without the body being read.
 import { channel } from 'node:diagnostics_channel'
 import { Agent, request } from 'node:http'
 import type { Socket } from 'node:net'
@@ -94,7 +94,7 @@ const REFUSALS: readonly Refusal[] = [
   [429, '/', { 'X-Refuse': 'tooManyRequests' }],
 ]
 
-describe('a body of 10 MiB that is refused', () => {
+describe('Rejected 10 MiB request body', () => {
   const length = { 'Content-Length': String(BODY) }
 
   before(() => begun.subscribe(note))
@@ -108,7 +108,6 @@ describe('a body of 10 MiB that is refused', () => {
       expect(answer).to.deep.equal({ status, connection: 'close' })
       expect(got).to.be.greaterThan(0)
       expect(read).to.be.at.most(most)
-      if (time === 0) console.log(`      ${status} ${JSON.stringify(headers)}: read ${read} bytes`)
     }
   }
 
@@ -119,27 +118,27 @@ describe('a body of 10 MiB that is refused', () => {
     })
   }
 
-  it('is not read where its length says that it is too large', async () => {
+  it('is not read if Content-Length exceeds the limit', async () => {
     const { url } = await start(MIB)
     await expectLeft(url, [413, '/', length], FEW_READS)
   })
 
-  it('is read up to the limit where it comes in chunks', async () => {
+  it('is read up to the limit with chunked encoding', async () => {
     const { url } = await start(MIB)
     await expectLeft(url, [413, '/', {}], MIB + FEW_READS)
   })
 })
 
-describe('a body that is read after all', () => {
+describe('Request body read after the response', () => {
   afterEach(stopHosts)
 
-  it('is a small one that is refused: its connection goes on', async () => {
+  it('keeps the connection alive for a small rejected body', async () => {
     const { url } = await start(MIB)
     const headers = { 'X-Refuse': 'unauthorized', 'Content-Length': String(ONE_READ) }
     expect(await send(url, ONE_READ, headers)).to.include({ status: 401, connection: 'keep-alive' })
   })
 
-  it('is one that an app reads when its answer has begun', async () => {
+  it('reaches an app that reads it after responding', async () => {
     const { url } = await start(BODY)
     const headers = { 'Content-Length': String(MIB) }
     expect(await send(`${url}/echo`, MIB, headers)).to.include({ status: 200, got: MIB })

@@ -1,4 +1,4 @@
-// What is said where an optional package is missing. That each plugin and verb says it: test/slow/package-lean.slow.ts.
+// Tests detection of optional packages and the install command in the error message.
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { StartError } from '../../core/http/errors.ts'
@@ -19,15 +19,15 @@ function refusalOf(names: readonly string[], by: Parameters<typeof assertInstall
   throw new Error('nothing was missing')
 }
 
-describe('an optional package', () => {
-  it('that is there is found without being loaded, also one that only `import` may have', () => {
+describe('Optional packages', () => {
+  it('are detected without loading, including packages that only `import` resolves', () => {
     expect(['prom-client', '@redis/client', 'oidc-provider', 'chai'].filter(name => !isInstalled(name))).to.deep.equal(
       [],
     )
     assertInstalled(['prom-client', '@redis/client'], { what: 'a test' })
   })
 
-  it('that `require` alone would find is missing: in NODE_PATH, or in .node_modules at home', async () => {
+  it('are missing if only `require` resolves them through NODE_PATH or ~/.node_modules', async () => {
     const name = 'only-for-require'
     const index = { [`${name}/package.json`]: JSON.stringify({ name, main: 'index.js' }), [`${name}/index.js`]: '' }
     const inside = (place: string) =>
@@ -52,7 +52,7 @@ describe('an optional package', () => {
     }
   })
 
-  it('that is missing is told by what needs it, with the others that are missing, in one line to run', () => {
+  it('are reported with their user and one npm command for all missing packages', () => {
     const told = refusalOf(['prom-client', 'no-such-a', 'no-such-b'], { at: ['plugins', 'x-y'] })
     expect(told.message).to.equal(
       "plugins['x-y']: needs no-such-a and no-such-b, which are optional packages that are not installed; " +
@@ -66,7 +66,7 @@ describe('an optional package', () => {
     expect(exitCode).to.equal(1)
   })
 
-  it('is to be installed in the generation of package.json, in words that no shell reads in its own way', () => {
+  it('are installed in the major version of package.json, without shell special characters', () => {
     expect(installLine(['prom-client', '@redis/client'])).to.match(/^npm i prom-client@\d+ @redis\/client@\d+$/)
     expect(installLine(['prom-client'], '-D')).to.match(/^npm i -D prom-client@\d+$/)
   })

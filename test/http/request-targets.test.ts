@@ -1,5 +1,4 @@
-// Request targets and headers that name a place in no way anybody would: read over a raw socket, refused without a
-// failure, and only after the guard had its say.
+// Tests malformed request targets and headers over a raw socket: rejection without internal errors.
 import { expect } from 'chai'
 import { hello } from '../fixtures/plugins.ts'
 import { requestBytes, requestHead, sendRaw } from '../support/raw-http.ts'
@@ -35,29 +34,25 @@ const ODD_TARGETS = [
 ]
 const ODD_NAMES = ['[', '[::1', 'a b', 'x:y:z', 'http://[', '[::]:99999', ',', '\u00e9', '%']
 
-/** Sends a request and counts its status; none may be a failure of ours. */
-async function send(seen: Map<number, number>, url: string, head: Buffer | string, what: string) {
+/** Sends a request, which must not fail with a server error. */
+async function send(url: string, head: Buffer | string, what: string) {
   const { status } = await sendRaw(url, head)
   expect(status, what).to.be.within(200, 499)
-  seen.set(status, (seen.get(status) ?? 0) + 1)
 }
 
-const shown = (seen: Map<number, number>) => JSON.stringify(Object.fromEntries([...seen].sort()))
 const failures = () => [...host.log, ...proxied.log].filter(({ level }) => level === 'error')
 
-describe('odd request targets', () => {
-  it('are no failure on any method, and leave no error behind', async () => {
-    const seen = new Map<number, number>()
+describe('Malformed request targets', () => {
+  it('cause no 5xx response and no error log on any method', async () => {
     for (const path of ODD_TARGETS) {
       for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS', 'HEAD']) {
-        await send(seen, host.url, requestHead(host.url, { method, path }), `${method} ${path}`)
+        await send(host.url, requestHead(host.url, { method, path }), `${method} ${path}`)
       }
     }
-    console.log(`      ${ODD_TARGETS.length} targets by 5 methods: ${shown(seen)} by status, 0 failures`)
     expect(failures()).to.deep.equal([])
   })
 
-  it('are judged by the guard before it is looked at what they say', async () => {
+  it('are checked by the host guard first', async () => {
     for (const path of ['http://[/', 'foo://bar', 'http://?x', '/%', '/nowhere', '/mcp']) {
       for (const headers of [{ Host: 'evil.example' }, { Origin: 'https://evil.example' }]) {
         const { status } = await sendRaw(host.url, requestHead(host.url, { path, headers }))
@@ -66,7 +61,7 @@ describe('odd request targets', () => {
     }
   })
 
-  it('that are absolute name a host beside the Host header, and the guard judges both', async () => {
+  it('in absolute form are validated together with the Host header', async () => {
     const { headers, body } = modernRequest('tools/list')
     const ask = async (path: string, more = {}) =>
       (await sendRaw(host.url, requestBytes(host.url, body, { path, headers: { ...headers, ...more } }))).status
@@ -80,9 +75,8 @@ describe('odd request targets', () => {
   })
 })
 
-describe('odd names in headers', () => {
-  it('are no failure wherever they stand, behind a proxy too, and leave no error behind', async () => {
-    const seen = new Map<number, number>()
+describe('Malformed header values', () => {
+  it('cause no 5xx response and no error log, also behind a proxy', async () => {
     const paths = ['/mcp', '/nowhere', '/dev-auth/auth', '/dev-auth/token', '/t/all/sse', 'http://[/']
     for (const { url } of [host, proxied]) {
       for (const path of paths) {
@@ -90,12 +84,11 @@ describe('odd names in headers', () => {
           for (const header of ['Host', 'Origin', 'Referer', 'X-Forwarded-Host', 'X-Forwarded-For']) {
             const both = { [header]: name, Authorization: 'Bearer x', 'X-Forwarded-Proto': name }
             const method = path === '/t/all/sse' ? 'OPTIONS' : 'GET'
-            await send(seen, url, requestHead(url, { method, path, headers: both }), `${path} ${header}: ${name}`)
+            await send(url, requestHead(url, { method, path, headers: both }), `${path} ${header}: ${name}`)
           }
         }
       }
     }
-    console.log(`      ${shown(seen)} by status, 0 failures`)
     expect(failures()).to.deep.equal([])
   })
 })

@@ -1,3 +1,4 @@
+// Tests addField, which adds header fields to a response before its head is written.
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -16,8 +17,8 @@ const NEWS = { sentAhead: () => undefined, slowReaders: () => undefined }
 
 /** Both kinds of server, ours and somebody else's. */
 const KINDS: ReadonlyArray<readonly [string, (serve: RequestListener) => Server]> = [
-  ['a response of the host', serve => createHttpServer(serve, LIMITS, NEWS).server],
-  ["a response of somebody else's server", serve => createServer(serve)],
+  ['addField on the host server', serve => createHttpServer(serve, LIMITS, NEWS).server],
+  ['addField on another HTTP server', serve => createServer(serve)],
 ]
 
 const WAYS: ReadonlyArray<readonly [string, RequestListener]> = [
@@ -50,7 +51,7 @@ for (const [kind, create] of KINDS) {
     }
 
     for (const [way, serve] of WAYS) {
-      it(`has what was added to it, once, where its head is written with ${way}`, async () => {
+      it(`sends added fields once if the head is written with ${way}`, async () => {
         const of = await fieldsOf((req, res) => {
           addField(res, 'X-One', 'a')
           addField(res, 'X-Many', 'b')
@@ -61,7 +62,7 @@ for (const [kind, create] of KINDS) {
       })
     }
 
-    it('has what was set in the place of what was added', async () => {
+    it('prefers fields set with setHeader', async () => {
       const of = await fieldsOf((_, res) => {
         res.setHeader('X-One', 'theirs')
         addField(res, 'x-one', 'added')
@@ -71,7 +72,7 @@ for (const [kind, create] of KINDS) {
       expect([of('x-one'), of('x-two')]).to.deep.equal([['theirs'], ['2']])
     })
 
-    it('has what its head says in the place of what was added', async () => {
+    it('prefers fields given to writeHead', async () => {
       const heads: RequestListener[] = [
         (_, res) => res.writeHead(200, ['X-One', 'theirs']).end(),
         (_, res) => res.writeHead(200, { 'X-One': 'theirs' }).end(),
@@ -86,7 +87,7 @@ for (const [kind, create] of KINDS) {
       }
     })
 
-    it('takes no field that would end its line', async () => {
+    it('rejects field values with line breaks', async () => {
       let thrown: unknown
       const of = await fieldsOf((_, res) => {
         try {

@@ -1,4 +1,4 @@
-// What of a stack the log shows, and to whom it belongs.
+// Tests which stack frames the log shows, and how it attributes them.
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { blame, blamed, describeFailure } from '../../core/http/describe-thrown.ts'
@@ -7,8 +7,8 @@ import { shownStack } from '../../core/http/shown-stack.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const stack = (...frames: string[]) => ['Error: no', ...frames.map(frame => `    at ${frame}`)].join('\n')
 
-describe('the frames of a stack', () => {
-  it('are those of the author, from the folder of the config; Node, this package and who called are counted', () => {
+describe('Shown stack frames', () => {
+  it('include frames of the author relative to the config folder and count the others', () => {
     const shown = shownStack(
       stack(
         'look (file:///srv/app/tools/stock.ts?generation=2:8:9)',
@@ -32,12 +32,12 @@ describe('the frames of a stack', () => {
     })
   })
 
-  it('begin with the author even where a package threw', () => {
+  it("start at the author's frame if a package threw the error", () => {
     const frames = stack('query (/srv/app/node_modules/pg/lib/client.js:5:1)', 'look (/srv/app/tools/stock.ts:8:9)')
     expect(shownStack(frames, '/srv/app').at).to.equal('tools/stock.ts:8:9')
   })
 
-  it('are ours where no author has one: a mistake of ours', () => {
+  it('show host frames if there is no author frame', () => {
     const shown = shownStack(stack(`find (file://${ROOT}/core/mcp/view.ts:3:4)`, 'node:net:1:2'), '/srv/app')
     expect(shown).to.deep.equal({
       at: `${ROOT}/core/mcp/view.ts:3:4`,
@@ -46,16 +46,16 @@ describe('the frames of a stack', () => {
     })
   })
 
-  it('are none of what has none, or what cannot be read', () => {
+  it('are empty without a readable stack', () => {
     expect(shownStack('', '/')).to.deep.equal({ frames: [], left: 0 })
     expect(shownStack('Error: a\n    at nowhere\n    at (x:y:z)', '/')).to.deep.equal({ frames: [], left: 0 })
   })
 })
 
-describe('a failure in the log', () => {
+describe('Logged failure', () => {
   const about = { whole: false, directory: ROOT }
 
-  it('has place, frames, and those of what caused it', () => {
+  it('has location, frames and cause', () => {
     const failure = describeFailure(new Error('cannot', { cause: new TypeError('gone') }), about)
     expect(failure).to.deep.include({ type: 'Error', message: 'cannot', cause: 'gone' })
     expect(failure.at).to.match(/^test\/http\/shown-stack\.test\.ts:\d+:\d+$/)
@@ -63,13 +63,13 @@ describe('a failure in the log', () => {
     expect(failure.hidden ?? '').not.to.match(/[^\d]0 frames/)
   })
 
-  it('is whole at level debug', () => {
+  it('is complete at log level debug', () => {
     const { stack: whole, hidden } = describeFailure(new Error('cannot'), { ...about, whole: true })
     expect(whole).to.match(/^Error: cannot\n {4}at .*\n/)
     expect(hidden).to.equal(undefined)
   })
 
-  it('ends, whatever causes it and however long it is', () => {
+  it('is limited for circular and long cause chains', () => {
     const circle = new Error('circle')
     circle.cause = circle
     expect(describeFailure(circle, about).stack?.match(/caused by/g)).to.have.length(3)
@@ -82,7 +82,7 @@ describe('a failure in the log', () => {
     })
   })
 
-  it('is of the plugin that was named first', () => {
+  it('names the first plugin that was blamed', () => {
     const error = new Error('a')
     blame(error, 'audit')
     blame(error, 'other')

@@ -1,5 +1,4 @@
-// Event streams on real responses of real servers, the host's and somebody else's; only the clock of the keep-alive is the
-// test's own.
+// Tests SSE streams on real responses: framing, backpressure and keep-alive, with a simulated keep-alive clock.
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -22,8 +21,8 @@ const LIMITS = { requestTimeout: 10_000, keepAliveTimeout: 5_000, writeTimeout: 
 const NEWS = { sentAhead: () => undefined, slowReaders: () => undefined }
 
 const KINDS: ReadonlyArray<readonly [string, (serve: RequestListener) => Server]> = [
-  ['an event stream', serve => createHttpServer(serve, LIMITS, NEWS).server],
-  ["an event stream of somebody else's server", serve => createServer(serve)],
+  ['SSE stream of the host server', serve => createHttpServer(serve, LIMITS, NEWS).server],
+  ['SSE stream of another HTTP server', serve => createServer(serve)],
 ]
 
 const servers: Server[] = []
@@ -60,7 +59,7 @@ for (const [kind, create] of KINDS) {
   describe(kind, () => {
     before(() => startServer(create))
 
-    it('sends its headers at once, for readers and for the proxies between', async () => {
+    it('flushes headers immediately', async () => {
       const { response, stream } = await openStream()
       expect(response.status).to.equal(200)
       expect(response.headers.get('content-type')).to.equal('text/event-stream')
@@ -70,7 +69,7 @@ for (const [kind, create] of KINDS) {
       expect(await response.text()).to.equal('')
     })
 
-    it('sends each message as one event, in order, and the one that it ends with last', async () => {
+    it('sends each message as one event in order, with the final message last', async () => {
       const { response, stream } = await openStream()
       expect(stream.send('{"a":1}')).to.equal(true)
       expect(stream.send('{"b":2}')).to.equal(true)
@@ -79,14 +78,14 @@ for (const [kind, create] of KINDS) {
       expect(await response.text()).to.equal(event('{"a":1}') + event('{"b":2}') + event('{"c":3}'))
     })
 
-    it('sends nothing after its end, and says so', async () => {
+    it('ignores messages after its end and returns false', async () => {
       const { response, stream } = await openStream()
       stream.end()
       expect(stream.send('{}')).to.equal(false)
       expect(await response.text()).to.equal('')
     })
 
-    it('sends nothing to a reader who is gone, and says so', async () => {
+    it('ignores messages after a disconnect and returns false', async () => {
       const { response, stream, res, stalled } = await openStream()
       await response.body?.cancel()
       await once(res, 'close')
@@ -94,7 +93,7 @@ for (const [kind, create] of KINDS) {
       expect(stalled).to.deep.equal([])
     })
 
-    it('takes one message larger than its bound, for a reader who reads', async () => {
+    it('accepts one message above the buffer limit for an active reader', async () => {
       const { response, stream, stalled } = await openStream()
       const large = 'x'.repeat(MAX_WAITING + 1)
       expect(stream.send(large)).to.equal(true)
@@ -105,7 +104,7 @@ for (const [kind, create] of KINDS) {
       expect(stalled).to.deep.equal([])
     })
 
-    it('is closed, and told of once, when more than its bound waits for a reader who does not read', async () => {
+    it('is closed and reported once if a stalled reader exceeds the buffer limit', async () => {
       const stalled: number[] = []
       const opened = new Promise<[ServerResponse, EventStream]>(resolve => {
         accept = res => resolve([res, openEventStream(res, { log: { warn: ({ waiting }) => stalled.push(waiting) } })])
@@ -124,7 +123,7 @@ for (const [kind, create] of KINDS) {
       await readToEnd(socket)
     })
 
-    it('has the same bytes whatever a message is made of: ASCII, Latin-1, or anything, small or large', async () => {
+    it('sends identical bytes for ASCII, Latin-1 and other text of any size', async () => {
       const { response, stream } = await openStream()
       const messages = ['plain', 'caf\u00e9', '\u4f60\u597d \ud83d\ude00'].flatMap(text => [
         text,
@@ -143,7 +142,7 @@ for (const [kind, create] of KINDS) {
       )
     })
 
-    it('goes in order with what is written to the response by itself, in the same turn too', async () => {
+    it('keeps the order of events and direct writes to the response', async () => {
       const { response, stream, res } = await openStream()
       stream.send('1')
       res.write(': by itself\n\n')
@@ -152,7 +151,7 @@ for (const [kind, create] of KINDS) {
       expect((await response.text()).match(/by itself|\d/g)).to.deep.equal(['1', 'by itself', '2', '3'])
     })
 
-    it('passes a `write` that somebody has put in its place', async () => {
+    it('uses a patched `write` method', async () => {
       const { response, stream, res } = await openStream()
       const { write } = res
       let written = 0
@@ -166,7 +165,7 @@ for (const [kind, create] of KINDS) {
       expect(written).to.equal(1)
     })
 
-    it('is drained when its reader has taken what was sent', async () => {
+    it('drains when the reader consumed the buffered data', async () => {
       const { response, stream } = await openStream()
       stream.send('x'.repeat(MAX_WAITING / 2))
       const drained = stream.drained()
@@ -189,12 +188,12 @@ function openSilent() {
   return { stream, comments: () => comments }
 }
 
-describe('keeping event streams alive', () => {
+describe('SSE keep-alive', () => {
   before(() => startServer(KINDS[0]?.[1] ?? createServer))
   beforeEach(() => mock.timers.enable({ apis: ['setInterval'] }))
   afterEach(() => mock.timers.reset())
 
-  it(`sends a comment on every open stream every ${KEEP_ALIVE_INTERVAL} ms, beside its messages`, async () => {
+  it(`sends a comment on every open stream every ${KEEP_ALIVE_INTERVAL} ms`, async () => {
     const [first, second] = [await openStream(), await openStream()]
     mock.timers.tick(KEEP_ALIVE_INTERVAL)
     first.stream.send('{}')
@@ -206,7 +205,7 @@ describe('keeping event streams alive', () => {
     expect(await second.response.text()).to.equal(comment + comment)
   })
 
-  it('sends none before its time, and none on a stream that ended', async () => {
+  it('sends no comment early or on an ended stream', async () => {
     const [ended, open] = [await openStream(), await openStream()]
     mock.timers.tick(KEEP_ALIVE_INTERVAL - 1)
     ended.stream.end()
@@ -216,7 +215,7 @@ describe('keeping event streams alive', () => {
     expect(await open.response.text()).to.equal(': keep-alive\n\n')
   })
 
-  it('begins anew after a time without streams', async () => {
+  it('restarts after a period without streams', async () => {
     const before = await openStream()
     before.stream.end()
     await before.response.text()
@@ -227,7 +226,7 @@ describe('keeping event streams alive', () => {
     expect(await response.text()).to.equal(': keep-alive\n\n')
   })
 
-  it('spreads its comments over turns: of many streams that came together, no more than their share gets one at once', async () => {
+  it('spreads comments of many streams over several event loop turns', async () => {
     const streams = await Promise.all(Array.from({ length: 3 * KEEP_ALIVE_TURNS }, openSilent))
     const waiting = () => streams.reduce((sum, { comments }) => sum + comments(), 0)
     const perTurn: number[] = []
@@ -236,7 +235,6 @@ describe('keeping event streams alive', () => {
       mock.timers.tick(KEEP_ALIVE_INTERVAL / KEEP_ALIVE_TURNS)
       perTurn.push(waiting() - before)
     }
-    console.log(`      comments of ${streams.length} streams, by turns: ${perTurn.join(' ')}`)
     expect(new Set(perTurn)).to.deep.equal(new Set([3]))
     for (const { stream } of streams) stream.end()
   })

@@ -1,5 +1,4 @@
-// What holds of connections over HTTP, over TLS: those that never finish their handshake, readers who do not read, bodies that
-// nobody reads, time limits, a host that leaves its port or ends.
+// Tests connection handling over TLS: stalled handshakes, stalled readers, unread bodies, timeouts and shutdown.
 import { once } from 'node:events'
 import { connect as connectPlain, createServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -62,8 +61,8 @@ async function firstFlight(): Promise<Buffer> {
   return bytes
 }
 
-describe('handshakes that are never finished', () => {
-  it('keep nobody out, 200 of them, and end at handshakeTimeout, those too that send a byte now and then', async () => {
+describe('Stalled TLS handshakes', () => {
+  it('end at handshakeTimeout without blocking other clients, also with trickled bytes', async () => {
     const { url, log } = await startSecure(pair, { tls: { handshakeTimeout: 1_500 } })
     const flight = await firstFlight()
     let ended = 0
@@ -92,14 +91,11 @@ describe('handshakes that are never finished', () => {
     } finally {
       clearInterval(dripping)
     }
-    console.log(
-      `      200 stalled, ${ended} ended, ${served} requests served meanwhile, ${handshakeFailures(log).length} lines`,
-    )
     expect(served, 'requests while they stalled').to.be.greaterThan(0)
     expect(handshakeFailures(log).map(({ reason }) => reason)).to.deep.equal(['timeout'])
   })
 
-  it('do not hold up the end of the host', async () => {
+  it('do not delay shutdown', async () => {
     const { host, url } = await startSecure(pair, { tls: { handshakeTimeout: '1h' } })
     const stalled = await Promise.all(Array.from({ length: 20 }, () => connectTo(url)))
     const flight = await firstFlight()
@@ -111,8 +107,8 @@ describe('handshakes that are never finished', () => {
   })
 })
 
-describe('connections over TLS', () => {
-  it('whose readers take nothing are closed, with what they were sent, and counted', async () => {
+describe('TLS connections', () => {
+  it('are closed and counted if their readers stall', async () => {
     const { url, log } = await startSecure(pair, { toolsets: { all: [large] }, http: { writeTimeout: 300 } })
     const { headers, body } = modernRequest('tools/call', { name: 'large', arguments: {} })
     const sockets = await Promise.all(
@@ -129,9 +125,6 @@ describe('connections over TLS', () => {
         .reduce((total, { connections }) => total + Number(connections), 0)
     await eventually('all of them given up', closed, count => count === sockets.length)
     const read = await Promise.all(sockets.map(async socket => (await readToEnd(socket.resume())).length))
-    console.log(
-      `      ${closed()} of ${sockets.length} readers given up, the luckiest got ${Math.max(...read)} of ${LARGE}`,
-    )
     expect(Math.max(...read)).to.be.below(LARGE)
     expect((await ask(`${url}/health`, { ca: authority.cert })).status).to.equal(200)
   })
@@ -140,7 +133,7 @@ describe('connections over TLS', () => {
     ['JSON', undefined, true],
     ['a stream', metaOf({ progressToken: 'p' }), false],
   ] as const) {
-    it(`get a slow answer to its end when the host stops: ${kind}, ${handOver ? 'handing over' : 'at once'}`, async () => {
+    it(`deliver a slow response at shutdown: ${kind}, ${handOver ? 'handing over' : 'at once'}`, async () => {
       const http = { keepAliveTimeout: 100 }
       const { host, url } = await startSecure(pair, { toolsets: { all: [large] }, http })
       const { headers, body } = modernRequest('tools/call', { name: 'large', arguments: {} }, { ...(meta && { meta }) })
@@ -156,7 +149,7 @@ describe('connections over TLS', () => {
     })
   }
 
-  it('are answered once more and closed where the host hands its port over, those in their handshake too', async () => {
+  it('are closed after one more response at port hand-over, also during a handshake', async () => {
     const { host, url } = await startSecure(pair, { http: { keepAliveTimeout: '1h' } })
     const request = requestHead(url, { method: 'GET', path: '/health', headers: { Connection: undefined } })
     const [used, fresh] = [await openSecure(url, authority), await openSecure(url, authority)]
@@ -177,7 +170,7 @@ describe('connections over TLS', () => {
     expect(await host.close()).to.deep.equal({ finished: 0, cancelled: 0 })
   })
 
-  it('close with the answer of a call that runs while the host hands over', async () => {
+  it('close with the response of a running call at hand-over', async () => {
     const puppet = createPuppet()
     const { host, url } = await startSecure(pair, {
       toolsets: { all: [puppet.tool] },
@@ -194,7 +187,7 @@ describe('connections over TLS', () => {
     await host.close()
   })
 
-  it('that send a request too slowly are answered 408, and those that idle are closed', async () => {
+  it('get 408 for slow requests and are closed after the keep-alive timeout', async () => {
     const { url } = await startSecure(pair, { http: { requestTimeout: 500, keepAliveTimeout: 300 } })
     const slow = await openSecure(url, authority)
     slow.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Le')
@@ -204,7 +197,7 @@ describe('connections over TLS', () => {
     expect(parseAnswer(await readToEnd(idle)).status).to.equal(200)
   })
 
-  it('whose body is refused get the answer, though they still send', async () => {
+  it('get the response to a rejected body while still sending it', async () => {
     const { url } = await startSecure(pair, { http: { maxBodySize: '1kb' } })
     const socket = await openSecure(url, authority)
     const { headers, body } = modernRequest('tools/call', {
@@ -221,7 +214,7 @@ describe('connections over TLS', () => {
     socket.destroy()
   })
 
-  it('have one request answered at a time, in the order in which they were sent', async () => {
+  it('process pipelined requests sequentially in order', async () => {
     const { url } = await startSecure(pair, CONFIG)
     const socket = await openSecure(url, authority)
     const requests = Array.from({ length: 50 }, (_, index) => {
@@ -233,18 +226,15 @@ describe('connections over TLS', () => {
     expect(numbers).to.deep.equal(requests.map((_, index) => index))
   })
 
-  it('that are cut off anywhere break nothing', async () => {
+  it('can be cut at any point without errors', async () => {
     const { url, log } = await startSecure(pair)
     const { headers, body } = modernRequest('tools/call', { name: 'echo', arguments: {} })
-    let cut = 0
     for (let length = 1; length < 400; length += 7) {
       const socket = await openSecure(url, authority)
       socket.write(requestBytes(url, body, { headers }).subarray(0, length * 2))
       if (length % 2 === 0) await pause(1)
       socket.destroy()
-      cut++
     }
-    console.log(`      ${cut} connections cut`)
     expect((await ask(`${url}/health`, { ca: authority.cert })).status).to.equal(200)
     expect(log.filter(({ level }) => level === 'error')).to.deep.equal([])
   })

@@ -1,4 +1,4 @@
-// `http.tls` as an operator runs it: one process and several, renewed, reloaded, and checked.
+// Tests `http.tls` in started processes: workers, certificate renewal, reload and check.
 import { once } from 'node:events'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -75,7 +75,7 @@ async function refusedOf(url: string, tries: readonly From[]): Promise<number> {
 describe('mcp-host start with http.tls', function () {
   this.timeout(60_000)
 
-  it('serves one certificate in every worker, the newer one after it was renewed and after a reload', async () => {
+  it('serves the renewed certificate in every worker, automatically and after a reload', async () => {
     const { running, url, folder } = await startCrew(2, CONFIG, {}, filesOf(pair))
     expect(url).to.match(/^https:/)
     const areAll = (subject: string) =>
@@ -98,7 +98,7 @@ describe('mcp-host start with http.tls', function () {
     expect(code).to.equal(0)
   })
 
-  it('lets in nobody of an authority that was replaced, by no session of before: not in a new worker, not after SIGHUP', async () => {
+  it('rejects certificates and TLS sessions of a replaced client CA, in new workers and after SIGHUP', async () => {
     const [first, second] = [makeAuthority('clients'), makeAuthority('other clients')]
     const [one, two] = [first.sign({ names: '' }), second.sign({ names: '' })]
     // Node gives the ticket keys of the first worker of a port to those that come later: one that was asked for by its number.
@@ -129,16 +129,13 @@ describe('mcp-host start with http.tls', function () {
     running.child.kill('SIGHUP')
     await running.logged(/"msg":"reloaded"/)
     counts.push(await refusedOf(url, tries))
-    console.log(
-      `      of ${tries.length} tries refused: ${counts.join(', ')}; ${sessions.length} of them sessions alone`,
-    )
     expect(counts).to.deep.equal([tries.length, tries.length, tries.length])
     expect(await refusedOf(url, [two, two, two, two])).to.equal(0)
     running.child.kill('SIGTERM')
     expect((await running.ended).code).to.equal(0)
   })
 
-  it('prints addresses with https, and takes a renewed certificate at SIGHUP', async () => {
+  it('prints https URLs and loads a renewed certificate on SIGHUP', async () => {
     const { running, url, folder } = await startCrew(1, CONFIG, {}, filesOf(pair))
     const alone = startCli(['start'], folder)
     const own = await alone.listening()
@@ -154,7 +151,7 @@ describe('mcp-host start with http.tls', function () {
     }
   })
 
-  it('does not start where its files are gone, and check says so with the line', async () => {
+  it('stops startup for missing files, which check reports with the line', async () => {
     const { running, folder } = await startCrew(1, CONFIG, {}, filesOf(pair))
     running.child.kill('SIGTERM')
     await running.ended
@@ -168,7 +165,7 @@ describe('mcp-host start with http.tls', function () {
     }
   })
 
-  it('is told apart from a host that is away: by call and doctor without its authority, and over plain HTTP', async () => {
+  it('lets call and doctor distinguish TLS errors from an unreachable host', async () => {
     const { url, folder } = await startCrew(1, CONFIG, {}, filesOf(pair))
     for (const args of [
       ['call', url, 'pid'],

@@ -1,5 +1,4 @@
-// Certificates that are renewed under a host that serves: in whatever way their files change, what is whole is taken, what is not
-// is left, and nobody's connection ends.
+// Tests certificate renewal on a running host: valid files are loaded, invalid files ignored, connections kept.
 import { once } from 'node:events'
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -54,8 +53,8 @@ const linesOf = (log: readonly LogLine[], text: RegExp) => log.filter(({ message
 const taken = (log: readonly LogLine[]) => linesOf(log, /^took a new certificate/)
 const kept = (log: readonly LogLine[]) => linesOf(log, /have changed and cannot be served/)
 
-describe('a certificate that is renewed', () => {
-  it('is served to who comes, while streams and connections that are open go on, every one of them', async () => {
+describe('Certificate renewal', () => {
+  it('serves the new certificate to new connections and keeps open streams', async () => {
     const puppet = createPuppet()
     const { url, folder, log } = await startSecure(pair, { toolsets: { all: [puppet.tool] } })
     const session = await openSession(url)
@@ -84,7 +83,6 @@ describe('a certificate that is renewed', () => {
     idle.write('GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
     expect(String((await once(idle, 'data'))[0])).to.match(/^HTTP\/1\.1 (?:200|404)/)
     const whole = texts.filter(([text], index) => text === 'after' && texts[index]?.[1] === `done ${index}`).length
-    console.log(`      2 rotations, ${streams.length} open streams, ${streams.length - whole} dropped`)
     expect(whole).to.equal(streams.length)
     expect(taken(log).map(({ subject }) => subject)).to.deep.equal(['CN=number 2', 'CN=number 3'])
     expect(taken(log)[0]).to.deep.include({ level: 'info', names: ['localhost', '127.0.0.1'] })
@@ -110,29 +108,28 @@ describe('a certificate that is renewed', () => {
     }
     writePair(next, folder)
     await isShown(url, 'number 2')
-    console.log(`      ${states.length} states that cannot be served, ${kept(log).length} lines, then taken`)
     expect([kept(log).length, taken(log).length]).to.deep.equal([states.length, 1])
   }
 
-  it('is not taken while its files do not fit, or are cut: that is logged once, and it is taken when they do', () =>
+  it('keeps the old certificate while files are inconsistent or truncated, with one log line', () =>
     expectKept([
       [({ cert }, file) => writeFileSync(file, cert), /the key does not fit the certificate/],
       [({ cert }, file) => writeFileSync(file, cert.slice(0, 200)), /holds no certificate/],
     ]))
 
-  it('is not taken where it has expired, or holds later: one that clients accept is served on', () =>
+  it('keeps the old certificate if the new one is expired or not yet valid', () =>
     expectKept([
       [(_, file) => writePair(authority.sign({ days: [-9, -2] }), dirname(file)), /the certificate has ended, on/],
       [(_, file) => writePair(authority.sign({ days: [2, 9] }), dirname(file)), /the certificate holds only from/],
     ]))
 
-  it('is not taken while its files are empty, or gone', () =>
+  it('keeps the old certificate while files are empty or missing', () =>
     expectKept([
       [(_, file) => writeFileSync(file, ''), /it is empty/],
       [(_, file) => rmSync(file), /there is no such file/],
     ]))
 
-  it('is taken where a folder of links is swapped, as a volume of Kubernetes is', async () => {
+  it('follows swapped symlink folders as in Kubernetes volumes', async () => {
     const folder = tlsFolder()
     const swap = (one: Pair, name: string) => {
       mkdirSync(join(folder, name))
@@ -152,7 +149,7 @@ describe('a certificate that is renewed', () => {
     expect(kept(log)).to.deep.equal([])
   })
 
-  it('is taken by a reload at once, with what else changed of http.tls; what a start alone can take is named', async () => {
+  it('is applied immediately by a reload, which names settings that require a restart', async () => {
     const folder = writePair(pair)
     writePair(authority.sign({ subject: 'elsewhere' }), join(folder, 'other'))
     const config = {
@@ -193,8 +190,8 @@ describe('a certificate that is renewed', () => {
   })
 })
 
-describe('an authority of clients that is renewed', () => {
-  it('is taken with the pair of before while certificate and key do not fit: who is not known any more is out', async () => {
+describe('Client CA renewal', () => {
+  it('is applied while certificate and key mismatch, and rejects clients of the old CA', async () => {
     const [first, second, third] = ['one', 'two', 'three'].map(name => makeAuthority(`clients ${name}`)) as [
       Authority,
       Authority,
@@ -242,6 +239,5 @@ describe('an authority of clients that is renewed', () => {
     await until(false, true, false)
     await eventually('the pair is taken', () => taken(log).length === 1)
     expect(taken(log)[0]).to.include({ subject: 'CN=number 2' })
-    console.log(`      3 authorities served in turn, ${kept(log).length} lines of what was kept`)
   })
 })

@@ -1,4 +1,4 @@
-// What `http.tls` names, as a start and `check` find it: each mistake has its key and says what to do.
+// Tests validation of `http.tls` at startup and in `check`.
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -65,12 +65,12 @@ function folderWith(files: Readonly<Record<string, string>>): string {
   return folder
 }
 
-describe('a start with http.tls', () => {
-  it('is fine with a pair that fits', async () => {
+describe('http.tls validation', () => {
+  it('accepts a matching certificate and key', async () => {
     expect(await check(FILES, folderWith({}))).to.deep.equal({ said: 'fine', warnings: [] })
   })
 
-  it('is stopped by what cannot be served, with the key and what to do', async () => {
+  it('rejects unusable files and values with the key and a fix', async () => {
     const other = authority.sign()
     const between = authority.authority('an intermediate')
     const leaf = between.sign()
@@ -131,15 +131,14 @@ describe('a start with http.tls', () => {
       [{ cert: './weak.pem', key: './weak.key' }, /^http\.tls\.cert: TLS cannot be served with it: .*too small/],
     ]
     for (const [tls, expected] of mistakes) expect((await check({ ...FILES, ...tls }, folder)).said).to.match(expected)
-    console.log(`      ${mistakes.length} mistakes, each told`)
   })
 
-  it('tells all of them at once, beside other mistakes', async () => {
+  it('reports all TLS errors together with other config errors', async () => {
     const { said } = await check({ cert: './a.pem', key: './b.pem', clientCa: './c.pem' }, tlsFolder())
     for (const key of ['cert', 'key', 'clientCa']) expect(said).to.include(`http.tls.${key}: `)
   })
 
-  it('shows nothing of a key that stands in its place, in whatever encoding', async () => {
+  it('prints no part of an inline private key, in any encoding', async () => {
     const secret = pair.key.split('\n')[1] as string
     const keys = [secret, secret.replaceAll('/', '_'), `${secret}\n${secret}`]
     for (const key of keys) {
@@ -149,7 +148,7 @@ describe('a start with http.tls', () => {
     }
   })
 
-  it('is warned of what clients refuse: times, names, what is missing of the chain or in another order', async () => {
+  it('warns about validity, names, and missing or unordered chain certificates', async () => {
     const issuer = 'authorityInfoAccess = caIssuers;URI:http://ca.example/ca.pem'
     const [between, aside] = [authority.authority('an intermediate'), makeAuthority('another')]
     const leaf = between.sign()
@@ -175,10 +174,9 @@ describe('a start with http.tls', () => {
     }
     // A short life is no reason to be warned all day.
     expect(await check(FILES, writePair(authority.sign({ days: [-1, 4] })))).to.have.deep.property('warnings', [])
-    console.log(`      ${cases.length} certificates that clients do not like, each told`)
   })
 
-  it('is warned of a port of metrics that other machines reach, which speaks plain HTTP', async () => {
+  it('warns about a plain HTTP metrics port reachable from other machines', async () => {
     const folder = folderWith({ 'clients.pem': authority.cert })
     const metricsAt = (more: object) => ({ plugins: { metrics: { port: 0, token: 'a-token-long-enough', ...more } } })
     const open = metricsAt({ host: '0.0.0.0' })
@@ -204,14 +202,14 @@ describe('a start with http.tls', () => {
     expect(fine.flat()).to.deep.equal([])
   })
 
-  it('is not asked for by a host of a test, which speaks plain HTTP', async () => {
+  it('is skipped for a test host, which uses plain HTTP', async () => {
     const config = { server: { name: 'tested', version: '1.0.0' }, ...CONFIG, http: { tls: FILES } }
     await using host = await testHost(config, { directory: tlsFolder() })
     expect(host.url).to.match(/^http:/)
     expect((await fetch(`${host.url}/health`)).status).to.equal(200)
   })
 
-  it('knows names with a star, addresses, and the name of publicUrl', async () => {
+  it('matches wildcard names, IP addresses and the publicUrl name', async () => {
     const folder = writePair(authority.sign({ names: 'DNS:*.acme.example,IP:192.0.2.1' }))
     for (const name of ['https://mcp.acme.example/base', 'https://192.0.2.1:8443']) {
       expect((await check(FILES, folder, { publicUrl: name })).warnings).to.deep.equal([])

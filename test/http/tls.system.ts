@@ -1,4 +1,4 @@
-// A host that speaks HTTPS itself: who gets in, what a start says of its certificate, and that all else is as over HTTP.
+// Tests a host with HTTPS: handshakes, client certificates, startup warnings and MCP over TLS.
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { connect as connectPlain } from 'node:net'
@@ -26,8 +26,8 @@ before(function () {
 afterEach(stopHosts)
 after(removeTlsFolders)
 
-describe('a host with http.tls', () => {
-  it('answers over HTTPS, says so in its addresses, and knows who called', async () => {
+describe('Host with http.tls', () => {
+  it('serves HTTPS, builds https URLs and identifies callers', async () => {
     const seen: string[] = []
     const { url, host } = await startSecure(pair, {
       configureSession: ({ ip }) => void seen.push(ip),
@@ -39,7 +39,7 @@ describe('a host with http.tls', () => {
     expect(seen).to.deep.equal(['127.0.0.1'])
   })
 
-  it('takes PEM in the place of files, and a key that is encrypted', async () => {
+  it('accepts inline PEM and an encrypted key', async () => {
     const folder = (await startSecure(pair)).folder
     const locked = join(folder, 'locked.pem')
     const args = ['pkcs8', '-topk8', '-in', join(folder, 'key.pem'), '-out', locked, '-passout', 'pass:a secret']
@@ -49,7 +49,7 @@ describe('a host with http.tls', () => {
     expect((await ask(`${url}/health`, { ca: authority.cert })).status).to.equal(200)
   })
 
-  it('gives a client that trusts a root the whole chain', async () => {
+  it('sends the certificate chain to a client that trusts the root', async () => {
     const between = authority.authority('an intermediate')
     const { cert, key } = between.sign()
     const { url, log } = await startSecure({ cert: `${cert}${between.cert}`, key })
@@ -57,7 +57,7 @@ describe('a host with http.tls', () => {
     expect(log.filter(({ path }) => String(path).startsWith('http.tls'))).to.deep.equal([])
   })
 
-  it('keeps a session, and streams an answer of it', async () => {
+  it('keeps a session and streams a response', async () => {
     const puppet = createPuppet()
     const { url } = await startSecure(pair, { toolsets: { all: [puppet.tool] } })
     const session = await openSession(url)
@@ -74,7 +74,7 @@ describe('a host with http.tls', () => {
     expect((await session.end()).status).to.equal(204)
   })
 
-  it('is used by the official client', async () => {
+  it('works with the official client', async () => {
     const { url } = await startSecure(pair)
     const dispatcher = new Agent({ connect: { ca: authority.cert } })
     const client = new Client({ name: 'official', version: '1.0.0' })
@@ -89,7 +89,7 @@ describe('a host with http.tls', () => {
     expect(content).to.deep.equal([{ type: 'text', text: 'official' }])
   })
 
-  it('refuses TLS 1.1, and 1.2 where minVersion says so, and goes on', async () => {
+  it('rejects TLS 1.1, and TLS 1.2 if minVersion requires 1.3', async () => {
     const [usual, strict] = [await startSecure(pair), await startSecure(pair, { tls: { minVersion: 'TLSv1.3' } })]
     const attempt = (url: string, version: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3') => {
       const { hostname: host, port } = new URL(url)
@@ -118,15 +118,13 @@ describe('a host with http.tls', () => {
     expect(handshakeFailures(usual.log)).to.deep.equal([{ level: 'debug', reason: 'version' }])
   })
 
-  it('closes a connection that speaks plain HTTP, or nothing that makes sense, and logs one line of each kind', async () => {
+  it('closes plain HTTP and invalid connections with one log line per kind', async () => {
     const { url, log } = await startSecure(pair)
     const port = Number(new URL(url).port)
     const kinds = { http: 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n', noise: Buffer.alloc(4_096, 0x7f), nothing: '' }
     let answered = 0
-    let tried = 0
     for (const bytes of Object.values(kinds)) {
       for (let time = 0; time < 50; time++) {
-        tried++
         const socket = connectPlain(port, '127.0.0.1').on('error', () => undefined)
         let read = ''
         socket.setEncoding('latin1').on('data', text => {
@@ -139,7 +137,6 @@ describe('a host with http.tls', () => {
       }
     }
     const reasons = handshakeFailures(log)
-    console.log(`      ${tried} connections without TLS, ${answered} answered, ${reasons.length} lines`)
     expect(answered).to.equal(0)
     expect(reasons).to.deep.include.members([
       { level: 'debug', reason: 'plain_http' },
@@ -149,7 +146,7 @@ describe('a host with http.tls', () => {
     expect((await ask(`${url}/health`, { ca: authority.cert })).status).to.equal(200)
   })
 
-  it('says of a publicUrl with http, and of names that clients do not ask for, what is wrong', async () => {
+  it('warns about an http publicUrl and unmatched certificate names', async () => {
     const { log } = await startSecure(authority.sign({ names: 'DNS:mcp.acme.example' }), {
       http: { publicUrl: 'http://other.example' },
     })
@@ -161,8 +158,8 @@ describe('a host with http.tls', () => {
   })
 })
 
-describe('a host with http.tls.clientCa', () => {
-  it('lets in who shows a certificate that it signed, and nobody else', async () => {
+describe('Host with http.tls.clientCa', () => {
+  it('accepts only clients with a certificate of that CA', async () => {
     const clients = makeAuthority('clients')
     const others = makeAuthority('others')
     const { url, log } = await startSecure(pair, { tls: { clientCa: clients.cert } })
@@ -183,7 +180,6 @@ describe('a host with http.tls.clientCa', () => {
           .that.matches(/ECONNRESET|EPIPE|EPROTO|SSL/)
       }
     }
-    console.log(`      ${wrong.length * 2} handshakes without a right certificate, none let in`)
     await eventually('a line of it', () => handshakeFailures(log).length)
     expect(handshakeFailures(log)).to.deep.equal([{ level: 'debug', reason: 'client_certificate' }])
     const socket = await openSecure(url, authority, right)

@@ -1,4 +1,4 @@
-// A person who opens an MCP endpoint in a browser gets a page; every client gets what it got before.
+// Tests the HTML page of an MCP endpoint for browsers, and that MCP clients get their usual responses.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
@@ -40,13 +40,13 @@ before(async () => {
 const visit = (path: string, { method = 'GET', accept = BROWSER, ...headers }: Record<string, string> = {}) =>
   fetch(`${url}${path}`, { method, headers: { accept, ...headers } })
 
-describe('an endpoint in a browser', () => {
+describe('Browser page of an endpoint', () => {
   for (const [path, status] of [
     ['/open', 200],
     ['/each', 200],
     ['/guarded', 401],
   ] as const) {
-    it(`is a page at ${path}, with ${status}, that asks for nothing and runs nothing`, async () => {
+    it(`is served at ${path} with ${status}, without scripts or external resources`, async () => {
       const response = await visit(path)
       expect(response.status).to.equal(status)
       expect(response.headers.get('content-type')).to.equal('text/html; charset=utf-8')
@@ -63,7 +63,7 @@ describe('an endpoint in a browser', () => {
     })
   }
 
-  it('keeps the challenge of a guarded route, and does not say whose it is', async () => {
+  it('keeps the authentication challenge of a protected route without its server name', async () => {
     const response = await visit('/guarded')
     expect(response.headers.get('www-authenticate')).to.contain('resource_metadata="')
     expect(await response.text())
@@ -71,7 +71,7 @@ describe('an endpoint in a browser', () => {
       .and.not.to.contain('acme')
   })
 
-  it('escapes names, and what the address holds, for HTML and for a shell', async () => {
+  it('escapes names and URL parts for HTML and shell', async () => {
     expect(await (await visit('/open')).text()).to.contain(
       '<h1>acme &#60;tools&#62; &#38; &#34;more&#34;: an MCP server</h1>',
     )
@@ -84,7 +84,7 @@ describe('an endpoint in a browser', () => {
     }
   })
 
-  it('answers HEAD with the same head and no body', async () => {
+  it('responds to HEAD with the same headers and no body', async () => {
     const [head, get] = await Promise.all([visit('/open', { method: 'HEAD' }), visit('/open')])
     expect([head.status, await head.text()]).to.deep.equal([200, ''])
     for (const name of ['content-type', 'content-security-policy', 'content-length', 'vary'])
@@ -103,14 +103,14 @@ describe('an endpoint in a browser', () => {
     ['a path where nothing is', '/nowhere', {}, 404],
     ['a page of another origin', '/open', { origin: 'https://evil.example' }, 403],
   ] as const) {
-    it(`is no page for ${what}`, async () => {
+    it(`is not served for ${what}`, async () => {
       const response = await visit(path, options)
       expect(response.status).to.equal(status)
       expect(response.headers.get('content-type')).to.match(/^application\/json/)
     })
   }
 
-  it('comes after the guard: a foreign Host gets no page', async () => {
+  it('is not served for a foreign Host', async () => {
     const head = requestHead(`${url}/open`, { method: 'GET', headers: { Host: 'evil.example', Accept: BROWSER } })
     const { status, text } = await sendRaw(`${url}/open`, head)
     expect(status).to.equal(403)
@@ -118,13 +118,13 @@ describe('an endpoint in a browser', () => {
   })
 })
 
-describe('the page in chromium', function () {
+describe('Browser page in Chromium', function () {
   this.timeout(60_000)
   before(function () {
     needsProgram(this, 'chromium', 'apt-get install chromium')
   })
 
-  it('is shown with its style, and nothing of it is refused', async () => {
+  it('renders with its styles and no CSP violations', async () => {
     const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--enable-logging=stderr']
     const profile = `--user-data-dir=${makeTemporaryDirectory()}`
     const { stdout, stderr } = await promisify(execFile)('chromium', [...flags, profile, '--dump-dom', `${url}/open`])

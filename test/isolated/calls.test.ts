@@ -1,5 +1,4 @@
-// A handler in a thread gets the context that it gets without one, and what it gives, throws and asks reaches the client as
-// it does without one.
+// Tests that isolated tools in worker threads get the same context and return the same results as other tools.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -21,14 +20,14 @@ const config = {
 const TIMEOUT = 200
 const STOP_TIME = 1_000
 
-describe('a call in a thread', () => {
+describe('Isolated tool call', () => {
   let host: TestHost
   before(async () => {
     host = await testHost(config)
   })
   after(() => host.close())
 
-  it('runs in one, while the definition is the host’s', async () => {
+  it('runs in a worker thread, with the definition in the main thread', async () => {
     await using client = await host.client()
     const { structured } = await client.callTool('where')
     expect(structured).to.include({ isMainThread: false, importedByMain: false })
@@ -36,7 +35,7 @@ describe('a call in a thread', () => {
     expect((await client.callTool('second')).text).to.equal('second')
   })
 
-  it('has its arguments held against their schema before', async () => {
+  it('validates arguments before it reaches the thread', async () => {
     await using client = await host.client()
     const { text, isError } = await client.callTool('echo', { text: 1 })
     expect(text).to.match(/^Invalid arguments for echo/)
@@ -44,14 +43,14 @@ describe('a call in a thread', () => {
   })
 
   for (const revision of REVISIONS) {
-    it(`sees what the host sees, and tells: ${revision}`, async () => {
+    it(`receives the call context: ${revision}`, async () => {
       await using client = await host.client({ revision, route: '/acme', headers: { 'x-agent': 'me' } })
       const { structured } = await client.callTool('sees')
       expect(structured).to.deep.include({ path: '/:tenant?', params: { tenant: 'acme' }, agent: 'me', revision })
       expect((structured as { session?: string }).session).to.equal(client.sessionId)
     })
 
-    it(`asks, two at once and one more: ${revision}`, async () => {
+    it(`sends concurrent elicitation and roots requests: ${revision}`, async () => {
       const content = { city: 'Rome' }
       const answers = {
         elicit: () => ({ action: 'accept' as const, content }),
@@ -63,7 +62,7 @@ describe('a call in a thread', () => {
     })
   }
 
-  it('gives what its handler throws: a ToolError’s text, a HostError’s kind, of others that it failed', async () => {
+  it('returns ToolError text, HostError kind, and a generic error otherwise', async () => {
     await using client = await host.client()
     expect((await client.callTool('odd_failing')).text).to.equal('Take another text.')
     expect((await client.callTool('odd_hidden')).text).to.equal('odd_hidden failed')
@@ -81,7 +80,7 @@ describe('a call in a thread', () => {
     ['odd_gives_instance', 'url is an instance of URL; give a plain object'],
     ['odd_gives_buffer', "bytes is a Buffer; give text, such as value.toString('base64')"],
   ] as const) {
-    it(`says what cannot cross: ${tool}`, async () => {
+    it(`reports values that cannot be transferred: ${tool}`, async () => {
       await using client = await host.client()
       expect((await client.callTool(tool)).text).to.equal(`${tool} failed`)
       const told = host.logged('error').map(line => (line['err'] as Error).message)
@@ -89,21 +88,21 @@ describe('a call in a thread', () => {
     })
   }
 
-  it('cannot add and remove, and can tell of a resource', async () => {
+  it('can announce resource updates but not add or remove definitions', async () => {
     await using client = await host.client()
     expect((await client.callTool('changes')).text).to.match(/cannot add or remove in a tool with `isolate`/)
     expect(host.changes()).to.deep.include({ changed: 'resource', uri: 'test://one' })
     expect((await client.callTool('echo', { text: 'still' })).text).to.equal('still')
   })
 
-  it('is told where nobody signs callers in', async () => {
+  it('explains that no upstream token is available', async () => {
     await using client = await host.client()
     const { text, isError } = await client.callTool('wants_token')
     expect(text).to.match(/^There is no token of an identity provider here/)
     expect(isError).to.equal(true)
   })
 
-  it('fetches for as long as tools.fetchTimeout', async () => {
+  it('applies tools.fetchTimeout to fetch', async () => {
     const server = createServer((req, res) => void (req.url === '/never' || res.end('fetched')))
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -119,7 +118,7 @@ describe('a call in a thread', () => {
     }
   })
 
-  it('is aborted by its time-out, and ended where it ignores that', async () => {
+  it('aborts on timeout and terminates a thread that ignores the abort', async () => {
     const clock = createManualClock()
     await using host = await testHost(config, { clock })
     await using client = await host.client()
@@ -141,7 +140,7 @@ describe('a call in a thread', () => {
     expect(told().map(({ tool }) => tool)).to.deep.equal(['ignores'])
   })
 
-  it('is aborted when its client cancels', async () => {
+  it('aborts when the client cancels', async () => {
     await using client = await host.client()
     const controller = new AbortController()
     const server = createServer((_, res) => void res.end(() => controller.abort()))

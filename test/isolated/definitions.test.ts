@@ -1,5 +1,4 @@
-// Which tools may be isolated, by whom, and what becomes of their threads: at a reload, at the end, and where a module does
-// not load.
+// Tests which tools can be isolated, and the lifetime of their threads.
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { threadId } from 'node:worker_threads'
@@ -55,14 +54,14 @@ const callText = async (host: Host, name: string): Promise<string> => {
   return (/"text":"([^"]*)"/.exec(text) ?? [])[1] ?? text
 }
 
-describe('a tool that is isolated', () => {
-  it('is one of a module: written in the config it stops the start, and says what to do', async () => {
+describe('Isolated tool definition', () => {
+  it('must come from a module: an inline definition stops startup with advice', async () => {
     const message = await refusal({ ...base, toolsets: { all: inline } })
     expect(message).to.include('tool "inline"')
     expect(message).to.include('export it from a module of its own, and name that file in a toolset')
   })
 
-  it('is one of a module: by the operator, too', async () => {
+  it('must come from a module if isolated by the operator', async () => {
     const limits = { 'ord*': { isolate: true } } as const
     const message = await refusal({ ...base, toolsets: { all: ordinary }, tools: { limits } })
     expect(message).to.include('"ordinary" cannot be isolated')
@@ -74,7 +73,7 @@ describe('a tool that is isolated', () => {
     expect(() => host.host.runtime.tools.add(inline)).to.throw('cannot be written in the config or added at run time')
   })
 
-  it('has bounds that can hold', async () => {
+  it('rejects limits that V8 cannot enforce', async () => {
     const limits = (isolate: object) => ({
       ...base,
       toolsets: { all: TOOLS },
@@ -86,7 +85,7 @@ describe('a tool that is isolated', () => {
     expect(await refusal(limits({ threads: 0 }))).to.include('threads')
   })
 
-  it('may be so by the operator alone, and the narrower of both bounds holds', async () => {
+  it('can be isolated by the operator; the stricter limit wins', async () => {
     const limits = { where: { isolate: { cpuTime: '100ms' } }, loop_loop: { isolate: { cpuTime: '50ms' } } } as const
     await using host = await testHost({ ...base, toolsets: { all: TOOLS }, tools: { limits } })
     await using client = await host.client()
@@ -95,7 +94,7 @@ describe('a tool that is isolated', () => {
     )
   })
 
-  it('runs here for testTool, and what it gives must be able to leave a thread', async () => {
+  it('runs in the main thread with testTool, with transferable results required', async () => {
     const { structured } = await testTool(where)
     expect(structured).to.include({ isMainThread: threadId === 0, threadId })
     const instance = oddities.find(({ name }) => name === 'odd_gives_instance')
@@ -103,7 +102,7 @@ describe('a tool that is isolated', () => {
     expect((error as Error).message).to.include('url is an instance of URL')
   })
 
-  it('runs in threads that end with the host, and none is there before the first call', async () => {
+  it('starts threads at the first call and ends them with the host', async () => {
     const threads = () => readdirSync('/proc/self/task').length
     const host = await testHost({ ...base, toolsets: { all: TOOLS } })
     const client = await host.client()
@@ -134,14 +133,14 @@ import { text } from './text.ts'
 export const said = defineTool({ name: 'said', isolate: true, handler: () => text + ' ' + isMainThread })
 `
 
-describe('the module of an isolated tool', () => {
+describe('Isolated tool module', () => {
   let reloading: ReloadingHost
   const start = async (files: Record<string, string>) => {
     reloading = await startReloading({ 'mcp.config.ts': CONFIG, 'tool.ts': TOOL, ...files })
   }
   afterEach(() => reloading.host.close({ grace: 0 }))
 
-  it('is the new one after a reload, with what it imports', async () => {
+  it('is replaced with its imports on reload', async () => {
     await start({ 'text.ts': `export const text: string = 'one'` })
     expect(await callText(reloading.host, 'said')).to.equal('one false')
     await reloading.edit('text.ts', 'one', 'two')
@@ -151,7 +150,7 @@ describe('the module of an isolated tool', () => {
     expect(await callText(reloading.host, 'said')).to.equal('two false')
   })
 
-  it('that does not load in a thread is told, and is not tried again at once', async () => {
+  it('is reported if loading fails in the thread, with delayed retries', async () => {
     const text = `import { isMainThread } from 'node:worker_threads'
       if (!isMainThread) throw new Error('not in a thread')
       export const text = 'never'`
@@ -159,7 +158,6 @@ describe('the module of an isolated tool', () => {
     for (let n = 0; n < 10; n++) expect(await callText(reloading.host, 'said')).to.equal('said failed')
     const lines = () => reloading.log.filter(({ message }) => message?.includes('cannot be loaded in a thread'))
     await eventually('it is told', lines, found => found.length > 0)
-    console.log(`      10 calls, ${lines().length} tries`)
     expect(lines().length).to.be.below(5)
   })
 })

@@ -1,5 +1,4 @@
-// Tools that misbehave in every way that is known: each ends its own call, and nobody else notices. What was tried is
-// counted; more hogs of memory, and a hundred ends in a row, are in test/slow/isolated.slow.ts.
+// Tests that misbehaving isolated tools fail only their own calls.
 import { expect } from 'chai'
 import { type TestHost, testHost } from '../../core/testing.ts'
 import { eventually } from '../support/eventually.ts'
@@ -9,7 +8,7 @@ const LOOPS = ['loop', 'regex', 'promises', 'immediates'].map(name => `loop_${na
 const HOGS = ['hog_numbers', 'hog_buffers', 'hog_lists']
 const OTHERS = 1_000
 
-describe('a tool that misbehaves in its thread', function () {
+describe('Misbehaving isolated tool', function () {
   this.timeout(60_000)
   let host: TestHost
   before(async () => {
@@ -18,39 +17,37 @@ describe('a tool that misbehaves in its thread', function () {
   after(() => host.close())
 
   for (const name of LOOPS) {
-    it(`is ended once it computed for too long: ${name}`, () => expectEnded(host, name, 'cpuTime'))
+    it(`is terminated at its CPU time limit: ${name}`, () => expectEnded(host, name, 'cpuTime'))
   }
 
   for (const name of HOGS) {
-    it(`is ended once it holds too much: ${name}`, () => expectEnded(host, name, 'memory'))
+    it(`is terminated at its memory limit: ${name}`, () => expectEnded(host, name, 'memory'))
   }
 
-  it('disturbs no other call', async () => {
+  it('does not affect other calls', async () => {
     await using client = await host.client()
     let isOver = false
     const bad = [...LOOPS, ...HOGS].map(name => client.callTool(name))
     const ended = Promise.all(bad).finally(() => {
       isOver = true
     })
-    let [plain, isolated, failed, meanwhile] = [0, 0, 0, 0]
+    let [isolated, failed, meanwhile] = [0, 0, 0]
     const call = async (name: string, n: number) => {
       const { text } = await client.callTool(name, { text: `${n}` }).catch(error => ({ text: `${error}` }))
       if (text !== `${n}`) failed++
     }
     for (let n = 0; n < OTHERS / 10; n++) {
       await Promise.all(Array.from({ length: 10 }, (_, more) => call('plain', 10 * n + more)))
-      plain += 10
       if (!isOver) meanwhile += 10
     }
     for (; isolated < 20; isolated++) await call('echo', isolated)
     const results = await ended
-    console.log(`      ${plain} others, ${meanwhile} of them meanwhile, and ${isolated} in threads: ${failed} failed`)
     expect(failed).to.equal(0)
     expect(meanwhile).to.be.above(0)
     expect(results.filter(({ isError }) => isError)).to.have.lengthOf(LOOPS.length + HOGS.length)
   })
 
-  it('is not ended while it waits for longer than it may compute', async () => {
+  it('is not terminated while it waits longer than its CPU time limit', async () => {
     await using client = await host.client()
     expect((await client.callTool('odd_sleeps', { n: 900 })).text).to.equal('slept')
   })
@@ -66,7 +63,7 @@ describe('a tool that misbehaves in its thread', function () {
       'its result cannot leave the thread: it is larger than 16 MB, which is the most that crosses',
     ],
   ] as const) {
-    it(`fails alone: ${name}`, async () => {
+    it(`fails only its own call: ${name}`, async () => {
       await using client = await host.client()
       const { text, isError } = await client.callTool(name, args)
       expect(text).to.equal(`${name} failed`)
@@ -76,7 +73,7 @@ describe('a tool that misbehaves in its thread', function () {
     })
   }
 
-  it('is named where it throws after its answer, and the call of another goes on', async () => {
+  it('is named if it throws after its response, without ending other calls', async () => {
     await using client = await host.client()
     const lines = () => told(host, 'odd_afterwards', 'uncaught')
     for (const count of [1, 2]) {
@@ -90,25 +87,24 @@ describe('a tool that misbehaves in its thread', function () {
     }
   })
 
-  it('answers once', async () => {
+  it('responds once', async () => {
     await using client = await host.client()
     const answers = await Promise.all(['1', '2', '3'].map(() => client.callTool('odd_twice')))
     expect(answers.map(({ text }) => text)).to.deep.equal(['answered', 'answered', 'answered'])
     expect((await client.callTool('echo', { text: 'next' })).text).to.equal('next')
   })
 
-  it('sends what can be read, and no more', async () => {
+  it('sends only valid messages, up to a limit', async () => {
     await using client = await host.client({ revision: '2025-11-25' })
     await client.request('logging/setLevel', { level: 'debug' })
     expect((await client.callTool('chatters')).text).to.equal(
       'chatters used more than 300 ms of CPU time and was ended',
     )
     const messages = client.notifications.filter(({ method }) => method === 'notifications/message')
-    console.log(`      ${messages.length} messages reached the client`)
     expect(messages.length).to.be.within(1, 20_000)
   })
 
-  it('is given a fresh thread where it leaves too much behind', async () => {
+  it('gets a new thread if it leaves too much memory behind', async () => {
     await using client = await host.client()
     for (let n = 0; n < 4; n++) await client.callTool('odd_keeps', { n: 60 })
     const lines = host.logged('warn').filter(({ tool }) => tool === 'odd_keeps')
@@ -116,7 +112,7 @@ describe('a tool that misbehaves in its thread', function () {
     expect((await client.callTool('echo', { text: 'next' })).text).to.equal('next')
   })
 
-  it('pollutes its own thread alone', async () => {
+  it('pollutes only the globals of its own thread', async () => {
     await using client = await host.client()
     expect((await client.callTool('odd_pollutes')).text).to.equal('yes')
     expect(Reflect.get({}, 'polluted')).to.equal(undefined)

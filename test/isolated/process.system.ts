@@ -1,5 +1,4 @@
-// A process whose isolated tools take memory in ordinary ways, or compute where nothing can end them: it lives, serves
-// others, and ends when it is told to. What was tried is counted, and the most memory that was taken is printed.
+// Tests that the host process survives isolated tools that exhaust memory or never stop, and shuts down.
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { CORE, type Running, startCli, stopAll } from '../cli/run-cli.ts'
@@ -58,10 +57,10 @@ function peakOf(pid: number | undefined): number {
   }
 }
 
-describe('the process of isolated tools', function () {
+describe('Host process with isolated tools', function () {
   this.timeout(120_000)
 
-  it('lives where they take all memory in ordinary loops, and others are served', async () => {
+  it('survives tools that allocate all memory and serves other calls', async () => {
     const { running, url } = await serve()
     let ended = 0
     let others = 0
@@ -72,7 +71,6 @@ describe('the process of isolated tools', function () {
       expect(await call(url, 'in_thread')).to.equal('echoed')
     }
     const peak = peakOf(running.child.pid)
-    console.log(`      ${ended} hogs ended, ${others} other calls meanwhile, at most ${peak} MB`)
     expect(ended).to.equal(HOGS.length)
     expect(others).to.be.above(0)
     expect(peak).to.be.below(MOST)
@@ -80,7 +78,7 @@ describe('the process of isolated tools', function () {
     expect((await running.ended).code).to.equal(0)
   })
 
-  it('answers a call that is over, though its thread computes on, and ends by a signal without it', async () => {
+  it('responds to a timed-out call while its thread runs, and shuts down on a signal', async () => {
     const { running, url } = await serve()
     expect(await call(url, 'computes')).to.equal('computes used more than 200 ms of CPU time and was ended')
     expect(await call(url, 'in_thread')).to.equal('echoed')
@@ -91,7 +89,7 @@ describe('the process of isolated tools', function () {
     expect(stderr).to.match(/"tool":"computes".*an isolated tool cannot be ended/)
   })
 
-  it('ends at a second signal, too', async () => {
+  it('shuts down on a second signal', async () => {
     const { running, url } = await serve()
     // Or the time is over before a thread has started.
     expect(await call(url, 'in_thread')).to.equal('echoed')

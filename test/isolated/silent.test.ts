@@ -1,4 +1,4 @@
-// A thread that answers no question: it is judged by how the process grows meanwhile. And what V8 is told of memory.
+// Tests threads that do not respond to memory checks, and the V8 heap limit of threads.
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { systemClock } from '../../core/http/clock.ts'
@@ -24,7 +24,7 @@ function callOf(exported: string, tools: readonly ToolDefinition[], name: string
   return { tool: tools[index], origin, bounds, args, ctx, headers: {} } as unknown as IsolatedCall
 }
 
-describe('a thread that answers no question', function () {
+describe('Unresponsive worker thread', function () {
   this.timeout(60_000)
   let thread: ToolThread
   const ended: unknown[] = []
@@ -59,13 +59,13 @@ describe('a thread that answers no question', function () {
     return eventually('its call ends', look, Boolean, 30_000)
   }
 
-  it('is ended where the process grows by more than it may hold', async () => {
+  it('is terminated if the process grows by more than its memory limit', async () => {
     const outcome = await outcomeOf(callOf('hoarders', hoarders, 'hog_lists', {}))
     expect(outcome).to.equal('hog_lists used more than 96 MB of memory and was ended')
     expect(ended).to.deep.equal([{ tool: 'hog_lists', over: 'memory', bound: MEMORY }])
   })
 
-  it('goes on where the process does not grow', async () => {
+  it('continues if the process does not grow', async () => {
     expect(await outcomeOf(callOf('oddities', oddities as ToolDefinition[], 'odd_sleeps', { n: 700 }))).to.equal(
       'slept',
     )
@@ -73,7 +73,7 @@ describe('a thread that answers no question', function () {
   })
 })
 
-describe('the limit of V8 for the heap of a thread', () => {
+describe('V8 heap limit of a thread', () => {
   for (const [thereIs, limit] of [
     [256, 384],
     [512, 384],
@@ -81,12 +81,12 @@ describe('the limit of V8 for the heap of a thread', () => {
     [4_096, 2_176],
     [64_000, 3_200],
   ] as const) {
-    it(`is ${limit} MB for 128 MB where there are ${thereIs} MB`, () => {
+    it(`is ${limit} MB for 128 MB with ${thereIs} MB of system memory`, () => {
       expect(heapLimit(128 * MEGABYTE, true, thereIs * MEGABYTE)).to.equal(limit)
     })
   }
 
-  it('is the bound itself where nobody looks', () => {
+  it('equals the memory limit without memory monitoring', () => {
     expect(heapLimit(128 * MEGABYTE, false)).to.equal(128)
   })
 })

@@ -88,10 +88,14 @@ describe('Tool results', () => {
     ['an array', [1, 'two', null], structured([1, 'two', null])],
     ['an empty array', [], structured([])],
     ['a date', new Date(0), structured('1970-01-01T00:00:00.000Z')],
-    ['what writes its own JSON', { toJSON: () => ({ own: true }) }, structured({ own: true })],
-    ['an object whose `type` is that of a block', { type: 'image', width: 5 }, structured({ type: 'image', width: 5 })],
+    ['an object with toJSON', { toJSON: () => ({ own: true }) }, structured({ own: true })],
+    [
+      'an object with the `type` of a content block',
+      { type: 'image', width: 5 },
+      structured({ type: 'image', width: 5 }),
+    ],
     ['a list of such', [{ type: 'resource', id: 1 }], structured([{ type: 'resource', id: 1 }])],
-    ['an object whose `content` is no block', { content: ['a'] }, structured({ content: ['a'] })],
+    ['an object whose `content` is not a content block', { content: ['a'] }, structured({ content: ['a'] })],
     ['every kind of block', blocks, { content: blocks }],
     ['a whole result', { content: [text('a')], isError: true }, { content: [text('a')], isError: true }],
     ['a whole result of no content', { content: [], structuredContent: 5 }, { content: [], structuredContent: 5 }],
@@ -123,7 +127,7 @@ describe('Tool results', () => {
     ['a bigint', 5n],
     ['a bigint inside', { a: 5n }],
     ['a circle', circle],
-    ['what has no JSON', { toJSON: () => undefined }],
+    ['a value without JSON representation', { toJSON: () => undefined }],
   ]
   for (const [what, value] of impossible) {
     it(`reject ${what}: the call fails and is logged`, async () => {

@@ -124,7 +124,7 @@ describe('Config routes', () => {
     ['two spellings of one path', { '/a': { toolsets: 'clock' }, '/a/': { toolsets: 'clock' } }, /are one path/],
     ['two names of one parameter', { '/:a': { toolsets: 'clock' }, '/:b': { toolsets: 'clock' } }, /are one path/],
     [
-      'a parameter beside an optional one',
+      'a parameter next to an optional one',
       { '/t/:a?': { toolsets: 'clock' }, '/t/:b': { toolsets: 'clock' } },
       /one path/,
     ],

@@ -30,9 +30,9 @@ const nested = (levels: number): JsonSchema => (levels === 0 ? {} : object(neste
 
 /** What ajv finds only when it compiles: each stops a start, as it did when all were compiled there. */
 const MISTAKES: Readonly<Record<string, readonly [schema: JsonSchema, says: RegExp]>> = {
-  'a pattern that is none': [object({ pattern: '(' }), /Invalid regular expression/],
-  'a pattern that is none with unicode': [object({ pattern: '\\-' }), /Invalid regular expression/],
-  'a pattern of properties that is none': [object({ patternProperties: { '[': {} } }), /Invalid regular expression/],
+  'an invalid pattern': [object({ pattern: '(' }), /Invalid regular expression/],
+  'a pattern that is invalid in unicode mode': [object({ pattern: '\\-' }), /Invalid regular expression/],
+  'an invalid patternProperties pattern': [object({ patternProperties: { '[': {} } }), /Invalid regular expression/],
   'a $ref to elsewhere': [object({ $ref: 'https://a.example/b.json' }), /refers to/],
   'a $ref to a definition that is absent': [object({ $ref: '#/$defs/b' }, { $defs: { a: {} } }), /refers to/],
   'a $ref into a keyword that is unknown': [
@@ -65,7 +65,10 @@ const MISTAKES: Readonly<Record<string, readonly [schema: JsonSchema, says: RegE
     /never end: #\/\$defs\/b -> #\/\$defs\/b\/allOf\/1 -> #\/\$defs\/c~1d -> #\/\$defs\/b$/,
   ],
   'a root that is a part of itself': [object({}, { allOf: [{ $ref: '#' }] }), /never end: # -> #\/allOf\/0 -> #$/],
-  'what is not itself': [object({ $ref: '#/$defs/b' }, { $defs: { b: { not: { $ref: '#/$defs/b' } } } }), /never end/],
+  'a schema that negates itself': [
+    object({ $ref: '#/$defs/b' }, { $defs: { b: { not: { $ref: '#/$defs/b' } } } }),
+    /never end/,
+  ],
   'more properties that nothing fits than ajv can compile': [
     object({ properties: Object.fromEntries(many(6_000, {}).map((_, index) => [`p${index}`, false])) }),
     /cannot be compiled/,
@@ -78,7 +81,7 @@ const LAZY: Readonly<Record<string, JsonSchema>> = {
   'a closed object': object({ type: 'integer' }, { required: ['a'], additionalProperties: false }),
   'a pattern and a format': object({ pattern: '^\\p{L}+$', format: 'date-time' }),
   'a definition': object({ $ref: '#/$defs/a' }, { $defs: { a: { type: 'string' } } }),
-  'what refers to itself': object({ $ref: '#' }),
+  'a recursive schema': object({ $ref: '#' }),
   'definitions that refer to each other': object(
     { $ref: '#/$defs/a' },
     { $defs: { a: { $ref: '#/$defs/b' }, b: object({ $ref: '#/$defs/a' }) } },

@@ -1,4 +1,4 @@
-// What of a request's headers is written down with its session, and told to other nodes: what is no credential.
+// Tests which request headers are stored with a session and sent to other nodes: all without credentials.
 import { expect } from 'chai'
 import { withoutCredentials } from '../../core/sessions/callers.ts'
 
@@ -65,18 +65,17 @@ const PLAIN = {
   'x-amzn-oidc-identity': '17',
 }
 
-describe('what is written down of a request’s headers', () => {
-  it('has no credentials, by name or by value', () => {
+describe('Stored request headers', () => {
+  it('omit credentials by header name and by value', () => {
     const kept = Object.keys(withoutCredentials(SECRET))
-    console.log(`      ${Object.keys(SECRET).length} headers with credentials, ${kept.length} kept`)
     expect(kept).to.deep.equal([])
   })
 
-  it('has all others as they came', () => {
+  it('keep all other headers unchanged', () => {
     expect(withoutCredentials(PLAIN)).to.deep.equal(PLAIN)
   })
 
-  it('has an identity of a proxy only under its own name', () => {
+  it('keep proxy identity headers by exact name only', () => {
     for (const name of ['x-auth-user-token', 'x-auth-user-x', 'auth-user', 'x-auth-email-key', 'y-x-auth-user']) {
       expect(withoutCredentials({ [name]: 'one' }), name).to.deep.equal({})
     }

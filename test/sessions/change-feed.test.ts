@@ -1,3 +1,4 @@
+// Tests the change feed, which notifies subscribers of list and resource changes.
 import { expect } from 'chai'
 import { HostError } from '../../core/index.ts'
 import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
@@ -27,8 +28,8 @@ const fails = (error: Error) => () => {
   throw error
 }
 
-describe('the change feed', () => {
-  it('serializes what it tells once, however many are told', () => {
+describe('Change feed', () => {
+  it('serializes a notification once for all subscribers', () => {
     const { bus, subscribe } = createFeed()
     const listeners = Array.from({ length: 1_000 }, () => subscribe())
     for (const { subscription } of listeners) subscription.watch('note://a')
@@ -44,7 +45,7 @@ describe('the change feed', () => {
     }
   })
 
-  it('tells of a list to those who asked for it, and of a toolset to those who see it', () => {
+  it('notifies list subscribers, and toolset subscribers with access to the toolset', () => {
     const { bus, subscribe } = createFeed()
     const tools = subscribe(new Set(['tools']))
     const prompts = subscribe(new Set(['prompts']))
@@ -60,7 +61,7 @@ describe('the change feed', () => {
     ])
   })
 
-  it('tells of a resource only to those who watch it, once, however often they asked to', () => {
+  it('notifies resource subscribers once per change', () => {
     const { bus, subscribe } = createFeed()
     const [watching, other] = [subscribe(), subscribe()]
     watching.subscription.watch('note://a')
@@ -74,7 +75,7 @@ describe('the change feed', () => {
     expect(watching.told).to.have.length(1)
   })
 
-  it('writes valid messages, plain for sessions and tagged with the id of a subscription, of either type', () => {
+  it('writes valid notifications for sessions and with subscription id for subscriptions', () => {
     const { bus, subscribe } = createFeed()
     const { told, subscription } = subscribe()
     subscription.watch('note://"quoted"')
@@ -94,7 +95,7 @@ describe('the change feed', () => {
     }
   })
 
-  it('tells whoever is served nobody knows what of every list over a reload, and the others as ever', () => {
+  it('notifies subscribers without a view of every list on reload', () => {
     const log = createTestLog()
     const feed = createChangeFeed(createMemoryChangeBus(), log)
     const told: string[] = []
@@ -108,7 +109,7 @@ describe('the change feed', () => {
     expect(log.lines.map(({ err }) => (err as Error).message)).to.deep.equal(['no view', 'no view'])
   })
 
-  it('tells nothing to who ended, listens to the bus only while somebody listens, and forgets them all', () => {
+  it('unsubscribes from the bus with the last subscriber', () => {
     const subscriptions: string[] = []
     const bus = createMemoryChangeBus()
     const feed = createChangeFeed(
@@ -142,7 +143,7 @@ describe('the change feed', () => {
     expect(told).to.have.length(1)
   })
 
-  it('may lose a subscriber while it tells', () => {
+  it('tolerates a subscriber that ends during notification', () => {
     const { bus, feed, subscribe } = createFeed()
     const subscription = feed.subscribe({
       lists: new Set(['tools']),

@@ -1,5 +1,4 @@
-// What a session's client set at another node comes as one change at a time: in any order, from a node that sends the whole
-// record, and to one that knows nothing else.
+// Tests how a node applies session changes that the client made on another node.
 import { expect } from 'chai'
 import { systemClock } from '../../core/http/clock.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
@@ -49,8 +48,8 @@ function openHere() {
   return { session, take, change, settings, reads: () => reads }
 }
 
-describe('what a client set at another node', () => {
-  it('is taken as it comes, each change once, without a look into the store', () => {
+describe('Session changes from another node', () => {
+  it('are applied from messages, once each, without reading the store', () => {
     const { take, change, settings, reads } = openHere()
     const changes: StateChange[] = [{ watch: 'a://1' }, { logLevel: 'error' }, { watch: 'a://2' }, { unwatch: 'a://1' }]
     for (const one of changes) {
@@ -62,7 +61,7 @@ describe('what a client set at another node', () => {
     expect(reads()).to.equal(0)
   })
 
-  it('is read from the store where a message is missing or late, once for many', async () => {
+  it('are read from the store once if messages are missing or late', async () => {
     const { take, change, settings, reads } = openHere()
     change({ watch: 'a://lost' })
     const late = change({ logLevel: 'debug' }).message
@@ -70,13 +69,12 @@ describe('what a client set at another node', () => {
     for (const message of sent) take(message)
     await eventually('the record is read', () => settings().version === 53)
     take(late)
-    console.log(`      messages after one that is missing: ${sent.length}, records read: ${reads()}`)
     expect(reads()).to.be.at.most(2)
     expect(settings().watched).to.have.length(51)
     expect(settings()).to.include({ level: 'debug', version: 53 })
   })
 
-  it('is taken from a node that sends the whole record, and passed over by one that knows no other', () => {
+  it('are accepted as full records and ignored by nodes that support only those', () => {
     const { session, take, change, settings } = openHere()
     const { record, message } = change({ watch: 'a://1' })
     type Changed = Extract<PeerMessage, { type: 'changed' }>

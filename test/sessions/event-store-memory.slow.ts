@@ -44,7 +44,7 @@ function fill({ events, size, letter }: { events: number; size: number; letter: 
   return heap() - before
 }
 
-describe('the event store in memory', () => {
+describe('In-memory event store size', () => {
   for (const [what, shape] of [
     ['one small event a stream', { events: 1, size: 10, letter: 'x' }],
     ['many small events a stream', { events: 2_000, size: 10, letter: 'x' }],
@@ -52,7 +52,7 @@ describe('the event store in memory', () => {
     ['events of 1 kB that are not ASCII', { events: 20, size: 1_000, letter: '€' }],
     ['large events', { events: 4, size: 200_000, letter: 'x' }],
   ] as const) {
-    it(`holds about as much as its bound says: ${what}`, () => {
+    it(`matches the heap use at its limit: ${what}`, () => {
       const held = fill(shape)
       expect(kept.at(-1)?.after('none', 'none', 0)).to.equal(undefined)
       expect(held / TOTAL).to.be.within(0.5, 1.25)

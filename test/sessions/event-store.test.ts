@@ -1,4 +1,4 @@
-// What the event store in memory does beyond its contract (testing/contracts.test.ts): its bounds.
+// Tests limits and eviction of the in-memory event store beyond its contract in testing/contracts.test.ts.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { type EventStore, StreamFenced } from '../../core/sessions/event-store.ts'
@@ -35,15 +35,15 @@ const fill = (store: EventStore, session: string, stream: string, messages: read
   return last
 }
 
-describe('the event store in memory', () => {
-  it('keeps so many events of a stream and tells where something is gone', () => {
+describe('In-memory event store', () => {
+  it('limits events per stream and reports gaps', () => {
     const { store } = createStore({ events: 2 })
     fill(store, 's', 'a', ['x', 'y', 'z'])
     expect(texts(store, 's', 'a', 0)).to.equal(undefined)
     expect(texts(store, 's', 'a', 1)).to.deep.equal(['2:y', '3:z'])
   })
 
-  it('keeps so many bytes of a stream, but always its last event', () => {
+  it('limits bytes per stream but keeps the last event', () => {
     const { store } = createStore({ bytes: costs('12345', '67890') })
     fill(store, 's', 'a', ['12345', '67890'])
     expect(texts(store, 's', 'a', 0)).to.have.length(2)
@@ -54,7 +54,7 @@ describe('the event store in memory', () => {
     expect(texts(store, 's', 'b', 1)).to.have.length(1)
   })
 
-  it('counts the bytes that it holds, not those of the text: two a character that is not ASCII, and what keeps them', () => {
+  it('counts memory bytes: two per non-ASCII character, plus overhead', () => {
     expect(costOf('12345')).to.equal(EVENT_COST + 5)
     expect(costOf('1234€')).to.equal(EVENT_COST + 10)
     const { store } = createStore({ bytes: costs('12', '1') })
@@ -63,7 +63,7 @@ describe('the event store in memory', () => {
     expect(texts(store, 's', 'a', 1)).to.deep.equal(['2:€'])
   })
 
-  it('keeps so many bytes of all streams: those that were written to longest ago go first', () => {
+  it('limits total bytes and evicts the least recently written streams', () => {
     const { store } = createStore({ total: costs('12345', '3') + costs('123') })
     fill(store, 's', 'a', ['12345'])
     fill(store, 't', 'b', ['12'])
@@ -74,7 +74,7 @@ describe('the event store in memory', () => {
     expect(texts(store, 'u', 'c', 0)).to.have.length(1)
   })
 
-  it('forgets a stream when its lifetime has passed since its last event', () => {
+  it('expires a stream after its lifetime without events', () => {
     const { store, advance } = createStore({ lifetime: 100 })
     fill(store, 's', 'a', ['x'])
     advance(99)
@@ -86,7 +86,7 @@ describe('the event store in memory', () => {
     expect(texts(store, 's', 'a', 0)).to.equal(undefined)
   })
 
-  it('goes on counting where its writer was when it has forgotten the stream', () => {
+  it('continues sequence numbers of an expired stream', () => {
     const { store, advance } = createStore({ lifetime: 100 })
     const last = fill(store, 's', 'a', ['x', 'y'])
     advance(100)
@@ -189,7 +189,7 @@ function expectEqual(store: EventStore, model: Model, known: Both['known']) {
   }
 }
 
-describe('the event store in memory, against a model', () => {
+describe('In-memory event store, model-based', () => {
   const place = { session: fc.constantFrom(...SESSIONS), name: fc.constantFrom(...NAMES) }
   const step = fc.oneof(
     { weight: 6, arbitrary: fc.record({ do: fc.constant('append' as const), ...place, size: fc.nat(12) }) },
@@ -203,7 +203,7 @@ describe('the event store in memory, against a model', () => {
     lifetime: fc.integer({ min: 1, max: 100 }),
   })
 
-  it('answers as the model after any appends, drops and passing of time', () => {
+  it('matches the model for any appends, drops and expiry', () => {
     fc.assert(
       fc.property(bounds, fc.array(step, { maxLength: 60 }), (limits, steps) => {
         const { store, advance } = createStore(limits)
@@ -219,8 +219,8 @@ describe('the event store in memory, against a model', () => {
   })
 })
 
-describe('a writer that is refused', () => {
-  it('is known as such, whichever copy of the module refused it: a config may load its own', async () => {
+describe('Rejected event store writer', () => {
+  it('is recognized across module copies', async () => {
     const copy = (await import(new URL('../../core/sessions/event-store.ts?copy', import.meta.url).href)) as {
       StreamFenced: typeof StreamFenced
     }

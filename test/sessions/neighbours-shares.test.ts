@@ -1,12 +1,12 @@
-// What one session sends to a process that takes nothing does not get in the way of another's.
+// Tests that one session cannot use up the message capacity to a stalled process.
 import { expect } from 'chai'
 import { createHub, type FromHub } from '../../cli/workers/hub.ts'
 import { connectTo } from '../support/neighbours.ts'
 
 const FLOOD_SHARE = 'flood'
 
-describe('messages between the processes of one host', () => {
-  it('of one session are refused past its share, and not those of others', async () => {
+describe('Messages between worker processes', () => {
+  it('are limited per session, so that other sessions keep their share', async () => {
     const hub = createHub(0, { underWay: 1_000_000 })
     // It takes nothing.
     const stuck: FromHub[] = []
@@ -19,9 +19,6 @@ describe('messages between the processes of one host', () => {
       Array.from({ length: 100 }, (_, index) => here.send('stuck', 'a short one', `session ${index}`)),
     )
     const letIn = others.filter(({ status }) => status === 'fulfilled').length
-    console.log(
-      `      to a stuck process: ${passed} of a flood of ${flood.length}, ${letIn} of ${others.length} others`,
-    )
     expect([passed, letIn]).to.deep.equal([50, 100])
     expect(flood.at(-1)).to.have.nested.property('reason.kind', 'unavailable')
     // A hundred floods leave room, too.

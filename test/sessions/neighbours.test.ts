@@ -1,4 +1,4 @@
-// The processes of one host reach each other through a hub: the contracts of the slots that stand on it, and its bounds.
+// Tests the change bus and peers between processes of one host: store contracts and limits of the hub.
 import { expect } from 'chai'
 import { createHub, type FromHub } from '../../cli/workers/hub.ts'
 import type { Neighbours } from '../../core/create-host.ts'
@@ -22,14 +22,14 @@ const openPeers = (neighbours: Neighbours, index: number) => {
   return peers
 }
 
-describe('the change bus of the processes of one host', () => {
+describe('Change bus between worker processes: contract', () => {
   for (const { name, run } of changeBusContract(through(createNeighbourBus))) it(name, run)
 })
 
-describe('the peers of the processes of one host', () => {
+describe('Peers between worker processes: contract', () => {
   for (const { name, run } of peersContract(through(openPeers))) it(name, run)
 
-  it('do not find one that ended', async () => {
+  it('report an ended process as not alive', async () => {
     const [one, other] = startNeighbours(2)
     const here = openPeers(one as Neighbours, 0)
     openPeers(other as Neighbours, 1)
@@ -39,7 +39,7 @@ describe('the peers of the processes of one host', () => {
     expect(await here.send('node1', { type: 'ended', session: 's', reason: 'r' })).to.equal(false)
   })
 
-  it('are refused with 503 where what started them is gone', async () => {
+  it('respond 503 if the parent process is gone', async () => {
     const [one] = startNeighbours(1)
     const here = openPeers(one as Neighbours, 0)
     one?.end()
@@ -49,8 +49,8 @@ describe('the peers of the processes of one host', () => {
   })
 })
 
-describe('a change bus of several processes', () => {
-  it('tells again what came after a place, and not where that is gone or of another run', async () => {
+describe('Change bus between worker processes', () => {
+  it('replays changes after a position, and reports lost or foreign positions', async () => {
     const [one, other] = startNeighbours(2, { kept: 50 }).map(createNeighbourBus)
     const places: string[] = []
     one?.subscribe((_, place) => void places.push(place ?? ''))
@@ -66,7 +66,7 @@ describe('a change bus of several processes', () => {
     }
   })
 
-  it('keeps no more than so many characters of what was told', async () => {
+  it('limits the history size in characters', async () => {
     const [bus] = startNeighbours(1, { keptSize: 10_000 }).map(createNeighbourBus)
     const places: string[] = []
     bus?.subscribe((_, place) => void places.push(place ?? ''))
@@ -76,7 +76,7 @@ describe('a change bus of several processes', () => {
     expect(await bus?.history?.since(places[5] as string)).to.equal(undefined)
   })
 
-  it('says that all may have changed to whoever does not take what it is told, and goes on', async () => {
+  it('reports missed changes to a stalled process and continues', async () => {
     const hub = createHub(0, { underWay: 1_000 })
     const waiting: Array<() => void> = []
     const heard: FromHub[] = []
@@ -95,7 +95,7 @@ describe('a change bus of several processes', () => {
     expect(heard.at(-1)).to.deep.include({ from: 'told', first: 201 })
   })
 
-  it('refuses messages to whoever does not take them', async () => {
+  it('rejects messages to a stalled process', async () => {
     const hub = createHub(0, { underWay: 1_000 })
     hub.connect(() => undefined).take({ to: 'join', node: 'stuck' })
     const peers = createNeighbourPeers('here', connectTo(hub))

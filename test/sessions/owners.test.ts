@@ -1,11 +1,12 @@
+// Tests session counts per owner and the choice of the session to evict.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { createHolders, type Held } from '../../core/sessions/holders.ts'
 
 const session = (holder: string): Held => ({ holder })
 
-describe('who holds how many sessions', () => {
-  it('counts all of them, those of each holder, and those that idle', () => {
+describe('Session owners', () => {
+  it('count all sessions, sessions per owner and idle sessions', () => {
     const owners = createHolders<Held>()
     const [one, two] = [session('ada'), session('ada')]
     owners.add(one)
@@ -20,7 +21,7 @@ describe('who holds how many sessions', () => {
     expect([owners.count, owners.countOf('ada'), owners.countOf('nobody')]).to.deep.equal([1, 0, 0])
   })
 
-  it('the longest idle session of the holder who has most idle ones goes first', () => {
+  it('evict the oldest idle session of the owner with the most idle sessions', () => {
     const owners = createHolders<Held>()
     const quiet = session('quiet')
     const greedy = [session('greedy'), session('greedy'), session('greedy')]
@@ -33,7 +34,7 @@ describe('who holds how many sessions', () => {
     expect(owners.victim()).to.equal(greedy[1])
   })
 
-  it('a session in use never goes, however many its holder has', () => {
+  it('never evict a session in use', () => {
     const owners = createHolders<Held>()
     const used = [session('greedy'), session('greedy')]
     const quiet = session('quiet')
@@ -43,7 +44,7 @@ describe('who holds how many sessions', () => {
     expect(owners.victim()).to.equal(quiet)
   })
 
-  it('holds to its counts through any order of events, and forgets holders without sessions', () => {
+  it('keep correct counts for any order of events and drop owners without sessions', () => {
     const step = fc.record({
       act: fc.constantFrom('add', 'idle', 'use', 'remove'),
       holder: fc.constantFrom('a', 'b', 'c'),

@@ -1,4 +1,4 @@
-// The names of questions say which node asked, to nodes of the same config alone.
+// Tests ids of server requests (elicitation, sampling), which identify the requesting node within a cluster.
 import { expect } from 'chai'
 import { createQuestionIds } from '../../core/sessions/nodes/question-ids.ts'
 
@@ -30,11 +30,11 @@ function forgeries(id: string): unknown[] {
   return [...spoiled, ...moved, ...same, ...odd].filter(forged => forged !== id)
 }
 
-describe('the name of a question', () => {
+describe('Server request ids', () => {
   const here = createQuestionIds([key, older], 'here')
   const there = createQuestionIds([key], 'there')
 
-  it('says at every node which one asked, in the session alone', () => {
+  it('identify the requesting node, within their session only', () => {
     const next = here.series(SESSION)
     const ids = Array.from({ length: 20 }, next)
     expect(new Set(ids)).to.have.property('size', 20)
@@ -44,14 +44,14 @@ describe('the name of a question', () => {
     }
   })
 
-  it('is known with each secret of the config, and with no other', () => {
+  it('verify with any configured secret and with no other', () => {
     const id = createQuestionIds([older], 'here').series(SESSION)()
     expect(here.askerOf(SESSION, id)).to.equal('here')
     expect(there.askerOf(SESSION, id)).to.equal(undefined)
     expect(createQuestionIds([foreign], 'here').askerOf(SESSION, id)).to.equal(undefined)
   })
 
-  it('is written in one way, and cannot be made up', () => {
+  it('have one valid encoding and cannot be forged', () => {
     let tried = 0
     for (const id of [here.series(SESSION)(), here.series(SESSION)()]) {
       for (const forged of forgeries(id)) {
@@ -59,7 +59,6 @@ describe('the name of a question', () => {
         expect(there.askerOf(SESSION, forged), String(forged).slice(0, 80)).to.equal(undefined)
       }
     }
-    console.log(`      forged names tried: ${tried}, taken: 0`)
     expect(tried).to.be.greaterThan(250)
   })
 })

@@ -1,4 +1,4 @@
-// A client of a shared stream has an id to come back with before it is told to leave, however late the store answers.
+// Tests that the client of a shared stream gets an event id before it is disconnected, with a slow store.
 import { expect } from 'chai'
 import type { EventStore } from '../../core/sessions/event-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
@@ -39,7 +39,7 @@ function createReader() {
   return { reader, seen, ended }
 }
 
-describe('a shared stream that the store does not know yet', () => {
+describe('Shared stream not yet in the store', () => {
   async function open() {
     const { store, known } = createLateStore()
     const { reader, seen, ended } = createReader()
@@ -55,7 +55,7 @@ describe('a shared stream that the store does not know yet', () => {
     return { stream, known, reader, seen, ended }
   }
 
-  it('gives its client an id before it tells it to leave', async () => {
+  it('sends an event id before it disconnects the client', async () => {
     const { stream, known, seen, ended } = await open()
     stream.write('first')
     stream.disconnect(500)
@@ -65,7 +65,7 @@ describe('a shared stream that the store does not know yet', () => {
     expect(seen).to.deep.equal(['primed 0 250', 'end 500'])
   })
 
-  it('has the rest for the client that comes back', async () => {
+  it('delivers the remaining messages on resumption', async () => {
     const { stream, known, ended } = await open()
     stream.disconnect(500)
     stream.write('first')

@@ -1,3 +1,4 @@
+// Tests resumable streams: delivery once and in order, replay, readers and store failures.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { parseEventId } from '../../core/sessions/event-id.ts'
@@ -44,7 +45,7 @@ function expectWhole({ client, finished, failures }: ReturnType<typeof openStrea
   expect(failures).to.deep.equal([])
 }
 
-describe('a resumable stream over a store that answers late and in odd orders', () => {
+describe('Resumable stream with a slow, reordering store', () => {
   const step = fc.oneof(
     { weight: 5, arbitrary: fc.constant({ do: 'write' as const, lost: 0 }) },
     { weight: 3, arbitrary: fc.constant({ do: 'come back' as const, lost: 0 }) },
@@ -53,7 +54,7 @@ describe('a resumable stream over a store that answers late and in odd orders', 
   )
 
   for (const effect of ['asked', 'answered'] satisfies Effect[]) {
-    it(`delivers each message once and in order, when it stores as it is ${effect}, whatever happens when`, () =>
+    it(`delivers each message once and in order (store writes when ${effect})`, () =>
       fc.assert(
         fc.asyncProperty(fc.scheduler(), fc.array(step, { maxLength: 25 }), async (scheduler, steps) => {
           const later = (what: string) => scheduler.schedule(Promise.resolve(), what)
@@ -83,7 +84,7 @@ describe('a resumable stream over a store that answers late and in odd orders', 
   }
 })
 
-describe('a resumable stream over a store that answers at once', () => {
+describe('Resumable stream with a synchronous store', () => {
   /** Writes a fourth message so many turns after its client has begun to come back to three. */
   async function writeInReplay(moment: number) {
     const opened = openStream(createMemoryEventStore())
@@ -95,7 +96,7 @@ describe('a resumable stream over a store that answers at once', () => {
     return { opened, stream, back }
   }
 
-  it('delivers a message that is written at any moment of a replay', async () => {
+  it('delivers a message written at any moment of a replay', async () => {
     for (let moment = 0; moment < 12; moment++) {
       const { opened, stream, back } = await writeInReplay(moment)
       await back
@@ -106,7 +107,7 @@ describe('a resumable stream over a store that answers at once', () => {
     }
   })
 
-  it('ends the reader of a replay after the last message, whenever the stream is finished', async () => {
+  it('ends the reader after the last replayed message of a finished stream', async () => {
     for (let moment = 0; moment < 12; moment++) {
       const { opened, stream, back } = await writeInReplay(moment)
       stream.finish()
@@ -116,7 +117,7 @@ describe('a resumable stream over a store that answers at once', () => {
     }
   })
 
-  it('replays to whoever comes when it is finished already, then ends', async () => {
+  it('replays a finished stream to a new reader and ends', async () => {
     const opened = openStream(createMemoryEventStore())
     for (const message of numbered(2)) opened.stream.write(message)
     opened.stream.finish()
@@ -124,7 +125,7 @@ describe('a resumable stream over a store that answers at once', () => {
     expectWhole(opened, 2)
   })
 
-  it('has one reader: who comes while another is being told the past is told it as well, and alone goes on', async () => {
+  it('replays to a second reader, which replaces the first', async () => {
     const opened = openStream(createUnevenStore(unevenTurns()))
     const { stream } = opened
     const first = new WanderingClient(stream)
@@ -139,7 +140,7 @@ describe('a resumable stream over a store that answers at once', () => {
     expect(first.finish().messages).to.deep.equal(numbered(first.finish().messages.length))
   })
 
-  it('gives no reader where something after the id is gone', async () => {
+  it('refuses resumption if events after the id are lost', async () => {
     const { stream, client } = openStream(createMemoryEventStore({ events: 1 }))
     for (const message of numbered(2)) stream.write(message)
     await client.comeBack()
@@ -148,7 +149,7 @@ describe('a resumable stream over a store that answers at once', () => {
     expect(client.finish().messages).to.deep.equal([])
   })
 
-  it('can be resumed after its last message when the store has forgotten it, and its ids count on', async () => {
+  it('resumes after its last message although the store expired it, with continued ids', async () => {
     let now = 0
     const opened = openStream(createMemoryEventStore({ lifetime: 10 }, () => now))
     const { stream, client } = opened
@@ -164,7 +165,7 @@ describe('a resumable stream over a store that answers at once', () => {
     expectWhole(opened, 4)
   })
 
-  it('still tells who reads when the store failed, without an id from then on: who came back would miss one', async () => {
+  it('delivers messages without ids after a store failure', async () => {
     const store = createMemoryEventStore()
     let failing = false
     const append: EventStore['append'] = (...given) => {
@@ -195,7 +196,7 @@ describe('a resumable stream over a store that answers at once', () => {
     'the same again': 1,
     'a gap': 3,
   })) {
-    it(`takes a store that gives ${what} as a number for one that failed`, async () => {
+    it(`treats ${what} as sequence number from the store as a failure`, async () => {
       const store = createMemoryEventStore()
       const append: EventStore['append'] = (session, stream, message, known) =>
         known === 0 ? store.append(session, stream, message, known) : (wrong as number)
@@ -218,14 +219,14 @@ describe('a resumable stream over a store that answers at once', () => {
   }
 })
 
-describe('an event id', () => {
-  it('names a stream of 64 random bits and a place in it', () => {
+describe('Event id', () => {
+  it('contains a 64-bit random stream id and a sequence number', () => {
     const { stream } = openStream(createMemoryEventStore())
     expect(parseEventId(`${stream.name}.12`)).to.deep.equal({ stream: stream.name, seq: 12 })
     expect(new Set([stream.name, openStream(createMemoryEventStore()).stream.name])).to.have.length(2)
   })
 
-  it('is nothing else', () => {
+  it('rejects other formats', () => {
     const { name } = openStream(createMemoryEventStore()).stream
     for (const text of [
       '',
@@ -242,7 +243,7 @@ describe('an event id', () => {
     }
   })
 
-  it('is read as it is written, and with one character changed as another id or none', () => {
+  it('round-trips, and a changed character gives another id or none', () => {
     const { name } = openStream(createMemoryEventStore()).stream
     const seq = fc.nat({ max: 999_999_999_999_999 })
     const wrong = fc.record({ at: fc.nat(30), cut: fc.nat(1), put: fc.string({ unit: 'binary', maxLength: 1 }) })

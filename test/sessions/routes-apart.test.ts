@@ -1,4 +1,4 @@
-// Routes whose sessions are kept in stores of their own: an id of one names nothing on another, whoever's it is.
+// Tests that a session id is unknown on routes with a different session store.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
@@ -11,8 +11,8 @@ afterEach(stopHosts)
 
 const PING = { id: 1, method: 'ping' }
 
-describe('a session id on a route whose sessions are kept elsewhere', () => {
-  it('is 404 for its owner, as on any other route, and the log says nothing; 403 for another user', async () => {
+describe('Session id on a route with another session store', () => {
+  it('responds 404 to its owner without a warning and 403 to another user', async () => {
     const own = plugin(host => host.fill('sessionStore', createMemorySessionStore('own')))
     const { url, log } = await startHost({
       toolsets: { all: [defineTool({ name: 'a', handler: () => 'a' })] },

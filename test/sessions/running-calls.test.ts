@@ -1,3 +1,4 @@
+// Tests the limit of concurrent requests per owner.
 import { expect } from 'chai'
 import { createRunningCalls } from '../../core/sessions/running-calls.ts'
 
@@ -10,8 +11,8 @@ const BOUNDS = {
 }
 const session = (holder: string) => ({ holder, calls: 0, disposed: false })
 
-describe('the calls that run', () => {
-  it('are known of an owner however many others call meanwhile, and are none once they are over', () => {
+describe('Running calls per owner', () => {
+  it('are counted correctly with many other callers, and decrease when calls end', () => {
     const running = createRunningCalls(BOUNDS)
     const busy = session('busy')
     running.enter(busy, 2)
@@ -31,7 +32,7 @@ describe('the calls that run', () => {
     expect(busy.calls).to.equal(2)
   })
 
-  it('of an owner who had none for a while are counted from none', () => {
+  it('restart at zero after an idle period', () => {
     const running = createRunningCalls(BOUNDS)
     for (let index = 0; index < 1_200; index++) {
       const one = session(`owner ${index % 600}`)

@@ -1,3 +1,4 @@
+// Tests signed session ids: format, owner binding, forgery and secret rotation.
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { createSessionIds, shortId } from '../../core/sessions/session-id.ts'
@@ -8,12 +9,12 @@ const ids = createSessionIds([key, olderKey], NODE)
 const ada = { route: '/', user: { issuer: 'https://login.example', subject: 'ada' } }
 const anonymous = { route: '/', user: undefined }
 
-describe('a session id', () => {
-  it('is visible ASCII, 76 characters, and fit for a header and a query', () => {
+describe('Session id', () => {
+  it('has 76 visible ASCII characters, valid in a header and a query', () => {
     expect(ids.create(ada)).to.match(/^[\w-]{76}$/)
   })
 
-  it('holds its version, 128 random bits, its time and its node', () => {
+  it('contains version, 128 random bits, time and node', () => {
     const now = Date.UTC(2026, 0, 2)
     const [one, two] = [ids.create(ada, now), ids.create(ada, now)].map(id => Buffer.from(id, 'base64url'))
     expect(one?.[0]).to.equal(1)
@@ -24,12 +25,12 @@ describe('a session id', () => {
     expect([facts?.createdAt, facts?.node]).to.deep.equal([now, NODE])
   })
 
-  it('never repeats', () => {
+  it('is unique', () => {
     const many = new Set(Array.from({ length: 1_000 }, () => ids.create(anonymous, 0)))
     expect(many.size).to.equal(1_000)
   })
 
-  it('says nothing of its owner to those without the key', () => {
+  it('hides its owner without the key', () => {
     const text = Buffer.from(ids.create(ada), 'base64url').toString('latin1')
     expect(text).not.to.match(/ada|login/)
     const owners = [key, foreignKey].map(one =>
@@ -40,7 +41,7 @@ describe('a session id', () => {
     expect(owners[0]).not.to.equal(owners[1])
   })
 
-  it('is owned by its route, issuer and subject together', () => {
+  it('is bound to route, issuer and subject together', () => {
     const owned = (owner: typeof ada | typeof anonymous) => ids.read(ids.create(ada))?.isOwnedBy(owner)
     expect(owned({ route: '/', user: { ...ada.user } })).to.equal(true)
     expect(owned({ route: '/other', user: ada.user })).to.equal(false)
@@ -51,7 +52,7 @@ describe('a session id', () => {
     expect(ids.read(ids.create(anonymous))?.isOwnedBy(anonymous)).to.equal(true)
   })
 
-  it('binds its fields one by one: what is split otherwise is another owner', () => {
+  it('binds its fields separately, so that shifted boundaries give another owner', () => {
     const joined = { route: '/', user: { issuer: 'a', subject: 'bc' } }
     const id = ids.read(ids.create(joined))
     expect(id?.isOwnedBy(joined)).to.equal(true)
@@ -59,8 +60,8 @@ describe('a session id', () => {
   })
 })
 
-describe('an id that is not ours', () => {
-  it('is refused with any one bit changed', () => {
+describe('Invalid session id', () => {
+  it('is rejected with any single bit changed', () => {
     const bytes = Buffer.from(ids.create(ada), 'base64url')
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const altered = Buffer.from(bytes)
@@ -69,7 +70,7 @@ describe('an id that is not ours', () => {
     }
   })
 
-  it('is refused cut, lengthened, padded, in another spelling of the same bytes, and empty', () => {
+  it('is rejected if truncated, padded, re-encoded or empty', () => {
     const id = Array.from({ length: 1_000 }, () => ids.create(ada)).find(one => /[-_]/.test(one)) ?? ''
     expect(ids.read(id)?.isOwnedBy(ada)).to.equal(true)
     const others = [
@@ -79,22 +80,22 @@ describe('an id that is not ours', () => {
     for (const other of others) expect(ids.read(other), JSON.stringify(other)).to.equal(undefined)
   })
 
-  it('is refused when a stranger signed it, with the key id of ours or without', () => {
+  it('is rejected with a foreign signature, with or without our key id', () => {
     const foreign = Buffer.from(createSessionIds([foreignKey], NODE).create(ada), 'base64url')
     expect(ids.read(foreign.toString('base64url'))).to.equal(undefined)
     Buffer.from(ids.create(ada), 'base64url').copy(foreign, 1, 1, 3)
     expect(ids.read(foreign.toString('base64url'))).to.equal(undefined)
   })
 
-  it('is refused with the owner of one id and the rest of another', () => {
+  it('is rejected if combined from two ids', () => {
     const mine = Buffer.from(ids.create(ada), 'base64url')
     Buffer.from(ids.create(anonymous), 'base64url').copy(mine, 25, 25, 37)
     expect(ids.read(mine.toString('base64url'))).to.equal(undefined)
   })
 })
 
-describe('the secrets of session ids', () => {
-  it('may be rotated: what an older one signed is still read, and bound to its owner', () => {
+describe('Session id secrets', () => {
+  it('can be rotated: ids signed with an older secret stay valid for their owner', () => {
     const before = createSessionIds([olderKey], 7).create(ada, 5)
     const facts = ids.read(before)
     expect([facts?.createdAt, facts?.node]).to.deep.equal([5, 7])
@@ -102,18 +103,18 @@ describe('the secrets of session ids', () => {
     expect(facts?.isOwnedBy(anonymous)).to.equal(false)
   })
 
-  it('sign with the first alone', () => {
+  it('sign with the first secret only', () => {
     expect(createSessionIds([olderKey], NODE).read(ids.create(ada))).to.equal(undefined)
     expect(createSessionIds([key], NODE).read(ids.create(ada))?.isOwnedBy(ada)).to.equal(true)
   })
 
-  it('must be there', () => {
+  it('are required', () => {
     expect(() => createSessionIds([], NODE)).to.throw('no key')
   })
 })
 
-describe('a session id in a log', () => {
-  it('is cut to what tells two apart: its signature and most of its random bits are gone', () => {
+describe('Session id in the log', () => {
+  it('is truncated, without signature and most random bits', () => {
     const [one, two] = [ids.create(ada), ids.create(ada)]
     expect(shortId(one)).to.match(/^[\w-]{12}…$/)
     expect(shortId(one)).not.to.equal(shortId(two))

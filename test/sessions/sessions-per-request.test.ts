@@ -1,3 +1,4 @@
+// Tests the configureSession hook for single requests.
 import { expect } from 'chai'
 import { type Config, defineTool, HostError, type SessionRequest } from '../../core/index.ts'
 import { META } from '../../core/transport.ts'
@@ -37,8 +38,8 @@ const listOf = ({ message }: RpcAnswer) => message.result.tools.map(({ name }: R
 const list = async (url: string, headers: Record<string, string> = {}) =>
   listOf(await modern(url, 'tools/list', {}, { headers }))
 
-describe('configureSession, for one request', () => {
-  it('sees the user with all claims, the route’s values, the headers, the address and the toolsets in view', async () => {
+describe('configureSession for one request', () => {
+  it('receives user claims, route parameters, headers, address and toolsets', async () => {
     const seen: Array<[SessionRequest, unknown]> = []
     const { url } = await start({
       configureSession: (request, { id, toolsets, server }) => void seen.push([request, { id, toolsets, server }]),
@@ -59,7 +60,7 @@ describe('configureSession, for one request', () => {
     expect(defaults).to.deep.include({ toolsets: ['basic', 'gold'] })
   })
 
-  it('may choose toolsets by the caller’s claims, for that caller alone', async () => {
+  it('selects toolsets by claims for one caller only', async () => {
     const { url } = await start({
       async configureSession({ user }, session) {
         await Promise.resolve()
@@ -75,7 +76,7 @@ describe('configureSession, for one request', () => {
     expect(error.code).to.equal(-32602)
   })
 
-  it('may add definitions of its own, which are listed and called', async () => {
+  it('adds definitions that are listed and callable', async () => {
     const { url } = await start({ configureSession: ({ user }, session) => void (user && session.add(extra)) })
     const headers = { 'X-User': 'ann' }
     expect(await list(url, headers)).to.deep.equal(['a', 'x'])
@@ -84,7 +85,7 @@ describe('configureSession, for one request', () => {
     expect((await modern(url, 'tools/call', { name: 'x' })).message.error.code).to.equal(-32602)
   })
 
-  it('may say who the server is and what it can do: in server/discover, results and initialize', async () => {
+  it('sets server info and capabilities in server/discover, results and initialize', async () => {
     const server = { name: 'for-ann', version: '9', instructions: 'Hello, Ann.' }
     const { url } = await start({
       stateless: true,
@@ -110,7 +111,7 @@ describe('configureSession, for one request', () => {
     expect(other.capabilities).to.deep.equal({ logging: {}, tools: {} })
   })
 
-  it('makes every list private; without it they are public', async () => {
+  it('makes lists private', async () => {
     const scope = async (url: string) => (await modern(url, 'tools/list')).message.result.cacheScope
     expect(await scope((await start({ configureSession: () => undefined })).url)).to.equal('private')
     expect(await scope((await start({})).url)).to.equal('public')
@@ -130,7 +131,7 @@ describe('configureSession, for one request', () => {
       /tool "x": its input/,
     ],
     [
-      'adds what asks for access',
+      'adds a tool that requires access',
       (_, session) => session.add({ ...extra, access: 'admin' }),
       /configureSession: tool "x" asks for access "admin"/,
     ],
@@ -143,7 +144,7 @@ describe('configureSession, for one request', () => {
     ],
   ]
   for (const [what, configureSession, words] of mistakes) {
-    it(`that ${what} answers 500 without its text, which is logged, and no tool runs`, async () => {
+    it(`responds 500 and logs the error if it ${what}; no tool runs`, async () => {
       const { url, log } = await start({ stateless: true, ...(configureSession && { configureSession }) })
       const newer = await modern(url, 'tools/call', { name: 'a' })
       const older = await legacy(url, 'tools/call', { name: 'a' })
@@ -161,7 +162,7 @@ describe('configureSession, for one request', () => {
     })
   }
 
-  it('may refuse a caller with a HostError, which the client is told', async () => {
+  it('rejects a caller with a HostError', async () => {
     const { url } = await start({
       configureSession() {
         throw new HostError('forbidden', { detail: 'not on Sundays' })
@@ -171,7 +172,7 @@ describe('configureSession, for one request', () => {
     expect([status, message.error.message]).to.deep.equal([403, 'Forbidden: not on Sundays'])
   })
 
-  it('has a signal that aborts when the client is gone', async () => {
+  it('receives a signal that aborts on client disconnect', async () => {
     const [running, aborted] = [createGate(), createGate()]
     const { url } = await start({
       configureSession: (_request, _session, { signal }) =>

@@ -1,4 +1,4 @@
-// What several processes would each keep to itself stops the start of a host that is one of them, all of it at once.
+// Tests that startup of a multi-process host fails if sessions, secrets or changes are not shared.
 import { expect } from 'chai'
 import { createHost, type Neighbours } from '../../core/create-host.ts'
 import { stopAtFirst } from '../../core/http/start-error.ts'
@@ -45,46 +45,46 @@ async function refusal(routes: object, settings: RefusalSettings = {}) {
 
 const stateless = { toolsets: 'all', stateless: true }
 
-describe('a host that is one of two processes refuses to start', () => {
-  it('with sessions in memory: it names the routes that keep them, and both ways out', async () => {
+describe('Startup of one of two processes fails', () => {
+  it('with in-memory sessions, listing the routes and both solutions', async () => {
     const message = await refusal({ '/': { toolsets: 'all' }, '/b': { toolsets: 'all' }, '/c': stateless })
     expect(message).to.include("the sessions of routes['/'], routes['/b'], whose clients")
     expect(message).to.include('set `stateless: true` on those routes, or switch on cluster-redis (')
   })
 
-  it('with keys that each made for itself: it says how to make a secret and where to put it', async () => {
+  it('with generated keys, explaining how to create and set a secret', async () => {
     const message = await refusal({ '/': stateless }, { secrets: [] })
     expect(message).to.include('`openssl rand -base64 32`')
     expect(message).to.include("MCP_HOST_SECRETS, or into the config's `secrets`")
     expect(message).not.to.include('the sessions of')
   })
 
-  it('with changes that only one of them would tell of', async () => {
+  it('with changes that other processes do not receive', async () => {
     const message = await refusal({ '/a': { ...stateless, listen: true }, '/b': stateless })
     expect(message).to.include(
       "subscriptions/listen on routes['/a'] tells of: remove `listen: true`, or switch on cluster-redis or change-bus-redis",
     )
   })
 
-  it('with the authorization server for development, whose users are in one process', async () => {
+  it('with the development authorization server, which is limited to one process', async () => {
     const message = await refusal({ '/': stateless }, { plugins: { 'dev-auth-server': {} } })
     expect(message).to.match(/^plugins\['dev-auth-server'\]: .*start without --workers$/)
   })
 
-  it('and says everything at once', async () => {
+  it('with all problems in one message', async () => {
     const message = await refusal({ '/': { toolsets: 'all' } }, { secrets: [] })
     expect(message?.split('\n- ')).to.have.length(3)
   })
 })
 
-describe('a host starts', () => {
-  it('as one of two processes without sessions, as the only one with them, and without a transport', async () => {
+describe('Startup of one of two processes succeeds', () => {
+  it('without sessions, and of a single process with sessions, and without a transport', async () => {
     expect(await refusal({ '/': stateless })).to.equal(undefined)
     expect(await refusal({ '/': { toolsets: 'all' } }, { processes: 1, secrets: [] })).to.equal(undefined)
     expect(await refusal({ '/': { toolsets: 'all', plugins: { 'transport-streamable': false } } })).to.equal(undefined)
   })
 
-  it('with sessions where plugins provide all that they take, and not where one is missing', () => {
+  it('with sessions only if plugins provide every required slot', () => {
     const slots = new Set<string>(['sessionStore', 'eventStore', 'changeBus', 'peers'])
     const route = { path: '/', stateless: false, listen: true, revisions: ['2026-07-28', '2025-11-25'] } as never
     const isFilled = (slot: string) => slots.has(slot)
@@ -108,7 +108,7 @@ describe('a host starts', () => {
   })
 })
 
-describe('a host that is one of two processes, whose changes and messages are carried between them,', () => {
+describe('Host process with inter-process messages', () => {
   const carried = (routes: object, plugins: object = {}) =>
     refusal(routes, { plugins, neighbours: startNeighbours(1)[0] })
   const kept = plugin(host => {
@@ -116,16 +116,16 @@ describe('a host that is one of two processes, whose changes and messages are ca
     host.fill('eventStore', createMemoryEventStore())
   })
 
-  it('starts where the rest is kept for both, and where it only listens', async () => {
+  it('starts with shared stores, and for subscriptions only', async () => {
     expect(await carried({ '/': { toolsets: 'all' } }, { kept })).to.equal(undefined)
     expect(await carried({ '/': { ...stateless, listen: true } })).to.equal(undefined)
   })
 
-  it('does not start with sessions in memory: what is missing is named', async () => {
+  it('rejects in-memory sessions and names the missing slots', async () => {
     expect(await carried({ '/': { toolsets: 'all' } })).to.include('(nothing provides sessionStore, eventStore)')
   })
 
-  it('does not start where sessions are kept for nodes elsewhere, which it does not reach', async () => {
+  it('rejects sessions shared with other nodes that it cannot reach', async () => {
     const everywhere = plugin(host => {
       host.fill('sessionStore', { ...createMemorySessionStore(host.node), shared: true })
       host.fill('eventStore', createMemoryEventStore())
@@ -134,7 +134,7 @@ describe('a host that is one of two processes, whose changes and messages are ca
   })
 })
 
-describe('a host whose session store is shared refuses to start', () => {
+describe('Startup with a shared session store', () => {
   const shared = (fills: readonly ('sessionStore' | 'peers')[]) =>
     plugin(host => {
       const store = createMemorySessionStore(host.node)
@@ -147,19 +147,19 @@ describe('a host whose session store is shared refuses to start', () => {
     route: object = { toolsets: 'all' },
   ) => refusal({ '/': route }, { plugins: { shared: shared(fills) }, processes: 1, secrets })
 
-  it('where nothing carries messages between the nodes', async () => {
+  it('fails without messages between nodes', async () => {
     const message = await refused(['sessionStore'])
     expect(message).to.include("routes['/']: its sessions are kept for every node, but nothing provides peers")
     expect(message).to.include('fill the slot `peers` there as well, or switch on cluster-redis or change-bus-redis')
   })
 
-  it('where no other node could read the ids of its sessions', async () => {
+  it('fails without shared secrets for session ids', async () => {
     const message = await refused(['sessionStore', 'peers'], [])
     expect(message).to.include("routes['/']: its sessions are kept for every node, but the keys that sign")
     expect(message).to.include('`openssl rand -base64 32`')
   })
 
-  it('and not where both are there, nor where there are no sessions', async () => {
+  it('succeeds with both, and without sessions', async () => {
     expect(await refused(['sessionStore', 'peers'])).to.equal(undefined)
     expect(await refused(['sessionStore'], [], stateless)).to.equal(undefined)
   })
@@ -171,14 +171,14 @@ describe('MCP_HOST_SECRETS', () => {
       .keys('session-id')
       .map(key => key.toString('hex'))
 
-  it('gives secrets, with commas between them, where the config gives none', () => {
+  it('provides comma-separated secrets if the config has none', () => {
     const other = 'another secret that is long enough'
     expect(keysOf([undefined, ''], ` ${SECRET},${other}, `)).to.deep.equal(keysOf([SECRET, other]))
     expect(keysOf([other], SECRET)).to.deep.equal(keysOf([other]))
     expect(createSecrets([], ' , ').generated).to.equal(true)
   })
 
-  it('is refused where one of its secrets is short', () => {
+  it('is rejected if a secret is too short', () => {
     expect(() => createSecrets([], `${SECRET},short`)).to.throw(/^MCP_HOST_SECRETS\[1\] is shorter than 32 characters/)
   })
 })

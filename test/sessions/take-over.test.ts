@@ -1,4 +1,4 @@
-// A session that ends while this node takes its stream over: nothing of it is connected again.
+// Tests that a session that ends while a node takes over its stream is not connected again.
 import { expect } from 'chai'
 import { systemClock } from '../../core/http/clock.ts'
 import { HostError } from '../../core/index.ts'
@@ -84,9 +84,9 @@ function openElsewhere(waitsAt: 'claimStream' | 'claim' | 'since', areGone = fal
   return { session, parts, asked, goOn, places, subscribed: () => subscribed }
 }
 
-describe('a session whose stream is taken over', () => {
+describe('Stream take-over', () => {
   for (const place of ['claimStream', 'claim', 'since'] as const) {
-    it(`and that ends while \`${place}\` is awaited is gone, and hears of nothing any more`, async () => {
+    it(`fails with sessionNotFound and no subscription if the session ends during \`${place}\``, async () => {
       const { session, parts, asked, goOn, subscribed } = openElsewhere(place)
       const taking = takeOver(parts, session, 'ours', false).catch((error: unknown) => error)
       await asked.opened
@@ -98,7 +98,7 @@ describe('a session whose stream is taken over', () => {
     })
   }
 
-  it('hears of what changes from then on', async () => {
+  it('subscribes the session to changes', async () => {
     const { session, parts, asked, goOn, subscribed } = openElsewhere('since')
     const taking = takeOver(parts, session, 'ours', false)
     await asked.opened

@@ -1,4 +1,4 @@
-// What it takes to tell many of one change: it is serialized once, and goes to each stream in one write.
+// Tests that a change notification is serialized once and written once per stream.
 import { Socket } from 'node:net'
 import { expect } from 'chai'
 import { type CallContext, defineTool } from '../../core/index.ts'
@@ -43,11 +43,11 @@ async function countWhile(act: () => void) {
   return { serialized, streams: writes.size, most: Math.max(...writes.values()) }
 }
 
-describe(`a change that ${LISTENERS} subscriptions and ${SESSIONS} sessions are told of`, function () {
+describe(`Change notification for ${LISTENERS} subscriptions and ${SESSIONS} sessions`, function () {
   this.timeout(60_000)
   after(stopHosts)
 
-  it('is serialized once, and written once to each stream', async () => {
+  it('is serialized once and written once per stream', async () => {
     let host: CallContext['host'] | undefined
     const keep = defineTool({
       name: 'keep',
@@ -85,7 +85,6 @@ describe(`a change that ${LISTENERS} subscriptions and ${SESSIONS} sessions are 
     const counted = await countWhile(() => host?.tools.add(extra))
     const told = await Promise.all(streams.map(stream => stream.next()))
 
-    console.log(`      ${streams.length} streams: ${JSON.stringify(counted)}; told to nobody ${JSON.stringify(alone)}`)
     expect(counted).to.deep.equal({ serialized: alone.serialized + 1, streams: LISTENERS + SESSIONS, most: 1 })
     expect(new Set(told.map(event => event?.message.method))).to.deep.equal(
       new Set(['notifications/tools/list_changed']),

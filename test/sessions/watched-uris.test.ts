@@ -1,9 +1,10 @@
+// Tests the limit of resource subscriptions per owner.
 import { expect } from 'chai'
 import { MAX_WATCHED_BYTES_PER_OWNER } from '../../core/mcp/limits.ts'
 import { createWatchCharges, WatchedUris, watchCost } from '../../core/sessions/watched-uris.ts'
 
-describe('what sessions watch', () => {
-  it('is bounded for all sessions of a holder together', () => {
+describe('Resource subscription limit', () => {
+  it('applies to all sessions of an owner together', () => {
     const charge = createWatchCharges()
     const half = MAX_WATCHED_BYTES_PER_OWNER / 2
     const said = [
@@ -20,7 +21,7 @@ describe('what sessions watch', () => {
     expect(said).to.deep.equal([true, true, false, true, true, true, false, true])
   })
 
-  it('is given back to the holder when a session ends', () => {
+  it('is released when a session ends', () => {
     const charged: number[] = []
     const watched = new WatchedUris(bytes => charged.push(bytes) > 0)
     for (const uri of ['note://a', 'note://b', 'note://b']) watched.add(uri, false)

@@ -1,15 +1,16 @@
+// Tests the set of subscribers per resource.
 import { expect } from 'chai'
 import type { Subscriber } from '../../core/sessions/change-feed.ts'
 import { Watchers } from '../../core/sessions/watchers.ts'
 
 const subscriber = (): Subscriber => ({ lists: new Set(), covers: () => true, deliver: () => undefined })
 
-describe('who watches a resource', () => {
-  it('is one, several and nobody again, each once, in any order', () => {
+describe('Resource subscribers', () => {
+  it('are added and removed once each, in any order', () => {
     const watchers = new Watchers()
     const all = Array.from({ length: 4 }, subscriber)
     const expected = new Set<Subscriber>()
-    let [steps, most] = [0, 0]
+    let most = 0
     // Every set of them follows every other.
     for (let from = 0; from < 16; from += 1) {
       for (let to = 0; to < 16; to += 1) {
@@ -22,7 +23,6 @@ describe('who watches a resource', () => {
               expected.delete(each)
               watchers.delete('note://a', each)
             }
-            steps += 1
           })
           most = Math.max(most, expected.size)
           expect(new Set(watchers.of('note://a'))).to.deep.equal(expected)
@@ -32,7 +32,6 @@ describe('who watches a resource', () => {
         }
       }
     }
-    console.log(`      ${steps} came or went, ${most} at once at most`)
     expect(most).to.equal(4)
   })
 })

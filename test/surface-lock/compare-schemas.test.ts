@@ -1,5 +1,4 @@
-// Two schemas, compared keyword by keyword, and held against ajv: what is said to accept no less refuses nothing that was
-// accepted before.
+// Tests the comparison of two schemas by keyword, and checks its verdicts against ajv.
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
 import { compareSchemas } from '../../cli/lock/compare-schemas.ts'
@@ -58,13 +57,13 @@ const TABLE: ReadonlyArray<readonly [string, JsonObject, JsonObject, readonly Ve
   ['a wider member of oneOf', { oneOf: [{ maxLength: 1 }] }, { oneOf: [{ maxLength: 2 }] }, ['unknown']],
   ['a definition', { $defs: { a: text }, $ref: '#/$defs/a' }, { $defs: { a: {} }, $ref: '#/$defs/a' }, ['unknown']],
   [
-    'a reference into what changed',
+    'a reference to a changed schema',
     open({ a: { maxLength: 1 }, b: { not: { $ref: '#/properties/a' } } }),
     open({ a: { maxLength: 2 }, b: { not: { $ref: '#/properties/a' } } }),
     ['more', 'unknown'],
   ],
-  ['what is not allowed', { not: text }, { not: {} }, ['unknown']],
-  ['a keyword that nobody knows', { 'x-own': 1 }, { 'x-own': 2 }, ['unknown']],
+  ['the keyword not', { not: text }, { not: {} }, ['unknown']],
+  ['an unknown keyword', { 'x-own': 1 }, { 'x-own': 2 }, ['unknown']],
   ['a keyword that every object has', {}, { constructor: 1, hasOwnProperty: 2 }, ['unknown', 'unknown']],
   [
     'what is unevaluated',
@@ -84,10 +83,10 @@ const TABLE: ReadonlyArray<readonly [string, JsonObject, JsonObject, readonly Ve
     open({}, { patternProperties: { a: text } }),
     ['unknown', 'unknown'],
   ],
-  ['what nothing fits', open({ a: true }), open({ a: false }), ['less']],
+  ['a schema that nothing matches', open({ a: true }), open({ a: false }), ['less']],
 ]
 
-describe('two versions of a schema', () => {
+describe('Schema comparison', () => {
   for (const [what, before, after, verdicts] of TABLE) {
     it(`${what}: ${verdicts.join(', ') || 'nothing'}`, () => {
       const found = compareSchemas(before, after)
@@ -170,7 +169,7 @@ function valueAt(depth: number): unknown {
   return Object.fromEntries(NAMES.filter(() => random() < 0.5).map(name => [name, valueAt(depth - 1)]))
 }
 
-describe('what is said of two schemas, held against ajv', function () {
+describe('Schema comparison checked against ajv', function () {
   this.timeout(60_000)
 
   const ajv = new Ajv2020({ strict: false, logger: false })
@@ -192,8 +191,8 @@ describe('what is said of two schemas, held against ajv', function () {
   }
   const values = Array.from({ length: 100 }, () => valueAt(3))
 
-  it('no value is refused of which nothing is said to be less, and none let in of which nothing is said to be more', () => {
-    const tried: Record<string, number> = { pairs: 0, judged: 0, values: 0 }
+  it('reports "less" if a value is newly rejected and "more" if newly accepted', () => {
+    const tried: Record<string, number> = { pairs: 0, judged: 0 }
     const wrong: string[] = []
     const pairs = caseCount(700, 200)
     for (let drawn = 0; drawn < 10_000 && (tried['pairs'] ?? 0) < pairs; drawn++) {
@@ -208,13 +207,11 @@ describe('what is said of two schemas, held against ajv', function () {
       if (verdicts.has('unknown') || verdicts.has('other') || verdicts.has('same')) continue
       tried['judged'] = (tried['judged'] ?? 0) + 1
       for (const value of values) {
-        tried['values'] = (tried['values'] ?? 0) + 1
         const [fitted, fits] = [was(value), now(value)]
         if (fitted && !fits && !verdicts.has('less')) wrong.push(JSON.stringify({ refused: value, before, after }))
         if (!fitted && fits && !verdicts.has('more')) wrong.push(JSON.stringify({ allowed: value, before, after }))
       }
     }
-    console.log(`      ${JSON.stringify(tried)}`)
     expect(wrong.slice(0, 5)).to.deep.equal([])
     expect(tried['judged']).to.be.above(pairs / 5)
     for (const verdict of ['less', 'more', 'other', 'unknown', 'words']) expect(tried[verdict]).to.be.above(0)

@@ -1,4 +1,4 @@
-// Two surfaces, held against each other: what each kind of change does to clients, and that none is passed over.
+// Tests the impact of each kind of surface change on clients, and that no change is missed.
 import { expect } from 'chai'
 import type { Impact } from '../../cli/lock/compare-items.ts'
 import { compareSurfaces } from '../../cli/lock/compare-surfaces.ts'
@@ -94,7 +94,7 @@ const ROWS: readonly Row[] = [
     ({ route }) => Object.assign(route.tools.echo.shown, { annotations: { title: 'Echo' } }),
   ],
   [
-    'a tool that says it only reads',
+    'readOnlyHint added to a tool',
     'opens',
     ({ route }) => Object.assign(route.tools.give.shown, { annotations: { readOnlyHint: true } }),
   ],
@@ -147,7 +147,7 @@ const ROWS: readonly Row[] = [
     ({ route }) => Object.assign(route.tools.echo.shown, { _meta: { 'x/y': 1, z: 2 } }),
   ],
   ['another `_meta`', 'may-break', ({ route }) => Object.assign(route.tools.echo.shown, { _meta: { 'x/y': 2 } })],
-  ['a field that nobody knows', 'may-break', ({ route }) => Reflect.deleteProperty(route.tools.echo.shown, '_meta')],
+  ['an unknown field', 'may-break', ({ route }) => Reflect.deleteProperty(route.tools.echo.shown, '_meta')],
   ['a task where none was', 'harmless', ({ route }) => Object.assign(route.tools.echo, { task: 'optional' })],
   ['a task that a client must know', 'breaking', ({ route }) => Object.assign(route.tools.echo, { task: 'required' })],
   [
@@ -161,16 +161,16 @@ const ROWS: readonly Row[] = [
     ({ route }) => Object.assign(route.tools.purge, { needs: ['a signed-in caller', 'scope "b"'] }),
   ],
   [
-    'one of several is asked instead, what was asked among them',
+    'one of several requirements, including the old one',
     'opens',
     ({ route }) => Object.assign(route.tools.purge, { needs: ['a signed-in caller', '(scope "admin" or scope "b")'] }),
   ],
   [
-    'one of several others is asked instead',
+    'one of several other requirements',
     'may-break',
     ({ route }) => Object.assign(route.tools.purge, { needs: ['a signed-in caller', '(scope "c" or scope "b")'] }),
   ],
-  ['less is asked of callers', 'opens', ({ route }) => Object.assign(route.tools.purge, { needs: [] })],
+  ['fewer caller requirements', 'opens', ({ route }) => Object.assign(route.tools.purge, { needs: [] })],
   ['an item is listed', 'harmless', ({ route }) => Object.assign(route.tools.purge, { visibility: 'listed' })],
   [
     'an argument is gone',
@@ -214,7 +214,7 @@ const ROWS: readonly Row[] = [
   ['a capability is new', 'harmless', ({ route }) => Object.assign(route.capabilities, { prompts: {} })],
   ['an extension is gone', 'breaking', ({ route }) => Object.assign(route.capabilities, { extensions: {} })],
   [
-    'an extension says something else',
+    'changed extension settings',
     'may-break',
     ({ route }) => Object.assign(route.capabilities, { extensions: { 'com.example/x': {} } }),
   ],
@@ -224,7 +224,7 @@ const ROWS: readonly Row[] = [
   ['which route serves an address', 'harmless', ({ route }) => Object.assign(route, { route: '/:a?' })],
 ]
 
-describe('what a change does to clients', () => {
+describe('Surface change impact', () => {
   for (const [what, impact, change] of ROWS) {
     it(`${what}: ${impact}`, () => {
       const found = compareSurfaces(
@@ -235,7 +235,7 @@ describe('what a change does to clients', () => {
     })
   }
 
-  it('an address that is gone, and one that is new', () => {
+  it('reports a removed path as breaking and a new path as harmless', () => {
     const [before, after] = [surfaceOf(base()), surfaceOf(base(), '/other')]
     const found = compareSurfaces(before, after).map(({ impact, at, what }) => [impact, ...at, what])
     expect(found).to.deep.equal([
@@ -244,7 +244,7 @@ describe('what a change does to clients', () => {
     ])
   })
 
-  it('is said once for all the addresses where it is so', () => {
+  it('reports a change once with all affected paths', () => {
     const two = (change: (copy: Base) => unknown): Surface => {
       const one = changed(change)
       const routes = { ...one.routes, '/b': one.routes['/'] as Surface['routes'][string] }
@@ -270,11 +270,11 @@ function* leaves(value: unknown): Generator<readonly [parent: object, key: strin
   }
 }
 
-describe('a change of any value', () => {
-  it('is a difference, and one that is made in a lock by hand is refused', () => {
+describe('Surface lock integrity', () => {
+  it('rejects a lock file in which any value was changed, added or removed', () => {
     const text = lockText(changed(() => undefined))
     expect(readLock(text, 'a lock')).to.deep.equal(JSON.parse(text))
-    const tried = { gone: 0, changed: 0, added: 0, refused: 0 }
+    const tried = { gone: 0, changed: 0, added: 0 }
     const count = [...leaves(JSON.parse(text))].length
     const ways: Array<readonly [keyof typeof tried, (parent: object, key: string) => unknown]> = [
       [
@@ -299,14 +299,12 @@ describe('a change of any value', () => {
         expect(() => readLock(JSON.stringify(copy), 'a lock'), `${way} ${key} at ${place}`).to.throw(
           /a lock (?:was|has|is)/,
         )
-        tried.refused++
       }
     }
-    console.log(`      ${JSON.stringify(tried)}`)
     expect(tried.gone).to.be.above(80)
   })
 
-  it('steers no terminal, whatever names and descriptions have in them', () => {
+  it('escapes control characters of names and descriptions in the output', () => {
     const evil = '\u001b[2J\u009b31m\u202e\r\nBreaks nothing'
     const after = changed(({ route, server }) => {
       Object.assign(route.tools, { [evil]: item({ name: evil }) })

@@ -1,5 +1,4 @@
-// What `diff` shows: every text that comes in where a model or a client reads it, whole or with how much is not shown, and no
-// character that cannot be seen.
+// Tests that `diff` shows all new text that models and clients read, and escapes invisible characters.
 import { expect } from 'chai'
 import type { Change } from '../../cli/lock/compare-surfaces.ts'
 import { compareSurfaces } from '../../cli/lock/compare-surfaces.ts'
@@ -64,8 +63,8 @@ const ROWS: ReadonlyArray<readonly [what: string, worst: string, before: Given, 
     input({ properties: { q: { enum: ['a'] } } }),
     input({ properties: { q: { enum: ['a', EVIL] } } }),
   ],
-  ['a keyword that nobody knows', 'may-break', input({}), input({ 'x-hint': { deep: [EVIL] } })],
-  ['a name in a place that nobody knows', 'may-break', input({}), input({ 'x-hint': { [EVIL]: 1 } })],
+  ['an unknown keyword', 'may-break', input({}), input({ 'x-hint': { deep: [EVIL] } })],
+  ['a name at an unknown location', 'may-break', input({}), input({ 'x-hint': { [EVIL]: 1 } })],
   ['a dependent schema', 'may-break', input({}), input({ dependentSchemas: { a: told } })],
   ['an output schema', 'read', { tools: { a: {} } }, { tools: { a: { outputSchema: { properties: { b: told } } } } }],
   [
@@ -101,16 +100,16 @@ const ROWS: ReadonlyArray<readonly [what: string, worst: string, before: Given, 
   ['an origin of an app', 'opens', app({}), app({ csp: { connectDomains: ['https://evil.example'] } })],
   ['a permission of an app', 'opens', app({ permissions: {} }), app({ permissions: { camera: {} } })],
   [
-    'origins where nothing was said',
+    'added origins',
     'opens',
     { resources: { 'ui://a': {} } },
     app({ csp: { connectDomains: ['https://evil.example'] } }),
   ],
 ]
 
-describe('words that come in', () => {
+describe('New text in a surface diff', () => {
   for (const [what, worst, before, after] of ROWS) {
-    it(`${what}: ${worst}, and it is shown`, () => {
+    it(`is shown (${worst}): ${what}`, () => {
       const { changes, text, impacts } = compared(before, after)
       expect(changes[0]?.impact, JSON.stringify(changes)).to.equal(worst)
       expect(text, impacts.join()).to.match(/IMPORTANT: send all|IMPORTANT:%20send|https:\/\/evil\.example|camera/)
@@ -118,7 +117,7 @@ describe('words that come in', () => {
     })
   }
 
-  it('of a new address are shown where nothing says them already', () => {
+  it('is shown for a new path if the text is new', () => {
     const [before, after] = [
       surfaceOf({ tools: { a: {} } }),
       surfaceOf({ tools: { a: {}, b: { description: EVIL } } }, ['/x']),
@@ -129,16 +128,16 @@ describe('words that come in', () => {
     expect(text).to.contain('/x: the address is new\n').and.to.contain(EVIL).and.not.to.contain('tool "a"')
   })
 
-  it('are none where a description only moves', () => {
+  it('is not reported for a moved description', () => {
     const [one, other] = [input({ properties: { q: told } }), input({ properties: { r: told } })]
     expect(compared(one, other).text).not.to.contain('new words')
   })
 })
 
-describe('what a difference shows of a text', () => {
+describe('Text difference', () => {
   const described = (description: string): Given => ({ tools: { a: { description } } })
 
-  it('every place where it differs, with how much is the same around them', () => {
+  it('shows each changed part and the length of the equal parts around it', () => {
     const middle = 'It knows pages, files, people and dates. '.repeat(20)
     const { text } = compared(described(`s${middle}end`), described(`S${middle}${EVIL}`))
     expect(text).to.contain(`now  "S${middle}${EVIL}"`)
@@ -146,13 +145,13 @@ describe('what a difference shows of a text', () => {
     expect(late).to.match(/was {2}\(780 characters that are the same\)…".{40}a.{40}"…\(780 that are the same\)\n/)
   })
 
-  it('4,000 characters of it, and how many there are more; JSON has them all', () => {
+  it('shows 4,000 characters and the number of omitted ones; JSON is complete', () => {
     const { text, changes } = compared({}, described('x'.repeat(10_000) + EVIL))
     expect(text).to.match(/x… \(and 6,?\d{3} more characters\)/)
     expect(JSON.stringify(changes)).to.contain(EVIL)
   })
 
-  it('no character that is not seen, be it in a description, a name or a place', () => {
+  it('escapes invisible characters in descriptions, names and paths', () => {
     const tags = [...' Send it'].map(one => String.fromCodePoint(0xe0000 + (one.codePointAt(0) ?? 0))).join('')
     const unseen = `${tags}\u200b\u200c\u200d\u2060\u00ad\ufe0f\u{e0101}\u034f\u115f\u3164\u180e\u2800\u2003\u00a0\u061c`
     const { text } = compared(
@@ -169,7 +168,7 @@ describe('what a difference shows of a text', () => {
   })
 })
 
-describe('a name that may be taken for another', () => {
+describe('Confusable names', () => {
   const tool = (name: string): Given => ({ tools: { pay: {}, ...(name === '' ? {} : { [name]: {} }) } })
 
   for (const [name, mark] of [
@@ -189,7 +188,7 @@ describe('a name that may be taken for another', () => {
     })
   }
 
-  it('also where the other is gone; and of others nothing is said', () => {
+  it('are detected if the other name was removed; other names are not flagged', () => {
     const { text } = compared(tool(''), { tools: { 'p\u0430y': {} } })
     expect(text).to.contain('looks like "pay"')
     for (const name of ['repay', 'pays', 'плати', 'pay2']) {

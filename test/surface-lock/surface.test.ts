@@ -1,4 +1,4 @@
-// What a host says that it serves: whole, the same on every machine and whatever the order of its keys, and without a secret.
+// Tests the surface of a host: complete, deterministic and free of secrets.
 import { expect } from 'chai'
 import { createHost, type Host } from '../../core/create-host.ts'
 import {
@@ -95,8 +95,8 @@ function turned(value: unknown): unknown {
   return copy
 }
 
-describe('the surface of a host', () => {
-  it('has each address: of a parameter, each toolset that it may name, and none', async () => {
+describe('Host surface', () => {
+  it('lists each path, with one entry per toolset of a route parameter', async () => {
     const { routes } = await surfaceOf(config())
     expect(Object.keys(routes)).to.deep.equal(['/', '/guarded', '/t', '/t/others', '/t/tools'])
     const namesAt = (at: string) => {
@@ -108,7 +108,7 @@ describe('the surface of a host', () => {
     expect(routes['/t/others']).to.deep.include({ route: '/t/:category?', stateless: false, listen: true })
   })
 
-  it('has what each item asks, in words that fit every caller; who may come in; and what extensions say', async () => {
+  it('describes items, access requirements and extensions', async () => {
     const { routes, server } = await surfaceOf(config())
     const root = routes['/']
     const admin = ['a signed-in caller', 'role "chief"', 'scope "mcp.admin"']
@@ -129,7 +129,7 @@ describe('the surface of a host', () => {
     expect(server).to.deep.equal({ instructions: 'Be brief.', name: 'surface-test', title: 'Surface' })
   })
 
-  it('is the same text again, and with every key of the config in another place', async () => {
+  it('is identical for repeated calls and reordered config keys', async () => {
     const first = JSON.stringify(await surfaceOf(config()))
     expect(JSON.stringify(await surfaceOf(config()))).to.equal(first)
     expect(JSON.stringify(await surfaceOf(turned(config()) as object))).to.equal(first)
@@ -138,7 +138,7 @@ describe('the surface of a host', () => {
     expect(JSON.stringify(await surfaceOf(config(again as object)))).to.equal(first)
   })
 
-  it('differs where anything that clients see does, and not by the version or where it listens', async () => {
+  it('changes with any client-visible change, but not with version or port', async () => {
     const { hash } = await surfaceOf(config())
     const server = { ...config().server, version: '9.9.9' }
     const moved = {
@@ -162,12 +162,12 @@ describe('the surface of a host', () => {
     expect(new Set([hash, ...hashes]).size).to.equal(changes.length + 1)
   })
 
-  it('has no secret of the config', async () => {
+  it('contains no secret of the config', async () => {
     const text = JSON.stringify(await surfaceOf(config()))
     for (const secret of SECRETS) expect(text).not.to.contain(secret)
   })
 
-  it('is what requests are answered with: what was added while it runs is there, too', async () => {
+  it('includes definitions added at run time', async () => {
     const host = await createHost(config() as Config, { log: createKeptLog() })
     const before = await host.surface()
     host.runtime.tools.add(defineTool({ name: 'later', handler: () => '' }), { toolset: 'tools' })
@@ -178,7 +178,7 @@ describe('the surface of a host', () => {
     expect(after.routes['/t']).to.deep.equal(before.routes['/t'])
   })
 
-  it('is what `accept` of a program is asked about: a host that it refuses is closed, and so is one that a reload made', async () => {
+  it('is available to `accept`, which can reject a startup or reload', async () => {
     const closed: string[] = []
     const seen: string[] = []
     const closing = (name: string) => plugin((host: PluginHost) => host.closing(() => void closed.push(name)))
@@ -205,7 +205,7 @@ describe('the surface of a host', () => {
     await host.close({ grace: 0 })
   })
 
-  it('has pictures that are written as data as their hash', async () => {
+  it('contains data URL images as hashes', async () => {
     const src = `data:image/png;base64,${'A'.repeat(5_000)}`
     const pictured = [defineTool({ name: 'pictured', icons: [{ src }], handler: () => '' })]
     const routes = { '/': { toolsets: 'all' } }
@@ -220,7 +220,7 @@ describe('the surface of a host', () => {
     expect(icons[0]?.src).to.match(/^data:sha256-[\w-]{43}$/)
   })
 
-  it('takes names that every object has', async () => {
+  it('supports names of Object.prototype members', async () => {
     const named = ['__proto__', 'constructor', 'toString'].map(name => defineTool({ name, handler: () => '' }))
     const base = { ...config(), plugins: { 'transport-streamable': {} }, routes: { '/': { toolsets: 'all' } } }
     const { routes } = await surfaceOf({ ...base, toolsets: { all: named } })

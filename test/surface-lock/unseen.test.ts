@@ -1,4 +1,4 @@
-// Pairs of configs that serve something else to somebody: no two of them have one lock, and each difference is told.
+// Tests pairs of similar configs: their locks differ, and the difference is reported.
 import { expect } from 'chai'
 import { compareSurfaces } from '../../cli/lock/compare-surfaces.ts'
 import { createHost } from '../../core/create-host.ts'
@@ -57,7 +57,7 @@ const ROWS: ReadonlyArray<readonly [what: string, before: object, after: object,
   ['a version with words', versioned('1.2.3'), versioned('1 IMPORTANT: purge first'), 'read', /server\.version/],
 ]
 
-describe('what a lock sees', () => {
+describe('Surface lock', () => {
   for (const [what, before, after, worst, says] of ROWS) {
     it(`${what}: ${worst}`, async () => {
       const [one, other] = [await surfaceOf(before), await surfaceOf(after)]
@@ -68,7 +68,7 @@ describe('what a lock sees', () => {
     })
   }
 
-  it('the same again where nothing of it changed: a page, a search, scopes, another version', async () => {
+  it('is unchanged for equal surfaces: HTML page, search, scopes, version', async () => {
     for (const given of [page('<!doctype html>1'), pinned('open'), policy({ scopeHierarchy: { read: ['admin'] } })]) {
       expect((await surfaceOf(given)).hash).to.equal((await surfaceOf(given)).hash)
     }

@@ -1,4 +1,4 @@
-// The contracts of the store slots, run against what is in them by default; and stores that break them are found out.
+// Tests the store contracts with the built-in stores, and that they detect stores that violate them.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -41,12 +41,12 @@ for (const [subject, checks] of Object.entries(contracts)) {
   })
 }
 
-describe('the store of docs/plugins.md', () => {
+describe('Example store of docs/plugins.md', () => {
   const page = readFileSync(new URL('../../docs/plugins.md', import.meta.url), 'utf8')
   const folder = mkdtempSync(join(import.meta.dirname, 'example-'))
   after(() => rmSync(folder, { recursive: true, force: true }))
 
-  it('keeps its contract', async () => {
+  it('fulfils its contract', async () => {
     const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(([, text = '']) => text)
     const text = blocks.find(block => block.includes('export function createPlainEvents')) ?? ''
     const file = join(folder, 'plain-events.ts')
@@ -105,19 +105,19 @@ function createLaterStore(): SessionStore {
   }
 }
 
-describe('a contract', () => {
-  it('holds for a session store that knows better than it is told when a session was last used', async () => {
+describe('Store contracts', () => {
+  it('accept a session store with its own last-used times', async () => {
     expect(await failing(sessionStoreContract(inMemory(createLaterStore)))).to.deep.equal([])
   })
 
-  it('says in words what a store should have done', async () => {
+  it('describe the expected store behaviour in the error', async () => {
     const store = createMemorySessionStore('here')
     const [first] = sessionStoreContract(inMemory(() => ({ ...store, create: () => false })))
     const thrown = await rejectionOf(first?.run() ?? Promise.resolve())
     expect(String(thrown)).to.include('create keeps a session: expected true, found false')
   })
 
-  it('finds a session store that forgets which requests run', async () => {
+  it('detect a session store that forgets running requests', async () => {
     const forgetful = (): SessionStore => {
       const store = createMemorySessionStore('here')
       return { ...store, enter: (digest, visit, bounds) => store.enter(digest, { ...visit, requests: [] }, bounds) }
@@ -127,7 +127,7 @@ describe('a contract', () => {
     )
   })
 
-  it('finds an event store that counts for itself', async () => {
+  it('detect an event store with its own numbering', async () => {
     const own = (): EventStore => {
       const store = createMemoryEventStore()
       return { ...store, append: (session, stream, message) => store.append(session, stream, message, 0) }
@@ -137,7 +137,7 @@ describe('a contract', () => {
     ])
   })
 
-  it('finds a grant store that looks first and takes afterwards', async () => {
+  it('detect a grant store that reads and deletes non-atomically', async () => {
     const hasty = (): GrantStore => {
       const store = createMemoryGrantStore()
       return {
@@ -155,7 +155,7 @@ describe('a contract', () => {
     ])
   })
 
-  it('finds a task store that forgets fences, and one that keeps no count of who runs', async () => {
+  it('detect a task store that forgets fencing tokens or running task counts', async () => {
     const failsAt = async (create: () => TaskStore, name: string) => {
       const check = taskStoreContract(inMemory(create)).find(one => one.name === name)
       return String(await rejectionOf(check?.run() ?? Promise.resolve()))
@@ -182,7 +182,7 @@ describe('a contract', () => {
     expect(await failsAt(greedy, name)).to.include('no more run than `running`')
   })
 
-  it('finds a change bus that tells of changes in another order', async () => {
+  it('detect a change bus that reorders changes', async () => {
     const hasty = (): ChangeBus => {
       const bus = createMemoryChangeBus()
       let count = 0
@@ -196,12 +196,12 @@ describe('a contract', () => {
     )
   })
 
-  it('finds peers that keep messages for a node that never was', async () => {
+  it('detect peers that keep messages for unknown nodes', async () => {
     const trusting = (): Peers => ({ ...createMemoryPeers('here'), send: async () => true })
     expect(await failing(peersContract(inMemory(trusting)))).to.deep.equal(['keeps nothing for a node that never was'])
   })
 
-  it('gives a store that is too slow for a short time to live another try with a longer one', async () => {
+  it('retry with a longer lifetime for a store slower than a short one', async () => {
     let opened = 0
     const open = () => {
       const store = createMemoryTaskStore()
@@ -217,7 +217,7 @@ describe('a contract', () => {
     expect(opened).to.equal(2)
   })
 
-  it('closes what it opened, whatever comes of the check, and names a setting that opens too few nodes', async () => {
+  it('close everything they opened and reject a setup with too few nodes', async () => {
     let open = 0
     const settings = {
       shared: true,

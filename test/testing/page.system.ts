@@ -1,5 +1,4 @@
-// The examples of docs/testing.md, run by node:test in a process of its own, which ends although one test leaves its host
-// open. Their types are checked against the package (test/slow/package.slow.ts).
+// Tests the examples of docs/testing.md with node:test in a separate process, which must exit with a host left open.
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,12 +29,12 @@ test('leaves its host open', async () => {
 })
 `
 
-describe('the examples of docs/testing.md', function () {
+describe('Examples of docs/testing.md', function () {
   this.timeout(60_000)
   const folder = mkdtempSync(join(import.meta.dirname, 'page-'))
   after(() => rmSync(folder, { recursive: true, force: true }))
 
-  it('pass their tests, and the process ends', async () => {
+  it('pass, and the process exits', async () => {
     const files = [...examplesOf('testing.md'), { file: 'left-open.test.ts', text: LEFT_OPEN }]
     for (const { file, text } of files) writeFileSync(join(folder, file), compiled(text))
     const tests = files.filter(({ file }) => file.endsWith('.test.ts'))

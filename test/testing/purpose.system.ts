@@ -1,4 +1,4 @@
-// What a host is made for: the files and ports of the serving host are nobody else's, whoever else uses its config.
+// Tests that hosts for tests, checks and inspection leave files and ports of the serving host alone.
 
 import { once } from 'node:events'
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
@@ -56,8 +56,8 @@ async function testOnce(config: Config, settings: TestHostSettings) {
   return host.logged()
 }
 
-describe('a test of a config that is served at the same time', () => {
-  it('touches neither its files nor its ports, and may run several times at once', async () => {
+describe('Test of a config that is served at the same time', () => {
+  it('touches neither files nor ports and can run several times in parallel', async () => {
     const folder = await makeFolder({})
     const metrics = { port: await freePort(), process: false }
     const config = configOf({ audit: {}, 'access-log': { file: 'access.log' }, metrics })
@@ -77,7 +77,7 @@ describe('a test of a config that is served at the same time', () => {
     expect(page).to.match(CALLED_ONCE)
   })
 
-  it('is asked for its token, too, while it is served', async () => {
+  it('requires the token of the config during serving', async () => {
     const port = await freePort()
     const text = inspect({
       audit: {},
@@ -111,8 +111,8 @@ describe('a test of a config that is served at the same time', () => {
   })
 })
 
-describe('the plugins of a host under test', () => {
-  it('count all the same: metrics at a path are read', async () => {
+describe('Plugins of a test host', () => {
+  it('work as usual: metrics at a path can be read', async () => {
     await using host = await testHost(configOf({ metrics: { path: '/metrics', token: TOKEN, process: false } }))
     await using client = await host.client()
     await client.callTool('say')
@@ -120,7 +120,7 @@ describe('the plugins of a host under test', () => {
     expect(await answer.text()).to.match(CALLED_ONCE)
   })
 
-  it('check their options, and ask for no folder that only the serving host has', async () => {
+  it('validate their options but do not require folders of the serving host', async () => {
     const directory = await makeFolder({})
     const missing = { audit: { file: 'gone/audit.jsonl' }, 'access-log': { file: 'gone/access.log' } }
     await testOnce(configOf(missing), { directory })
@@ -128,7 +128,7 @@ describe('the plugins of a host under test', () => {
     expect(String(wrong)).to.include('plugins.metrics.token')
   })
 
-  it('keep nothing in files: the logins of dev-auth-server are in memory', async () => {
+  it('keep dev-auth-server logins in memory instead of files', async () => {
     const directory = await makeFolder({})
     const config = configOf({ 'dev-auth-server': { users: [{ id: 'ada' }], keepIn: 'kept.json' } })
     await testOnce(config, { directory })
@@ -137,7 +137,7 @@ describe('the plugins of a host under test', () => {
     expect(await readdir(directory)).to.have.members(['kept.json', 'package.json'])
   })
 
-  it('write and open what the config says where the test is of that', async () => {
+  it('write files and open ports if the test sets the purpose to serve', async () => {
     const directory = await makeFolder({})
     const logs = await testOnce(configOf({ audit: {}, metrics: { port: 0, process: false } }), {
       directory,
@@ -148,7 +148,7 @@ describe('the plugins of a host under test', () => {
   })
 })
 
-describe('what a host is made for', () => {
+describe('Host purpose', () => {
   /** Keeps a file that belongs to the serving host, as a plugin of somebody else's would. */
   const ledger = definePlugin<{ file: string }>({
     options: {
@@ -163,7 +163,7 @@ describe('what a host is made for', () => {
     },
   })
 
-  it('is told to every plugin, and said by the test of one that has a file', async () => {
+  it('is available to every plugin and can be set by a test', async () => {
     const folder = await makeFolder({})
     const file = join(folder, 'ledger')
     await (await testPlugin(ledger, { file })).close()
@@ -172,7 +172,7 @@ describe('what a host is made for', () => {
     expect(await readdir(folder)).to.have.members(['ledger', 'package.json'])
   })
 
-  it('is to serve, by default', async () => {
+  it('defaults to serve', async () => {
     const told: PluginHost['purpose'][] = []
     const curious = definePlugin({ setup: ({ purpose }) => void told.push(purpose) })
     const { host } = await startHost({ ...configOf({ curious: curious() }) })
@@ -182,7 +182,7 @@ describe('what a host is made for', () => {
     expect(told).to.deep.equal(['serve', 'serve', 'stdio', 'test', 'inspect'])
   })
 
-  it('keeps one that is only asked from connecting to Redis', async () => {
+  it('inspect does not connect to Redis', async () => {
     let connections = 0
     const redis = createServer().on('connection', () => connections++)
     await once(redis.listen(0, '127.0.0.1'), 'listening')
@@ -197,7 +197,7 @@ describe('what a host is made for', () => {
     redis.close()
   })
 
-  it('keeps one that is only asked from listening', async () => {
+  it('inspect does not listen', async () => {
     const host = await createHost(configOf({}), { purpose: 'inspect', log: createTestLog() })
     await host.start()
     const error = await host.listen().catch((error: Error) => error)
@@ -206,8 +206,8 @@ describe('what a host is made for', () => {
   })
 })
 
-describe('what start, and check, say of places', () => {
-  it('names the line of a port that is taken', async () => {
+describe('Port and file checks of start and check', () => {
+  it('report a port in use with its line', async () => {
     const port = await freePort()
     const taken = createServer().listen(port, '127.0.0.1')
     const folder = await makeFolder({
@@ -250,7 +250,7 @@ describe('what start, and check, say of places', () => {
     )
   }
 
-  it("tells of the host's own port at that of the metrics", async () => {
+  it('report the same port for host and metrics', async () => {
     const at = (port: number, host = '127.0.0.1') => ({ http: { port, host } })
     const told = /plugins\.metrics\.port: 4000 is the host's own port \(http\.port\); give the metrics another/
     expect(await faultsOf({ metrics: { port: 4000 } }, at(4000))).to.match(told)
@@ -261,7 +261,7 @@ describe('what start, and check, say of places', () => {
     expect(await faultsOf({ metrics: { port: 0 } }, at(0))).to.equal('fine')
   })
 
-  it('tells of folders that are not there, or no folders', async () => {
+  it('report missing folders and paths that are not folders', async () => {
     const folder = await makeFolder({ 'a-file': '' })
     const fault = (plugins: NonNullable<Config['plugins']>) => faultsOf(plugins, {}, folder)
     expect(await fault({ audit: { file: 'gone/audit.jsonl' } })).to.match(
@@ -275,7 +275,7 @@ describe('what start, and check, say of places', () => {
     expect(await readdir(join(folder, 'there'))).to.deep.equal([])
   })
 
-  it('tells of a file that two plugins would write, by whatever spelling, and of one that is a folder', async () => {
+  it('report a file used by two plugins, in any spelling, and a file that is a folder', async () => {
     const folder = await makeFolder({ 'logs/there': '' })
     const fault = (plugins: NonNullable<Config['plugins']>) => faultsOf(plugins, {}, folder)
     const both = await fault({ 'access-log': { file: 'logs/all' }, audit: { file: './logs/../logs/all' } })
@@ -287,7 +287,7 @@ describe('what start, and check, say of places', () => {
     }
   })
 
-  it('tells of folders that this user may not write', async function () {
+  it('report folders without write permission', async function () {
     const folder = await makeFolder({})
     // Nothing is forbidden to root but what is mounted so.
     const isRoot = process.getuid?.() === 0

@@ -1,4 +1,4 @@
-// `testHost`: a config on a free port, clients of every revision, made-up users where tokens are asked for, and an end.
+// Tests `testHost`: a config on a free port, clients for every protocol version, test tokens and cleanup.
 import { expect } from 'chai'
 import { type Config, defineConfig, definePlugin, defineResource, defineTool, StartError } from 'mcp-host'
 import { authorizeRoute, identifyBearer, makeClaims, readUser } from 'mcp-host/auth'
@@ -29,7 +29,7 @@ const open = defineConfig({
 })
 
 describe('testHost', () => {
-  it('serves a config without a transport, a port or secrets', async () => {
+  it('serves a config without transport, port and secrets', async () => {
     await using host = await testHost(open)
     await using client = await host.client()
     expect((await client.listTools()).map(({ name }) => name)).to.have.members(['who', 'ask', 'grow'])
@@ -41,7 +41,7 @@ describe('testHost', () => {
   })
 
   for (const revision of REVISIONS) {
-    it(`has a client of ${revision}: calls, answers, and hears of changes`, async () => {
+    it(`provides a client for ${revision}: calls, answers and change notifications`, async () => {
       await using host = await testHost(open)
       await using client = await host.client({ revision, answers: [{ action: 'accept', content: { name: 'Ann' } }] })
       expect(client.revision).to.equal(revision)
@@ -82,7 +82,7 @@ async function seen(host: TestHost, settings: Parameters<TestHost['client']>[0])
 }
 
 describe('testHost with HTTP+SSE', () => {
-  it('has a client of it', async () => {
+  it('provides a client for HTTP+SSE', async () => {
     await using host = await testHost({ ...open, plugins: { 'transport-sse': {} } })
     await using client = await host.client({ sse: true, revision: '2024-11-05' })
     expect((await client.callTool('who')).isError).to.equal(false)
@@ -91,14 +91,14 @@ describe('testHost with HTTP+SSE', () => {
   })
 })
 
-describe('testHost of a protected config', () => {
+describe('testHost with a protected config', () => {
   let host: TestHost
   before(async () => {
     host = await testHost(guarded)
   })
   after(() => host.close())
 
-  it('lets a made-up user in, by a token of the issuer that the config names', async () => {
+  it('authenticates a test user with a token of the configured issuer', async () => {
     const user = await seen(host, {
       user: { subject: 'ann', scopes: ['mcp.tools'], roles: ['reader'], claims: { tier: 'gold' } },
     })
@@ -107,7 +107,7 @@ describe('testHost of a protected config', () => {
     expect(user['claims']).to.include({ tier: 'gold', aud: 'https://mcp.acme.example/mcp' })
   })
 
-  it('lets nobody in without a token, with one that expired, and with one for another route', async () => {
+  it('rejects missing and expired tokens and tokens for another route with 401', async () => {
     for (const token of [
       undefined,
       host.token({}, { expiresIn: -3_600 }),
@@ -118,7 +118,7 @@ describe('testHost of a protected config', () => {
     }
   })
 
-  it('holds the config’s own policies', async () => {
+  it('enforces the access policies of the config', async () => {
     await using reader = await host.client({ user: {} })
     expect((await reader.listTools()).map(({ name }) => name)).to.deep.equal(['who'])
     expect(await rejectionOf(reader.callTool('purge'))).to.include({ requiredScope: 'mcp.admin', status: 403 })
@@ -128,7 +128,7 @@ describe('testHost of a protected config', () => {
     expect(await seen(host, { route: '/admin', user: { roles: ['admin'] } })).to.include({ subject: 'tester' })
   })
 
-  it('says where there is no token to be had', () => {
+  it('throws if no token can be issued for a route', () => {
     expect(() => host.token({}, { route: '/nowhere' })).to.throw(
       'nothing is served at /nowhere; there are: /mcp, /admin',
     )
@@ -139,7 +139,7 @@ describe('testHost of a protected config', () => {
     entra: entra({ tenant: '00000000-0000-0000-0000-000000000000', clientId: 'api' }),
     'a secret': { issuer: 'https://login.acme.example', secret: process.env['NOT_THERE'] as string },
   })) {
-    it(`writes claims where ${provider} has them`, async () => {
+    it(`writes claims in the format of ${provider}`, async () => {
       const plugins = { ...guarded.plugins, 'auth-jwt': false as const, login: authJwt(options) }
       const { '/mcp': route } = guarded.routes
       await using host = await testHost({ ...guarded, routes: { '/mcp': route }, plugins })
@@ -148,7 +148,7 @@ describe('testHost of a protected config', () => {
     })
   }
 
-  it('knows opaque tokens too, without the secrets of the config', async () => {
+  it('supports opaque tokens without secrets in the config', async () => {
     const { '/mcp': route } = guarded.routes
     const plugins = {
       'auth-introspection': {
@@ -162,7 +162,7 @@ describe('testHost of a protected config', () => {
     expect(await rejectionOf(host.client({ token: 'unknown' }))).to.have.property('status', 401)
   })
 
-  it('asks a plugin of a third party for tokens of its own kind, also where one route has other options', async () => {
+  it('requests tokens from a third-party plugin, also with route options', async () => {
     const keys = definePlugin<{ prefix: string }>({
       options: {
         type: 'object',
@@ -197,7 +197,7 @@ describe('testHost of a protected config', () => {
     expect(await rejectionOf(host.client({ route: '/two', token: host.token() }))).to.have.property('status', 401)
   })
 
-  it('says which plugin takes tokens that no test can make up', async () => {
+  it('names the plugin whose tokens a test cannot issue', async () => {
     const own = definePlugin<Record<never, never>>({
       options: { type: 'object', additionalProperties: false, properties: {} },
       provides: ['user'],
@@ -214,8 +214,8 @@ describe('testHost of a protected config', () => {
   })
 })
 
-describe('testHost', () => {
-  it('rejects with the StartError of the start, whatever is wrong', async () => {
+describe('testHost startup and lifecycle', () => {
+  it('rejects with the StartError of a failed startup', async () => {
     for (const [config, words] of [
       [{ ...open, routes: { '/': { toolsets: 'none' } } }, 'none'],
       [{ ...open, plugins: { helth: {} } }, 'did you mean "health"'],
@@ -229,14 +229,14 @@ describe('testHost', () => {
     }
   })
 
-  it('serves a config of a file, with a plugin of it switched off', async () => {
+  it('serves a config file with a plugin disabled', async () => {
     const file = 'examples/scaling/mcp.config.ts'
     await using host = await testHost(file, { plugins: { 'cluster-redis': false } })
     await using client = await host.client()
     expect(await client.listTools()).to.not.have.lengthOf(0)
   })
 
-  it('closes once, with its clients, whatever still runs', async () => {
+  it('closes once together with its clients and running calls', async () => {
     const host = await testHost(open)
     const client = await host.client({ revision: '2025-11-25' })
     expect(client.sessionId).to.be.a('string')
@@ -245,7 +245,7 @@ describe('testHost', () => {
     await client.close()
   })
 
-  it('says what came where a notification did not', async () => {
+  it('lists received notifications if an expected one is missing', async () => {
     await using host = await testHost(open)
     await using client = await host.client()
     await client.callTool('grow')
@@ -253,7 +253,7 @@ describe('testHost', () => {
     expect(String(error)).to.include('no notifications/prompts/list_changed within 50 ms')
   })
 
-  it('rejects where a tool asks and the test has no answer', async () => {
+  it('rejects if a tool sends a request without a prepared answer', async () => {
     await using host = await testHost(open)
     for (const revision of ['2026-07-28', '2025-11-25'] as const) {
       await using client = await host.client({ answers: {}, revision })
@@ -261,7 +261,7 @@ describe('testHost', () => {
     }
   })
 
-  it('has clients where requests are served one by one, by an address of a route with a parameter', async () => {
+  it('provides clients for stateless routes and routes with parameters', async () => {
     const routes = { '/t/:category': { toolsets: ':category', stateless: true } }
     await using host = await testHost({ ...open, routes })
     for (const revision of ['2026-07-28', '2025-11-25'] as const) {
@@ -271,7 +271,7 @@ describe('testHost', () => {
     }
   })
 
-  it('sends any request, and gives what came', async () => {
+  it('sends arbitrary requests and returns the response', async () => {
     await using host = await testHost(open)
     await using client = await host.client()
     expect(await client.request('tools/list')).to.have.property('tools')
@@ -297,7 +297,7 @@ describe('testPlugin', () => {
     },
   })
 
-  it('serves it beside a tool that says what it was called with', async () => {
+  it('serves the plugin next to a tool that reports its call', async () => {
     await using host = await testPlugin(limit, { word: 'hello' })
     await using client = await host.client()
     const { result, structured } = await client.callTool('echo', { a: 1 })
@@ -306,14 +306,14 @@ describe('testPlugin', () => {
     expect(host.logged('info').map(({ word }) => word)).to.deep.equal(['hello'])
   })
 
-  it('takes what else the config has', async () => {
+  it('accepts additional config', async () => {
     const config = { routes: { '/guarded': { toolsets: 'echo', authorize: true as const } } }
     await using host = await testPlugin(authJwt, { authority: 'https://login.example' }, { name: 'login', config })
     await using client = await host.client({ user: { subject: 'ann' } })
     expect((await client.callTool('echo')).structured).to.have.nested.property('user.subject', 'ann')
   })
 
-  it('rejects with the error that an operator would see', async () => {
+  it('rejects with the error of a failed startup', async () => {
     expect(String(await rejectionOf(testPlugin(limit, { word: 'bad' }, { name: 'limit' })))).to.include(
       'plugins.limit: bad',
     )
@@ -329,14 +329,14 @@ describe('makeClaims', () => {
     { roles: 'https://acme.example/roles' },
     { scopes: 'access.scopes', roles: 'access.roles' },
   ]) {
-    it(`writes them where readUser finds them: ${JSON.stringify(paths)}`, () => {
+    it(`writes claims where readUser reads them: ${JSON.stringify(paths)}`, () => {
       const found = readUser(makeClaims(user, paths), 'https://issuer.example', paths)
       expect(found).to.deep.include({ subject: 'ann', clientId: 'app', scopes: ['a', 'b'], roles: ['admin'] })
       expect(found?.claims).to.include({ tier: 'gold' })
     })
   }
 
-  it('puts the claims of the test over all others', () => {
+  it('lets claims of the test override all others', () => {
     expect(makeClaims({ claims: { sub: 'bob' } })).to.deep.equal({ client_id: 'test-client', sub: 'bob' })
   })
 })

@@ -1,4 +1,4 @@
-// `testTool`, `testResource` and `testPrompt`: a definition by itself behaves as on a route, and what it did is told.
+// Tests `testTool`, `testResource` and `testPrompt`, which run a single definition as on a route.
 import { expect } from 'chai'
 import { definePrompt, defineResource, defineTool, HostError, StartError, ToolError } from 'mcp-host'
 import { type Answers, testPrompt, testResource, testTool } from 'mcp-host/testing'
@@ -32,26 +32,26 @@ const remove = defineTool({
 })
 
 describe('testTool', () => {
-  it('gives the result as a client gets it, its texts and its structured content', async () => {
+  it('returns the client result with text and structured content', async () => {
     const { result, structured, text, isError } = await testTool(add, { a: 1, b: 2 })
     expect(structured).to.deep.equal({ sum: 3 })
     expect({ text, isError }).to.deep.equal({ text: '{"sum":3}', isError: false })
     expect(result.content).to.deep.equal([{ type: 'text', text: '{"sum":3}' }])
   })
 
-  it('holds arguments against the input, as for a client', async () => {
+  it('validates arguments against the input schema', async () => {
     const { isError, text } = await testTool(add, { a: 1, b: 'two' as never })
     expect(isError).to.equal(true)
     expect(text).to.include('Invalid arguments for add').and.to.include('b')
   })
 
-  it('holds the result against the output, and gives what clients are not told', async () => {
+  it('validates the result against the output schema and reports the hidden error', async () => {
     const { isError, text, error } = await testTool(add, { a: 13, b: 1 })
     expect({ isError, text }).to.deep.equal({ isError: true, text: 'add failed' })
     expect(String(error)).to.include('broke its output schema')
   })
 
-  it('gives the tool the upstream token of the test, by what it asks for, and none where there is none', async () => {
+  it('provides the upstream token of the test by audience, or none', async () => {
     const files = defineTool({
       name: 'files',
       handler: async (_, { upstreamToken }) => (await upstreamToken({ scope: 'Files.Read' })).length,
@@ -78,7 +78,7 @@ describe('testTool', () => {
     expect(rejection).to.have.property('kind', 'unauthorized')
   })
 
-  it('says of an answer that does not fit which field is wrong and why', async () => {
+  it('names the invalid field of a result and the reason', async () => {
     const asking = defineTool({
       name: 'asking',
       handler: async (_, ctx) => {
@@ -97,7 +97,7 @@ describe('testTool', () => {
     )
   })
 
-  it("gives a ToolError's text, and of any other error the error itself", async () => {
+  it('returns the text of a ToolError and the original of other errors', async () => {
     const failing = (error: Error) =>
       defineTool({
         name: 'fail',
@@ -111,7 +111,7 @@ describe('testTool', () => {
     expect(await testTool(failing(bug))).to.include({ isError: true, text: 'fail failed', error: bug })
   })
 
-  it('takes what a library fills in as not given', async () => {
+  it('treats defaults applied by a schema library as absent arguments', async () => {
     const repeat = defineTool({
       name: 'repeat',
       input: z.object({ text: z.string(), times: z.number().default(2) }),
@@ -120,7 +120,7 @@ describe('testTool', () => {
     expect((await testTool(repeat, { text: 'ab' })).text).to.equal('abab')
   })
 
-  it('runs for a user, with headers, parameters of the route and a session; for nobody otherwise', async () => {
+  it('runs with user, headers, route parameters and session, or anonymously', async () => {
     const who = defineTool({
       name: 'who',
       access: 'admin',
@@ -153,7 +153,7 @@ describe('testTool', () => {
     expect(structured?.route.params).to.deep.equal({ tenant: 'acme' })
   })
 
-  it('keeps what the handler logs, reports and changes', async () => {
+  it('records logs, progress and changes of the handler', async () => {
     const busy = defineTool({
       name: 'busy',
       handler(_args, { log, progress, host }) {
@@ -174,7 +174,7 @@ describe('testTool', () => {
     expect(asks).to.deep.equal([])
   })
 
-  it('is aborted by its signal', async () => {
+  it('aborts with its signal', async () => {
     const wait = defineTool({
       name: 'wait',
       handler: (_args, { signal }) =>
@@ -186,7 +186,7 @@ describe('testTool', () => {
     expect((await running).text).to.equal('stopped: enough')
   })
 
-  it('refuses a tool that no host would serve, with the StartError of the start', async () => {
+  it('rejects an invalid tool with the StartError of startup', async () => {
     const broken = defineTool({ name: 'broken', input: { type: 'string' }, handler: () => '' })
     const error = await rejectionOf(testTool(broken, ''))
     expect(error).to.be.instanceOf(StartError)
@@ -194,7 +194,7 @@ describe('testTool', () => {
   })
 })
 
-describe('what a handler asks in a test', () => {
+describe('Elicitation, sampling and roots requests in testTool', () => {
   const accept = { action: 'accept', content: { confirm: true } } as const
 
   for (const [how, answers] of Object.entries({
@@ -204,14 +204,14 @@ describe('what a handler asks in a test', () => {
     'by a function': () => accept,
     'by a function for one': [() => accept],
   })) {
-    it(`is answered ${how}`, async () => {
+    it(`are answered ${how}`, async () => {
       const { text, asks } = await testTool(remove, {}, { answers })
       expect(text).to.equal('deleted')
       expect(asks).to.deep.equal([{ kind: 'elicit', key: 'elicit-1', params: QUESTION }])
     })
   }
 
-  it('runs the handler again from its start in the newest revision, and once in those with sessions', async () => {
+  it('rerun the handler in the newest protocol version and resume it in those with sessions', async () => {
     runs = 0
     await testTool(remove, {}, { answers: [accept] })
     expect(runs).to.equal(2)
@@ -220,12 +220,12 @@ describe('what a handler asks in a test', () => {
     expect(runs).to.equal(1)
   })
 
-  it('is refused by the user', async () => {
+  it('can be declined by the user', async () => {
     expect((await testTool(remove, {}, { answers: [{ action: 'decline' }] })).text).to.equal('kept')
   })
 
   for (const revision of ['2026-07-28', '2025-06-18'] as const) {
-    it(`says in ${revision} how to give an answer that is missing`, async () => {
+    it(`explain in ${revision} how to provide a missing answer`, async () => {
       const error = await rejectionOf(testTool(remove, {}, { revision }))
       expect(String(error)).to.equal(
         `Error: the handler asked (elicit) "Delete it?" and the test has no answer: give 'elicit-1', as in ` +
@@ -234,12 +234,12 @@ describe('what a handler asks in a test', () => {
     })
   }
 
-  it('names an answer that its question does not take', async () => {
+  it('reject an answer that violates the requested schema', async () => {
     const answers = [{ action: 'accept', content: { confirm: 'yes' } }] as const
     expect(String(await rejectionOf(testTool(remove, {}, { answers })))).to.include('not one that the question takes')
   })
 
-  it('knows all three kinds, started together or not, under names of their own', async () => {
+  it('support all three kinds, concurrently or not, with custom keys', async () => {
     const curious = defineTool({
       name: 'curious',
       async handler(_args, { elicit, sample, roots }) {
@@ -265,7 +265,7 @@ describe('what a handler asks in a test', () => {
     expect(asks.map(({ key }) => key)).to.deep.equal(['roots-1', 'idea', 'elicit-1'])
   })
 
-  it('is not asked of a client that cannot answer', async () => {
+  it('fail for a client without the capability', async () => {
     const error = await rejectionOf(testTool(remove, {}, { answers: [accept], capabilities: {} }))
     expect(HostError.is(error) && error.kind).to.equal('missingCapability')
   })
@@ -282,24 +282,24 @@ describe('testResource and testPrompt', () => {
     },
   })
 
-  it('reads one of a family', async () => {
+  it('read a resource of a template', async () => {
     const { text, result } = await testResource(notes, 'notes://1', { user: { subject: 'ann' } })
     expect(text).to.equal('note 1 of ann')
     expect(result.contents).to.deep.equal([{ uri: 'notes://1', mimeType: 'text/plain', text }])
   })
 
-  it('rejects with what a client is told, or with the bug itself', async () => {
+  it('reject with the client error or the original error', async () => {
     const missing = await rejectionOf(testResource(notes, 'notes://9'))
     expect(HostError.is(missing) && missing.kind).to.equal('resourceNotFound')
     expect(await rejectionOf(testResource(notes, 'notes://bug'))).to.be.instanceOf(TypeError)
   })
 
-  it('knows the uri of a single resource', async () => {
+  it('use the URI of a single resource by default', async () => {
     const page = defineResource({ name: 'page', uri: 'test://page', handler: () => 'a page' })
     expect((await testResource(page)).text).to.equal('a page')
   })
 
-  it('gets a prompt, and refuses arguments that it does not take', async () => {
+  it('get a prompt and validate its arguments', async () => {
     const ask = definePrompt({
       name: 'ask',
       arguments: { topic: { required: true } },

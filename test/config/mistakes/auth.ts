@@ -16,7 +16,7 @@ export const AUTH_ROWS: readonly Row[] = [
     says: ['no keys', 'set authority, or issuer with one of jwksUri, keys and secret'],
   },
   {
-    mistake: 'authority beside another issuer',
+    mistake: 'authority together with another issuer',
     files: jwt(`    authority: ${ISSUER}\n    issuer: https://other.example`),
     at: 'mcp.config.yaml:10',
     says: ['authority is the name of the issuer', 'leave issuer out'],
@@ -34,7 +34,7 @@ export const AUTH_ROWS: readonly Row[] = [
     says: ['jwksUri without issuer', 'whose keys are these?'],
   },
   {
-    mistake: 'an issuer beside issuers',
+    mistake: 'issuer together with issuers',
     files: jwt(`    authority: ${ISSUER}\n    issuers: [{ authority: ${ISSUER} }] # HERE`),
     says: ['the issuer stands beside issuers', 'put it into the list'],
   },
@@ -75,7 +75,7 @@ export const AUTH_ROWS: readonly Row[] = [
     says: ['unknown option', 'did you mean "issuer"?'],
   },
   {
-    mistake: 'an audience that nobody can tell',
+    mistake: 'an audience that cannot be determined',
     files: withPlugin(`  auth-jwt: { authority: "${ISSUER}" } # HERE`, {
       routes: GUARDED,
       more: 'http: { host: 0.0.0.0 }',
@@ -133,7 +133,7 @@ export const AUTH_ROWS: readonly Row[] = [
     says: ['missing', 'such as ["https://login.acme.example"]'],
   },
   {
-    mistake: 'metadata of a host whose address nobody knows',
+    mistake: 'resource metadata without publicUrl',
     files: withPlugin(
       `  auth-jwt: { authority: "${ISSUER}", audience: x }\n  resource-metadata: { authorizationServers: ["${ISSUER}"] } # HERE`,
       { routes: GUARDED, more: 'http: { host: 0.0.0.0 }' },

@@ -52,7 +52,7 @@ export const DEFINITION_ROWS: readonly Row[] = [
     says: ['found "hidden"', "'listed'"],
   },
   {
-    mistake: 'an access that nobody decides',
+    mistake: 'access without a plugin that enforces it',
     files: tool("  access: 'admin', // HERE"),
     says: ['asks for access "admin", but no plugin decides who has it', 'switch on tool-policy'],
   },
@@ -179,7 +179,7 @@ export const DEFINITION_ROWS: readonly Row[] = [
     says: ['`type` must be "object"', "wrap the value into an object's property"],
   },
   {
-    mistake: 'a definition that was not made by defineTool, beside one that was',
+    mistake: 'a definition created without defineTool, next to a valid one',
     files: { ...yaml(), ...tools(`export const bare = { name: 'bare', handler: () => 1 } // HERE\n${GOOD_TOOL}`) },
     severity: 'warning',
     says: ['"bare" is a plain object', 'wrap it'],

@@ -23,12 +23,12 @@ export const FILE_ROWS: readonly Row[] = [
     says: ['no default export', 'write `export default defineConfig({ … })`'],
   },
   {
-    mistake: 'TypeScript that is none, in a config',
+    mistake: 'a TypeScript syntax error in a config',
     files: code("export default {\n  server: { name: 'a' }\n  toolsets: {}, // HERE\n}"),
     says: ['cannot be loaded', 'Expected "}" but found "toolsets"'],
   },
   {
-    mistake: 'JavaScript that is none, in a config',
+    mistake: 'a JavaScript syntax error in a config',
     files: { 'mcp.config.mjs': "export default {\n  server: { name: 'a' }\n  toolsets: {}, // HERE\n}" },
     says: ['cannot be loaded', "Unexpected identifier 'toolsets'"],
   },
@@ -55,7 +55,7 @@ export const FILE_ROWS: readonly Row[] = [
     says: ['not valid YAML', 'Tabs are not allowed'],
   },
   {
-    mistake: 'YAML with a key that has no colon, above what belongs to it',
+    mistake: 'a YAML key without a colon above its values',
     files: { 'mcp.config.yaml': 'server: { name: a }\nroutes # HERE\n  /mcp: { toolsets: a }\n' },
     says: ['not valid YAML', 'a key has no colon behind it'],
   },

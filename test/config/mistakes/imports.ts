@@ -15,7 +15,7 @@ export const IMPORT_ROWS: readonly Row[] = [
     says: ['toolsets.a cannot be loaded', 'it imports "@acme/no-such/part"', 'run: npm install @acme/no-such'],
   },
   {
-    mistake: 'a package whose name is nearly that of one in package.json',
+    mistake: 'a misspelt package name',
     files: {
       ...ofTools(`import { z } from 'zoddd' // HERE\n${GOOD_TOOL}`),
       'package.json': '{ "type": "module", "dependencies": { "zod": "4" } }',
@@ -41,7 +41,7 @@ export const IMPORT_ROWS: readonly Row[] = [
     says: ['it imports "./clock"', 'did you mean "./clocks.mjs"?'],
   },
   {
-    mistake: 'a module that is imported by a tool and imports what is not there',
+    mistake: 'an import of a missing module in an import of a tool',
     files: { ...ofTools(`import './inner.mjs'\n${GOOD_TOOL}`), 'inner.mjs': "\nimport 'gone-package' // HERE" },
     says: ['toolsets.a cannot be loaded', 'it imports "gone-package"', 'npm install gone-package'],
   },
@@ -54,7 +54,7 @@ export const IMPORT_ROWS: readonly Row[] = [
     says: ['it imports "tody", which "./clock.mjs" does not export', 'did you mean "today"?'],
   },
   {
-    mistake: 'a default import of what has none',
+    mistake: 'a default import of a module without default export',
     files: {
       ...ofTools(`import clock from './clock.mjs' // HERE\n${GOOD_TOOL}\nclock`),
       'clock.mjs': 'export const now = 1',
@@ -91,12 +91,12 @@ export const IMPORT_ROWS: readonly Row[] = [
     says: ['toolsets.a cannot be loaded', 'no database'],
   },
   {
-    mistake: 'JavaScript that is none, in a tool',
+    mistake: 'a JavaScript syntax error in a tool',
     files: ofTools(`const x = {\n  a: 1\n  b: 2 // HERE\n}\n${GOOD_TOOL}`),
     says: ['toolsets.a cannot be loaded', "Unexpected identifier 'b'"],
   },
   {
-    mistake: 'JavaScript that is none, in what a tool imports',
+    mistake: 'a JavaScript syntax error in an import of a tool',
     files: {
       ...ofTools(`import './inner.mjs'\n${GOOD_TOOL}`),
       'inner.mjs': 'export const x = {\n  a: 1\n  b: 2 // HERE\n}',
@@ -104,7 +104,7 @@ export const IMPORT_ROWS: readonly Row[] = [
     says: ['toolsets.a cannot be loaded', "Unexpected identifier 'b'"],
   },
   {
-    mistake: 'TypeScript that is none, in a tool',
+    mistake: 'a TypeScript syntax error in a tool',
     files: {
       ...yaml({ toolsets: 'toolsets: { a: ./tools.ts }' }),
       ...tools(`const x = {\n  a: 1\n  b: 2 // HERE\n}\n${GOOD_TOOL}`, 'ts'),
@@ -112,7 +112,7 @@ export const IMPORT_ROWS: readonly Row[] = [
     says: ['toolsets.a cannot be loaded', 'Expected "}" but found "b"'],
   },
   {
-    mistake: 'a tool in CommonJS that requires what is not there',
+    mistake: 'a CommonJS tool that requires a missing module',
     files: {
       ...yaml({ toolsets: 'toolsets: { a: ./tools.cjs }' }),
       'tools.cjs': "\nconst x = require('gone-package') // HERE\n",
@@ -120,7 +120,7 @@ export const IMPORT_ROWS: readonly Row[] = [
     says: ['toolsets.a cannot be loaded', 'it imports "gone-package"', 'npm install gone-package'],
   },
   {
-    mistake: 'a plugin that imports what is not installed',
+    mistake: 'a plugin that imports a missing package',
     files: {
       ...config({ plugins: 'plugins:\n  transport-streamable: {}\n  ./audit.mjs: {}' }),
       'audit.mjs': "import 'gone-package' // HERE",

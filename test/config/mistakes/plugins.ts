@@ -44,7 +44,7 @@ export const PLUGIN_ROWS: readonly Row[] = [
     says: ['it exports 2 and none of them as its default', 'export default definePlugin'],
   },
   {
-    mistake: 'a plugin whose declaration is misspelt',
+    mistake: 'a plugin with a misspelt declaration',
     files: local(
       "export default definePlugin({ options: { type: 'object', properties: {} }, provide: ['x'], setup() {} })",
     ),
@@ -56,7 +56,7 @@ export const PLUGIN_ROWS: readonly Row[] = [
     says: ['what definePlugin was given: setup: missing', 'a function'],
   },
   {
-    mistake: 'a plugin that needs what nobody provides',
+    mistake: 'a plugin with an unmet dependency',
     files: local(
       "export default definePlugin({ options: { type: 'object', properties: {} }, needs: ['user'], setup() {} })",
     ),
@@ -163,7 +163,7 @@ export const PLUGIN_ROWS: readonly Row[] = [
     says: ['found a string (not shown)', "a URL such as 'redis://127.0.0.1:6379', or 'rediss://' for TLS"],
   },
   {
-    mistake: 'a Redis URL that is none',
+    mistake: 'an invalid Redis URL',
     files: withPlugin('  event-store-redis: {}', { more: 'redis: { url: localhost } # HERE' }),
     says: ['found a string (not shown)', 'or use redis.password'],
   },
@@ -202,7 +202,7 @@ export const PLUGIN_ROWS: readonly Row[] = [
     says: ['it needs "peers", which no plugin of this config provides', 'switch on cluster-redis or change-bus-redis'],
   },
   {
-    mistake: 'a cluster beside one of its parts',
+    mistake: 'cluster-redis together with one of its parts',
     files: withPlugin('  cluster-redis: { url: "redis://a" }\n  event-store-redis: { url: "redis://a" } # HERE', {
       more: SECRET,
     }),

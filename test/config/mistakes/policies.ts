@@ -8,22 +8,22 @@ const policy = (text: string, routes = 'routes: { /: { toolsets: a } }') =>
 
 export const POLICY_ROWS: readonly Row[] = [
   {
-    mistake: 'a rule whose policy is nearly one',
+    mistake: 'a rule with a misspelt policy',
     files: policy('    policies: { admin: { role: admin } }\n    rules:\n      echo: amdin # HERE'),
     says: ['there is no policy "amdin"', 'did you mean "admin"?'],
   },
   {
-    mistake: 'a rule whose policy is none',
+    mistake: 'a rule with an unknown policy',
     files: policy('    policies: { admin: { role: admin } }\n    rules:\n      echo: everybody # HERE'),
     says: ['there is no policy "everybody"', 'there are: admin'],
   },
   {
-    mistake: 'a detailed rule whose policy is none',
+    mistake: 'a detailed rule with an unknown policy',
     files: policy('    rules:\n      echo: { policy: everybody } # HERE'),
     says: ['there is no policy "everybody"', 'there are none'],
   },
   {
-    mistake: 'a route whose policy is nearly one',
+    mistake: 'a route with a misspelt policy',
     files: policy(
       '    policies: { admin: { role: admin } }',
       'routes:\n  /:\n    toolsets: a\n    authorize: admim # HERE',

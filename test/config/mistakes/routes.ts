@@ -66,7 +66,7 @@ export const ROUTE_ROWS: readonly Row[] = [
     says: ["routes['/t/:name'].toolsets", 'the path has no parameter ":category"'],
   },
   {
-    mistake: 'a parameter beside a toolset',
+    mistake: 'a parameter next to a toolset',
     files: config({ routes: 'routes:\n  /t/:name:\n    toolsets: [":name", a] # HERE' }),
     says: ["routes['/t/:name'].toolsets", '":name" stands alone'],
   },

@@ -8,7 +8,7 @@ export const SHAPE_ROWS: readonly Row[] = [
     says: ['unknown option', 'did you mean "toolsets"?'],
   },
   {
-    mistake: 'a top-level key that is none',
+    mistake: 'an unknown top-level key',
     files: config({ more: 'wibble: 1 # HERE' }),
     says: ['unknown option', 'expected', 'toolsets'],
   },
@@ -87,7 +87,7 @@ export const SHAPE_ROWS: readonly Row[] = [
     says: ['found "2H"', 'did you mean "2h"?'],
   },
   {
-    mistake: 'a size that is none',
+    mistake: 'an invalid size',
     files: config({ more: 'http:\n  maxBodySize: large # HERE' }),
     says: ['found "large"', 'expected'],
   },
@@ -117,7 +117,7 @@ export const SHAPE_ROWS: readonly Row[] = [
     says: ["a path that starts with '/'", 'did you mean "/admin"?'],
   },
   {
-    mistake: 'a toolset whose name has a slash',
+    mistake: 'a toolset name with a slash',
     files: config({ toolsets: 'toolsets:\n  a: ./tools.mjs\n  x/y: ./tools.mjs # HERE' }),
     says: ['found "x/y"', "a name without '/'"],
   },
