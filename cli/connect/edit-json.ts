@@ -1,5 +1,6 @@
 // Sets one entry in a file of JSON that belongs to somebody else: everything beside it stays as it is written, comments and
-// trailing commas included. What cannot be changed so is not changed.
+// trailing commas included. What cannot be changed so is not changed. (`jsonc-parser` reformats the neighbours of an entry, and
+// moves their comments behind it.)
 import { isDeepStrictEqual } from 'node:util'
 import { readTokens, type Token } from '../../core/config/tokens.ts'
 import { isObject } from '../../core/index.ts'
