@@ -1,4 +1,4 @@
-// Updates the tables of docs/dependencies.md from package.json and the lock file: `npm run dependencies`. The reasons are
+// Updates the tables of docs/dependencies.md from package.json and the lock file: `npm run docs:dependencies`. The reasons are
 // written in the page itself. It fails for a package without a reason.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -255,7 +255,7 @@ describe('Dependencies', () => {
     expect([...runtime, ...Object.keys(peerDependencies ?? {})]).to.include.members([...used])
   })
 
-  it('are listed in docs/dependencies.md, each with a reason, as `npm run dependencies` writes them', () => {
+  it('are listed in docs/dependencies.md, each with a reason, as `npm run docs:dependencies` writes them', () => {
     const page = read('docs/dependencies.md')
     expect(updatePage(page)).to.equal(page)
     expect(page).not.to.match(/\| \|$/m)

@@ -1,7 +1,8 @@
 // Sets one entry in a file of JSON that belongs to somebody else: everything beside it stays as it is written, comments and
-// trailing commas included. What cannot be changed so is not changed.
+// trailing commas included. What cannot be changed so is not changed. (`jsonc-parser` reformats the neighbours of an entry, and
+// moves their comments behind it.)
 import { isDeepStrictEqual } from 'node:util'
-import { readTokens, type Token } from '../../core/config/tokens.ts'
+import { parseCommented, readTokens, type Token } from '../../core/config/tokens.ts'
 import { isObject } from '../../core/index.ts'
 import { withoutSecrets } from './entry-secrets.ts'
 
@@ -27,14 +28,6 @@ interface ObjectText {
   readonly close: number
   /** True where a comma stands behind the last member. */
   readonly hasTrailingComma: boolean
-}
-
-/** The value that JSON with comments and trailing commas stands for. Throws a SyntaxError. */
-function parse(tokens: readonly Token[]): unknown {
-  const isTrailing = (index: number) => tokens[index]?.text === ',' && /^[}\]]$/.test(tokens[index + 1]?.text ?? '')
-  // What begins with a minus is two tokens.
-  const texts = tokens.map(({ text }, index) => (isTrailing(index) ? '' : text === '-' ? text : `${text} `))
-  return JSON.parse(texts.join(''))
 }
 
 const OPENING = new Set(['{', '['])
@@ -158,7 +151,7 @@ export function setEntry(given: string, [section, name]: readonly [string, strin
   const mark = given.startsWith('\ufeff') ? '\ufeff' : ''
   const text = given.slice(mark.length).replaceAll('\r\n', '\n')
   const tokens = readTokens(text)
-  const before = parse(tokens)
+  const before = parseCommented(tokens)
   if (!isObject(before)) throw new Error('it is no JSON object')
   const servers = before[section]
   if (servers !== undefined && !isObject(servers)) throw new Error(`"${section}" in it is no object`)
@@ -166,6 +159,6 @@ export function setEntry(given: string, [section, name]: readonly [string, strin
   const { changes, added, removed } = planChanges(text, tokens, [section, name], value, servers?.[name])
   const after = applyChanges(text, changes)
   const wanted = { ...before, [section]: { ...servers, [name]: value } }
-  if (!isDeepStrictEqual(parse(readTokens(after)), wanted)) throw new Error('it is written in an unusual way')
+  if (!isDeepStrictEqual(parseCommented(readTokens(after)), wanted)) throw new Error('it is written in an unusual way')
   return { text: mark + (given.includes('\r\n') ? after.replaceAll('\n', '\r\n') : after), removed, added }
 }

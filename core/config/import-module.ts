@@ -1,16 +1,20 @@
 // Imports a config, a tool or a local plugin, TypeScript included.
 // The one place that starts tsx, and the one that irons out CommonJS; load-config.ts and the catalog come through here.
-import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { spareTemporaryFolder } from './bare-machine.ts'
 import { filesRead } from './files-read.ts'
 import { imported, moduleUrl } from './module-graph.ts'
+import { findAbove, isStripped } from './type-stripping.ts'
 import { whileLoading } from './while-loading.ts'
 
 const TYPESCRIPT = /\.[cm]?tsx?$/
 
-let registered: Promise<void> | undefined
+/** Running from source means that tsx is there already. Under `node --import tsx` a second one does no harm. */
+let registered: Promise<void> | undefined = TYPESCRIPT.test(import.meta.url) ? Promise.resolve() : undefined
+/** Of the first file in TypeScript. */
+let tsconfig: { readonly file: string | undefined } | undefined
+let deciding: Promise<void> = Promise.resolve()
 
 /**
  * The exports of the module at an absolute path. tsx is started for the whole process at the first TypeScript file,
@@ -21,8 +25,9 @@ let registered: Promise<void> | undefined
  */
 export async function importModule(file: string): Promise<Record<string, unknown>> {
   if (TYPESCRIPT.test(file)) {
-    registered ??= registerTsx(file)
-    await registered
+    const decide = () => loadTypeScript(file)
+    deciding = deciding.then(decide, decide)
+    await deciding
   }
   filesRead.add(file)
   let isWhole = false
@@ -35,9 +40,15 @@ export async function importModule(file: string): Promise<Record<string, unknown
   }
 }
 
-async function registerTsx(first: string): Promise<void> {
-  // Running from source means that tsx is there already. Under `node --import tsx` a second one does no harm.
-  if (TYPESCRIPT.test(import.meta.url)) return
+/** Starts tsx, unless it is there or Node strips the types itself. One file at a time, so that `linkModule` sees its imports only. */
+async function loadTypeScript(file: string): Promise<void> {
+  tsconfig ??= { file: findAbove('tsconfig.json', dirname(file)) }
+  if (!registered && (await isStripped(file, tsconfig.file))) return
+  registered ??= registerTsx(tsconfig.file)
+  await registered
+}
+
+async function registerTsx(found: string | undefined): Promise<void> {
   spareTemporaryFolder()
   const [cjs, esm] = await Promise.all([import('tsx/cjs/api'), import('tsx/esm/api')])
   // Left to itself it would read the tsconfig.json of the working directory, whose paths are for other files.
@@ -46,16 +57,7 @@ async function registerTsx(first: string): Promise<void> {
     esm.register()
     return
   }
-  const tsconfig = registerCommonJs(cjs.register, findTsconfig(dirname(first)))
-  esm.register({ tsconfig: tsconfig ?? false })
-}
-
-/** The nearest tsconfig.json, in the folder or above. */
-function findTsconfig(folder: string): string | undefined {
-  const file = join(folder, 'tsconfig.json')
-  if (existsSync(file)) return file
-  const above = dirname(folder)
-  return above === folder ? undefined : findTsconfig(above)
+  esm.register({ tsconfig: registerCommonJs(cjs.register, found) ?? false })
 }
 
 /** Returns the tsconfig that is in force: one that cannot be read, as where it extends what is not installed, is none. */

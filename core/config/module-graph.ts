@@ -16,6 +16,8 @@ const stamps = new Map<string, number | undefined>()
 const versions: Record<string, number> = {}
 /** Modules whose imports could not be found: they are imported anew though they did not change. */
 const failed = new Set<string>()
+/** The version of each file that was linked or imported last. */
+const linked = new Map<string, number | undefined>()
 let hooks: VersionHooks | undefined
 let seesAll = false
 
@@ -29,11 +31,40 @@ function note(parent: string | undefined, file: string, stamp: number | undefine
   if (parent !== undefined && parent !== file) known.add(parent)
 }
 
-function drain(): void {
+/** Returns the files that were not linked before in their version. */
+function drain(): string[] {
+  const found: string[] = []
   for (const { parent, file } of hooks?.drain() ?? []) {
-    if (file !== undefined) note(parent, file, stampOf(file))
-    else if (parent !== undefined) failed.add(parent)
+    if (file === undefined) {
+      if (parent !== undefined) failed.add(parent)
+      continue
+    }
+    note(parent, file, stampOf(file))
+    if (linked.has(file) && linked.get(file) === versions[file]) continue
+    linked.set(file, versions[file])
+    found.push(file)
   }
+  return found
+}
+
+const NOT_RUN = 'data:text/javascript,throw%20Symbol.for(%22mcp-host%20linked%22)'
+
+/**
+ * Links a module with all that it imports, and runs none of them: what is imported before it throws. `files`: those of the
+ * project that were linked for the first time.
+ */
+export async function linkModule(file: string): Promise<{ readonly isLinked: boolean; readonly files: string[] }> {
+  trackModules({ always: true })
+  drain()
+  const text = [NOT_RUN, moduleUrl(file)].map(url => `import ${JSON.stringify(url)}`).join('\n')
+  const reason: unknown = await import(`data:text/javascript,${encodeURIComponent(text)}`).catch(error => error)
+  return { isLinked: reason === Symbol.for('mcp-host linked'), files: drain() }
+}
+
+/** Imports these as other modules from now on: Node keeps those that it could not link. */
+export function replaceModules(files: Iterable<string>): void {
+  for (const file of files) versions[file] = (versions[file] ?? 0) + 1
+  hooks?.setVersions(versions)
 }
 
 const required = createRequire(import.meta.url).cache
@@ -125,13 +156,12 @@ export async function refreshModules(root: string, { environment = false } = {})
   }
   failed.clear()
   const stale = withImporters(changed)
+  replaceModules(stale)
   for (const file of stale) {
-    versions[file] = (versions[file] ?? 0) + 1
     learned.delete(file)
     stamps.set(file, stampOf(file))
   }
   for (const key of Object.keys(required)) if (stale.has(fileOf(key))) delete required[key]
-  hooks?.setVersions(versions)
 }
 
 /** Every file of the project that was imported, or read as a config, and what plugins say that they read. */

@@ -16,10 +16,8 @@ const isFile = (path: string) =>
   )
 
 /** `./x.js` may be `./x.ts`, for TypeScript. */
-const spellings = (path: string) => [
-  ...ENDINGS.map(ending => `${path}${ending}`),
-  path.replace(/\.([cm]?)js(x?)$/, '.$1ts$2'),
-]
+const typescriptOf = (path: string) => path.replace(/\.([cm]?)js(x?)$/, '.$1ts$2')
+const spellings = (path: string) => [...ENDINGS.map(ending => `${path}${ending}`), typescriptOf(path)]
 
 async function findFile(path: string): Promise<string | undefined> {
   for (const spelling of spellings(path)) if (await isFile(spelling)) return spelling
@@ -30,15 +28,21 @@ export interface ReadFile {
   readonly text: string
   /** The files that it imports by relative paths, absolute. */
   readonly imports: readonly string[]
+  /** Each relative path is the name of a file, and no `./x.js` could mean an `./x.ts`. */
+  readonly isExact: boolean
 }
 
 /** The text of a file, and what it imports. One that cannot be read is empty. */
 export async function readImports(file: string): Promise<ReadFile> {
   const text = await readFile(file, 'utf8').catch(() => '')
   const imports: string[] = []
+  let isExact = true
   for (const [, path = ''] of text.matchAll(RELATIVE)) {
-    const imported = await findFile(resolve(dirname(file), path))
+    const wanted = resolve(dirname(file), path)
+    const imported = await findFile(wanted)
     if (imported !== undefined) imports.push(imported)
+    const typescript = typescriptOf(wanted)
+    if (imported !== wanted || (typescript !== wanted && (await isFile(typescript)))) isExact = false
   }
-  return { text, imports }
+  return { text, imports, isExact }
 }

@@ -23,6 +23,14 @@ const BEFORE_A_REGEX = new Set(
 export const readTokens = (source: string): Token[] =>
   read(source, source.startsWith('#!') ? lineEnd(source) : 0).tokens
 
+/** The value of JSON with comments and trailing commas. Throws a SyntaxError. */
+export function parseCommented(tokens: readonly Token[]): unknown {
+  const isTrailing = (index: number) => tokens[index]?.text === ',' && /^[}\]]$/.test(tokens[index + 1]?.text ?? '')
+  // A negative number is two tokens.
+  const texts = tokens.map(({ text }, index) => (isTrailing(index) ? '' : text === '-' ? text : `${text} `))
+  return JSON.parse(texts.join(''))
+}
+
 const lineEnd = (source: string): number => (source.includes('\n') ? source.indexOf('\n') : source.length)
 
 /** Reads to the end or, inside a template, past the brace that ends its `${`. */

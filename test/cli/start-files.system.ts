@@ -29,6 +29,15 @@ const look = setInterval(() => {
 }, 10).unref()
 `
 
+const COMPILERS = ['tsx', 'esbuild', 'typescript']
+
+const YAML = `server: { name: plain, version: 1.0.0 }
+http: { port: 0 }
+toolsets: { all: [] }
+routes: { /mcp: { toolsets: all } }
+plugins: { transport-streamable: {} }
+`
+
 const configOf = (input: string, index: string) => `import { defineTool } from '${index}'
 const tools = Array.from({ length: 20 }, (_, at) => defineTool({ name: 'tool-' + at, ${input} handler: () => 'said' }))
 export default { server: { name: 'plain', version: '1.0.0' }, http: { port: 0 }, toolsets: { all: tools },
@@ -52,8 +61,13 @@ describe('the files of a start', () => {
   after(removeFolders)
 
   /** Started, and stopped when it listens. */
-  async function filesOf(name: string, input: string, named = ['--config', name]): Promise<string[]> {
-    const folder = await makeFolder({ [name]: configOf(input, index), 'package.json': '{ "type": "module" }' })
+  async function filesOf(
+    name: string,
+    input: string,
+    named = ['--config', name],
+    text = configOf(input, index),
+  ): Promise<string[]> {
+    const folder = await makeFolder({ [name]: text, 'package.json': '{ "type": "module" }' })
     const listing = `--import=data:text/javascript,${encodeURIComponent(LISTING)}`
     const program = startProgram([process.execPath, listing, main, 'start', ...named], folder, {})
     await program.printed(/^listening on .*\n/m)
@@ -77,6 +91,8 @@ describe('the files of a start', () => {
   })
 
   const INPUT = "input: { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] },"
+  const packagesIn = (files: readonly string[], names: readonly string[]) =>
+    names.filter(name => among(files, `/node_modules/${name}/`) > 0)
   const among = (files: readonly string[], part: string) => files.filter(file => file.includes(part)).length
 
   it('are few, and none of what a plain config does not need', async () => {
@@ -84,17 +100,35 @@ describe('the files of a start', () => {
     expect(files.length).to.be.within(50, 166)
     expect(among(files, '/dist/core/chunks/')).to.be.within(5, 55)
     expect(among(files, '/node_modules/ajv/')).to.equal(NAMED.length)
-    const needless = ['tsx', '@koa/router', 'redis', 'yaml', 'prom-client']
-    const loaded = needless.filter(name => among(files, `/node_modules/${name}/`) > 0)
-    expect(loaded).to.deep.equal([])
+    const needless = [
+      ...COMPILERS,
+      '@koa/router',
+      'redis',
+      'yaml',
+      'prom-client',
+      'koa-body',
+      'jsonwebtoken',
+      'chokidar',
+    ]
+    expect(packagesIn(files, needless)).to.deep.equal([])
   })
 
-  it('have ajv among them where a schema must be compiled to be trusted, and tsx where the config is TypeScript', async () => {
+  it('have no compiler among them where the config is YAML, or is searched for', async () => {
+    const yaml = await filesOf('mcp.config.yaml', '', [], YAML)
+    expect(packagesIn(yaml, ['yaml', 'cosmiconfig'])).to.deep.equal(['yaml', 'cosmiconfig'])
+    expect(packagesIn(yaml, COMPILERS)).to.deep.equal([])
+    const searched = await filesOf('mcp.config.mjs', INPUT, [])
+    expect(packagesIn(searched, ['cosmiconfig'])).to.deep.equal(['cosmiconfig'])
+    expect(packagesIn(searched, COMPILERS)).to.deep.equal([])
+  })
+
+  it('have ajv among them where a schema must be compiled to be trusted, and tsx where Node cannot run a config in TypeScript', async () => {
     const doubtful = await filesOf('mcp.config.mjs', INPUT.replace("type: 'string'", "type: 'string', nullable: true"))
     expect(among(doubtful, '/node_modules/ajv/')).to.be.greaterThan(30)
     expect(among(doubtful, '/node_modules/tsx/')).to.equal(0)
     const typed = await filesOf('mcp.config.ts', INPUT)
-    expect(among(typed, '/node_modules/tsx/')).to.be.greaterThan(1)
+    const nodeStrips = Boolean(Reflect.get(process.features, 'typescript'))
+    expect(packagesIn(typed, COMPILERS)).to.deep.equal(nodeStrips ? [] : ['tsx', 'esbuild'])
     expect(among(typed, '/node_modules/ajv/')).to.equal(NAMED.length)
   })
 })

@@ -222,7 +222,7 @@ const TOOLS = {
   'tools/mark.ts': 'export const mark: object = { made: Symbol("mark") }\nexport default mark',
 }
 
-const OWN = "export { importModule as own } from './dist/import-module.js'"
+const OWN = "export { importModule as own } from './dist/config/import-module.js'"
 
 describe('importModule', () => {
   after(removeFolders)
@@ -249,11 +249,11 @@ describe('importModule', () => {
       'own.ts': OWN,
     })
     await symlink(join(ROOT, 'node_modules'), join(cwd, 'node_modules'))
-    await cp(dirname(compiledFile('core/config/import-module.ts')), join(cwd, 'dist'), { recursive: true })
+    await cp(dirname(compiledFile('core/index.ts')), join(cwd, 'dist'), { recursive: true })
     const script = join(cwd, 'script.mjs')
     await writeFile(
       script,
-      `import { importModule } from './dist/import-module.js'
+      `import { importModule } from './dist/config/import-module.js'
        const { mark } = await importModule('${cwd}/tools/mark.ts')
        const config = await importModule('${cwd}/mcp.config.ts')
        const { n } = await importModule('${cwd}/cjs/tool.ts')
