@@ -1,4 +1,4 @@
-// What is said where an optional package is missing. That each plugin and verb says it: test/slow/package-lean.slow.ts.
+// What is said where an optional package is missing. That each plugin and verb says it: test/slow/package-install.slow.ts.
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { StartError } from '../../core/http/errors.ts'
