@@ -1,6 +1,7 @@
 // The start of a host: once, and before its end. For host.ts.
 import type { ServerResponse } from 'node:http'
 import { HostError, StartError } from './http/errors.ts'
+import { loadNeededParser } from './kernel/body.ts'
 import type { InFlight } from './kernel/in-flight.ts'
 import type { Logger } from './kernel/log.ts'
 import { loadNeededCompiler } from './mcp/schema/load-ajv.ts'
@@ -33,14 +34,12 @@ const AHEAD_AFTER = 100
 
 /** Loads, a moment after the host listens, what its first calls would otherwise wait for. */
 export function loadAhead(log: Logger) {
-  const load = () => {
+  const load = async () => {
     try {
       loadNeededCompiler()
+      await loadNeededParser()
     } catch (err) {
-      log.error(
-        { err },
-        'what checks the arguments of calls cannot be loaded, so calls fail: install the package again',
-      )
+      log.error({ err }, 'a package that reads requests cannot be loaded, so requests fail: install mcp-host again')
     }
   }
   setTimeout(load, AHEAD_AFTER).unref()

@@ -1,10 +1,17 @@
 // Reads a JSON or YAML config, and knows where each of its keys stands.
 // For load-config.ts; the text of what is wrong never quotes the file, which may hold secrets.
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import { createRequire } from 'node:module'
+import type { Document, LineCounter } from 'yaml'
 import { errorText } from '../http/errors.ts'
 import type { Path } from '../http/start-error.ts'
+import { isObject } from '../mcp/is-object.ts'
 import { findJsonFault } from './json-fault.ts'
 import { type Locate, positionAt } from './position.ts'
+import { readTokens } from './tokens.ts'
+
+const require = createRequire(import.meta.url)
+/** JSON needs it only to report a mistake: its seventy files take a tenth of the startup. */
+const loadYaml = (): typeof import('yaml') => require('yaml')
 
 /** A document that is not what its extension says. */
 export class DocumentFault extends Error {
@@ -25,10 +32,13 @@ interface ReadDocument {
 /** Strict JSON, keys that stand twice refused. Throws a DocumentFault. */
 export function readJson(source: string): ReadDocument {
   const text = source.replace(/^\uFEFF/, '')
-  const { document, locate, lines } = parse(text)
   let config: unknown
+  let keys = 0
   try {
-    config = JSON.parse(text)
+    config = JSON.parse(text, (_key, value: unknown) => {
+      if (isObject(value)) keys += Object.keys(value).length
+      return value
+    })
   } catch {
     const fault = findJsonFault(text)
     throw new DocumentFault(
@@ -36,9 +46,19 @@ export function readJson(source: string): ReadDocument {
       fault && positionAt(text, fault.offset).line,
     )
   }
-  const twice = document.errors.find(error => error.code === 'DUPLICATE_KEY')
-  if (twice) throw new DocumentFault('the same key stands twice', lines.linePos(twice.pos[0]).line)
-  return { config, locate }
+  if (readTokens(text).filter(token => token.text === ':').length > keys) {
+    const { document, lines } = parse(text)
+    const twice = document.errors.find(error => error.code === 'DUPLICATE_KEY')
+    if (twice) throw new DocumentFault('the same key stands twice', lines.linePos(twice.pos[0]).line)
+  }
+  let parsed: ReturnType<typeof parse> | undefined
+  return {
+    config,
+    locate(path) {
+      parsed ??= parse(text)
+      return parsed.locate(path)
+    },
+  }
 }
 
 const isComment = (text: string, offset = 0): boolean => ['//', '/*'].includes(text.slice(offset, offset + 2))
@@ -65,6 +85,7 @@ export function readYaml(source: string): ReadDocument {
 }
 
 function parse(source: string): { document: Document; locate: Locate; lines: LineCounter } {
+  const { LineCounter, parseDocument } = loadYaml()
   const lines = new LineCounter()
   const document = parseDocument(source, { lineCounter: lines, prettyErrors: false })
   const locate: Locate = path => {
@@ -77,6 +98,7 @@ function parse(source: string): { document: Document; locate: Locate; lines: Lin
 }
 
 function offsetOf(document: Document, path: Path): number | undefined {
+  const { isAlias, isMap, isScalar, isSeq } = loadYaml()
   let node: unknown = document.contents
   let offset = document.contents?.range?.[0]
   for (const key of path) {

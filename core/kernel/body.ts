@@ -1,5 +1,5 @@
 // Reads the body of an endpoint that asks for it, with koa-body, into `ctx.request.body`. Transports read their own
-// (core/http/read-body.ts). koa-body is loaded at the first body: its import takes 100 ms of CPU time.
+// (core/http/read-body.ts). koa-body is loaded after the host listens: its import takes 100 ms of CPU time.
 
 import { HostError } from '../http/errors.ts'
 import { parseJson } from '../http/json-text.ts'
@@ -15,11 +15,11 @@ const VERBS = new Set(['POST', 'PUT'])
 /** More than any form that a person fills in. */
 const MAX_FIELDS = 1_000
 
-function refusalOf(error: Error, limit: number): HostError {
+function refuse(error: Error, limit: number): never {
   const status = 'status' in error ? error.status : undefined
-  if (status !== 413) return new HostError('parseError', { detail: 'the body is malformed' })
+  if (status !== 413) throw new HostError('parseError', { detail: 'the body is malformed' })
   // The rest is not read: the connection ends with the answer.
-  return new HostError('payloadTooLarge', { detail: `at most ${limit} bytes`, headers: { Connection: 'close' } })
+  throw new HostError('payloadTooLarge', { detail: `at most ${limit} bytes`, headers: { Connection: 'close' } })
 }
 
 /** False for any charset but UTF-8, and for one that cannot be told. */
@@ -61,6 +61,10 @@ const PARSERS: Record<BodyKind, (text: string) => unknown> = {
   text: text => text,
 }
 
+let isNeeded = false
+/** Loads koa-body where an endpoint reads a body. */
+export const loadNeededParser = async (): Promise<void> => void (isNeeded && (await import('koa-body')))
+
 /**
  * The middleware for each kind of body; `limit` in bytes. It throws `payloadTooLarge`, `unsupportedMediaType` for another
  * Content-Type, charset or a compressed body, and `parseError` or `invalidRequest` for what cannot be read as the type that
@@ -68,11 +72,10 @@ const PARSERS: Record<BodyKind, (text: string) => unknown> = {
  */
 export function createBodyReader(limit: number) {
   return function readBodyAs(kind: BodyKind): HostMiddleware {
+    isNeeded = true
     const types = [...BODY_TYPES[kind]]
     const parse = PARSERS[kind]
-    const onError = (error: Error) => {
-      throw refusalOf(error, limit)
-    }
+    const onError = (error: Error) => refuse(error, limit)
     let read: KoaMiddleware | undefined
     const fits = `Content-Type must be ${types.join(' or ')}, in UTF-8 and not compressed`
     return async (ctx, next) => {

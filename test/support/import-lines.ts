@@ -140,7 +140,7 @@ const RULES: Readonly<Record<string, (from: string, imported: Import) => boolean
 }
 
 /** The only files whose `import()` computes its module. */
-const LOADERS = ['core/config/import-module.ts', 'core/threads/start-thread.ts']
+const LOADERS = ['core/config/import-module.ts', 'core/config/module-graph.ts', 'core/threads/start-thread.ts']
 
 /** The verbs that call any server speak to it with the official client, and so do tests with `mcp-host/testing`. */
 const isOfficialClient = (from: string, name: string | undefined) =>
