@@ -90,12 +90,14 @@ describe('Event loop stall warning', () => {
     const exact = () => log.filter(({ message }) => message?.startsWith('a handler held the event loop'))
     const vague = () => log.filter(({ message }) => message?.startsWith('the event loop was held'))
     let calls = 0
-    const named = () => [...new Set(exact().map(({ name }) => name))].sort()
-    for (; named().length < 2 && calls < MOST_CALLS; calls++) await call(calls % 2 === 0 ? 'deep' : 'later')
+    // `small` can be named too, if the machine takes the CPU away while it computes.
+    const isNamed = (name: string) => exact().some(line => line['name'] === name)
+    const done = () => isNamed('deep') && isNamed('later')
+    for (; !done() && calls < MOST_CALLS; calls++) await call(calls % 2 === 0 ? 'deep' : 'later')
     over.abort()
     await Promise.all(others)
     expect(vague()[0]?.['among']).to.include('tools small')
-    expect(named()).to.deep.equal(['deep', 'later'])
+    expect(done()).to.equal(true)
   })
 
   it('does not blame a waiting handler for large request bodies', async () => {

@@ -19,7 +19,8 @@ const started: Array<{ readonly host: Host; close(): Promise<void> | undefined }
 /** What every test config has, unless it says otherwise. */
 const BASE = {
   server: { name: 'test-host', version: '1.2.3' },
-  http: { port: 0 },
+  // Longer than a loaded machine stands still: a request on a connection that the host is closing fails.
+  http: { port: 0, keepAliveTimeout: '30s' },
   secrets: ['a secret for tests, long enough to be one'],
   plugins: { 'transport-streamable': {} },
 }
