@@ -149,7 +149,9 @@ async function startOfficial(
   }
 
   return {
-    connect() {
+    async connect() {
+      // The GET stream of an abandoned connection is opened again, and starts a second sign-in with another code verifier.
+      await current.client.close()
       current = open()
       return signingIn(now => now.connect(), true)
     },

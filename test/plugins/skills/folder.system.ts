@@ -182,7 +182,7 @@ describe('Skills folder', () => {
     await refused(await folderOf({ ...DEMO, 'demo/a.bin': big(rest + 1) }), 'have 16,777,217 bytes; at most 16,777,216')
     const inner = { 'demo/in/SKILL.md': skill('in'), 'demo/in/a.bin': big(9 * MIB), 'demo/b.bin': big(9 * MIB) }
     await refused(await folderOf({ ...DEMO, ...inner }), /skills\/demo: the files of the skill have 18,874,\d{3} bytes/)
-  }).timeout(60_000)
+  }).timeout(240_000)
 
   it('stops scanning early in a too large or too deep folder', async () => {
     // Ten links in each of six folders, each to the next: a million files behind few.
@@ -195,7 +195,7 @@ describe('Skills folder', () => {
     await refused(bomb, 'skills: more than 50,000 files and folders are below it: is it the right folder?')
     const deep = `${Array.from({ length: 40 }, () => 'd').join('/')}/x.md`
     await refused(await folderOf({ ...DEMO, [`demo/${deep}`]: 'x' }), 'more than 32 folders are in one another')
-  }).timeout(60_000)
+  }).timeout(240_000)
 
   it('closes every file, also on errors', async () => {
     const good = await folderOf({ ...DEMO, 'demo/big.bin': Buffer.alloc(2 * MIB), 'demo/a.md': 'a' })
