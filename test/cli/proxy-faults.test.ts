@@ -2,6 +2,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
@@ -13,6 +14,7 @@ import { editorOf, PAGE, page } from '../fixtures/line-toolset.ts'
 import { initialize, meta, QUIET, type Received, textOf } from '../plugins/transport-stdio/stdio-client.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { eventually } from '../support/eventually.ts'
+import { connectionsClosed } from '../support/fetch-connections.ts'
 import { freePort } from '../support/free-port.ts'
 import { createGate } from '../support/gate.ts'
 import { endRelays, openProxy, type ProxyClient, QUICK } from './proxy-client.ts'
@@ -56,7 +58,9 @@ async function listen(port: number, sse = false): Promise<Host> {
 }
 async function stop(host: Host) {
   hosts.delete(host)
+  const port = Number(new URL(host.url).port)
   await host.close({ grace: 0 })
+  await connectionsClosed(port)
 }
 
 /** Resolves when a connection to this port was refused. */
@@ -113,9 +117,11 @@ async function startSdk(port: number): Promise<Server> {
   return server
 }
 async function stopServer(server: Server) {
+  const { port } = server.address() as AddressInfo
   server.closeAllConnections()
   server.close()
   await once(server, 'close')
+  await connectionsClosed(port)
 }
 
 describe('mcp-host proxy, where things break', function () {

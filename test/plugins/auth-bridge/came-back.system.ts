@@ -1,9 +1,8 @@
 // Real clients at a host that came back: with its secrets but without what it kept in memory, and with other secrets, so that
 // it does not know its clients any more.
-import { channel } from 'node:diagnostics_channel'
-import type { Socket } from 'node:net'
 import { expect } from 'chai'
 import type { StartedBridge } from '../../support/bridge.ts'
+import { connectionsClosed } from '../../support/fetch-connections.ts'
 import { freePort } from '../../support/free-port.ts'
 import { stopIdentityProviders } from '../../support/identity-provider.ts'
 import { stopHosts } from '../../support/start-host.ts'
@@ -13,21 +12,14 @@ import { startWithScopes } from './scoped-bridge.ts'
 
 const SECRETS = ['the first secret of a host, long enough', 'the other secret of a host, long enough']
 
-/** Node's fetch tells of each connection that it opens. */
-const connected = channel('undici:client:connected')
-
 describe('Real clients after a host restart', function () {
   this.timeout(60_000)
-  const sockets = new Set<Socket>()
-  const note = (message: unknown) => void sockets.add((message as { readonly socket: Socket }).socket)
-  before(() => connected.subscribe(note))
   const applications: Application[] = []
   afterEach(async () => {
     await Promise.all(applications.splice(0).map(application => application.close()))
     await stopHosts()
   })
   after(async () => {
-    connected.unsubscribe(note)
     await stopLandings()
     await stopIdentityProviders()
   })
@@ -35,14 +27,11 @@ describe('Real clients after a host restart', function () {
   /** The host of a bridge again, at the same address, in front of the same provider. */
   async function again({ host, idp, url }: StartedBridge, secret: string): Promise<StartedBridge> {
     await host.close({ grace: 0 })
-    // A request on a kept connection fails for as long as its client has not seen that the host closed it.
-    const kept = [...sockets].filter(({ remotePort }) => remotePort === Number(new URL(url).port))
-    await Promise.all(
-      kept.map(socket => new Promise(resolve => (socket.closed ? resolve(true) : socket.once('close', resolve)))),
-    )
+    const port = Number(new URL(url).port)
+    await connectionsClosed(port)
     return startWithScopes('10m', {
       idp,
-      config: { http: { port: Number(new URL(url).port) }, secrets: [secret] },
+      config: { http: { port }, secrets: [secret] },
     })
   }
 
