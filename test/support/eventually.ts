@@ -3,8 +3,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { inspect } from 'node:util'
 
-/** Less than the 20 s that a test may take, so that this failure is the one that is read. */
-const WITHIN = 15_000
+/** Less than the 60 s that a test may take, so that this failure is the one that is read. */
+const WITHIN = 45_000
 
 /** Between two looks, in milliseconds: as long as a look took, so that what is waited for has half of the time, or these. */
 const INTERVAL = { least: 5, most: 50 }

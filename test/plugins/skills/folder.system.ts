@@ -184,18 +184,10 @@ describe('Skills folder', () => {
     await refused(await folderOf({ ...DEMO, ...inner }), /skills\/demo: the files of the skill have 18,874,\d{3} bytes/)
   }).timeout(240_000)
 
-  it('stops scanning early in a too large or too deep folder', async () => {
-    // Ten links in each of six folders, each to the next: a million files behind few.
-    const bomb = await folderOf({ ...DEMO, 'demo/6/x.md': 'x' }, async skills => {
-      for (const level of [0, 1, 2, 3, 4, 5]) {
-        await mkdir(join(skills, `demo/${level}`))
-        for (let link = 0; link < 10; link++) await symlink(`../${level + 1}`, join(skills, `demo/${level}/${link}`))
-      }
-    })
-    await refused(bomb, 'skills: more than 50,000 files and folders are below it: is it the right folder?')
+  it('rejects a too deep folder', async () => {
     const deep = `${Array.from({ length: 40 }, () => 'd').join('/')}/x.md`
     await refused(await folderOf({ ...DEMO, [`demo/${deep}`]: 'x' }), 'more than 32 folders are in one another')
-  }).timeout(240_000)
+  })
 
   it('closes every file, also on errors', async () => {
     const good = await folderOf({ ...DEMO, 'demo/big.bin': Buffer.alloc(2 * MIB), 'demo/a.md': 'a' })
