@@ -172,7 +172,7 @@ describe('Redis operations and faults', function () {
     const redis = await startRedis({ persistent: true, slowStart: 500 })
     const node = await startNode(redis, config)
     const session = await openSession(`${node.url}/`)
-    redis.cli('EVAL', "for i=1,8000 do redis.call('SET','other:'..i, string.rep('x', 100)) end", '0')
+    redis.cli('EVAL', "for i=1,20000 do redis.call('SET','other:'..i, string.rep('x', 100)) end", '0')
     await redis.kill()
     const started = redis.start()
     await untilHealth(node, '503 Redis refuses: LOADING')
