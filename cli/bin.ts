@@ -5,6 +5,6 @@ import { main } from './main.ts'
 const { stdin, stdout, stderr, env } = process
 const [, script = '', ...argv] = process.argv
 main(argv, { stdin, stdout, stderr, env, cwd: process.cwd(), process, script }).then(code => {
-  // What a plugin has opened must not keep the process.
+  // Exits even if a plugin left a handle open.
   stdout.write('', () => process.exit(code))
 })

@@ -74,7 +74,7 @@ const grantOf = ({ grant }: Login, context: Pick<CommandContext, 'say'>): Grant 
         },
       }
 
-/** Where nobody logs in. */
+/** A context for callers that never start a login, so nothing is printed. */
 const SILENT = { say: () => undefined }
 
 /** The name of the login's token file. */

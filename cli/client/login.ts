@@ -212,7 +212,7 @@ async function login(values: LoginValues, [given = '']: readonly string[], conte
   return tellRefused(scope, wanted, values, context)
 }
 
-/** The login is kept, but whoever named a scope now and did not get it hears so by the exit code, which is returned. */
+/** Returns the exit code: not 0 if a requested scope was not granted. The login is stored in both cases. */
 function tellRefused(
   granted: string | undefined,
   { scopes = [], addedScopes = [] }: Login,
