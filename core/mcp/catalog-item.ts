@@ -11,6 +11,7 @@ import {
 } from './define.ts'
 import { type IsolateBounds, isolateBounds, isolateFault } from './isolate.ts'
 import { collectHeaderParams, type HeaderParam } from './schema/header-params.ts'
+import { compileOutput, type OutputSchema } from './schema/output-schema.ts'
 import { type CompiledSchema, compileSchema, SchemaFault } from './schema/schema.ts'
 import { type CompiledUriTemplate, compileUriTemplate } from './schema/uri-template.ts'
 import { keysOf, type ToolKeyName } from './tool-key-names.ts'
@@ -29,7 +30,7 @@ interface Item<D extends Definition> {
 export interface ToolItem extends Item<ToolDefinition> {
   readonly kind: 'tools'
   readonly input: CompiledSchema
-  readonly output: CompiledSchema | undefined
+  readonly output: OutputSchema | undefined
   readonly headerParams: readonly HeaderParam[]
   /** Milliseconds; undefined: the host's default. */
   readonly timeout: number | undefined
@@ -70,7 +71,7 @@ function compileTool(definition: ToolDefinition): ToolItem {
   const fault = isolate && isolateFault(definition)
   if (fault !== undefined) throw new Error(`it has \`isolate\`, but ${fault}`)
   const input = compileSchema(definition.input, 'input')
-  const output = definition.output && compileSchema(definition.output, 'output')
+  const output = definition.output && compileOutput(definition.output)
   const schemas = { inputSchema: input.json, outputSchema: output?.json }
   const wire = defined({ name, title, description, ...schemas, annotations, icons, _meta })
   return {
