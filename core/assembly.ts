@@ -8,7 +8,7 @@ import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { Clock } from './http/clock.ts'
-import { type Report, stopAtFirst } from './http/start-error.ts'
+import type { Report } from './http/start-error.ts'
 import { createIsolation, type HostIsolation } from './isolated/isolation.ts'
 import type { Figures } from './kernel/figures.ts'
 import type { InFlight } from './kernel/in-flight.ts'
@@ -21,14 +21,15 @@ import { type KernelNotes, notesFor } from './kernel/set-up.ts'
 import type { SlotTable } from './kernel/slots.ts'
 import { type AuthorNotes, addContributions, contributedTo, createUnlisting } from './mcp/author-host.ts'
 import { createCall } from './mcp/call.ts'
-import { type Catalog, createCatalog } from './mcp/catalog.ts'
+import { type Catalog, type Combination, createCatalog } from './mcp/catalog.ts'
+import { createChosenCombinations } from './mcp/chosen-combinations.ts'
 import type { HandlerSettings } from './mcp/context.ts'
 import type { Definition } from './mcp/define.ts'
 import { createDisguise } from './mcp/disguise.ts'
 import { createDispatch } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
 import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
-import { checkViews, createOffers, plainView } from './mcp/offer.ts'
+import { addressCombinations, checkCombination, createOffers, plainView, prepareViews } from './mcp/offer.ts'
 import type { OfferedConfig } from './mcp/offered-config.ts'
 import { watchOverdue } from './mcp/overdue.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
@@ -88,8 +89,8 @@ export interface BuiltServices extends Services {
   readonly offered: OfferedConfig
   readonly catalog: Catalog
   readonly isolation: HostIsolation
-  /** Every combination of toolsets that an address serves, with what plugins contribute there. */
-  combinations(): ReadonlyArray<readonly string[]>
+  /** What each address serves together, with what plugins contribute there. */
+  combinations(): readonly Combination[]
   /** What a route serves with one choice of toolsets, to those who show no token. */
   viewOf(route: CompiledRoute, toolsets: readonly string[]): View
   /** Looks at what the clients who can be told are served; what it gives looks again, tells those whose lists changed, and counts them. */
@@ -100,8 +101,8 @@ export interface BuiltServices extends Services {
 export function buildServices(parts: ServiceParts): BuiltServices {
   const { config, log, clock, routes, slots, secrets, author, notes, provides, inFlight, node, figures, report } = parts
   const contributed = (route: CompiledRoute) => contributedTo(author, route)
-  const combinations = () =>
-    routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)]))
+  const addresses = () => addressCombinations(routes, contributed)
+  const check = (combination: Combination) => void checkCombination(offers, combination)
   const catalog = createCatalog(parts.toolsets, {
     buses: slots.all('changeBus', routes),
     log,
@@ -109,9 +110,9 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     decidesAccess: provides('access'),
     readsKey: author.extensions.reads,
     suggest: parts.suggest,
-    checkViews: () => checkViews(routes, offers, stopAtFirst),
+    combinations: () => [...addresses(), ...chosen.list()],
+    check,
     report,
-    combinations,
   })
   const inspected = { routes, catalog, contributed, slot: slots.on }
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
@@ -141,6 +142,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const isSessionId = (id: string) => ids.read(id) !== undefined
   const observing = { log, has: methods.has, isSessionId, disguise: createDisguise(secrets.keys('records')) }
   const offered: OfferedConfig = { now: config, reloads: 0 }
+  const chosen = createChosenCombinations({ catalog, config: offered, check })
   const offers = {
     log,
     config: offered,
@@ -158,7 +160,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     decidesAccess: (route: CompiledRoute) => provides('access', route),
     accessOn: (route: CompiledRoute) => slots.on('access', route),
   }
-  const makeOffer = createOffers(offers)
+  const makeOffer = createOffers({ ...offers, chosen })
   const stores = new Map(
     routes.map(route => {
       const on = <Name extends keyof RouteStores>(name: Name) => slots.on(name, route)
@@ -191,7 +193,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     startSessions: start,
     offered,
     catalog,
-    combinations,
+    combinations: addresses,
     viewOf: (route, toolsets) => plainView(offers, route, toolsets),
     inspected,
     limits,
@@ -207,7 +209,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
         routes.flatMap(route => itemsOn(inspected, route)),
         report,
       )
-      checkViews(routes, offers, report)
+      prepareViews(routes, offers, report)
     },
     admit,
     makeOffer,

@@ -156,7 +156,11 @@ function take(own: Reloaded, next: HostParts): ReloadReport {
   const restart = [...values.restart, ...routes.restart, ...plugins.restart, ...compareSecrets(own, next)]
   if (restart.length > 0) return { restart, taken: [], told: 0 }
   // From `replace()` on nothing throws: the new version is served then, whatever is told of it.
-  const replace = parts.catalog.replace(next.toolsets, next.combinations())
+  const routesByPath = new Map(parts.routes.map(route => [route.path, route]))
+  const combinations = next
+    .combinations()
+    .map(one => ({ ...one, route: routesByPath.get(one.route.path) ?? one.route }))
+  const replace = parts.catalog.replace(next.toolsets, combinations)
   const toolsets = compareToolsets(own, next)
   const tellChanges = parts.review()
   replace()

@@ -2,13 +2,14 @@
 // `configureSession` has its few views ready; a request only picks one.
 
 import { HostError, StartError } from '../http/errors.ts'
-import { type Report, reporting } from '../http/start-error.ts'
+import { type Report, reporting, stopAtFirst } from '../http/start-error.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessDecider, Audience } from './access-decider.ts'
 import type { AdmitCaller, Offer, RequestFacts } from './call.ts'
 import { CallerOffer, type Way } from './caller-offer.ts'
-import type { Catalog } from './catalog.ts'
+import type { Catalog, CatalogItem, Combination } from './catalog.ts'
+import type { ChosenCombinations } from './chosen-combinations.ts'
 import type { ConfigureSession, RunSession, SessionRequest } from './configure-session.ts'
 import { isObject } from './is-object.ts'
 import type { OfferedConfig } from './offered-config.ts'
@@ -16,7 +17,7 @@ import type { JsonObject } from './protocol.ts'
 import type { CompiledRoute } from './routes.ts'
 import { type Chosen, createSessionOptions, toolsetsOf } from './session-options.ts'
 import { checkKeys, type ShownKeys } from './tool-keys.ts'
-import { collect, type View, type ViewRequest } from './view.ts'
+import { collect, type View, type ViewRequest, withResourcesOfKeys } from './view.ts'
 
 export interface OfferSettings {
   readonly log: Logger
@@ -41,6 +42,11 @@ export interface OfferSettings {
   readonly decidesAccess: (route: CompiledRoute) => boolean
 }
 
+/** What `createOffers` needs beside what a view is cut from. */
+interface OffersSettings extends OfferSettings {
+  readonly chosen: ChosenCombinations
+}
+
 type Choice = Pick<ViewRequest, 'toolsets'> & Partial<ViewRequest>
 
 /** What a view of this route is cut from, for this choice of toolsets. */
@@ -62,20 +68,19 @@ function requestView(settings: OfferSettings, route: CompiledRoute, choice: Choi
   }
 }
 
+/** Throws a StartError for an item whose `access` no plugin of the route decides. */
+function checkAccess({ decidesAccess }: OfferSettings, route: CompiledRoute, item: CatalogItem | undefined): void {
+  if (item?.definition.access === undefined || decidesAccess(route)) return
+  const { key, definition } = item
+  const what = `routes['${route.path}'] serves "${key}", which asks for access "${definition.access}"`
+  const why = `${what}, but no plugin of this route decides who has it; switch one on there`
+  throw new StartError(why, { of: definition, at: ['access'], also: [{ at: ['routes', route.path] }] })
+}
+
 /** The view of a route. Throws a StartError where it has an item whose `access` nobody would decide. */
-function cutView(
-  { viewFor, decidesAccess, accessOn }: OfferSettings,
-  route: CompiledRoute,
-  request: ViewRequest,
-  user?: User,
-): View {
-  const view = viewFor(request, accessOn(route).audienceOf(user, route))
-  if (view.restricted && !decidesAccess(route)) {
-    const { key, definition } = view.restricted
-    const what = `routes['${route.path}'] serves "${key}", which asks for access "${definition.access}"`
-    const why = `${what}, but no plugin of this route decides who has it; switch one on there`
-    throw new StartError(why, { of: definition, at: ['access'], also: [{ at: ['routes', route.path] }] })
-  }
+function cutView(settings: OfferSettings, route: CompiledRoute, request: ViewRequest, user?: User): View {
+  const view = settings.viewFor(request, settings.accessOn(route).audienceOf(user, route))
+  checkAccess(settings, route, view.restricted)
   return view
 }
 
@@ -95,12 +100,20 @@ const MAX_AGAIN = 3
 const NOTHING: readonly string[] = []
 
 /** Makes offers: for one request, or for as long as a session lasts. */
-export function createOffers(settings: OfferSettings) {
-  const { config, catalog, admit, log } = settings
+export function createOffers(settings: OffersSettings) {
+  const { config, catalog, admit, log, contributed } = settings
 
   /** Asks `configureSession` what one caller is offered. */
   async function choose(configureSession: ConfigureSession, base: readonly string[], facts: RequestFacts) {
-    const { options, chosen } = createSessionOptions(base, facts.sessionId, config.now.server, catalog)
+    const route = facts.route as CompiledRoute
+    const { options, chosen } = createSessionOptions({
+      base,
+      id: facts.sessionId,
+      server: config.now.server,
+      catalog,
+      check: ({ toolsets, extra }) =>
+        settings.chosen.check({ route, toolsets: [...toolsets, ...contributed(route)], extra }),
+    })
     await configureSession(sessionRequest(facts), options, { signal: facts.signal() })
     if (!isObject(options.server) || typeof options.server.name !== 'string') {
       throw new TypeError('configureSession left a `server` without a name')
@@ -114,6 +127,7 @@ export function createOffers(settings: OfferSettings) {
     const { extra, server, capabilities } = chosen
     const request = requestView(settings, route, { toolsets: toolsetsOf(base, chosen), extra, server, capabilities })
     choices.set(request, chosen)
+    settings.chosen.note({ route, toolsets: request.toolsets, extra })
     return request
   }
 
@@ -223,21 +237,40 @@ export function createOffers(settings: OfferSettings) {
 
 const UNSERVABLE = 'what configureSession chose cannot be served: its callers are refused'
 
-/** Builds every view that can be known before a request comes, so that a clash of names stops the start. */
-export function checkViews(routes: readonly CompiledRoute[], settings: OfferSettings, report: Report): void {
-  for (const route of routes) {
-    for (const toolsets of route.knownCombinations()) {
-      const request = requestView(settings, route, { toolsets })
-      let clashes = 0
-      const items = collect(settings.catalog, request, mistake => {
-        clashes += 1
-        report(mistake)
-      })
-      if (clashes > 0) continue
-      reporting(report, () => {
-        checkKeys(items, route.path, request.keys)
-        cutView(settings, route, request)
-      })
-    }
+/** What each address of these routes serves together; `names` are the toolsets of the config. */
+export const addressCombinations = (
+  routes: readonly CompiledRoute[],
+  contributed: OfferSettings['contributed'],
+): Array<Combination & { readonly names: readonly string[] }> =>
+  routes.flatMap(route =>
+    route.knownCombinations().map(names => ({ route, names, toolsets: [...names, ...contributed(route)], extra: [] })),
+  )
+
+/**
+ * Reports what keeps definitions from being served together: two of one name, a key that no plugin of the route reads,
+ * `access` that none decides, two resources of one URI. The one check of startup, `host.tools.add`, plugins, a reload and
+ * `configureSession`. True: nothing was reported.
+ */
+export function checkCombination(settings: OfferSettings, combination: Combination, report = stopAtFirst): boolean {
+  const { route } = combination
+  let clashes = 0
+  const items = collect(settings.catalog, combination, mistake => {
+    clashes += 1
+    report(mistake)
+  })
+  if (clashes > 0) return false
+  const checked = reporting(report, () => {
+    const keys = settings.keys(route)
+    checkKeys(items, route.path, keys)
+    for (const item of withResourcesOfKeys(items, keys, settings.catalog)) checkAccess(settings, route, item)
+    return true
+  })
+  return checked ?? false
+}
+
+/** Checks what each address serves and builds its view, so that no request has to. */
+export function prepareViews(routes: readonly CompiledRoute[], settings: OfferSettings, report: Report): void {
+  for (const combination of addressCombinations(routes, settings.contributed)) {
+    if (checkCombination(settings, combination, report)) plainView(settings, combination.route, combination.names)
   }
 }
