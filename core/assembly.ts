@@ -29,7 +29,16 @@ import { createDisguise } from './mcp/disguise.ts'
 import { createDispatch } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
 import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
-import { addressCombinations, checkCombination, createOffers, plainView, prepareViews } from './mcp/offer.ts'
+import {
+  addressCombinations,
+  checkCombination,
+  checkUnrouted,
+  createOffers,
+  findUnrouted,
+  plainView,
+  prepareViews,
+  type UnroutedToolset,
+} from './mcp/offer.ts'
 import type { OfferedConfig } from './mcp/offered-config.ts'
 import { watchOverdue } from './mcp/overdue.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
@@ -91,6 +100,8 @@ export interface BuiltServices extends Services {
   readonly isolation: HostIsolation
   /** What each address serves together, with what plugins contribute there. */
   combinations(): readonly Combination[]
+  /** Toolsets that no route serves and `configureSession` can add, each with a route that can serve it. */
+  unrouted(): readonly UnroutedToolset[]
   /** What a route serves with one choice of toolsets, to those who show no token. */
   viewOf(route: CompiledRoute, toolsets: readonly string[]): View
   /** Looks at what the clients who can be told are served; what it gives looks again, tells those whose lists changed, and counts them. */
@@ -115,6 +126,9 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     report,
   })
   const inspected = { routes, catalog, contributed, slot: slots.on }
+  // `configureSession` can add any toolset to any route.
+  const reachableOn = (route: CompiledRoute) =>
+    itemsOn(inspected, route, [...route.toolsets, ...(offered.now.configureSession ? catalog.names() : [])])
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
   const admit = createRouteAdmission({ log }, access)
   const { callTimeout, fetchTimeout, rules, ...stalls } = resolveTools(config.tools)
@@ -195,9 +209,11 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     catalog,
     combinations: addresses,
     viewOf: (route, toolsets) => plainView(offers, route, toolsets),
+    unrouted: () => findUnrouted(routes, offers),
     inspected,
     limits,
     runtime: catalog.runtime,
+    reachableItemsOf: route => reachableOn(route as CompiledRoute),
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
     serverInfo() {
       const { instructions: _, ...info } = offered.now.server
@@ -205,11 +221,9 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     },
     async complete() {
       await addContributions(author, catalog, methods, report)
-      limits.check(
-        routes.flatMap(route => itemsOn(inspected, route)),
-        report,
-      )
+      limits.check(routes.flatMap(reachableOn), report)
       prepareViews(routes, offers, report)
+      checkUnrouted(routes, offers, report)
     },
     admit,
     makeOffer,

@@ -4,6 +4,7 @@
 import type { FilledConfig } from './config/define-config.ts'
 import { differences } from './config/differences.ts'
 import type { LoadedConfig } from './config/load-config.ts'
+import { sourceOf } from './config/toolset-source.ts'
 import type { BuiltHost, Host, HostParts } from './host.ts'
 import { formatPath, type Path } from './http/start-error.ts'
 import type { Logger } from './kernel/log.ts'
@@ -131,7 +132,7 @@ function compareToolsets(own: Reloaded, next: HostParts): string[] {
   const digestOf = (definition: Definition) => catalog.compile(definition, 'toolsets').digest
   return [...new Set([...own.toolsets.keys(), ...next.toolsets.keys()])].flatMap(name => {
     const [before, after] = [own.toolsets.get(name), next.toolsets.get(name)]
-    const source = next.config.toolsets[name]
+    const source = sourceOf(next.config.toolsets[name])
     const inline = source !== undefined && [source].flat().some(entry => typeof entry !== 'string')
     const isSame = before && after && !hasChanged([...before], [...after], digestOf, inline)
     return isSame ? [] : [formatPath(['toolsets', name])]

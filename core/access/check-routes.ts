@@ -1,4 +1,5 @@
 // What a route asks for and the plugins of the config do not give it: told before anything is served. For core/host.ts.
+import { covers, fill, formsOf, parsePattern, rankOf } from '../http/path-pattern.ts'
 import { type Path, type Report, StartError } from '../http/start-error.ts'
 import type { Provides, SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
@@ -25,6 +26,38 @@ export function checkConventions(routes: readonly Route[], provides: Provides, s
     }
     if (cors !== undefined && !provides('cors', route)) {
       tell(`no plugin of this route knows "${cors}"; switch on ${suggest('cors')}`, path, 'cors')
+    }
+  }
+}
+
+/** Where an endpoint is. */
+interface EndpointPlace {
+  readonly path: string
+  readonly by: string
+}
+
+/** Reports a toolset that a parameter names and whose path another endpoint has. */
+export function checkCategories(
+  routes: readonly CompiledRoute[],
+  endpoints: readonly EndpointPlace[],
+  report: Report,
+): void {
+  const fixed = endpoints.flatMap(({ path, by }) =>
+    formsOf(parsePattern(path, path)).map(form => ({ ...form, path, by })),
+  )
+  for (const { path, choice } of routes) {
+    const [own] = formsOf(parsePattern(path, path))
+    if (choice.parameter === undefined || !own) continue
+    for (const name of choice.categories) {
+      const address = fill(own.pattern, { [choice.parameter]: name })
+      const other = fixed.find(
+        ({ pattern }) => covers(pattern, address) && rankOf(pattern).localeCompare(rankOf(own.pattern)) < 0,
+      )
+      if (!other) continue
+      const place = `/${address.map(({ text }) => text).join('/')}`
+      const why = `the toolset "${name}" would be at ${place}, which plugins.${other.by} serves`
+      const fix = 'rename the toolset, or change one of the paths'
+      report(new StartError(`${why}; ${fix}`, { at: ['routes', path, 'toolsets'], also: [{ at: ['toolsets', name] }] }))
     }
   }
 }

@@ -1,10 +1,35 @@
 // A toolset that one route guards and another serves to anybody is probably a mistake: told at every start, once the
 // plugins are set up (core/host.ts).
-
+import { isDeepStrictEqual } from 'node:util'
+import { type Report, StartError } from '../http/start-error.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { AccessServices } from '../mcp/access-decider.ts'
 import { type Catalog, describeToolset } from '../mcp/catalog.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
+
+/**
+ * Warns of each parameter that can name toolsets which the route does not list: those that no route lists, as they may be
+ * meant for `addToolset` only, and those that another route guards in another way. `warnOpenDoors` has the open routes.
+ */
+export function warnOpenParameters(routes: readonly CompiledRoute[], report: Report): void {
+  for (const { path, authorize, choice } of routes) {
+    if (!choice.isOpen) continue
+    const fix = `list those that it can name: { param: '${choice.parameter}', of: [...] }; or mark others \`internal: true\``
+    const warn = (why: string) => {
+      const at = ['routes', path, 'toolsets']
+      report(new StartError(`":${choice.parameter}" reaches ${why}; ${fix}`, { at }), 'warning')
+    }
+    const unlisted = choice.categories.filter(name => !choice.listed.includes(name))
+    if (unlisted.length > 0) warn(`toolsets that no route lists: ${unlisted.join(', ')}`)
+    if (authorize === undefined) continue
+    for (const name of choice.listed) {
+      const isOther = (route: CompiledRoute) =>
+        !route.choice.isOpen && route.toolsets.includes(name) && route.authorize !== undefined
+      const guard = routes.find(route => isOther(route) && !isDeepStrictEqual(route.authorize, authorize))
+      if (guard) warn(`toolset "${name}", which routes['${guard.path}'] guards with another \`authorize\``)
+    }
+  }
+}
 
 export interface OpenDoorFacts {
   readonly routes: readonly CompiledRoute[]

@@ -9,6 +9,15 @@ export type { ConfigureSession, RunSession, ServerSettings } from '../mcp/config
 /** A module path or glob relative to the config, definitions, or a list of these. */
 export type ToolsetSource = string | Definition | ReadonlyArray<string | Definition>
 
+/** What a toolset is made of, with settings if it needs any. */
+export type Toolset =
+  | ToolsetSource
+  | {
+      readonly from: ToolsetSource
+      /** Routes with `toolsets: ':name'` do not reach it: only routes and `addToolset` that name it. Default `false`. */
+      readonly internal?: boolean
+    }
+
 /** A list, of which undefined entries are skipped: what the environment does not hold. Or a file that has them. */
 export type Secrets =
   | ReadonlyArray<string | undefined>

@@ -7,7 +7,7 @@ import type {
   RunSession,
   Secrets,
   ServerSettings,
-  ToolsetSource,
+  Toolset,
 } from './config-parts.ts'
 import type { SecretSource } from './secret-source.ts'
 import type { RedisSentinel, RedisTls } from './shared-shapes.ts'
@@ -28,7 +28,7 @@ export interface Config {
   /** How Redis is reached, for every plugin that keeps things there; each may say otherwise for itself. */
   redis?: RedisSettings
   /** Named groups of tools, resources and prompts; routes say which they serve. */
-  toolsets: Record<string, ToolsetSource>
+  toolsets: Record<string, Toolset>
   /** Paths, and what is served there. ':name?' is an optional parameter. */
   routes: Record<string, RouteSettings>
   /** Plugins by name, each with its options; false: off. */
@@ -152,8 +152,16 @@ export interface RedisSettings {
 
 /** What is served at this path. */
 export interface RouteSettings {
-  /** Toolsets served here; ':name' takes the toolset that the path's parameter names. */
-  toolsets: string | string[]
+  /** Toolsets served here. { param, of } takes the toolset that the path's parameter names; ':name' takes any but internal ones. */
+  toolsets:
+    | string
+    | string[]
+    | {
+        /** A parameter of the path. */
+        param: string
+        /** Toolsets that the parameter can name. */
+        of: string[]
+      }
   /** Toolsets served when the path's optional parameter is absent. */
   default?: string[]
   /** POST only, every request on its own. Default: the config's stateless. */

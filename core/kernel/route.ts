@@ -13,7 +13,7 @@ export interface Route {
   readonly challengeScopes: readonly string[]
   /** The name of a CORS policy. */
   readonly cors: string | undefined
-  /** What a parameter of the path may name, where it chooses what is served. */
+  /** Toolsets that a parameter of the path can name, where it chooses what is served: those that some route lists. */
   readonly categories: readonly string[]
   /** Whether something is served at this address: not where its parameters name nothing, nor where a narrower route has it. */
   serves(params: Readonly<Record<string, string>>): boolean

@@ -268,6 +268,42 @@ export function checkCombination(settings: OfferSettings, combination: Combinati
   return checked ?? false
 }
 
+/** A toolset that only `addToolset` reaches. */
+export interface UnroutedToolset {
+  readonly name: string
+  readonly route: CompiledRoute
+}
+
+/** The toolsets that no route serves, where the config has a `configureSession` to add them. */
+const unroutedNames = (routes: readonly CompiledRoute[], { config, catalog }: OfferSettings): string[] =>
+  config.now.configureSession
+    ? catalog.names().filter(name => !routes.some(route => route.toolsets.includes(name)))
+    : []
+
+const unroutedOn = ({ contributed }: OfferSettings, route: CompiledRoute, name: string): Combination => ({
+  route,
+  toolsets: [name, ...contributed(route)],
+  extra: [],
+})
+
+/** Each of these toolsets on each route that can serve it. */
+export function findUnrouted(routes: readonly CompiledRoute[], settings: OfferSettings): UnroutedToolset[] {
+  const canServe = (route: CompiledRoute, name: string) =>
+    checkCombination(settings, unroutedOn(settings, route, name), () => undefined)
+  return unroutedNames(routes, settings).flatMap(name =>
+    routes.filter(route => canServe(route, name)).map(route => ({ name, route })),
+  )
+}
+
+/** Reports a toolset that no route serves and none can: `addToolset` would always fail. */
+export function checkUnrouted(routes: readonly CompiledRoute[], settings: OfferSettings, report: Report): void {
+  const found = new Set(findUnrouted(routes, settings).map(({ name }) => name))
+  const [first] = routes
+  for (const name of unroutedNames(routes, settings)) {
+    if (first && !found.has(name)) checkCombination(settings, unroutedOn(settings, first, name), report)
+  }
+}
+
 /** Checks what each address serves and builds its view, so that no request has to. */
 export function prepareViews(routes: readonly CompiledRoute[], settings: OfferSettings, report: Report): void {
   for (const combination of addressCombinations(routes, settings.contributed)) {

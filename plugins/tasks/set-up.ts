@@ -54,8 +54,8 @@ function checkTools({ at, report }: PluginHost, tools: readonly ToolItem[]) {
   }
 }
 
-const toolsOf = (services: Services, route: McpRoute): readonly ToolItem[] =>
-  services.itemsOf(route).flatMap(item => (item.kind === 'tools' && item.definition.task !== undefined ? [item] : []))
+const toolsOf = (items: ReturnType<Services['itemsOf']>): readonly ToolItem[] =>
+  items.flatMap(item => (item.kind === 'tools' && item.definition.task !== undefined ? [item] : []))
 
 /** What the extension adds; `serviceOf`: the tasks of the route of a call. */
 const extensionOf = (serviceOf: (call: Call) => Service): Extension => ({
@@ -82,7 +82,7 @@ function createService(store: TaskStore, routes: readonly McpRoute[], { host, gi
   const queues = () =>
     new Map(
       routes.flatMap(route =>
-        toolsOf(given, route).map(item => {
+        toolsOf(given.itemsOf(route)).map(item => {
           const queue = queueOf(route.path, item.key)
           policy.remember(queue, item)
           return [queue, concurrencyOf(item.definition)] as const
@@ -144,7 +144,7 @@ export function setUpTasks(host: PluginHost, options: FilledOptions['tasks']): v
       })
       host.checking(() => {
         checkStore(host, store, options.role)
-        for (const route of routes) checkTools(host, toolsOf(given, route))
+        for (const route of routes) checkTools(host, toolsOf(given.reachableItemsOf(route)))
       })
     }
     host.draining(() => {
