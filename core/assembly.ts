@@ -23,22 +23,20 @@ import { type AuthorNotes, addContributions, contributedTo, createUnlisting } fr
 import { createCall } from './mcp/call.ts'
 import { type Catalog, type Combination, createCatalog } from './mcp/catalog.ts'
 import { createChosenCombinations } from './mcp/chosen-combinations.ts'
+import {
+  addressCombinations,
+  checkCombination,
+  checkUnrouted,
+  findUnrouted,
+  type UnroutedToolset,
+} from './mcp/combinations.ts'
 import type { HandlerSettings } from './mcp/context.ts'
 import type { Definition } from './mcp/define.ts'
 import { createDisguise } from './mcp/disguise.ts'
 import { createDispatch } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
 import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
-import {
-  addressCombinations,
-  checkCombination,
-  checkUnrouted,
-  createOffers,
-  findUnrouted,
-  plainView,
-  prepareViews,
-  type UnroutedToolset,
-} from './mcp/offer.ts'
+import { createOffers, plainView, prepareViews } from './mcp/offer.ts'
 import type { OfferedConfig } from './mcp/offered-config.ts'
 import { watchOverdue } from './mcp/overdue.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'

@@ -1,9 +1,9 @@
 // A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
 
-import { checkCategories, checkConventions, checkServed } from './access/check-routes.ts'
+import { checkConventions, checkServed } from './access/check-routes.ts'
 import { inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUntoldScopes } from './access/least-scopes.ts'
-import { warnOpenDoors, warnOpenParameters } from './access/warn-open-doors.ts'
+import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { buildServices, createNode } from './assembly.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
@@ -197,8 +197,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   settled = true
   const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route)
-  checkCategories(routes, served, report)
-  checkServed({ routes, provides, isServed, isDescribed, suggest, report })
+  checkServed({ routes, provides, endpoints: served, isServed, isDescribed, suggest, report })
   // What is missing because of another mistake would be told twice.
   if (problems.count() === 0) await checkDefined(notes, report)
   // Where nobody observes it costs nothing.
@@ -208,8 +207,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   )
   problems.assertNone('last')
   if (!app) throw new Error('what stops the pipeline was not told')
-  warnOpenDoors({ ...inspected, log })
-  warnOpenParameters(routes, report)
+  warnOpenDoors({ ...inspected, log, report })
   warnUntoldScopes(inspected, log)
   if (secrets.generated) log.warn({}, NO_SECRETS)
   if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)

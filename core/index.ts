@@ -1,6 +1,6 @@
 // `mcp-host`: what configs, tools and plugins import. It loads no server; that is `mcp-host/host` (core/create-host.ts), for
 // those who embed one. Transports and stores have `mcp-host/transport`, authentication and policies `mcp-host/auth`.
-export type { Toolset, ToolsetSource } from './config/config-parts.ts'
+export type { ToolsetSource } from './config/config-parts.ts'
 export type { Config, HttpSettings, RouteSettings } from './config/config-types.ts'
 export { defineConfig } from './config/define-config.ts'
 export type { BuiltInOptions, FilledOptions } from './config/plugin-options.ts'

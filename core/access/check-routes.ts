@@ -37,11 +37,7 @@ interface EndpointPlace {
 }
 
 /** Reports a toolset that a parameter names and whose path another endpoint has. */
-export function checkCategories(
-  routes: readonly CompiledRoute[],
-  endpoints: readonly EndpointPlace[],
-  report: Report,
-): void {
+function checkCategories(routes: readonly CompiledRoute[], endpoints: readonly EndpointPlace[], report: Report): void {
   const fixed = endpoints.flatMap(({ path, by }) =>
     formsOf(parsePattern(path, path)).map(form => ({ ...form, path, by })),
   )
@@ -65,6 +61,7 @@ export function checkCategories(
 export interface ServingFacts {
   readonly routes: readonly CompiledRoute[]
   readonly provides: Provides
+  readonly endpoints: readonly EndpointPlace[]
   /** Whether a plugin has an endpoint on a route. */
   readonly isServed: (route: Route) => boolean
   readonly isDescribed: (route: Route) => boolean
@@ -72,8 +69,20 @@ export interface ServingFacts {
   readonly report: Report
 }
 
-/** Warns of routes where clients get no answer at all, and of those where they cannot find out who gives out tokens. */
-export function checkServed({ routes, provides, isServed, isDescribed, suggest, report }: ServingFacts): void {
+/**
+ * Reports toolsets whose path an endpoint has. Warns of routes where clients get no answer at all, and of those where they
+ * cannot find out who gives out tokens.
+ */
+export function checkServed({
+  routes,
+  provides,
+  endpoints,
+  isServed,
+  isDescribed,
+  suggest,
+  report,
+}: ServingFacts): void {
+  checkCategories(routes, endpoints, report)
   for (const route of routes) {
     const at = ['routes', route.path]
     if (!isServed(route) && route.revisions.length === 0) {

@@ -11,7 +11,7 @@ import type { CompiledRoute } from '../mcp/routes.ts'
  * Warns of each parameter that can name toolsets which the route does not list: those that no route lists, as they may be
  * meant for `addToolset` only, and those that another route guards in another way. `warnOpenDoors` has the open routes.
  */
-export function warnOpenParameters(routes: readonly CompiledRoute[], report: Report): void {
+function warnOpenParameters(routes: readonly CompiledRoute[], report: Report): void {
   for (const { path, authorize, choice } of routes) {
     if (!choice.isOpen) continue
     const fix = `list those that it can name: { param: '${choice.parameter}', of: [...] }; or mark others \`internal: true\``
@@ -36,10 +36,12 @@ export interface OpenDoorFacts {
   readonly catalog: Pick<Catalog, 'items'>
   readonly slot: AccessServices['slot']
   readonly log: Logger
+  readonly report: Report
 }
 
 /** Warns of each open route with what it serves that another route guards. What has its own `access` or rule is kept. */
-export function warnOpenDoors({ routes, catalog, slot, log }: OpenDoorFacts): void {
+export function warnOpenDoors({ routes, catalog, slot, log, report }: OpenDoorFacts): void {
+  warnOpenParameters(routes, report)
   const guards = routes.filter(({ authorize }) => authorize !== undefined)
   for (const open of routes) {
     if (open.authorize !== undefined) continue

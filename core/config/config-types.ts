@@ -7,7 +7,7 @@ import type {
   RunSession,
   Secrets,
   ServerSettings,
-  Toolset,
+  ToolsetSource,
 } from './config-parts.ts'
 import type { SecretSource } from './secret-source.ts'
 import type { RedisSentinel, RedisTls } from './shared-shapes.ts'
@@ -28,7 +28,7 @@ export interface Config {
   /** How Redis is reached, for every plugin that keeps things there; each may say otherwise for itself. */
   redis?: RedisSettings
   /** Named groups of tools, resources and prompts; routes say which they serve. */
-  toolsets: Record<string, Toolset>
+  toolsets: Record<string, ToolsetSource>
   /** Paths, and what is served there. ':name?' is an optional parameter. */
   routes: Record<string, RouteSettings>
   /** Plugins by name, each with its options; false: off. */

@@ -9,13 +9,13 @@ import { httpTls } from './http-tls-schema.ts'
 import { closed, duration, flag, icon, list, oneOrMore, text } from './schema-parts.ts'
 import { collectSections, type Sections } from './sections.ts'
 import { tools } from './tools-schema.ts'
+import { routeToolsets, toolsets } from './toolsets-schema.ts'
 
 /** An absolute http(s) URL without user, query or fragment. */
 export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
 /** The same, which may have a query. Who is to be asked as somebody is told so in keys of its own. */
 export const ENDPOINT_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?(\\?[^#\\s]*)?$'
 export const ROUTE_PATH_PATTERN = '^/'
-export const TOOLSET_NAME_PATTERN = '^[^:/][^/]*$'
 
 const server = closed(
   {
@@ -134,31 +134,6 @@ const sessions = closed(
   },
 )
 
-const modulePath = text('A module path or glob, relative to the config.', { examples: ['./tools/*.ts'] })
-const definition: JsonSchema = { type: 'object', description: 'What defineTool, defineResource or definePrompt made.' }
-
-const toolsetSources = [modulePath, definition, list({ anyOf: [modulePath, definition] }, 'Several of these.')]
-
-const toolsets: JsonSchema = {
-  type: 'object',
-  description: 'Named groups of tools, resources and prompts; routes say which they serve.',
-  propertyNames: { pattern: TOOLSET_NAME_PATTERN },
-  additionalProperties: {
-    tsType: 'Toolset',
-    anyOf: [
-      ...toolsetSources,
-      closed(
-        {
-          from: { anyOf: toolsetSources, description: 'What the toolset is made of.' },
-          internal: flag("Routes with toolsets: ':name' do not reach it.", { default: false }),
-        },
-        { required: ['from'], description: 'A toolset with settings.' },
-      ),
-    ],
-  },
-  examples: [{ clock: './tools/clock.ts' }],
-}
-
 const authorize: JsonSchema = {
   description: 'Who may use the route: true for any user, the name of a policy, or an object of scopes and roles.',
   anyOf: [
@@ -189,22 +164,7 @@ const search = closed(
 const route = (plugins: JsonSchema): JsonSchema =>
   closed(
     {
-      toolsets: {
-        anyOf: [
-          text('The name of a toolset.'),
-          list(text('The name of a toolset.'), 'The name of a toolset; each of them', { minItems: 1 }),
-          closed(
-            {
-              param: text('A parameter of the path.', { pattern: '^[A-Za-z_]\\w*$' }),
-              of: list(text('The name of a toolset.'), 'Toolsets that the parameter can name.', { minItems: 1 }),
-            },
-            { required: ['param', 'of'], description: 'The toolset that a parameter of the path names.' },
-          ),
-        ],
-        description:
-          "Toolsets served here. { param, of } takes the toolset that the path's parameter names; ':name' takes any but internal ones.",
-        examples: [['clock']],
-      },
+      toolsets: routeToolsets,
       default: list(text('The name of a toolset.'), "Toolsets served when the path's optional parameter is absent."),
       stateless: flag("POST only, every request on its own. Default: the config's stateless."),
       listen: flag('Serves subscriptions/listen on a stateless route too. Default: on routes that keep sessions.'),

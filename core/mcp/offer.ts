@@ -2,27 +2,24 @@
 // `configureSession` has its few views ready; a request only picks one.
 
 import { HostError, StartError } from '../http/errors.ts'
-import { type Report, reporting, stopAtFirst } from '../http/start-error.ts'
+import type { Report } from '../http/start-error.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessDecider, Audience } from './access-decider.ts'
 import type { AdmitCaller, Offer, RequestFacts } from './call.ts'
 import { CallerOffer, type Way } from './caller-offer.ts'
-import type { Catalog, CatalogItem, Combination } from './catalog.ts'
 import type { ChosenCombinations } from './chosen-combinations.ts'
+import { addressCombinations, type CombinationSettings, checkAccess, checkCombination } from './combinations.ts'
 import type { ConfigureSession, RunSession, SessionRequest } from './configure-session.ts'
 import { isObject } from './is-object.ts'
 import type { OfferedConfig } from './offered-config.ts'
 import type { JsonObject } from './protocol.ts'
 import type { CompiledRoute } from './routes.ts'
 import { type Chosen, createSessionOptions, toolsetsOf } from './session-options.ts'
-import { checkKeys, type ShownKeys } from './tool-keys.ts'
-import { collect, type View, type ViewRequest, withResourcesOfKeys } from './view.ts'
+import type { View, ViewRequest } from './view.ts'
 
-export interface OfferSettings {
+export interface OfferSettings extends CombinationSettings {
   readonly log: Logger
-  readonly config: OfferedConfig
-  readonly catalog: Catalog
   readonly viewFor: (request: ViewRequest, audience: Audience) => View
   /** Decides what a caller may use on a route. */
   readonly accessOn: (route: CompiledRoute) => AccessDecider
@@ -30,16 +27,10 @@ export interface OfferSettings {
   readonly admit: AdmitCaller
   /** True where what is listed may differ between callers of this route. */
   readonly varies: (route: CompiledRoute) => boolean
-  /** The toolsets that plugins contribute to this route. */
-  readonly contributed: (route: CompiledRoute) => readonly string[]
   /** What `capabilities.extensions` says on this route. */
   readonly extensions: (route: CompiledRoute) => Readonly<Record<string, JsonObject>>
-  /** The keys of tools that the extensions of this route read. */
-  readonly keys: (route: CompiledRoute) => ShownKeys
   /** What plugins leave out of the lists of this route; the same function every time. */
   readonly unlists: (route: CompiledRoute) => ViewRequest['unlists']
-  /** False where no plugin of this route decides `access`. */
-  readonly decidesAccess: (route: CompiledRoute) => boolean
 }
 
 /** What `createOffers` needs beside what a view is cut from. */
@@ -66,15 +57,6 @@ function requestView(settings: OfferSettings, route: CompiledRoute, choice: Choi
     keys: settings.keys(route),
     unlists: settings.unlists(route),
   }
-}
-
-/** Throws a StartError for an item whose `access` no plugin of the route decides. */
-function checkAccess({ decidesAccess }: OfferSettings, route: CompiledRoute, item: CatalogItem | undefined): void {
-  if (item?.definition.access === undefined || decidesAccess(route)) return
-  const { key, definition } = item
-  const what = `routes['${route.path}'] serves "${key}", which asks for access "${definition.access}"`
-  const why = `${what}, but no plugin of this route decides who has it; switch one on there`
-  throw new StartError(why, { of: definition, at: ['access'], also: [{ at: ['routes', route.path] }] })
 }
 
 /** The view of a route. Throws a StartError where it has an item whose `access` nobody would decide. */
@@ -236,73 +218,6 @@ export function createOffers(settings: OffersSettings) {
 }
 
 const UNSERVABLE = 'what configureSession chose cannot be served: its callers are refused'
-
-/** What each address of these routes serves together; `names` are the toolsets of the config. */
-export const addressCombinations = (
-  routes: readonly CompiledRoute[],
-  contributed: OfferSettings['contributed'],
-): Array<Combination & { readonly names: readonly string[] }> =>
-  routes.flatMap(route =>
-    route.knownCombinations().map(names => ({ route, names, toolsets: [...names, ...contributed(route)], extra: [] })),
-  )
-
-/**
- * Reports what keeps definitions from being served together: two of one name, a key that no plugin of the route reads,
- * `access` that none decides, two resources of one URI. The one check of startup, `host.tools.add`, plugins, a reload and
- * `configureSession`. True: nothing was reported.
- */
-export function checkCombination(settings: OfferSettings, combination: Combination, report = stopAtFirst): boolean {
-  const { route } = combination
-  let clashes = 0
-  const items = collect(settings.catalog, combination, mistake => {
-    clashes += 1
-    report(mistake)
-  })
-  if (clashes > 0) return false
-  const checked = reporting(report, () => {
-    const keys = settings.keys(route)
-    checkKeys(items, route.path, keys)
-    for (const item of withResourcesOfKeys(items, keys, settings.catalog)) checkAccess(settings, route, item)
-    return true
-  })
-  return checked ?? false
-}
-
-/** A toolset that only `addToolset` reaches. */
-export interface UnroutedToolset {
-  readonly name: string
-  readonly route: CompiledRoute
-}
-
-/** The toolsets that no route serves, where the config has a `configureSession` to add them. */
-const unroutedNames = (routes: readonly CompiledRoute[], { config, catalog }: OfferSettings): string[] =>
-  config.now.configureSession
-    ? catalog.names().filter(name => !routes.some(route => route.toolsets.includes(name)))
-    : []
-
-const unroutedOn = ({ contributed }: OfferSettings, route: CompiledRoute, name: string): Combination => ({
-  route,
-  toolsets: [name, ...contributed(route)],
-  extra: [],
-})
-
-/** Each of these toolsets on each route that can serve it. */
-export function findUnrouted(routes: readonly CompiledRoute[], settings: OfferSettings): UnroutedToolset[] {
-  const canServe = (route: CompiledRoute, name: string) =>
-    checkCombination(settings, unroutedOn(settings, route, name), () => undefined)
-  return unroutedNames(routes, settings).flatMap(name =>
-    routes.filter(route => canServe(route, name)).map(route => ({ name, route })),
-  )
-}
-
-/** Reports a toolset that no route serves and none can: `addToolset` would always fail. */
-export function checkUnrouted(routes: readonly CompiledRoute[], settings: OfferSettings, report: Report): void {
-  const found = new Set(findUnrouted(routes, settings).map(({ name }) => name))
-  const [first] = routes
-  for (const name of unroutedNames(routes, settings)) {
-    if (first && !found.has(name)) checkCombination(settings, unroutedOn(settings, first, name), report)
-  }
-}
 
 /** Checks what each address serves and builds its view, so that no request has to. */
 export function prepareViews(routes: readonly CompiledRoute[], settings: OfferSettings, report: Report): void {

@@ -30,7 +30,7 @@ const config = (more: Partial<TestConfig> = {}, options: object = {}): TestConfi
   routes: {
     '/mcp': { toolsets: 'clock' },
     '/admin': { toolsets: 'admin', authorize: true },
-    '/t/:category?': { toolsets: ':category', default: ['clock'] },
+    '/t/:category?': { toolsets: { param: 'category', of: ['clock', 'café', 'admin'] }, default: ['clock'] },
     '/tenants/:tenant': { toolsets: 'clock' },
   },
   ...more,
@@ -261,6 +261,9 @@ describe('discovery plugin', () => {
     await expectStopped(config({ routes }), 'would both be called "com.acme/tools"')
     const toolsets = { clock: tool('clock'), 'server-card': tool('x') }
     const byName = { '/t/:category?': { toolsets: ':category', default: ['clock'] } }
-    await expectStopped(config({ toolsets, routes: byName }), 'the toolset "server-card" would have the address')
+    await expectStopped(
+      config({ toolsets, routes: byName }),
+      'the toolset "server-card" would be at /t/server-card, which plugins.discovery serves',
+    )
   })
 })
