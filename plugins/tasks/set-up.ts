@@ -72,7 +72,7 @@ const extensionOf = (serviceOf: (call: Call) => Service): Extension => ({
 })
 
 /** What the services of all stores have in common. */
-interface Shared extends Pick<TasksHost, 'settings' | 'extension' | 'ours'>, Pick<WorkerHost, 'ended'> {
+interface Shared extends Pick<TasksHost, 'settings' | 'extension'>, Pick<WorkerHost, 'ended'> {
   readonly host: PluginHost
   readonly given: Services
 }
@@ -121,7 +121,6 @@ function refuseClients(): never {
 export function setUpTasks(host: PluginHost, options: FilledOptions['tasks']): void {
   const settings = settingsOf(options, host)
   if (options.role === 'worker') host.edge(refuseClients)
-  const ours = new WeakSet<Call>()
   const byRoute = new Map<string, Service>()
   const services = new Set<Service>()
   const ended = offerFigures(host, () => [...services].flatMap(({ worker }) => worker.depths))
@@ -135,7 +134,7 @@ export function setUpTasks(host: PluginHost, options: FilledOptions['tasks']): v
   )
   host.serving(given => {
     for (const [store, routes] of storesOf(host, given)) {
-      const service = createService(store, routes, { host, given, settings, extension, ours, ended })
+      const service = createService(store, routes, { host, given, settings, extension, ended })
       services.add(service)
       for (const { path } of routes) byRoute.set(path, service)
       host.starting(() => {

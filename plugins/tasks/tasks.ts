@@ -28,8 +28,6 @@ export interface TasksHost {
   readonly settings: TaskSettings
   readonly extension: AddedExtension
   readonly policy: TaskPolicy
-  /** Calls that are runs of tasks. */
-  readonly ours: WeakSet<Call>
   /** Is told of each queue that a task was put into, with how many of it may run in a process. */
   readonly queued: (queue: string, most: number) => void
 }
@@ -72,8 +70,8 @@ export class Tasks {
 
   /** Around the handler of a tool that says `task`. */
   around(call: Call, tool: ToolDefinition, run: Run): ReturnType<Run> {
-    const { ours, extension } = this.#host
-    if (ours.has(call)) return run()
+    const { extension } = this.#host
+    if (call.deferred) return run()
     const { use, before } = typeof tool.task === 'object' ? tool.task : { use: tool.task, before: undefined }
     const prepare = before as ((args: unknown, ctx: unknown) => object | Promise<object>) | undefined
     if (!call.modern || !extension.settingsOf(call)) {
