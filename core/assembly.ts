@@ -102,10 +102,13 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const contributed = (route: CompiledRoute) => contributedTo(author, route)
   const combinations = () =>
     routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)]))
+  const { callTimeout, fetchTimeout, rules, ...stalls } = resolveTools(config.tools)
+  const limits = createToolLimits({ rules, callTimeout, figures, clock })
   const catalog = createCatalog(parts.toolsets, {
     buses: slots.all('changeBus', routes),
     log,
     faultsOf,
+    limitFaultOf: limits.faultOf,
     decidesAccess: provides('access'),
     readsKey: author.extensions.reads,
     suggest: parts.suggest,
@@ -116,8 +119,6 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const inspected = { routes, catalog, contributed, slot: slots.on }
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
   const admit = createRouteAdmission({ log }, access)
-  const { callTimeout, fetchTimeout, rules, ...stalls } = resolveTools(config.tools)
-  const limits = createToolLimits({ rules, callTimeout, figures, clock })
   checkStallSettings(stalls, report)
   const tracerOn = (route: Route) => slots.on('tracer', route)
   const isolation = createIsolation({ fetchTimeout, log, clock, figures })
@@ -197,6 +198,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     limits,
     runtime: catalog.runtime,
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
+    itemsIn: catalog.items,
     serverInfo() {
       const { instructions: _, ...info } = offered.now.server
       return info

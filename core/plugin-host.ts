@@ -32,6 +32,8 @@ export interface Services extends AccessServices {
   readonly runtime: RuntimeHost
   /** What the addresses of a route can serve by the config, each item once. */
   itemsOf(route: Route): readonly CatalogItem[]
+  /** What a toolset holds; empty where there is none of this name. */
+  itemsIn(toolset: string): readonly CatalogItem[]
   /** What the config's `server` says, but for its instructions, and before `configureSession`. A reload may change it. */
   serverInfo(): Implementation
   /** The sessions of this node. */

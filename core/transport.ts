@@ -21,6 +21,7 @@ export type {
   Offer,
   RequestFacts,
   SessionSetting,
+  ToolsetChoice,
 } from './mcp/call.ts'
 export type { Change, ChangeBus, ChangeHistory } from './mcp/change-bus.ts'
 export { checkUri, shown, sizeFault } from './mcp/client-said.ts'
@@ -62,7 +63,7 @@ export {
   type SerializedResult,
 } from './mcp/wire.ts'
 export { type Transport, transportOf } from './plugin-host.ts'
-export type { Caller } from './sessions/callers.ts'
+export { type Caller, withoutCredentials } from './sessions/callers.ts'
 export type { Announcement, ChangeFeed, Subscriber, Subscription } from './sessions/change-feed.ts'
 export { type EventId, parseEventId } from './sessions/event-id.ts'
 export {

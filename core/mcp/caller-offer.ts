@@ -11,6 +11,7 @@ export interface Way {
   cut(request: ViewRequest, user: User | undefined): View
   /** What a view is cut from after a reload: what the route serves now, with what `configureSession` chose. */
   renew(request: ViewRequest, params: RequestFacts['params']): ViewRequest
+  choiceOf(request: ViewRequest): Offer['choice']
 }
 
 type OfferFacts = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'sessionId'>
@@ -55,6 +56,9 @@ export class CallerOffer implements Offer {
   }
   toolsets() {
     return this.#now().toolsets
+  }
+  get choice() {
+    return this.#way.choiceOf(this.#now())
   }
   get spansRun() {
     return this.#runs !== undefined

@@ -178,6 +178,10 @@ export function createOffers(settings: OfferSettings) {
         const chosen = choices.get(request)
         return chosen ? configured(chosen, base, route) : unchanged(base, route)
       },
+      choiceOf(request) {
+        const chosen = choices.get(request)
+        return chosen && { left: chosen.left, added: chosen.added }
+      },
     }
     ways.set(route, way)
     return way
@@ -216,6 +220,11 @@ export function createOffers(settings: OfferSettings) {
    */
   return function makeOffer(facts: RequestFacts): Offer | Promise<Offer> {
     if (!facts.admitted) admit(facts)
+    const { choice } = facts
+    if (choice) {
+      const chosen = { ...choice, extra: [], server: config.now.server, capabilities: {} }
+      return offerOf(facts, configured(chosen, baseOf(facts), facts.route as CompiledRoute), config)
+    }
     if (config.now.configureSession) return chooseOffer(facts)
     return offerOf(facts, unchanged(baseOf(facts), facts.route as CompiledRoute), config)
   }

@@ -106,20 +106,11 @@ function runInTurn(one: Run, turn: Turn | undefined): unknown {
 
 const ofWhich = (waited: number) => (waited < 1 ? '' : `, of which it waited ${Math.round(waited)} ms for its turn`)
 
-function run({ call, item, settings, handle, replay }: Run, turn?: Turn): unknown {
-  let interrupted: Promise<unknown> | undefined
-  let settle: ((result: Promise<unknown>) => void) | undefined
-  let limit: TimeLimit | undefined
-  let over = false
+/** Around each wait of a handler for its client: another call has its place meanwhile, and its time stands still. */
+function createWaiting(turn: Turn | undefined, limit: TimeLimit | undefined, isOver: () => boolean): Asking['waiting'] {
   let waits = 0
-  const interrupt: Asking['interrupt'] = result => {
-    // A handler that never waited for its question has answered already: nobody else listens to this then.
-    result.catch(() => undefined)
-    interrupted = result
-    settle?.(result)
-  }
-  const waiting: Asking['waiting'] = async ask => {
-    if (waits++ === 0 && !over) {
+  return async ask => {
+    if (waits++ === 0 && !isOver()) {
       limit?.pause()
       turn?.release()
     }
@@ -127,15 +118,27 @@ function run({ call, item, settings, handle, replay }: Run, turn?: Turn): unknow
       return await ask()
     } finally {
       if (--waits === 0) await turn?.retake()
-      if (waits === 0 && !over) limit?.run()
+      if (waits === 0 && !isOver()) limit?.run()
     }
   }
-  const ctx = new HandlerContext(call, item, settings, { interrupt, waiting, replay })
-  const { clock } = settings
+}
+
+function run({ call, item, settings, handle, replay }: Run, turn?: Turn): unknown {
+  let interrupted: Promise<unknown> | undefined
+  let settle: ((result: Promise<unknown>) => void) | undefined
+  let over = false
+  const interrupt: Asking['interrupt'] = result => {
+    // A handler that never waited for its question has answered already: nobody else listens to this then.
+    result.catch(() => undefined)
+    interrupted = result
+    settle?.(result)
+  }
   const { timeout, isolate } = settings.limits.of(item)
   const waited = turn?.waited ?? 0
   let late: (() => void) | undefined
-  if (timeout !== undefined) limit = new TimeLimit(clock, timeout - waited, () => late?.())
+  const limit = timeout === undefined ? undefined : new TimeLimit(settings.clock, timeout - waited, () => late?.())
+  const waiting = createWaiting(turn, limit, () => over)
+  const ctx = new HandlerContext(call, item, settings, { interrupt, waiting, replay })
   // What computes in a thread holds no event loop but its own.
   const stalls = isolate ? UNWATCHED : settings.stalls
   const value = stalls.run(item, () => runToValue(ctx, handle))

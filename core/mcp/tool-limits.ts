@@ -7,7 +7,7 @@ import type { Figures } from '../kernel/figures.ts'
 import { CallQueue } from './call-queue.ts'
 import type { CatalogItem, ToolItem } from './catalog.ts'
 import { matchesGlob } from './glob.ts'
-import { boundsInWords, type IsolateBounds, isolateFault, narrowerBounds } from './isolate.ts'
+import { boundsInWords, type IsolateBounds, isolateFault, isPluginOwn, narrowerBounds } from './isolate.ts'
 import { nearest } from './nearest.ts'
 
 /** One entry of `tools.limits`. */
@@ -35,6 +35,8 @@ export interface ToolLimits {
   of(item: CatalogItem): ItemLimits
   /** In words, a line each; empty for what has none of its own. */
   describe(item: CatalogItem): string[]
+  /** Why a rule cannot hold for an item: asked of each as it comes, at the start or later. */
+  faultOf(item: CatalogItem): StartError | undefined
   /** Warns of rules that fit none of these. */
   check(items: readonly CatalogItem[], report: Report): void
 }
@@ -73,15 +75,6 @@ const least = (values: ReadonlyArray<number | undefined>): number | undefined =>
 const hasNone = ({ timeout, concurrency, isolate }: ToolItem) =>
   timeout === undefined && concurrency === undefined && isolate === undefined
 
-/** A tool that says itself that it is isolated has been held against it. */
-function checkModule({ key, definition }: ToolItem, rules: readonly LimitRule[], report: Report) {
-  const rule = rules.find(({ isolate }) => isolate !== undefined)
-  const fault = rule && isolateFault(definition)
-  if (fault === undefined) return
-  const what = `"${key}" cannot be isolated: ${fault}`
-  report(new StartError(what, { at: ['tools', 'limits', rule?.glob ?? '', 'isolate'] }))
-}
-
 export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLimitsSettings): ToolLimits {
   const ordinary: ItemLimits = { timeout: callTimeout, queue: undefined, isolate: undefined }
   const known = new WeakMap<ToolItem, ItemLimits>()
@@ -89,11 +82,15 @@ export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLim
   const refused = figures.counter(REFUSED)
   figures.gauge(BUSY, () => countBusy(busy))
   const fitting = ({ key }: ToolItem) => rules.filter(({ glob }) => matchesGlob(glob, key))
+  const isolating = (tool: ToolItem) =>
+    isPluginOwn(tool.definition) ? [] : fitting(tool).filter(({ isolate }) => isolate !== undefined)
 
   function limitsOf(tool: ToolItem): ItemLimits {
     const own = fitting(tool)
     const timeout = least([tool.timeout ?? callTimeout, ...own.map(rule => rule.timeout)])
-    const isolate = own.map(rule => rule.isolate).reduce(narrowerBounds, tool.isolate)
+    const isolate = isolating(tool)
+      .map(rule => rule.isolate)
+      .reduce(narrowerBounds, tool.isolate)
     // A call that has no thread to run in waits here, too: in one line, fair between callers.
     const most = least([tool.concurrency, isolate?.threads, ...own.map(rule => rule.concurrency)])
     const labels = { tool: tool.key }
@@ -126,6 +123,15 @@ export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLim
         ...(isolate ? [`runs in a thread, ${boundsInWords(isolate)}${by}`] : []),
       ]
     },
+    faultOf(item) {
+      if (item.kind !== 'tools' || rules.length === 0) return undefined
+      const [rule] = isolating(item)
+      // A tool that says itself that it is isolated has been held against it.
+      const fault = rule && isolateFault(item.definition)
+      if (fault === undefined) return undefined
+      const at = ['tools', 'limits', rule?.glob ?? '', 'isolate']
+      return new StartError(`"${item.key}" cannot be isolated: ${fault}`, { at })
+    },
     check(items, report) {
       const names = items.flatMap(item => (item.kind === 'tools' ? item.key : []))
       for (const { glob } of rules) {
@@ -135,7 +141,6 @@ export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLim
         const what = `these limits fit no tool that is defined at start${hint}`
         report(new StartError(what, { at: ['tools', 'limits', glob] }), 'warning')
       }
-      for (const item of items) if (item.kind === 'tools') checkModule(item, fitting(item), report)
     },
   }
 }

@@ -14,7 +14,7 @@ import {
 import { LeaseLost, RunQuestions } from './questions.ts'
 import type { TaskSettings } from './settings.ts'
 import { failedWith, nodeGone } from './shown.ts'
-import type { Work } from './work.ts'
+import { factsOf, type Work } from './work.ts'
 
 /** Milliseconds between two notes of one run, and characters of each. */
 const NOTE_EVERY = 1_000
@@ -167,8 +167,8 @@ export class TaskRun {
     if (!work || !route)
       throw new HostError('invalidParams', { detail: 'this server does not know what the task was to do' })
     const signal = () => this.#controller.signal
-    const { params, user, ip, client, tool: name, args } = work
-    const offer = await transport.makeOffer({ route, params, user: user && { ...user }, headers: {}, ip, signal })
+    const { client, tool: name, args } = work
+    const offer = await transport.makeOffer(factsOf(work, route, signal))
     const call = transport.createCall({
       id: this.lease.id,
       method: 'tools/call',
