@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { createAdmission } from './access/admission.ts'
 import { createRouteAdmission } from './access/authorize-route.ts'
+import { createCallerWatch } from './access/caller-watch.ts'
 import { createLeastScopes, itemsOn } from './access/least-scopes.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
@@ -92,7 +93,10 @@ export interface BuiltServices extends Services {
   combinations(): ReadonlyArray<readonly string[]>
   /** What a route serves with one choice of toolsets, to those who show no token. */
   viewOf(route: CompiledRoute, toolsets: readonly string[]): View
-  /** Looks at what the clients who can be told are served; what it gives looks again, tells those whose lists changed, and counts them. */
+  /**
+   * Looks at what the clients who can be told are served; what it gives ends the streams of those who may not enter their route any
+   * more, looks again, tells those whose lists changed, and counts them.
+   */
   review(): () => number
 }
 
@@ -119,6 +123,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const inspected = { routes, catalog, contributed, slot: slots.on }
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
   const admit = createRouteAdmission({ log }, access)
+  const { watchCaller, recheckCallers } = createCallerWatch(admit, clock)
   checkStallSettings(stalls, report)
   const tracerOn = (route: Route) => slots.on('tracer', route)
   const isolation = createIsolation({ fetchTimeout, log, clock, figures })
@@ -188,6 +193,14 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   return {
     ...access,
     ...sessions,
+    review() {
+      const tellChanges = sessions.review()
+      return () => {
+        // Who may not enter any more is told nothing.
+        recheckCallers()
+        return tellChanges()
+      }
+    },
     isolation,
     startSessions: start,
     offered,
@@ -212,6 +225,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
       checkViews(routes, offers, report)
     },
     admit,
+    watchCaller,
     makeOffer,
     createCall,
     extensionsOn: author.extensions.on,

@@ -1,7 +1,6 @@
 // `mcp-host/transport`: what a transport is made of, from the message that it reads to the stream that it writes, and the
 // stores in which its sessions and streams live. docs/plugins.md, "For transports" and "Writing a store".
 
-export { whenTokenExpires } from './access/token-expiry.ts'
 export { createHttpServer, type ServerNews, type TimeLimits, type WatchedServer } from './http/create-server.ts'
 export { EqualWait, type Waiting } from './http/equal-wait.ts'
 export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'

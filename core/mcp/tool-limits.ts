@@ -75,6 +75,27 @@ const least = (values: ReadonlyArray<number | undefined>): number | undefined =>
 const hasNone = ({ timeout, concurrency, isolate }: ToolItem) =>
   timeout === undefined && concurrency === undefined && isolate === undefined
 
+/** Warns of rules that fit no tool. */
+function checkRules(rules: readonly LimitRule[], items: readonly CatalogItem[], report: Report) {
+  const names = items.flatMap(item => (item.kind === 'tools' ? item.key : []))
+  for (const { glob } of rules) {
+    if (names.some(name => matchesGlob(glob, name))) continue
+    const near = nearest(glob.replaceAll('*', ''), names)
+    const hint = near === undefined ? '' : `; did you mean "${near}"?`
+    const what = `these limits fit no tool that is defined at start${hint}`
+    report(new StartError(what, { at: ['tools', 'limits', glob] }), 'warning')
+  }
+}
+
+/** `rules`: those that isolate it. A tool that says itself that it is isolated has been held against that. */
+function isolationFault({ key, definition }: ToolItem, [rule]: readonly LimitRule[]): StartError | undefined {
+  const fault = rule && isolateFault(definition)
+  if (fault === undefined) return undefined
+  return new StartError(`"${key}" cannot be isolated: ${fault}`, {
+    at: ['tools', 'limits', rule?.glob ?? '', 'isolate'],
+  })
+}
+
 export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLimitsSettings): ToolLimits {
   const ordinary: ItemLimits = { timeout: callTimeout, queue: undefined, isolate: undefined }
   const known = new WeakMap<ToolItem, ItemLimits>()
@@ -123,24 +144,7 @@ export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLim
         ...(isolate ? [`runs in a thread, ${boundsInWords(isolate)}${by}`] : []),
       ]
     },
-    faultOf(item) {
-      if (item.kind !== 'tools' || rules.length === 0) return undefined
-      const [rule] = isolating(item)
-      // A tool that says itself that it is isolated has been held against it.
-      const fault = rule && isolateFault(item.definition)
-      if (fault === undefined) return undefined
-      const at = ['tools', 'limits', rule?.glob ?? '', 'isolate']
-      return new StartError(`"${item.key}" cannot be isolated: ${fault}`, { at })
-    },
-    check(items, report) {
-      const names = items.flatMap(item => (item.kind === 'tools' ? item.key : []))
-      for (const { glob } of rules) {
-        if (names.some(name => matchesGlob(glob, name))) continue
-        const near = nearest(glob.replaceAll('*', ''), names)
-        const hint = near === undefined ? '' : `; did you mean "${near}"?`
-        const what = `these limits fit no tool that is defined at start${hint}`
-        report(new StartError(what, { at: ['tools', 'limits', glob] }), 'warning')
-      }
-    },
+    faultOf: item => (item.kind === 'tools' ? isolationFault(item, isolating(item)) : undefined),
+    check: (items, report) => checkRules(rules, items, report),
   }
 }

@@ -14,7 +14,6 @@ import {
   type Session,
   type Transport,
   whenClosed,
-  whenTokenExpires,
 } from '../../core/transport.ts'
 import { demandStream } from './negotiate.ts'
 import { checkVersion, findSession, isPrimed } from './session-post.ts'
@@ -45,13 +44,14 @@ export function createSessionGets(host: Transport, route: McpRoute) {
 
   /** The response as a stream for who asks; the session counts as used until it closes. */
   function openReader(session: Session, { res, state }: HostContext): EventStream {
+    const { user, params } = state
     whenClosed(res, session.use())
     const reader = openEventStream(res, { headers: { 'Mcp-Session-Id': session.id }, log: host.log })
     whenClosed(
       res,
-      whenTokenExpires(state.user, () => reader.end(RETRY), host.clock),
+      host.watchCaller({ route, params, user }, () => reader.end(RETRY)),
     )
-    return heardBy(reader, session, state.user)
+    return heardBy(reader, session, user)
   }
 
   /** A new stream for what belongs to no call. It takes over from the one before, which stays open and silent. */
