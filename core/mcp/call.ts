@@ -47,6 +47,8 @@ export interface Offer extends Pick<RequestFacts, 'route' | 'params' | 'user' | 
   readonly view: View
   /** What this user sees of it: a session's user may come with another token. */
   viewFor(user: User | undefined): View
+  /** What its user is offered with another token: `configureSession` is asked again where that grants something else. */
+  withToken(user: User | undefined): Offer | Promise<Offer>
   /** The names of the toolsets in view. */
   toolsets(): readonly string[]
   /** What `configureSession` chose; undefined where there is none. */

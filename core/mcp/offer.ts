@@ -196,9 +196,11 @@ export function createOffers(settings: OfferSettings) {
   /** By the config as it was when the request was made. */
   function offerOf(facts: RequestFacts, request: ViewRequest, { now, reloads: version }: OfferedConfig): Offer {
     const way = wayOf(facts.route as CompiledRoute)
-    // Without `runSession` nothing of the request that opened the session is kept.
+    // Without these functions nothing of the request that opened the session is kept.
     const runs = now.runSession && runIn(now.runSession, facts)
-    return new CallerOffer(facts, request, version, way, runs)
+    const isChosen = choices.has(request) && facts.sessionId !== undefined
+    const rechoose = isChosen ? (user: User | undefined) => chooseOffer({ ...facts, user }) : undefined
+    return new CallerOffer(facts, request, version, way, { runs, rechoose })
   }
 
   async function chooseOffer(facts: RequestFacts): Promise<Offer> {

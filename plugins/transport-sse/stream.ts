@@ -27,7 +27,7 @@ export function createStreamGet(host: Transport, route: McpRoute) {
       ended.catch(err => host.log.warn({ err }, 'other nodes could not be told that a session ended'))
     })
     const stream = openEventStream(ctx.res, { log: host.log })
-    const heard = heardBy(stream, session, user)
+    const heard = heardBy(stream, session.offer, user)
     session.connect({
       send: message => heard.send(message),
       close(retry) {
