@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { createAdmission } from './access/admission.ts'
 import { createRouteAdmission } from './access/authorize-route.ts'
+import { createCallerWatch } from './access/caller-watch.ts'
 import { createLeastScopes, itemsOn } from './access/least-scopes.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
@@ -102,7 +103,10 @@ export interface BuiltServices extends Services {
   unrouted(): readonly UnroutedToolset[]
   /** What a route serves with one choice of toolsets, to those who show no token. */
   viewOf(route: CompiledRoute, toolsets: readonly string[]): View
-  /** Looks at what the clients who can be told are served; what it gives looks again, tells those whose lists changed, and counts them. */
+  /**
+   * Looks at what the clients who can be told are served; what it gives ends the streams of those who may not enter their route any
+   * more, looks again, tells those whose lists changed, and counts them.
+   */
   review(): () => number
 }
 
@@ -112,10 +116,13 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const contributed = (route: CompiledRoute) => contributedTo(author, route)
   const addresses = () => addressCombinations(routes, contributed)
   const check = (combination: Combination) => void checkCombination(offers, combination)
+  const { callTimeout, fetchTimeout, rules, ...stalls } = resolveTools(config.tools)
+  const limits = createToolLimits({ rules, callTimeout, figures, clock })
   const catalog = createCatalog(parts.toolsets, {
     buses: slots.all('changeBus', routes),
     log,
     faultsOf,
+    limitFaultOf: limits.faultOf,
     decidesAccess: provides('access'),
     readsKey: author.extensions.reads,
     suggest: parts.suggest,
@@ -129,8 +136,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     itemsOn(inspected, route, [...route.toolsets, ...(offered.now.configureSession ? catalog.names() : [])])
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
   const admit = createRouteAdmission({ log }, access)
-  const { callTimeout, fetchTimeout, rules, ...stalls } = resolveTools(config.tools)
-  const limits = createToolLimits({ rules, callTimeout, figures, clock })
+  const { watchCaller, recheckCallers } = createCallerWatch(admit, clock)
   checkStallSettings(stalls, report)
   const tracerOn = (route: Route) => slots.on('tracer', route)
   const isolation = createIsolation({ fetchTimeout, log, clock, figures })
@@ -201,6 +207,14 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   return {
     ...access,
     ...sessions,
+    review() {
+      const tellChanges = sessions.review()
+      return () => {
+        // Who may not enter any more is told nothing.
+        recheckCallers()
+        return tellChanges()
+      }
+    },
     isolation,
     startSessions: start,
     offered,
@@ -213,6 +227,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     runtime: catalog.runtime,
     reachableItemsOf: route => reachableOn(route as CompiledRoute),
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
+    itemsIn: catalog.items,
     serverInfo() {
       const { instructions: _, ...info } = offered.now.server
       return info
@@ -224,6 +239,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
       checkUnrouted(routes, offers, report)
     },
     admit,
+    watchCaller,
     makeOffer,
     createCall,
     extensionsOn: author.extensions.on,

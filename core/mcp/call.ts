@@ -23,12 +23,21 @@ export interface RequestFacts {
   readonly admitted?: true
   /** The session's id, where there is one. */
   readonly sessionId?: string
+  /** What `configureSession` chose for the same caller earlier: it is not asked again. */
+  readonly choice?: ToolsetChoice | undefined
   /** Aborts when the request, or the session it opens, is over. Asked for only by those who wait on it. */
   readonly signal: () => AbortSignal
 }
 
 /** Asks a route's `authorize`. Throws `unauthorized` where there is no user, `forbidden` where this one may not enter. */
 export type AdmitCaller = (caller: Pick<RequestFacts, 'params' | 'user'> & { readonly route: Route }) => void
+
+/** What `configureSession` made of a route's toolsets, as it may be written down. */
+export interface ToolsetChoice {
+  /** Those of the route that it left; undefined: all of them, whatever they are. */
+  readonly left?: readonly string[] | undefined
+  readonly added: readonly string[]
+}
 
 /** What a caller is offered: for a session, or for one request where there are none. */
 export interface Offer extends Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'> {
@@ -38,8 +47,12 @@ export interface Offer extends Pick<RequestFacts, 'route' | 'params' | 'user' | 
   readonly view: View
   /** What this user sees of it: a session's user may come with another token. */
   viewFor(user: User | undefined): View
+  /** What its user is offered with another token: `configureSession` is asked again where that grants something else. */
+  withToken(user: User | undefined): Offer | Promise<Offer>
   /** The names of the toolsets in view. */
   toolsets(): readonly string[]
+  /** What `configureSession` chose; undefined where there is none. */
+  readonly choice: ToolsetChoice | undefined
   /** True where the config has a `runSession`. */
   readonly spansRun: boolean
   /** Runs `body` inside the config's `runSession`. */
@@ -106,6 +119,8 @@ interface CallFacts {
   readonly headers: Readonly<IncomingHttpHeaders>
   /** How questions reach the client: in the call's result, or as requests of their own; undefined where they cannot. */
   readonly asks: 'input_required' | AskClient | undefined
+  /** True: an earlier request was accepted for it, as for a task. It is no new request: limits of requests do not apply again. */
+  readonly deferred?: boolean | undefined
 }
 
 /** What a transport gives to make a Call. */
@@ -169,6 +184,7 @@ class TransportCall implements Call {
   readonly view: View
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly asks: 'input_required' | AskClient | undefined
+  readonly deferred: boolean
   readonly meta: Readonly<Meta>
   readonly #logLevel: LogLevel | undefined
   readonly #channel: CallChannel
@@ -191,6 +207,7 @@ class TransportCall implements Call {
     this.view = offer.viewFor(user)
     this.headers = request.headers
     this.asks = request.asks
+    this.deferred = request.deferred === true
     this.meta = isObject(_meta) ? _meta : NO_META
     this.#logLevel = request.logLevel
     this.#channel = request.channel
@@ -200,8 +217,8 @@ class TransportCall implements Call {
 
   static withParams(call: Call, params: CallFacts['params']): Call {
     if (!(#channel in call)) throw new TypeError('a Call is made by createCall')
-    const { id, method, revision, offer, session, client, user, headers, asks } = call
-    const facts = { id, method, revision, offer, session, client, user, headers, asks }
+    const { id, method, revision, offer, session, client, user, headers, asks, deferred } = call
+    const facts = { id, method, revision, offer, session, client, user, headers, asks, deferred }
     return new TransportCall({ ...facts, params, logLevel: call.#logLevel, channel: call.#channel })
   }
   static notesOf(call: Call): CallNotes | undefined {

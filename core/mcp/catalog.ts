@@ -8,6 +8,7 @@ import { type CatalogItem, compileDefinition, type FaultsOf, type ItemKind } fro
 import type { ChangeBus } from './change-bus.ts'
 import { type Definition, kindOf, labelOf, type RuntimeHost, type RuntimeItems } from './define.ts'
 import { warningsOf } from './definition-warnings.ts'
+import { notePluginOwn } from './isolate.ts'
 import { createPublishing, type Publisher } from './publishing.ts'
 import type { CompiledRoute } from './routes.ts'
 import type { ToolKeyName } from './tool-key-names.ts'
@@ -75,6 +76,8 @@ export interface CatalogSettings {
   readonly log: Logger
   /** Of every definition that it takes: one that was meant to protect must not be misspelt. */
   readonly faultsOf: FaultsOf
+  /** Why the operator's limits cannot hold for an item. Default: they can. */
+  readonly limitFaultOf?: (item: CatalogItem) => StartError | undefined
   /** False where no plugin decides `access`: a definition that asks for it is refused. */
   readonly decidesAccess: boolean
   /** False where no plugin reads a key of tools: a tool that has it is refused. */
@@ -96,6 +99,7 @@ export function createCatalog(
     buses,
     log,
     faultsOf,
+    limitFaultOf,
     decidesAccess,
     readsKey,
     suggest,
@@ -124,10 +128,13 @@ export function createCatalog(
       const what = `${where}: tool "${definition.name}" has \`${unread}\`, which no plugin reads`
       throw new StartError(`${what}; switch on ${suggest(unread)}`, { of: definition, at: [unread] })
     }
+    const fault = limitFaultOf?.(item)
+    if (fault) throw fault
     return item
   }
 
   function putInto(items: Map<string, CatalogItem>, toolset: string, definition: Definition): CatalogItem {
+    if (isHidden(toolset) && toolset !== EVERYWHERE) notePluginOwn(definition)
     const item = compile(definition, describeToolset(toolset))
     const twin = items.get(itemId(item))
     if (twin) {

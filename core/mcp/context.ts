@@ -1,7 +1,7 @@
 // The second argument of every handler: what it can ask, say and do. Its run is in run-handler.ts.
 import type { Clock } from '../http/clock.ts'
 import type { Route } from '../kernel/route.ts'
-import { type Asks, createAsks, createLiveAsks } from './asks.ts'
+import { type Asks, createAsks, createLiveAsks, createReplayedAsks, type Replay } from './asks.ts'
 import type { Call } from './call.ts'
 import { createCallFetch } from './call-fetch.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
@@ -44,25 +44,34 @@ export interface HandlerSettings {
 /** Methods whose answer may be a question (basic/patterns/mrtr, "Supported Requests"). */
 const ASKING_METHODS: ReadonlySet<string> = new Set(['tools/call', 'resources/read', 'prompts/get'])
 
-export type Interrupt = (result: Promise<object>) => void
+/** How a run is told what its handler asks. */
+export interface Asking {
+  /** Ends the run with this result. */
+  readonly interrupt: (result: Promise<unknown>) => void
+  /** Around each wait for the client that the handler itself waits for. */
+  readonly waiting: <Answer>(ask: () => Promise<Answer>) => Promise<Answer>
+  /** Of a handler that does not wait for its client: it runs again. */
+  readonly replay: Replay | undefined
+}
 
 /** `ctx` of one run of a handler. */
 export class HandlerContext implements CallContext {
   readonly #call: Call
   readonly #item: CatalogItem
   readonly #settings: HandlerSettings
-  readonly #interrupt: Interrupt
+  readonly #asking: Asking
   #asks: Asks | undefined
   #host: CallRuntime | undefined
   #controller: AbortController | undefined
-  #progress = Number.NEGATIVE_INFINITY
+  #progress: number
   #ended: unknown
 
-  constructor(call: Call, item: CatalogItem, settings: HandlerSettings, interrupt: Interrupt) {
+  constructor(call: Call, item: CatalogItem, settings: HandlerSettings, asking: Asking) {
     this.#call = call
     this.#item = item
     this.#settings = settings
-    this.#interrupt = interrupt
+    this.#asking = asking
+    this.#progress = asking.replay?.progress ?? Number.NEGATIVE_INFINITY
     if (call.asks === 'input_required' && this.#canAsk && call.params['requestState'] !== undefined)
       this.#asks = this.#createAsks()
   }
@@ -178,6 +187,8 @@ export class HandlerContext implements CallContext {
     // It must grow with each notification (basic/patterns/progress).
     if (progressToken === undefined || this.#ended !== undefined || progress <= this.#progress) return
     this.#progress = progress
+    const { replay } = this.#asking
+    if (replay) replay.progress = progress
     this.#call.notify('notifications/progress', {
       progressToken,
       progress,
@@ -211,11 +222,13 @@ export class HandlerContext implements CallContext {
 
   #createAsks(): Asks {
     const { asks } = this.#call
-    if (typeof asks === 'object') return createLiveAsks(asks, this.#call, this.signal)
+    const { interrupt, waiting, replay } = this.#asking
+    if (typeof asks === 'object' && replay) return createReplayedAsks(asks, this.#call, replay, interrupt)
+    if (typeof asks === 'object') return createLiveAsks(asks, this.#call, this.signal, waiting)
     return createAsks(this.#call, this.#item, {
       keys: this.#settings.stateKeys,
       clock: this.#settings.clock,
-      interrupt: this.#interrupt,
+      interrupt,
     })
   }
 

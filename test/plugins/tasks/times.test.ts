@@ -193,7 +193,16 @@ describe('Tasks: configuration errors', () => {
   it('fails startup for an isolated tool with `task.before`', async () => {
     await expectStopped(
       withPlugins({ tasks: {} }, { toolsets: { all: BEGINS_OUTSIDE } }),
-      'both `isolate` and `task.before`',
+      'it has `isolate`, but its `task.before` runs in no thread',
+    )
+  })
+
+  it('fails startup for a tool with `task.before` that tools.limits isolates', async () => {
+    const tools = { limits: { 'be*': { isolate: true } } } as const
+    const before = defineTool({ name: 'before', task: { use: 'optional', before: () => ({}) }, handler: () => '' })
+    await expectStopped(
+      withPlugins({ tasks: {} }, { toolsets: { all: [before] }, tools }),
+      '"before" cannot be isolated: its `task.before` runs in no thread',
     )
   })
 
