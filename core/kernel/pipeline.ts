@@ -108,7 +108,7 @@ function createSteps(
       if (!route) return []
       // A parameter may name nothing. What it may name, a reload changes.
       const refuse = () =>
-        refuseAddress(hintAt(`at ${route.path} there are`, route.authorize === undefined ? route.categories : []))
+        refuseAddress(hintAt(`at ${route.path} there are`, route.authorize === undefined ? route.listedCategories : []))
       return [(ctx, next) => (route.serves(ctx.state.params) ? next() : refuse())]
     },
     edge: ({ hooks }) => hooks.edge,

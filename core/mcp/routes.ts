@@ -204,6 +204,9 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
         choice = other.choice
       },
       get categories() {
+        return choice.categories
+      },
+      get listedCategories() {
         return choice.listed
       },
       get revisions() {

@@ -26,7 +26,7 @@ export function knownAddresses(route: Route): Params[] {
   if (!first) return [{}]
   if (others.length > 0) return []
   const without = first.optional ? [{}] : []
-  return [...without, ...route.categories.map(category => ({ [first.name]: category }))].filter(route.serves)
+  return [...without, ...route.listedCategories.map(category => ({ [first.name]: category }))].filter(route.serves)
 }
 
 /**
