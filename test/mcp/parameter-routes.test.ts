@@ -3,12 +3,14 @@ import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
 import { type Config, defineTool } from '../../core/index.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { lock } from '../plugins/resource-metadata/documents.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'
 import { startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
 
 afterEach(stopHosts)
+after(removeFolders)
 
 const tool = (name: string) => defineTool({ name, handler: () => name })
 const addsGold = {
@@ -75,11 +77,16 @@ describe('Route parameter that names a toolset', () => {
   })
 
   it('keeps what a toolset with settings holds: modules, definitions and lists', async () => {
-    const { url } = await startHost({
-      toolsets: { one: { from: tool('a') }, two: { from: [tool('b')], internal: false } },
-      routes: { '/': { toolsets: ['one', 'two'] } },
-    })
-    expect(await list(url)).to.deep.equal(['a', 'b'])
+    const core = JSON.stringify(new URL('../../core/index.ts', import.meta.url).href)
+    const source = `import { defineTool } from ${core}\nexport const c = defineTool({ name: 'c', handler: () => 'c' })`
+    const folder = await makeFolder({ 'c.ts': source })
+    const toolsets = {
+      one: { from: tool('a') },
+      two: { from: [tool('b')], internal: false },
+      three: { from: './c.ts', internal: true },
+    }
+    const { url } = await startHost({ toolsets, routes: { '/': { toolsets: ['one', 'two', 'three'] } } }, folder)
+    expect(await list(url)).to.deep.equal(['a', 'b', 'c'])
     const broken = { from: [{ ...tool('c'), timeout: 'soon' }] }
     await expectStopped({ toolsets: { one: broken }, routes: { '/': { toolsets: 'one' } } }, /toolsets\.one\.from\[0\]/)
   })
