@@ -17,6 +17,10 @@ export interface McpRoute extends Route {
   readonly listen: boolean
   /** Every toolset that the route can serve. */
   readonly toolsets: readonly string[]
+  /** Toolsets that a parameter of the path can name, where it chooses what is served. */
+  readonly categories: readonly string[]
+  /** Those of the categories that some route lists: documents and hints name no others. */
+  readonly listedCategories: readonly string[]
   /** The protocol revisions that its transports serve, newest first; complete once every plugin is set up. */
   readonly revisions: readonly Revision[]
 }
@@ -208,6 +212,9 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
       },
       get listedCategories() {
         return choice.listed
+      },
+      get publicCategories() {
+        return settings.authorize === undefined ? choice.listed : []
       },
       get revisions() {
         return late.revisions(route)
