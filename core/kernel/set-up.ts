@@ -1,5 +1,6 @@
 // The set-up of plugins: what each of them declares is written down by hook point, with the routes it holds for. From the
 // plan (plugin-plan.ts) to the pipeline, which is built from these notes.
+import type { Clock } from '../http/clock.ts'
 import { errorText, StartError } from '../http/errors.ts'
 import { type Report, stopAtFirst } from '../http/start-error.ts'
 import type { SectionReader } from './define-plugin.ts'
@@ -88,9 +89,9 @@ export async function startPlugin(
 }
 
 /** Runs a plugin's part of the end: one that fails is logged, and the others close all the same. */
-async function closePlugin(log: Logger, part: () => void | Promise<void>): Promise<void> {
+async function closePlugin(log: Logger, clock: Clock, part: () => void | Promise<void>): Promise<void> {
   try {
-    await inTime(part, CLOSE_PATIENCE)
+    await inTime(part, CLOSE_PATIENCE, clock)
   } catch (err) {
     log.error({ err }, 'failed to close')
   }
@@ -132,14 +133,14 @@ export function createKernelHost<Slots extends object, Services>(
       if (notes.shared.has(key)) return notes.shared.get(key) as Value
       const value = create()
       notes.shared.set(key, value)
-      if (close) notes.closing.push(() => closePlugin(own, () => close(value)))
+      if (close) notes.closing.push(() => closePlugin(own, facts.clock, () => close(value)))
       return value
     },
     serving: task => note(notes.serving, task),
     checking: task => note(notes.checking, task),
     reconfigure: prepare => note(notes.reconfigure, prepare),
     starting: task => void notes.starting.push(() => startPlugin(instance, task)),
-    closing: task => void notes.closing.push(() => closePlugin(own, task)),
+    closing: task => void notes.closing.push(() => closePlugin(own, facts.clock, task)),
     draining: task => void notes.draining.push(task),
     ready: (name, check) => void notes.ready.set(name, check),
   }
