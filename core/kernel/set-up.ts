@@ -1,6 +1,5 @@
 // The set-up of plugins: what each of them declares is written down by hook point, with the routes it holds for. From the
 // plan (plugin-plan.ts) to the pipeline, which is built from these notes.
-import type { Clock } from '../http/clock.ts'
 import { errorText, StartError } from '../http/errors.ts'
 import { type Report, stopAtFirst } from '../http/start-error.ts'
 import type { SectionReader } from './define-plugin.ts'
@@ -89,7 +88,7 @@ export async function startPlugin(
 }
 
 /** Runs a plugin's part of the end: one that fails is logged, and the others close all the same. */
-async function closePlugin(log: Logger, clock: Clock, part: () => void | Promise<void>): Promise<void> {
+async function closePlugin(log: Logger, clock: KernelHost['clock'], part: () => void | Promise<void>): Promise<void> {
   try {
     await inTime(part, CLOSE_PATIENCE, clock)
   } catch (err) {
