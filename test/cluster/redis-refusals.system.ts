@@ -39,6 +39,21 @@ async function healthOf({ url }: StartedHost) {
   return { status: response.status, redis: checks.redis, reason: reasons?.redis }
 }
 
+/** How often Redis was examined: by scripts, or when a connection is refused, by its first command. */
+const examinationsOf = (redis: RedisServer) =>
+  redis
+    .cli('INFO', 'commandstats')
+    .flatMap(
+      line => /^cmdstat_(?:auth|hello|eval|evalsha):calls=(\d+).*rejected_calls=(\d+)/.exec(line)?.slice(1) ?? [],
+    )
+    .reduce((sum, count) => sum + Number(count), 0)
+
+/** Waits until the host has examined Redis again. */
+async function untilExamined(redis: RedisServer) {
+  const before = examinationsOf(redis)
+  await eventually('Redis is examined again', () => examinationsOf(redis) > before)
+}
+
 const untilHealth = (host: StartedHost, status: number, reason?: string) =>
   eventually(
     `health of ${status}, ${reason ?? 'with no reason'}`,
@@ -213,7 +228,7 @@ describe('Redis errors', () => {
       expect(refused.redis).to.equal(false)
       expect((await initialize(`${node.url}/`)).status).to.equal(initialized)
       // It is asked again meanwhile, and says the same.
-      await new Promise(resolve => setTimeout(resolve, 1_200))
+      await untilExamined(redis)
       await end(redis)
       await untilHealth(node, 200)
       const served = await session.request('tools/call', { name: 'hello' })
@@ -235,7 +250,7 @@ describe('Redis errors', () => {
     redis.cli('ACL', 'SETUSER', 'mcp', '+hset', '-xadd')
     await node.host.runtime.resourceUpdated('page://one')
     await untilHealth(node, 503, 'Redis refuses: NOPERM (xadd)')
-    await new Promise(resolve => setTimeout(resolve, 1_200))
+    await untilExamined(redis)
     redis.cli('ACL', 'SETUSER', 'mcp', '+xadd')
     await untilHealth(node, 200)
     const told = node.log.filter(({ level }) => level === 'error').map(({ reason }) => reason)

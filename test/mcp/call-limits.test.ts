@@ -5,9 +5,10 @@ import { MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_OWNER } from '../../core/mcp/l
 import { HANDSHAKE_REVISIONS, MODERN_REVISION, REVISIONS } from '../../core/transport.ts'
 import { eventually } from '../support/eventually.ts'
 import { createGate, type Gate } from '../support/gate.ts'
+import { createManualClock } from '../support/manual-clock.ts'
 import { modernRequest, type RpcMessage } from '../support/rpc.ts'
 import { openSession, postOpen, readWhole, type WholeAnswer } from '../support/session-client.ts'
-import { startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
+import { type StartOptions, startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
 import type { StreamExchange } from '../support/stream-exchange.ts'
 
 /** A tool whose runs the test ends one by one, and which says how many there were. */
@@ -72,13 +73,21 @@ const waitingAre = (tool: string, count: number) =>
     found => found === count,
   )
 
-const serve = (tools: ReadonlyArray<{ readonly tool: ToolDefinition }>, more: Partial<TestConfig> = {}) =>
-  startHost({
-    toolsets: { all: tools.map(({ tool }) => tool) },
-    routes: { '/': { toolsets: 'all' } },
-    ...more,
-    plugins: { 'transport-streamable': {}, reader: reader() },
-  })
+const serve = (
+  tools: ReadonlyArray<{ readonly tool: ToolDefinition }>,
+  more: Partial<TestConfig> = {},
+  options: StartOptions = {},
+) =>
+  startHost(
+    {
+      toolsets: { all: tools.map(({ tool }) => tool) },
+      routes: { '/': { toolsets: 'all' } },
+      ...more,
+      plugins: { 'transport-streamable': {}, reader: reader() },
+    },
+    undefined,
+    options,
+  )
 
 type Answer = Pick<WholeAnswer, 'status' | 'headers' | 'message'>
 
@@ -277,21 +286,26 @@ describe('Tool concurrency limit', () => {
   it('counts queueing time toward the call timeout', async () => {
     const held = createHeld('held', { concurrency: 1, timeout: '1500ms' })
     const free = createHeld('free', { timeout: '1500ms' })
-    const { url } = await serve([held, free])
+    const clock = createManualClock()
+    const { url } = await serve([held, free], {}, { clock })
     const first = modern(url, 'held', 'first')
     await eventually('it runs', () => held.runs.length === 1)
     const ended: string[] = []
     const note = (answer: Promise<Answer>) => answer.then(one => ended.push(textOf(one)))
     const second = note(modern(url, 'held', 'second'))
     await waitingAre('held', 1)
-    // Some time goes by before the third begins, and then the second: its time is over before that of the third all the same.
-    for (let call = 0; call < 30; call++) await modern(url, 'held', 5, '127.0.0.1', { name: 'none' })
+    // The second call runs after the third has begun, and its time is over before that of the third.
+    await clock.advance(500)
     const third = note(modern(url, 'free', 'third'))
     await eventually('it runs', () => free.runs.length === 1)
     held.endOne()
     expect(textOf(await first)).to.equal('ran first')
-    await Promise.all([second, third])
-    expect(ended[0]).to.match(/^held: .*stopped after 1500 ms, of which it waited \d+ ms for its turn$/)
+    await eventually('the second runs', () => held.runs.some(({ mark }) => mark === 'second'))
+    await clock.advance(1_000)
+    await second
+    await clock.advance(500)
+    await third
+    expect(ended[0]).to.match(/^held: .*stopped after 1500 ms, of which it waited 500 ms for its turn$/)
     expect(ended[1]).to.equal('free: The call took too long: stopped after 1500 ms')
     held.endOne()
     free.endOne()

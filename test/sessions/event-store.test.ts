@@ -9,6 +9,7 @@ import {
   type MemoryBounds,
   STREAM_COST,
 } from '../../core/sessions/memory-event-store.ts'
+import { caseCount } from '../support/thorough.ts'
 
 /** A store whose time is the test's. */
 function createStore(bounds: Partial<MemoryBounds> = {}) {
@@ -214,7 +215,7 @@ describe('In-memory event store, model-based', () => {
           expectEqual(store, model, known)
         }
       }),
-      { numRuns: 150 },
+      { numRuns: caseCount(150, 40) },
     )
   })
 })

@@ -22,6 +22,7 @@ import {
 import type { EventStore, Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { importSources } from '../support/import-sources.ts'
+import { sideBySide } from '../support/side-by-side.ts'
 
 /** One node, and what it has is of this process. */
 const inMemory = <Service>(create: () => Service) => ({ shared: false, open: () => ({ nodes: [create()] }) })
@@ -37,7 +38,9 @@ const contracts: Readonly<Record<string, readonly Check[]>> = {
 
 for (const [subject, checks] of Object.entries(contracts)) {
   describe(subject, () => {
-    for (const { name, run } of checks) it(name, run)
+    // Checks of an expiry wait for it.
+    const check = sideBySide()
+    for (const { name, run } of checks) check(name, run)
   })
 }
 
@@ -58,9 +61,15 @@ describe('Example store of docs/plugins.md', () => {
 
 /** The names of the checks that fail. */
 async function failing(checks: readonly Check[]): Promise<string[]> {
-  const failed: string[] = []
-  for (const { name, run } of checks) await run().catch(() => failed.push(name))
-  return failed
+  const failed = await Promise.all(
+    checks.map(({ name, run }) =>
+      run().then(
+        () => [],
+        () => [name],
+      ),
+    ),
+  )
+  return failed.flat()
 }
 
 /** A session store that keeps the later of the last use that it saw and of the one that it is told. */

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
 import { claimsOf } from '../../support/form-browser.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 
 const WEB = 'https://client.example/callback'
 
@@ -116,7 +117,7 @@ describe('auth-bridge: account page', () => {
   let bridge: StartedBridge
 
   before(async () => {
-    bridge = await startBridge()
+    bridge = await startBridge({ clock: createManualClock() })
   })
   after(stopBridges)
 
@@ -172,7 +173,7 @@ describe('auth-bridge: account page', () => {
     const asked = bridge.idp.asked('token')
     const refreshing = (async () => {
       while (bridge.idp.asked('token') === asked) {
-        const { error, refresh_token } = await client.refreshSlowly(token)
+        const { error, refresh_token } = await client.refreshLater(token)
         if (error !== undefined) return error
         token = refresh_token ?? ''
       }

@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { type StartedBridge, seen, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 import { modern, type RpcAnswer } from '../../support/rpc.ts'
 
 const API = 'https://api.acme.example/files'
@@ -97,7 +98,7 @@ describe('auth-bridge: provider outage', () => {
   let bridge: StartedBridge
 
   before(async () => {
-    bridge = await startBridge()
+    bridge = await startBridge({ clock: createManualClock() })
   })
   after(stopBridges)
 
@@ -109,7 +110,7 @@ describe('auth-bridge: provider outage', () => {
       bridge.idp.mood = mood
       const asked = bridge.idp.asked('token')
       const refresh = async () => {
-        const { error, refresh_token } = await client.refreshSlowly(token)
+        const { error, refresh_token } = await client.refreshLater(token)
         expect(error, mood).to.equal(undefined)
         token = refresh_token ?? ''
       }
@@ -125,7 +126,7 @@ describe('auth-bridge: provider outage', () => {
   })
 
   it('keeps logins after an untrusted provider response, and logs an error', async () => {
-    const strange = await startBridge()
+    const strange = await startBridge({ clock: createManualClock() })
     const client = await strange.client()
     let token = (await client.logIn({ scope: 'read' })).refresh_token ?? ''
     const answers: Record<string, (answer: Record<string, unknown>) => Record<string, unknown>> = {
@@ -141,7 +142,7 @@ describe('auth-bridge: provider outage', () => {
       strange.idp.rotates = false
       strange.idp.tamper = tamper
       const refresh = async () => {
-        const { error, refresh_token } = await client.refreshSlowly(token)
+        const { error, refresh_token } = await client.refreshLater(token)
         expect(error, what).to.equal(undefined)
         token = refresh_token ?? ''
       }
@@ -150,7 +151,7 @@ describe('auth-bridge: provider outage', () => {
     const lines = strange.log.filter(({ message }) => message?.startsWith('the provider cannot be asked whether'))
     expect(lines.map(({ level }) => level)).to.include('error')
     strange.idp.tamper = undefined
-    expect((await client.refreshSlowly(token)).error).to.equal(undefined)
+    expect((await client.refreshLater(token)).error).to.equal(undefined)
   })
 
   it('shows a page for an outage and for a provider error', async () => {

@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { eventually } from '../../../support/eventually.ts'
+import { createManualClock } from '../../../support/manual-clock.ts'
 import { callAs } from '../../../support/protected-host.ts'
 import { errorIn, post, startTwo, watchedStore } from './attacker.ts'
 import { Tally } from './tally.ts'
@@ -13,7 +14,7 @@ describe('auth-bridge attacks: refresh tokens', () => {
   let bridge: StartedBridge
 
   before(async () => {
-    bridge = await startBridge({ options: { refreshGrace: '1s' } })
+    bridge = await startBridge({ clock: createManualClock(), options: { refreshGrace: '1s' } })
   })
   after(stopBridges)
 
@@ -28,7 +29,7 @@ describe('auth-bridge attacks: refresh tokens', () => {
       expect(next.access_token, 'the next').to.be.a('string')
       const replay = await eventually(
         'the end of the grace period',
-        () => client.refreshSlowly(stolen),
+        () => client.refreshLater(stolen),
         ({ error }) => error !== undefined,
       )
       const who = thiefIsFirst ? 'the victim, later' : 'the thief, later'
