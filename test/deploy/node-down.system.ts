@@ -18,7 +18,7 @@ import {
 
 const CLIENTS = Array.from({ length: 6 }, (_, index) => `client${index}`)
 /** How the node ends, each time. */
-const ENDS: readonly NodeJS.Signals[] = ['SIGKILL', 'SIGTERM', 'SIGKILL', 'SIGTERM']
+const ENDS: readonly NodeJS.Signals[] = ['SIGKILL', 'SIGTERM']
 /** Calls that are answered, somehow, before it is started again. */
 const WHILE_DOWN = 150
 

@@ -2,17 +2,17 @@
 // messages where an optional package is missing.
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { billOfMaterials } from '../../build/release.ts'
 import { needsTerminals } from '../cli/in-terminal.ts'
+import { PACKAGE_ENV as env, packPackage } from '../support/packed.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
-const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH']}`, NODE_OPTIONS: '' }
 const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
 /** Permissive licences. */
@@ -36,8 +36,7 @@ async function install(name: string, ...packages: string[]): Promise<string> {
 before(async function () {
   this.timeout(180_000)
   outer = await mkdtemp(join(tmpdir(), 'mcp-host-install-'))
-  await run('npm', ['pack', '--silent', '--pack-destination', outer], { cwd: ROOT, env })
-  const tarball = join(outer, (await readdir(outer)).find(name => name.endsWith('.tgz')) ?? '')
+  const tarball = await packPackage(outer)
   bare = await install('bare', tarball)
   const optional = Object.entries(peerDependencies).map(([name, range]) => `${name}@${range}`)
   full = await install('full', tarball, ...optional)
