@@ -34,7 +34,7 @@ async function install(name: string, ...packages: string[]): Promise<string> {
 }
 
 before(async function () {
-  this.timeout(180_000)
+  this.timeout(300_000)
   outer = await mkdtemp(join(tmpdir(), 'mcp-host-install-'))
   const tarball = await packPackage(outer)
   bare = await install('bare', tarball)

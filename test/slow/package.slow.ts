@@ -22,7 +22,7 @@ let tarball: string
 const running = new Set<ChildProcess>()
 
 before(async function () {
-  this.timeout(180_000)
+  this.timeout(300_000)
   folder = await mkdtemp(join(tmpdir(), 'mcp-host-package-'))
   tarball = basename(await packPackage(folder))
   await cp(join(ROOT, 'test/slow/consumer'), folder, { recursive: true })
