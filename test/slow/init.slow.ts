@@ -132,9 +132,7 @@ before(async function () {
 
 after(() => rm(outer, { recursive: true, force: true }))
 
-describe('project of mcp-host init', function () {
-  this.timeout(120_000)
-
+describe('project of mcp-host init', () => {
   it('TypeScript project of npm create passes check and test', async () => {
     await passesItsOwnScripts(first)
   })
@@ -172,9 +170,7 @@ describe('project of mcp-host init', function () {
   })
 })
 
-describe('project of mcp-host init with store-sqlite', function () {
-  this.timeout(120_000)
-
+describe('project of mcp-host init with store-sqlite', () => {
   before(function () {
     if (!isBuiltin('node:sqlite')) pending(this, 'no node:sqlite in this Node: 22.13 or later has it')
   })
@@ -202,8 +198,7 @@ describe('project of mcp-host init with store-sqlite', function () {
   }
 })
 
-describe('plugin of mcp-host init --plugin', function () {
-  this.timeout(120_000)
+describe('plugin of mcp-host init --plugin', () => {
   let folder: string
   let project: string
 
@@ -271,9 +266,7 @@ describe('plugin of mcp-host init --plugin', function () {
   }
 })
 
-describe('examples of the package', function () {
-  this.timeout(60_000)
-
+describe('examples of the package', () => {
   it('run from the installed package', async () => {
     for (const config of ['mcp.config.example.ts', 'examples/protected/mcp.config.ts']) {
       expect(await mcpHost(first, 'check', '--config', `node_modules/mcp-host/${config}`)).to.include(

@@ -71,9 +71,7 @@ const lineFor = (...names: string[]) => `run: npm i ${packages(...names)}`
 /** Of what a config needs, in production too. */
 const prodLineFor = (...names: string[]) => `run: npm i --save-prod ${packages(...names)}`
 
-describe('a production installation of the package', function () {
-  this.timeout(120_000)
-
+describe('a production installation of the package', () => {
   it('has every dependency as an installed package that npm ls lists, and prints its size', async () => {
     const { stdout } = await run('npm', ['ls', '--all', '--parseable'], { cwd: bare, env })
     for (const name of Object.keys(dependencies)) expect(stdout).to.include(join(bare, 'node_modules', name))
@@ -137,9 +135,7 @@ const configOf = (plugins: object, others: object) =>
     plugins: { 'transport-streamable': {}, ...plugins },
   })}`
 
-describe('missing optional packages', function () {
-  this.timeout(60_000)
-
+describe('missing optional packages', () => {
   for (const [name, plugins, others, needs] of PLUGINS) {
     it(`plugin ${name}: check and startup print the install command, which fixes the config`, async () => {
       for (const folder of [bare, full]) await writeFile(join(folder, `${name}.mjs`), configOf(plugins, others))
