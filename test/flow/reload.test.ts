@@ -332,7 +332,7 @@ describe('config reload', () => {
   }
 })
 
-const RELOADS = caseCount(10, 3)
+const RELOADS = caseCount(6, 3)
 
 describe('config reload: running calls', () => {
   const ASKING = `import { defineTool } from HERE

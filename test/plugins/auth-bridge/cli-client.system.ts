@@ -1,8 +1,7 @@
-// Tests the `mcp-host login`, `list`, `call`, `token` and `logout` commands as processes against a host with
-// auth-bridge.
+// Tests the `mcp-host login`, `list`, `call`, `token` and `logout` commands against a host with auth-bridge.
 import { expect } from 'chai'
 import { startFakeBrowser, stopFakeBrowsers } from '../../cli/fake-browser.ts'
-import { runCli, stopAll } from '../../cli/run-cli.ts'
+import { runCli, stopAll } from '../../cli/in-process.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
 import { claimsOf } from '../../support/form-browser.ts'
@@ -30,7 +29,7 @@ describe('CLI client commands with auth-bridge', function () {
     const browser = await startFakeBrowser(person.answer)
     const home = await makeFolder({})
     const env = { ...browser.env, MCP_HOST_HOME: home, MCP_HOST_TOKEN_KEY: '' }
-    return { bridge, person, url: bridge.resource, run: (...args: string[]) => runCli(args, home, env) }
+    return { bridge, person, url: bridge.resource, run: (...args: string[]) => runCli(args, home, env, { openBrowser: browser.open }) }
   }
 
   it('log in, list tools, call a tool, print a token and log out', async () => {

@@ -1,6 +1,9 @@
 // Tests attacks on DPoP proofs (RFC 9449) over real HTTP; valid proofs are accepted before each test.
 import { randomBytes, sign } from 'node:crypto'
 import { expect } from 'chai'
+import { createUsedProofs } from '../../../core/access/dpop/used-proofs.ts'
+import { createMemoryGrantStore } from '../../../core/access/memory-grant-store.ts'
+import { definePlugin } from '../../../core/index.ts'
 import { boundTo, type ProofFacts, proofOf, provenBy, publicJwk, sha256 } from '../../support/dpop.ts'
 import { callWith, challengeIn, type ProtectedHost, userIn } from '../../support/protected-host.ts'
 import { requestBytes, sendRaw } from '../../support/raw-http.ts'
@@ -242,6 +245,22 @@ describe('DPoP attacks: misused and replayed proofs', () => {
     const refused = answers.filter(({ status }) => status === 401)
     expect(statuses.filter(one => one === 200)).to.have.length(1)
     for (const answer of refused) expect(challengeIn(answer)).to.match(/was used before/)
+  })
+
+  it('rejects a client over the limit of used proofs with 429 and Retry-After', async () => {
+    const usedOnce = createUsedProofs(8)
+    const store = createMemoryGrantStore()
+    const add = async (id: string, _value: string, ttl: number) => usedOnce({ id, ttl, thumbprint: 'eve', user: 'eve' })
+    const limited = definePlugin<Record<never, never>>({
+      options: { type: 'object', additionalProperties: false, properties: {} },
+      setup: host => host.fill('grantStore', { ...store, add, shared: true }),
+    })
+    const { guarded } = await startBound({ 'grant-store-test': limited() })
+    const call = () => callWith(guarded, provenBy({ key, token: tokenFor(guarded), url: guarded }))
+    expect((await call()).status).to.equal(200)
+    const { status, headers, message } = await call()
+    expect([status, headers.get('retry-after')]).to.deep.equal([429, '5'])
+    expect(message.error.message).to.match(/of this key.*send fewer requests/)
   })
 
   it('accepts the same jti under different keys', async () => {

@@ -99,7 +99,7 @@ const USERS: ReadonlyArray<Partial<User> | undefined> = [
   { subject: 'bob', scopes: ['hr', 'ops'] },
   { subject: 'eve', scopes: [] },
 ]
-const QUERIES = caseCount(30, 4)
+const QUERIES = caseCount(15, 4)
 const SIZES = [4, 12, 40, 120, 300]
 
 describe('find_tools: isolation between callers', () => {

@@ -80,7 +80,7 @@ function faultOf(pattern: string, uri: string): string | undefined {
   return undefined
 }
 
-const SPELLINGS = caseCount(60_000, 6_000)
+const SPELLINGS = caseCount(20_000, 6_000)
 const PAIRS = caseCount(10_000, 1_000)
 
 describe('auth-bridge attacks: redirect URI patterns', () => {
