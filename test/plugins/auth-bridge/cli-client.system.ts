@@ -29,7 +29,12 @@ describe('CLI client commands with auth-bridge', function () {
     const browser = await startFakeBrowser(person.answer)
     const home = await makeFolder({})
     const env = { ...browser.env, MCP_HOST_HOME: home, MCP_HOST_TOKEN_KEY: '' }
-    return { bridge, person, url: bridge.resource, run: (...args: string[]) => runCli(args, home, env, { openBrowser: browser.open }) }
+    return {
+      bridge,
+      person,
+      url: bridge.resource,
+      run: (...args: string[]) => runCli(args, home, env, { openBrowser: browser.open }),
+    }
   }
 
   it('log in, list tools, call a tool, print a token and log out', async () => {
