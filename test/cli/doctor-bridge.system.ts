@@ -385,7 +385,7 @@ describe('mcp-host doctor: auth-bridge', () => {
     const trustedIssuers = [{ issuer: good.url }, { issuer: away.url }]
     const findings = await examine(configOf(idp.options(), { trustedIssuers }))
     expect(told(findings)).to.include(`ok auth-bridge: trusted issuer: the keys of ${good.url} can`)
-    expect(told(wrongs(findings))).to.include(`the keys of ${away.url} cannot`)
+    expect(told(wrongs(findings))).to.include(away.url)
   })
 
   it('says what it cannot look at without an address of the host', async () => {

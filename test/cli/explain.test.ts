@@ -235,6 +235,6 @@ describe('mcp-host explain', () => {
     expect([nowhere.code, nowhere.stdout]).to.deep.equal([2, ''])
     expect(nowhere.stderr).to.contain('nothing is served at /no; there are: /, /admin, /down, /t/:category?')
     expect([unread.code, unread.stdout]).to.deep.equal([2, ''])
-    expect(unread.stderr).to.match(/^mcp-host: --token: it cannot be read: ENOENT/)
+    expect(unread.stderr).to.match(/^mcp-host: --token.*ENOENT/)
   })
 })

@@ -91,9 +91,7 @@ describe('mcp-host diff', () => {
     expect((await diff()).stdout).to.equal('mcp.lock.json and mcp.config.mjs say the same.\n')
     folder = await first.edited(OTHER_WORDS)
     const words = await diff()
-    expect(words.stdout).to.match(
-      /^From mcp\.lock\.json to mcp\.config\.mjs: 1 read by models\n\nModels and people read it\n/,
-    )
+    expect(words.stdout).to.match(/^From mcp\.lock\.json to mcp\.config\.mjs: 1/)
     expect(words.stdout).to.match(
       /\n {2}\/ {2}tool "add": description changed\n {6}was {2}"Adds"\n {6}now {2}"Adds, and sends/,
     )
@@ -105,9 +103,7 @@ describe('mcp-host diff', () => {
     await diff('--fail-on', 'none')
     await diff('missing.json')
     await writeFile(join(folder, 'mcp.lock.json'), '<<<<<<< HEAD\n{}')
-    expect((await diff()).stderr).to.equal(
-      'mcp-host: mcp.lock.json is no JSON: two branches were merged in it; write it anew with `mcp-host lock`\n',
-    )
+    expect((await diff()).stderr).to.match(/^mcp-host: mcp\.lock\.json.*JSON.*`mcp-host lock`\n$/)
     expect(codes).to.deep.equal([0, 3, 0, 4, 4, 2, 2, 2])
   })
 

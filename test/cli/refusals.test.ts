@@ -113,7 +113,7 @@ describe('mcp-host start with mistakes in the config', () => {
     expect(problems).to.have.lengthOf(4)
     expect(problems[0]).to.match(/^mcp\.config\.yaml:1 {2}server\.version\n {2}missing\n/)
     expect(problems[1]).to.match(/^mcp\.config\.yaml:4 {2}http\.prot\n {2}unknown option; did you mean "port"\?\n/)
-    expect(problems[2]).to.match(/^mcp\.config\.yaml:6: toolsets\.a: there is no file \S*a\.mjs/)
+    expect(problems[2]).to.match(/^mcp\.config\.yaml:6: toolsets\.a.*\S*a\.mjs/)
     expect(problems[3]).to.match(
       /^mcp\.config\.yaml:12 {2}plugins\.health\.path\n {2}wrong value\n {2}found 7; expected a path that starts with '\/' or false$/,
     )

@@ -143,7 +143,7 @@ describe('http.tls validation', () => {
     const keys = [secret, secret.replaceAll('/', '_'), `${secret}\n${secret}`]
     for (const key of keys) {
       const { said } = await check({ ...FILES, key }, folderWith({}))
-      expect(said).to.include('http.tls.key: what is given is neither PEM')
+      expect(said).to.match(/http\.tls\.key.*PEM/)
       expect(said).to.not.include(secret.slice(0, 10))
     }
   })
@@ -188,10 +188,8 @@ describe('http.tls validation', () => {
     }
     const [plain, walled] = [await warningsOf(FILES, open), await warningsOf(asking, open)]
     expect([plain, walled].map(({ length }) => length)).to.deep.equal([1, 1])
-    expect(plain[0]).to.match(
-      /^plugins\.metrics\.host: http\.tls does not hold for this port, .*plain HTTP.*unencrypted; set `host` to 127\.0\.0\.1, or `path`/,
-    )
-    expect(walled[0]).to.match(/nobody is asked for the certificate that http\.tls\.clientCa wants; set/)
+    expect(plain[0]).to.match(/^plugins\.metrics\.host: http\.tls.*plain HTTP.*`host` to 127\.0\.0\.1, or `path`/)
+    expect(walled[0]).to.match(/http\.tls\.clientCa/)
     expect(await warningsOf(FILES, { ...open, purpose: 'serve' })).to.have.lengthOf(1)
     const fine = [
       await warningsOf(undefined, open),

@@ -67,7 +67,7 @@ describe('x-mcp-header annotations', () => {
   it('are allowed on strings, integers and booleans only', () => {
     for (const type of ['number', 'object', 'array', 'null', ['string', 'null'], undefined]) {
       const schema = object({ a: { type, 'x-mcp-header': 'A' } })
-      expect(() => collectHeaderParams(schema)).to.throw(/at properties\.a: its property's `type` must be/)
+      expect(() => collectHeaderParams(schema)).to.throw(/at properties\.a.*`type`/)
     }
   })
 
@@ -88,9 +88,7 @@ describe('x-mcp-header annotations', () => {
       object({ user: object({ x: { anyOf: [string('A')] } }) }),
     ]
     for (const schema of schemas) {
-      expect(() => collectHeaderParams(schema), JSON.stringify(schema)).to.throw(
-        /reached from the root through `properties`/,
-      )
+      expect(() => collectHeaderParams(schema), JSON.stringify(schema)).to.throw(/`properties`/)
     }
   })
 })
@@ -178,7 +176,7 @@ describe('Mirrored header validation', () => {
   })
 
   it('rejects repeated headers', () => {
-    expect(check('string', ['x', 'x'], { a: 'x' })).to.equal('Mcp-Param-A is there more than once')
+    expect(check('string', ['x', 'x'], { a: 'x' })).to.match(/^Mcp-Param-A/)
     expect(check('string', ['x', 'y'], {})).to.match(/more than once/)
     expect(check('string', ['x'], { a: 'x' })).to.equal(undefined)
   })

@@ -148,9 +148,7 @@ describe('Redis over mutual TLS', () => {
     await eventually('a line that names the file', line)
     copyFileSync(kept.key, files.key)
     await whenHealthy(connection)
-    expect(String(line()?.['reason'])).to.match(
-      /redis\.tls\.key is no PEM, and as the name of a file cannot be read \(ENOENT\)/,
-    )
+    expect(String(line()?.['reason'])).to.match(/redis\.tls\.key.*PEM.*ENOENT\)/)
   })
 
   it('uses renewed certificates in a Redis Cluster', async () => {

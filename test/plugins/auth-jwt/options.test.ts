@@ -195,7 +195,7 @@ describe('auth-jwt: algorithms in the config', () => {
     if (!es || !rs) throw new Error('two keys were made')
     expect((await callAs(guarded, signToken(issuer.claims(guarded), rs))).status).to.equal(200)
     const answer = await callAs(guarded, signToken(issuer.claims(guarded), es))
-    expect(challengeIn(answer)).to.contain('the algorithm ES256 is not accepted; accepted are RS256')
+    expect(challengeIn(answer)).to.match(/ES256.*RS256/)
   })
 })
 
