@@ -76,15 +76,15 @@ describe('Isolated tool call', () => {
   })
 
   for (const [tool, why] of [
-    ['odd_gives_function', 'at.do is a function'],
-    ['odd_gives_instance', 'url is an instance of URL; give a plain object'],
-    ['odd_gives_buffer', "bytes is a Buffer; give text, such as value.toString('base64')"],
+    ['odd_gives_function', /at\.do.*function/],
+    ['odd_gives_instance', /url.*URL/],
+    ['odd_gives_buffer', /bytes.*Buffer.*toString\('base64'\)/],
   ] as const) {
     it(`reports values that cannot be transferred: ${tool}`, async () => {
       await using client = await host.client()
       expect((await client.callTool(tool)).text).to.equal(`${tool} failed`)
       const told = host.logged('error').map(line => (line['err'] as Error).message)
-      expect(told).to.include(why)
+      expect(told.at(-1)).to.match(why)
     })
   }
 

