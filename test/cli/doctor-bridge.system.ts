@@ -2,9 +2,8 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { examineConfig, type PluginFinding } from '../../core/create-host.ts'
-import type { BuiltInOptions } from '../../core/index.ts'
-import { type Config, definePlugin, defineTool } from '../../core/index.ts'
+import type { PluginFinding } from '../../core/create-host.ts'
+import { definePlugin } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import {
   type IdentityProvider,
@@ -12,16 +11,9 @@ import {
   startIdentityProvider,
   stopIdentityProviders,
 } from '../support/identity-provider.ts'
-import { createTestLog } from '../support/start-host.ts'
 import { startIssuer, stopIssuers } from '../support/test-issuer.ts'
+import { CALLBACK, configOf, examine, PUBLIC } from './examined-bridge.ts'
 import { runCli, stopAll } from './in-process.ts'
-
-type BridgeOptions = NonNullable<BuiltInOptions['auth-bridge']>
-type Changes = Readonly<Record<string, unknown>>
-
-const PUBLIC = 'https://mcp.acme.example'
-const CALLBACK = `${PUBLIC}/auth/callback`
-const now = defineTool({ name: 'now', handler: () => 'now' })
 
 /** A page as a vendor shows it, in the place of the authorization endpoint. */
 interface Shown {
@@ -42,23 +34,6 @@ async function idpOf(vendor: IdpSettings['vendor'] = 'oidc'): Promise<IdentityPr
   idps.set(vendor, idp)
   return idp
 }
-
-const configOf = (provider: Changes, options: Changes = {}, http: Config['http'] = { publicUrl: PUBLIC }): Config => ({
-  server: { name: 'a-host', version: '1' },
-  secrets: ['a secret of the test, thirty-two characters long'],
-  http,
-  toolsets: { all: [now] },
-  routes: { '/mcp': { toolsets: 'all', authorize: true } },
-  plugins: {
-    'transport-streamable': {},
-    'auth-jwt': {},
-    'resource-metadata': {},
-    'auth-bridge': { provider, allow: { everyone: true }, ...options } as unknown as BridgeOptions,
-  },
-})
-
-const examine = (config: Config): Promise<PluginFinding[]> =>
-  examineConfig({ file: '/nowhere/config', config, locate: () => undefined, isInHand: true }, createTestLog())
 
 const wrongs = (findings: readonly PluginFinding[]) => findings.filter(({ level }) => level === 'wrong')
 const told = (findings: readonly PluginFinding[]) =>

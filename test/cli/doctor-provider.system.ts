@@ -3,20 +3,14 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { examineConfig, type PluginFinding } from '../../core/create-host.ts'
-import type { BuiltInOptions } from '../../core/index.ts'
-import { defineTool } from '../../core/index.ts'
+import type { PluginFinding } from '../../core/create-host.ts'
 import { checkKeys } from '../../plugins/auth-bridge/doctor/ask-keys.ts'
 import { createConnector } from '../../plugins/auth-bridge/upstream/connection.ts'
 import { settle } from '../../plugins/auth-bridge/upstream/settings.ts'
 import { type IdentityProvider, startIdentityProvider, stopIdentityProviders } from '../support/identity-provider.ts'
 import { createTestLog } from '../support/start-host.ts'
 import { makeKey, toJwk } from '../support/test-issuer.ts'
-
-type BridgeOptions = NonNullable<BuiltInOptions['auth-bridge']>
-
-const CALLBACK = 'https://mcp.acme.example/auth/callback'
-const now = defineTool({ name: 'now', handler: () => 'now' })
+import { CALLBACK, configOf, examine as examineConfigOf } from './examined-bridge.ts'
 
 let idp: IdentityProvider
 /** Answers as `reply` says, whatever it is asked. */
@@ -24,28 +18,8 @@ let odd: Server
 let oddUrl = ''
 let reply: (response: ServerResponse) => void = response => response.end()
 
-const examine = (provider: object, publicUrl = 'https://mcp.acme.example'): Promise<PluginFinding[]> =>
-  examineConfig(
-    {
-      file: '/nowhere/config',
-      locate: () => undefined,
-      isInHand: true,
-      config: {
-        server: { name: 'a-host', version: '1' },
-        secrets: ['a secret of the test, thirty-two characters long'],
-        http: { publicUrl },
-        toolsets: { all: [now] },
-        routes: { '/mcp': { toolsets: 'all', authorize: true } },
-        plugins: {
-          'transport-streamable': {},
-          'auth-jwt': {},
-          'resource-metadata': {},
-          'auth-bridge': { provider, allow: { everyone: true } } as unknown as BridgeOptions,
-        },
-      },
-    },
-    createTestLog(),
-  )
+const examine = (provider: object, publicUrl?: string) =>
+  examineConfigOf(configOf(provider, {}, publicUrl === undefined ? undefined : { publicUrl }))
 
 /** The findings of these checks, one a line. */
 const linesOf = (findings: readonly PluginFinding[], ...checks: readonly string[]) =>

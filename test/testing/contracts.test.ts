@@ -21,12 +21,13 @@ import {
 } from '../../core/testing.ts'
 import type { EventStore, Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { describeContracts } from '../support/describe-contracts.ts'
 import { importSources } from '../support/import-sources.ts'
 
 /** One node, and what it has is of this process. */
 const inMemory = <Service>(create: () => Service) => ({ shared: false, open: () => ({ nodes: [create()] }) })
 
-const contracts: Readonly<Record<string, readonly Check[]>> = {
+const contracts = {
   'the session store in memory': sessionStoreContract(inMemory(() => createMemorySessionStore('here'))),
   'the event store in memory': eventStoreContract(inMemory(createMemoryEventStore)),
   'the grant store in memory': grantStoreContract(inMemory(createMemoryGrantStore)),
@@ -35,11 +36,7 @@ const contracts: Readonly<Record<string, readonly Check[]>> = {
   'the peers of a node without others': peersContract(inMemory(() => createMemoryPeers('here'))),
 }
 
-for (const [subject, checks] of Object.entries(contracts)) {
-  describe(subject, () => {
-    for (const { name, run } of checks) it(name, run)
-  })
-}
+describeContracts(contracts)
 
 describe('Example store of docs/plugins.md', () => {
   const page = readFileSync(new URL('../../docs/plugins.md', import.meta.url), 'utf8')
