@@ -14,18 +14,9 @@ function only(changes: object): string {
 
 describe('Config error messages', () => {
   const wrong: [string, object, RegExp][] = [
-    ['a missing key, with an example', { server: { name: 'a' } }, /^server\.version: .*'1\.0\.0'$/],
-    ['a list for an object', { server: [] }, /^server: .*list.*\{"name":"acme-tools","version":"1\.0\.0"\}$/],
     ['an invalid port', { http: { port: -1.5 } }, /^http\.port: .*-1\.5.*0 to 65535$/],
-    ['a duration', { http: { requestTimeout: '30 s' } }, /^http\.requestTimeout.*"30 s".*30s/],
     ['a negative duration', { http: { requestTimeout: -1 } }, /^http\.requestTimeout.*-1.*30s/],
-    ['a size', { http: { maxBodySize: true } }, /^http\.maxBodySize.*4mb/],
     ['alternatives, in one problem', { tools: { callTimeout: 'of' } }, /^tools\.callTimeout.*"of".*30s/],
-    [
-      'a relative publicUrl',
-      { http: { publicUrl: '/mcp' } },
-      /^http\.publicUrl.*"\/mcp".*URL.*'https:\/\/mcp\.acme\.example'$/,
-    ],
     [
       'a publicUrl of another scheme',
       { http: { publicUrl: 'ftp://x' } },
@@ -36,14 +27,10 @@ describe('Config error messages', () => {
       { http: { publicUrl: 'http://x:99999' } },
       /^http\.publicUrl.*"http:\/\/x:99999".*URL.*'https:\/\/mcp\.acme\.example'$/,
     ],
-    ['a plugin that is neither off nor options', { plugins: { health: 42 } }, /^plugins\.health: .*42.*false/],
     ['any plugin that is neither', { plugins: { other: true } }, /^plugins\.other: .*true.*false/],
-    ['a path without its slash', { routes: { admin: { toolsets: 'a' } } }, /^routes\.admin.*"admin"/],
     ['no routes', { routes: {} }, /^routes: .*\{"\/":\{"toolsets":\["clock"\]\}\}$/],
     ['an empty rule', { routes: { '/': { toolsets: 'a', authorize: {} } } }, /^routes\['\/'\]\.authorize.*1/],
     ['authorize: false', { routes: { '/': { toolsets: 'a', authorize: false } } }, /^routes\['\/'\]\.authorize.*1/],
-    ['a number in place of a toolset', { toolsets: { a: 7 } }, /^toolsets\.a: .*7.*'\.\/tools\/\*\.ts'/],
-    ['a toolset that no route could name', { toolsets: { 'a/b': './a.ts' } }, /^toolsets\['a\/b'\].*"a\/b"/],
     ['a hook that is no function', { configureSession: 'x' }, /^configureSession.*"x"/],
     ['a function where a value belongs', { stateless: () => true }, /^stateless: .*function.*true or false$/],
     ['text that is very long', { stateless: 'x'.repeat(500) }, /^stateless: .*"x{59}…".*true or false$/],

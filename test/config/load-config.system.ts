@@ -148,11 +148,8 @@ describe('loadConfig', () => {
     const faults: [string, string, RegExp][] = [
       ['mcp.config.json', '{\n  "a": 1\n  "b": 2\n}', /^mcp\.config\.json:3: not valid JSON: expected ',' or '}'$/],
       ['mcp.config.json', '{\n  "a": [1,\n ]}', /:3: not valid JSON: expected a value, not '\]' after ','$/],
-      ['mcp.config.json', '{\n  // hi\n}', /:2.*JSON.*JSON/],
-      ['mcp.config.json', '{\n  "a": 1,\n  "a": 2\n}', /:3: the same key stands twice$/],
       ['mcp.config.json', '{}\n{}', /:2.*JSON/],
       ['mcp.config.yaml', 'a: 1\nb: [1\nc: 2', /^mcp\.config\.yaml:3: not valid YAML: Flow sequence/],
-      ['mcp.config.yaml', 'a: 1\na: 2', /:2: not valid YAML: Map keys must be unique$/],
       ['mcp.config.yaml', 'a: 1\nb: !vault x', /:2: not valid YAML: Unresolved tag: !vault$/],
       ['mcp.config.yaml', 'a: 1\n---\nb: 1', /:2: not valid YAML: Source contains multiple documents/],
       ['mcp.config.yaml', 'a: *none', /: not valid YAML: Unresolved alias/],
@@ -172,8 +169,6 @@ describe('loadConfig', () => {
         /^mcp\.config\.ts:3: cannot be loaded: boom$/,
       ],
       ['mcp.config.cjs', '\nthrow new Error("boom")', /^mcp\.config\.cjs:2: cannot be loaded: boom$/],
-      ['mcp.config.ts', 'import "./gone.ts"', /^mcp\.config\.ts:1.*"\.\/gone\.ts"/],
-      ['mcp.config.ts', 'export const config = {}', /^mcp\.config\.ts/],
     ]
     for (const [name, text, message] of faults) {
       it(`report ${name}: ${JSON.stringify(text)}`, async () => {

@@ -46,14 +46,14 @@ describe('rate-limit: configuration', () => {
   })
 
   it('rejects options without any limit', async () => {
-    expect(await faultOf(startWith({}))).to.match(/it limits nothing; write address, user/)
-    expect(await faultOf(startWith({ ipv6Prefix: 56, tools: {} }))).to.match(/it limits nothing/)
+    expect(await faultOf(startWith({}))).to.match(/address, user/)
+    expect(await faultOf(startWith({ ipv6Prefix: 56, tools: {} }))).to.match(/address, user/)
   })
 
   it('warns about a rule that matches no tool', async () => {
     const { log } = await startLimited({ tools: { serch_web: '1/1m', 's*': '9/1m' } })
     const lines = log.filter(({ message }) => message?.includes('fits no tool'))
-    expect(lines.map(({ message }) => message).join()).to.match(/tools\.serch_web.*did you mean "search_web"\?$/s)
+    expect(lines.map(({ message }) => message).join()).to.match(/tools\.serch_web.*"search_web"\?$/s)
     expect(lines).to.have.length(1)
   })
 
@@ -72,18 +72,13 @@ describe('rate-limit: configuration', () => {
       tools: { 'search*': { limit: '10/1m', concurrent: 2 }, '*': { limit: '900/1d', per: 'all' } },
     })
     const address = host.inspect('/')
-    expect(address?.explainPlugins()).to.deep.equal([
-      'rate-limit: address: at most 600 requests in 1m of one address',
-      'rate-limit: user: at most 1 request in 10s of one user',
-      'rate-limit: concurrent: at most 8 tool calls of one user at once, in one process',
-      'rate-limit: counted in this process',
-    ])
+    expect(address?.explainPlugins().join('\n')).to.match(
+      /^rate-limit: address: .* 600 .*1m.*\nrate-limit: user: .* 1 .*10s.*\nrate-limit: concurrent: .* 8 .*\nrate-limit: .*process$/,
+    )
     const search = address?.items.find(({ key }) => key === 'search_web')
-    expect(address?.explainPlugins(search)).to.deep.equal([
-      'rate-limit: tools "search*": at most 10 calls in 1m of one user',
-      'rate-limit: tools "search*": at most 2 at once of one user, in one process',
-      'rate-limit: tools "*": at most 900 calls in 1d of all callers',
-    ])
+    expect(address?.explainPlugins(search).join('\n')).to.match(
+      /^rate-limit: tools "search\*": .* 10 .*1m.*user\nrate-limit: tools "search\*": .* 2 .*\nrate-limit: tools "\*": .* 900 .*1d.*all callers$/,
+    )
   })
 
   const config = (limits: string) => `import { defineTool } from HERE
