@@ -161,10 +161,8 @@ describe('Tool concurrency limit', () => {
     expect(countOf('held', 'waiting')).to.equal(MAX_WAITING_CALLS_PER_OWNER)
     const [{ headers, message }] = refused as [Answer]
     expect(headers['retry-after']).to.equal('1')
-    expect(message.error).to.deep.equal({
+    expect(message.error).to.deep.include({
       code: -32600,
-      message:
-        'Too many requests: at most 1 call of "held" run at once, and 32 calls of one user or address wait; try again in 1 s',
       data: { reason: 'busy', limit: 'concurrency', retryAfter: 1, retryable: true },
     })
 
@@ -366,10 +364,9 @@ describe('tools.limits', () => {
     const { log } = await serve([createHeld('heavy', {})], {
       tools: { limits: { 'haevy*': { concurrency: 1 }, heavy: { timeout: '1s' } } },
     })
-    const lines = log.filter(({ message }) => message?.includes('fit no tool'))
-    expect(lines.map(({ level, message }) => [level, message])).to.deep.equal([
-      ['warn', `tools.limits['haevy*']: these limits fit no tool that is defined at start; did you mean "heavy"?`],
-    ])
+    const lines = log.filter(({ message }) => message?.includes(`tools.limits['haevy*']`))
+    expect(lines.map(({ level }) => level)).to.deep.equal(['warn'])
+    expect(lines[0]?.message).to.match(/"heavy"/)
   })
 
   it('reject empty and non-integer limits', async () => {
