@@ -19,6 +19,7 @@ import { AuthError } from '../../../client/errors.ts'
 import { createCryptoBox } from '../../../client/node/crypto-box.ts'
 import { createFileTokenCache } from '../../../client/node/index.ts'
 import { temporaryName } from '../../../client/node/lock-owner.ts'
+import { failure } from '../support/failure.ts'
 import { endForks, forkJob } from './support/forks.ts'
 import { makeTemporaryDirectory, removeTemporaryDirectories } from './support/temporary-directory.ts'
 
@@ -49,15 +50,6 @@ after(() => {
   endForks()
   removeTemporaryDirectories()
 })
-
-async function failure(work: Promise<unknown>): Promise<AuthError> {
-  const thrown = await work.then(
-    () => new Error('it did not fail'),
-    (error: unknown) => error,
-  )
-  if (!AuthError.is(thrown)) throw thrown
-  return thrown
-}
 
 async function stored(key?: string) {
   const cache = createFileTokenCache(directory, { key })
