@@ -208,7 +208,7 @@ describe('Existing secrets file', () => {
     if (process.getuid?.() === 0 || process.platform === 'win32') pending(this, 'root may read every file')
     const folder = await withFile(ONE)
     await chmod(join(folder, FILE), 0)
-    expect(await failure(folder)).to.include('cannot be read (EACCES')
+    expect(await failure(folder)).to.match(/EACCES/)
   })
 
   it('is reported with its line in the config, next to other problems', async () => {

@@ -41,7 +41,7 @@ describe('CLI client commands with auth-bridge', function () {
     const { bridge, person, url, run } = await startDesk('10m')
     const before = await run('list', url)
     expect([before.code, before.stdout]).to.deep.equal([1, ''])
-    expect(before.stderr).to.match(new RegExp(`; log in with: mcp-host login ${url}\n$`))
+    expect(before.stderr).to.match(new RegExp(`mcp-host login ${url}\n$`))
 
     const login = await run('login', url)
     expect(login.code, login.stderr).to.equal(0)
@@ -93,7 +93,7 @@ describe('CLI client commands with auth-bridge', function () {
     await eventually('that has expired, too', async () => (await callAs(url, renewed.stdout.trim())).status === 401)
     const refused = await run('call', url, 'whoami')
     expect([refused.code, refused.stdout]).to.deep.equal([1, ''])
-    expect(refused.stderr).to.match(new RegExp(`; log in with: mcp-host login ${url}\n$`))
+    expect(refused.stderr).to.match(new RegExp(`mcp-host login ${url}\n$`))
     const again = await run('login', url)
     expect(again.code, again.stderr).to.equal(0)
     expect([person.asked.length, person.consents.length]).to.deep.equal([2, 2])
