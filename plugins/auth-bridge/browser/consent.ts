@@ -40,13 +40,12 @@ export const documentHostOf = (client: Pick<Client, 'clientId' | 'clientIdMetada
 function showClient(client: Client, { known }: Bridge): ShownClient {
   const { clientId, clientName, clientUri } = client
   const host = documentHostOf(client)
-  const isKnown = known.has(clientId)
   return {
     id: clientId,
     name: clientName,
     documentHost: host,
-    isKnown,
-    ...(clientUri !== undefined && (isKnown || host !== undefined) && { homepage: clientUri }),
+    isKnown: known.has(clientId),
+    ...(clientUri !== undefined && { homepage: clientUri }),
   }
 }
 

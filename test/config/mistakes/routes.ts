@@ -41,6 +41,17 @@ export const ROUTE_ROWS: readonly Row[] = [
     names: ['":name"'],
   },
   {
+    mistake: 'an option for all routes that is wrong on a route with options of its own',
+    files: config({
+      routes: 'routes:\n  /: { toolsets: a, plugins: { resource-metadata: { scopesSupported: [read] } } }',
+      plugins: `plugins:
+  transport-streamable: {}
+  resource-metadata:
+    resourceMetadataUri: https://example.com/metadata # HERE`,
+    }),
+    says: ["routes['/'].plugins['resource-metadata'].resourceMetadataUri", 'it needs `resource`'],
+  },
+  {
     mistake: 'a parameter in braces',
     files: config({ routes: 'routes:\n  "/x/{id}": { toolsets: a } # HERE' }),
     names: ['"{id}"', '":name"'],

@@ -73,6 +73,20 @@ describe('auth-bridge attacks: changed client metadata documents', () => {
     tally.end(4)
   })
 
+  it('links the homepage of a client only at the host of its document', async () => {
+    const homepages = [idAt(documents, '/about'), 'https://elsewhere.example/about']
+    const pages = await Promise.all(
+      homepages.map(async (client_uri, index) => {
+        const path = `/homepage-${index}`
+        documents.said.set(path, { ...goodAt(documents, path), redirect_uris: [HOME], client_uri })
+        const client = new BridgeClient(host.issuer, host.resource, idp.origin)
+        client.clientId = idAt(documents, path)
+        return (await client.ask({ redirect_uri: HOME, resource: host.resource })).html
+      }),
+    )
+    expect(pages.map((html, index) => html.includes(`href="${homepages[index]}"`))).to.deep.equal([true, false])
+  })
+
   it('keeps the open consent page usable, and ignores an answer to the outdated one', async () => {
     const path = '/open-page'
     const document = { ...goodAt(documents, path), redirect_uris: [HOME] }
