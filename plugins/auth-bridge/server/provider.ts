@@ -4,7 +4,7 @@ import Provider, { type Client, errors, type ProviderContext } from 'oidc-provid
 import type { Logger } from '../../../core/index.ts'
 import { assertedIn, assertionMetadata, takeAssertions } from '../assertions/id-jag.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
-import { registrationOf, settleMetadata } from '../clients/client-rules.ts'
+import { isRemembered, registrationOf, settleMetadata } from '../clients/client-rules.ts'
 import { fixedClients } from '../clients/fixed-clients.ts'
 import { isPublic } from '../clients/public-address.ts'
 import { parseRedirectPattern, type RedirectPattern } from '../clients/redirects.ts'
@@ -83,8 +83,15 @@ function resourceIndicators(settings: ProviderSettings) {
     enabled: true,
     // A client that asked for several names one of them for the token.
     defaultResource: (_ctx: unknown, _client: unknown, oneOf?: readonly string[]) => oneOf ?? resources.only,
-    // A client that names its resource on the way in need not name it again for the token.
-    useGrantedResource: () => true,
+    /**
+     * A client without `resource` in its token request could be led here by another server (mix-up), and would show that
+     * server our token. The consent page prevents this for all clients that are asked each time.
+     */
+    useGrantedResource(ctx: ProviderContext, { kind }: { readonly kind: string }) {
+      if (kind === 'AuthorizationCode' && isRemembered(ctx.oidc.client))
+        throw new errors.InvalidTarget('resource is required in the token request of this client')
+      return true
+    },
     getResourceServerInfo(ctx: ProviderContext, resource: string) {
       if (!resources.has(resource)) throw new errors.InvalidTarget('this server has no such resource')
       return describe(resource, accountIn(ctx)?.standing)

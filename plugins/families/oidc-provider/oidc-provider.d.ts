@@ -104,7 +104,7 @@ declare module 'oidc-provider' {
 
   interface Prompt {
     readonly name: string
-    readonly checks: { add(check: object): void }
+    readonly checks: { add(check: object, index?: number): void; remove(reason: string): void }
   }
 
   export default class Provider {
