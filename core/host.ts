@@ -93,6 +93,7 @@ export interface HostInput {
   /** Of the program that serves, beside those of plugins. */
   readonly observe?: Observer | undefined
   readonly clock?: Clock | undefined
+  readonly guardedFetch: typeof fetch
 }
 
 /**
@@ -185,6 +186,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     provides,
     inFlight,
     node,
+    guardedFetch: input.guardedFetch,
   }
   const services = await problems.attempt(() => buildServices({ ...parts, report }))
   if (!services) return problems.assertNone() as never

@@ -164,6 +164,7 @@ export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['d
         issuer: host.url(BASE),
         users,
         state,
+        guardedFetch: services.guardedFetch,
         scopes: scopes ?? promisedScopes(host, services),
         isResource: resource =>
           resources?.includes(resource) ??

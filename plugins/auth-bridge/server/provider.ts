@@ -6,7 +6,6 @@ import { assertedIn, assertionMetadata, takeAssertions } from '../assertions/id-
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
 import { isRemembered, registrationOf, settleMetadata } from '../clients/client-rules.ts'
 import { fixedClients } from '../clients/fixed-clients.ts'
-import { isPublic } from '../clients/public-address.ts'
 import { parseRedirectPattern, type RedirectPattern } from '../clients/redirects.ts'
 import type { RegisteredClients } from '../clients/registered-clients.ts'
 import type { BridgeFigures } from '../figures.ts'
@@ -17,6 +16,7 @@ import { RETRY_AFTER, ROUTES, SIGN_IN_TTL } from '../places.ts'
 import type { Records } from '../records.ts'
 import type { Settings } from '../upstream/settings.ts'
 import { createAdapter } from './adapter.ts'
+import type { createClientFetch } from './client-fetch.ts'
 import { cookieNames, longCookie, shortCookie } from './cookies.ts'
 import { createPolicy } from './policy.ts'
 import { logRefusals } from './refusals.ts'
@@ -42,8 +42,8 @@ export interface ProviderSettings {
   readonly cookieKeys: readonly Buffer[]
   readonly log: Logger
   readonly figures: BridgeFigures
-  /** False where an address asks for too many documents of clients. */
-  readonly mayFetchDocument: (ip: string) => boolean
+  /** For documents and keys of clients. */
+  readonly clientFetch: ReturnType<typeof createClientFetch>
   /** A page for people that says what went wrong. */
   readonly renderError: (ctx: ProviderContext, out: Readonly<Record<string, string | undefined>>) => void
 }
@@ -58,8 +58,6 @@ export interface Lifetimes {
 
 const CODE_TTL = 60
 const DOCUMENT_AGE = { min: 10, max: 3_600 }
-/** Bytes of a client's metadata document. */
-const MAX_DOCUMENT = 16_384
 
 const seconds = (milliseconds: number) => Math.max(1, Math.floor(milliseconds / 1_000))
 
@@ -119,16 +117,8 @@ function registration({ options, clients }: ProviderSettings) {
   }
 }
 
-/** Refuses for a reason that is in the log; the client is told no more than that its document is not fetched. */
-async function allowDocument(isInLimit: boolean, url: string): Promise<true> {
-  const refuse = (why: string) => new errors.InvalidClient('client_id metadata document fetch not allowed', why)
-  if (!isInLimit) throw refuse('too many documents for one address in a minute')
-  if (!(await isPublic(url))) throw refuse('its host is not on the public internet, or has no address')
-  return true
-}
-
 function features(settings: ProviderSettings) {
-  const { options, mayFetchDocument } = settings
+  const { options } = settings
   return {
     devInteractions: { enabled: false },
     rpInitiatedLogout: { enabled: false },
@@ -142,9 +132,6 @@ function features(settings: ProviderSettings) {
       enabled: options.clients.metadataDocuments,
       ack: 'draft-02',
       cacheDuration: DOCUMENT_AGE,
-      // Without a request it is the consent page that asks, for a client that a request named before.
-      allowFetch: (ctx: ProviderContext | undefined, url: string) =>
-        allowDocument(ctx === undefined || mayFetchDocument(ctx.ip), url),
     },
     resourceIndicators: resourceIndicators(settings),
   }
@@ -232,7 +219,7 @@ function configurationOf(settings: ProviderSettings) {
     enabledJWA: { idTokenSigningAlgValues: [SIGNING] },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'],
     clientBasedCORS: () => true,
-    fetchResponseBodyLimits: { 'client_id metadata document': MAX_DOCUMENT, jwks_uri: MAX_DOCUMENT },
+    fetch: settings.clientFetch,
     renderError: settings.renderError,
     interactions: {
       policy: createPolicy(),

@@ -109,6 +109,8 @@ declare module 'oidc-provider' {
 
   export default class Provider {
     constructor(issuer: string, configuration: object)
+    /** Of the request that is answered; undefined outside of one. */
+    static readonly ctx: ProviderContext | undefined
     readonly issuer: string
     proxy: boolean
     readonly Grant: {
