@@ -2,6 +2,7 @@
 // the configured resources.
 import Provider, { errors } from 'oidc-provider'
 import { isLoopback } from '../../core/auth.ts'
+import { withQueryOnly } from '../families/oidc-provider/index.ts'
 import { createAdapter } from './adapter.ts'
 import { redirectFault, settleMetadata } from './client-rules.ts'
 import { type KeptState, SIGNING } from './kept-state.ts'
@@ -59,7 +60,7 @@ const ALWAYS_CHECKED = 'x_dev_auth_server'
 export function createProvider(settings: ProviderSettings): Provider {
   const { issuer, users, scopes, state } = settings
   const userOf = (id: unknown) => users.find(user => user.id === id)
-  const provider = new Provider(issuer, {
+  const provider = new (withQueryOnly(Provider))(issuer, {
     adapter: createAdapter(state),
     jwks: state.jwks,
     cookies: { keys: state.cookieKeys },

@@ -70,6 +70,7 @@ export function settleMetadata(
   for (const key of Object.keys(metadata)) if (!KNOWN.has(key)) delete metadata[key]
   metadata['application_type'] = isNative(metadata['redirect_uris'] as string[]) ? 'native' : 'web'
   metadata['response_types'] = ['code']
+  metadata['response_modes'] = ['query']
   metadata['subject_type'] = 'public'
   metadata['id_token_signed_response_alg'] = 'ES256'
   // What this server does not do is nothing that a client must have: it asks, and is told what it got.

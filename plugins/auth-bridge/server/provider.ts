@@ -2,6 +2,7 @@
 // host's routes, and refresh tokens that are replaced at each use.
 import Provider, { type Client, errors, type ProviderContext } from 'oidc-provider'
 import type { Logger } from '../../../core/index.ts'
+import { withQueryOnly } from '../../families/oidc-provider/index.ts'
 import { assertedIn, assertionMetadata, takeAssertions } from '../assertions/id-jag.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
 import { isRemembered, registrationOf, settleMetadata } from '../clients/client-rules.ts'
@@ -240,7 +241,7 @@ function configurationOf(settings: ProviderSettings) {
 /** Throws where oidc-provider does. */
 export function createProvider(settings: ProviderSettings): Provider {
   const { issuer, log } = settings
-  const provider = new Provider(issuer, configurationOf(settings))
+  const provider = new (withQueryOnly(Provider))(issuer, configurationOf(settings))
   takeAssertions(provider, { ...settings, describe: describeResource(settings) })
   // Its addresses are the issuer's, whatever Host a request names: who hands over says so in X-Forwarded-*.
   provider.proxy = true

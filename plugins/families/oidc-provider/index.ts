@@ -29,6 +29,25 @@ export function handOver(getProvider: () => Promise<Provider>): Serve {
   }
 }
 
+/**
+ * The provider with the response mode `query` only. The page of `form_post` has an inline script. `fragment` stays for errors of
+ * response types that are not supported; clients need `response_modes: ['query']`.
+ */
+export const withQueryOnly = (Base: typeof Provider): typeof Provider =>
+  class extends Base {
+    constructor(issuer: string, configuration: object) {
+      super(issuer, configuration)
+      this.use(async (ctx, next) => {
+        await next()
+        if (ctx.oidc?.route === 'discovery') Object.assign(Object(ctx.body), { response_modes_supported: ['query'] })
+      })
+    }
+
+    override registerResponseMode(name: string, handler: (...given: unknown[]) => void): void {
+      if (name !== 'form_post') super.registerResponseMode(name, handler)
+    }
+  }
+
 /** Outside of the host's guard, for clients in pages of any origin; nothing there may depend on a cookie. */
 export const openToPages: HostMiddleware = (ctx, next) => {
   ctx.set('Access-Control-Allow-Origin', '*')

@@ -113,6 +113,8 @@ declare module 'oidc-provider' {
     static readonly ctx: ProviderContext | undefined
     readonly issuer: string
     proxy: boolean
+    use(middleware: (ctx: ProviderContext, next: () => Promise<void>) => Promise<void>): this
+    registerResponseMode(name: string, handler: (...given: unknown[]) => void): void
     readonly Grant: {
       new (of: { accountId: string; clientId: string }): Grant
       find(id: string): Promise<Grant | undefined>
