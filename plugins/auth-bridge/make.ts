@@ -75,6 +75,7 @@ export function makeBridge(parts: BridgeParts): Bridge {
   })
   const provider = createProvider({
     ...{ issuer, options, lifetimes, records, accounts, resources, decide, trusted, signing, log, figures },
+    now: host.clock.now,
     upstream: settle(options.provider, [...host.at, 'provider']),
     clients: createRegisteredClients(host.keys('auth-bridge clients')),
     cookieKeys: host.keys('auth-bridge cookies'),

@@ -29,6 +29,8 @@ export interface ProviderSettings {
   readonly options: FilledAuthBridge
   /** Milliseconds. */
   readonly lifetimes: Lifetimes
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
   readonly records: Records
   readonly clients: RegisteredClients
   readonly accounts: Accounts
@@ -183,14 +185,16 @@ const ttl = ({ lifetimes }: ProviderSettings) => ({
   Session: seconds(lifetimes.session),
 })
 
-const adapterOf = ({ records, clients, lifetimes, figures, log }: ProviderSettings) =>
+const adapterOf = ({ records, clients, lifetimes, figures, log, now }: ProviderSettings) =>
   createAdapter({
+    now,
     records,
     clients,
     refreshGrace: lifetimes.refreshGrace,
-    replayed(model, grantId) {
+    refreshToken: Math.min(lifetimes.refreshToken, lifetimes.login),
+    replayed(model, grantId, reason) {
       figures.replayed(model)
-      log.warn({ model, grantId }, 'what was used up came again: somebody may have stolen it')
+      log.warn({ model, grantId, reason }, 'what was used up came again: somebody may have stolen it')
     },
   })
 
