@@ -101,7 +101,7 @@ export function addEndpoints(host: PluginHost, base: string, getBridge: GetBridg
     forPeople(limited(what, MOST_SIGN_INS, handler, async ctx => refusePeople(ctx, (await getBridge()).bridge)))
   const open = { public: true, cors: openToPages }
   const discovery = { ...open, methods: { GET: at('/.well-known/openid-configuration') } }
-  for (const path of discoveryPaths(base)) host.endpoint(path, discovery)
+  for (const path of discoveryPaths(base, host.http.publicUrl)) host.endpoint(path, discovery)
   host.endpoint(`${base}${ROUTES.jwks}`, { ...open, methods: { GET: at(ROUTES.jwks) } })
   for (const path of [ROUTES.token, ROUTES.revocation])
     host.endpoint(`${base}${path}`, { ...open, methods: { POST: at(path) } })

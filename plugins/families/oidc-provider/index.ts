@@ -62,11 +62,15 @@ export const openToPages: HostMiddleware = (ctx, next) => {
 }
 
 /**
- * Where the metadata of an issuer with this path is asked for: RFC 8414 puts the well-known part in front of the path, OpenID
- * Connect Discovery behind it.
+ * The paths of an issuer's metadata. RFC 8414 inserts the well-known part before the whole path of the issuer, which begins with
+ * the path of `publicUrl`; a proxy passes that path on as it is, or without its prefix. OpenID Connect Discovery appends it.
  */
-export const discoveryPaths = (base: string): string[] =>
-  ['oauth-authorization-server', 'openid-configuration'].flatMap(name => [
+export function discoveryPaths(base: string, publicUrl: string | undefined): string[] {
+  const prefix = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '')
+  const paths = ['oauth-authorization-server', 'openid-configuration'].flatMap(name => [
+    `/.well-known/${name}${prefix}${base}`,
     `/.well-known/${name}${base}`,
     `${base}/.well-known/${name}`,
   ])
+  return [...new Set(paths)]
+}
