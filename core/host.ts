@@ -207,7 +207,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   )
   problems.assertNone('last')
   if (!app) throw new Error('what stops the pipeline was not told')
-  warnOpenDoors({ ...inspected, http, log })
+  warnOpenDoors({ ...inspected, http, purpose, log })
   warnUntoldScopes(inspected, log)
   if (secrets.generated) log.warn({}, NO_SECRETS)
   if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)

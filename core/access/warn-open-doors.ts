@@ -2,6 +2,7 @@
 
 import { isLoopback } from '../http/guard.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
+import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { AccessServices } from '../mcp/access-decider.ts'
 import { type Catalog, describeToolset } from '../mcp/catalog.ts'
@@ -12,12 +13,14 @@ export interface OpenDoorFacts {
   readonly catalog: Pick<Catalog, 'items'>
   readonly slot: AccessServices['slot']
   readonly http: Pick<ResolvedHttp, 'host' | 'publicUrl' | 'allowedHosts'>
+  readonly purpose: KernelHost['purpose']
   readonly log: Logger
 }
 
 /** Warns if other machines can call tools without a token, and no host name is checked: any website could do so by DNS rebinding. */
-function warnOpenHost({ routes, catalog, slot, http, log }: OpenDoorFacts): void {
-  if (isLoopback(http.host) || http.publicUrl !== undefined || http.allowedHosts.length > 0) return
+function warnOpenHost({ routes, catalog, slot, http, purpose, log }: OpenDoorFacts): void {
+  if (purpose === 'stdio' || isLoopback(http.host) || http.publicUrl !== undefined || http.allowedHosts.length > 0)
+    return
   const open = routes.filter(route => {
     if (route.authorize !== undefined) return false
     const anybody = slot('access', route).audienceOf(undefined, route)
