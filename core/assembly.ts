@@ -59,6 +59,7 @@ export interface ServiceParts {
   readonly report: Report
   readonly processes: number
   readonly inEveryProcess: KernelHost['inEveryProcess']
+  readonly guardedFetch: typeof fetch
 }
 
 /** This process among those that serve sessions together. */
@@ -188,6 +189,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     ...access,
     ...sessions,
     isolation,
+    guardedFetch: parts.guardedFetch,
     startSessions: start,
     offered,
     catalog,

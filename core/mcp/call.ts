@@ -106,6 +106,8 @@ interface CallFacts {
   readonly headers: Readonly<IncomingHttpHeaders>
   /** How questions reach the client: in the call's result, or as requests of their own; undefined where they cannot. */
   readonly asks: 'input_required' | AskClient | undefined
+  /** True: an earlier request was accepted for it, as for a task. It is no new request: limits of requests do not apply again. */
+  readonly deferred?: boolean | undefined
 }
 
 /** What a transport gives to make a Call. */
@@ -169,6 +171,7 @@ class TransportCall implements Call {
   readonly view: View
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly asks: 'input_required' | AskClient | undefined
+  readonly deferred: boolean
   readonly meta: Readonly<Meta>
   readonly #logLevel: LogLevel | undefined
   readonly #channel: CallChannel
@@ -191,6 +194,7 @@ class TransportCall implements Call {
     this.view = offer.viewFor(user)
     this.headers = request.headers
     this.asks = request.asks
+    this.deferred = request.deferred === true
     this.meta = isObject(_meta) ? _meta : NO_META
     this.#logLevel = request.logLevel
     this.#channel = request.channel
@@ -200,8 +204,8 @@ class TransportCall implements Call {
 
   static withParams(call: Call, params: CallFacts['params']): Call {
     if (!(#channel in call)) throw new TypeError('a Call is made by createCall')
-    const { id, method, revision, offer, session, client, user, headers, asks } = call
-    const facts = { id, method, revision, offer, session, client, user, headers, asks }
+    const { id, method, revision, offer, session, client, user, headers, asks, deferred } = call
+    const facts = { id, method, revision, offer, session, client, user, headers, asks, deferred }
     return new TransportCall({ ...facts, params, logLevel: call.#logLevel, channel: call.#channel })
   }
   static notesOf(call: Call): CallNotes | undefined {

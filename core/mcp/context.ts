@@ -46,6 +46,9 @@ const ASKING_METHODS: ReadonlySet<string> = new Set(['tools/call', 'resources/re
 
 export type Interrupt = (result: Promise<object>) => void
 
+const NO_TOKEN_IN_RUN =
+  'There is no token of the identity provider in the run of a task: its caller may have no access any more. Ask for it in `task.before`.'
+
 /** `ctx` of one run of a handler. */
 export class HandlerContext implements CallContext {
   readonly #call: Call
@@ -152,6 +155,8 @@ export class HandlerContext implements CallContext {
   get upstreamToken() {
     return async (request: UpstreamTokenRequest = {}) => {
       const { route, params } = this.#call.offer
+      // The client may have lost its access since: nobody decides that again for a run.
+      if (this.#call.deferred) throw new ToolError(NO_TOKEN_IN_RUN)
       // Whether the login has ended is mostly known once the provider has answered, and it takes a status to tell a client.
       const release = this.#call.hold()
       try {

@@ -187,6 +187,7 @@ export class TaskRun {
       user: offer.user,
       headers: {},
       asks: this.#questions,
+      deferred: true,
       logLevel: undefined,
       channel: {
         send: message => this.#hear(message),

@@ -26,6 +26,16 @@ describe('auth-bridge: authorization code flow', () => {
     expect(claimsOf(tokens.access_token)).to.include({ iss: bridge.issuer, aud: bridge.resource, scope: 'read admin' })
   })
 
+  it('signs the user in again for max_age without the scope openid', async () => {
+    const client = await bridge.client()
+    await client.logIn({ scope: 'read' })
+    const logins = () => bridge.idp.asked('authorization')
+    const before = logins()
+    const page = await client.ask({ scope: 'read', max_age: '0' })
+    expect(page.status).to.equal(200)
+    expect(logins()).to.be.above(before)
+  })
+
   it('refreshes an access token', async () => {
     const client = await bridge.client()
     const first = await client.logIn({ scope: 'read' })

@@ -1,9 +1,11 @@
 // Tests upstream tokens for tools: owner, scopes, expiry and provider outages.
 import { expect } from 'chai'
+import { defineTool } from '../../../core/index.ts'
 import { type StartedBridge, seen, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { modern, type RpcAnswer } from '../../support/rpc.ts'
+import { taskClient } from '../tasks/support/task-client.ts'
 
 const API = 'https://api.acme.example/files'
 
@@ -69,6 +71,33 @@ describe('auth-bridge: ctx.upstreamToken', () => {
       },
       token => token !== first,
     )
+  })
+
+  it('is available to task.before, and not to the run of a task', async () => {
+    const tasks = await startBridge({
+      config: {
+        toolsets: {
+          all: [
+            defineTool({
+              name: 'later',
+              input: { type: 'object', properties: { length: { type: 'number' } } },
+              task: {
+                use: 'required',
+                before: async (_args, { upstreamToken }) => ({ length: (await upstreamToken()).length }),
+              },
+              handler: async ({ length }, { upstreamToken }) => `${length} ${await upstreamToken()}`,
+            }),
+          ],
+        },
+      },
+      plugins: { tasks: {} },
+    })
+    const { access_token } = await (await tasks.client()).logIn({ scope: 'read' })
+    const client = taskClient(tasks.resource, undefined, {}, { Authorization: `Bearer ${access_token}` })
+    const { status, result } = await client.until(await client.begin('later'))
+    expect(status).to.equal('completed')
+    expect(result.isError).to.equal(true)
+    expect(result.content[0].text).to.include('in the run of a task')
   })
 
   it('requires a new sign-in after the upstream login ended', async () => {

@@ -10,10 +10,17 @@ import {
   startIdentityProvider,
   stopIdentityProviders,
 } from '../../../support/identity-provider.ts'
+import { makeKey, toJwk } from '../../../support/test-issuer.ts'
 import { type Documents, goodAt, idAt, startDocuments, startHostOf } from './document-server.ts'
 import { Tally } from './tally.ts'
 
 const HOME = 'https://app.example/cb'
+/** Consent is remembered only for clients that authenticate. */
+const CONFIDENTIAL = {
+  token_endpoint_auth_method: 'private_key_jwt',
+  token_endpoint_auth_signing_alg: 'ES256',
+  jwks: { keys: [toJwk(makeKey('client'))] },
+}
 
 describe('auth-bridge attacks: changed client metadata documents', () => {
   let idp: IdentityProvider
@@ -37,12 +44,12 @@ describe('auth-bridge attacks: changed client metadata documents', () => {
       name: { client_name: 'Another' },
       page: { client_uri: 'https://app.example/' },
       places: { redirect_uris: [HOME, 'https://app.example/more'] },
-      'the way to authenticate': { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [] } },
+      'the way to authenticate': { token_endpoint_auth_method: 'none' },
     }
     const allowed = await Promise.all(
       Object.entries(changes).map(async ([what, change], index) => {
         const path = `/changing-${index}`
-        const document = { ...goodAt(documents, path), redirect_uris: [HOME] }
+        const document = { ...goodAt(documents, path), ...CONFIDENTIAL, redirect_uris: [HOME] }
         documents.said.set(path, document)
         const client = new BridgeClient(host.issuer, host.resource, idp.origin)
         client.clientId = idAt(documents, path)
@@ -89,7 +96,7 @@ describe('auth-bridge attacks: changed client metadata documents', () => {
 
   it('keeps the open consent page usable, and ignores an answer to the outdated one', async () => {
     const path = '/open-page'
-    const document = { ...goodAt(documents, path), redirect_uris: [HOME] }
+    const document = { ...goodAt(documents, path), ...CONFIDENTIAL, redirect_uris: [HOME] }
     documents.said.set(path, document)
     const client = new BridgeClient(host.issuer, host.resource, idp.origin)
     client.clientId = idAt(documents, path)
