@@ -1,7 +1,7 @@
 // The second argument of every handler: what it can ask, say and do. Its run is in run-handler.ts.
 import type { Clock } from '../http/clock.ts'
 import type { Route } from '../kernel/route.ts'
-import { type Asks, createAsks, createLiveAsks, createReplayedAsks, type Replay } from './asks.ts'
+import { type Asks, createAsks, createLiveAsks, createReplayedAsks, type Interrupt, type Replay } from './asks.ts'
 import type { Call } from './call.ts'
 import { createCallFetch } from './call-fetch.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
@@ -46,8 +46,7 @@ const ASKING_METHODS: ReadonlySet<string> = new Set(['tools/call', 'resources/re
 
 /** How a run is told what its handler asks. */
 export interface Asking {
-  /** Ends the run with this result. */
-  readonly interrupt: (result: Promise<unknown>) => void
+  readonly interrupt: Interrupt
   /** Around each wait for the client that the handler itself waits for. */
   readonly waiting: <Answer>(ask: () => Promise<Answer>) => Promise<Answer>
   /** Of a handler that does not wait for its client: it runs again. */
