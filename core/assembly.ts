@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { createAdmission } from './access/admission.ts'
 import { createRouteAdmission } from './access/authorize-route.ts'
+import { createCallerWatch } from './access/caller-watch.ts'
 import { createLeastScopes, itemsOn } from './access/least-scopes.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
@@ -93,7 +94,10 @@ export interface BuiltServices extends Services {
   combinations(): ReadonlyArray<readonly string[]>
   /** What a route serves with one choice of toolsets, to those who show no token. */
   viewOf(route: CompiledRoute, toolsets: readonly string[]): View
-  /** Looks at what the clients who can be told are served; what it gives looks again, tells those whose lists changed, and counts them. */
+  /**
+   * Looks at what the clients who can be told are served; what it gives ends the streams of those who may not enter their route any
+   * more, looks again, tells those whose lists changed, and counts them.
+   */
   review(): () => number
 }
 
@@ -103,10 +107,13 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const contributed = (route: CompiledRoute) => contributedTo(author, route)
   const combinations = () =>
     routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)]))
+  const { callTimeout, fetchTimeout, rules, ...stalls } = resolveTools(config.tools)
+  const limits = createToolLimits({ rules, callTimeout, figures, clock })
   const catalog = createCatalog(parts.toolsets, {
     buses: slots.all('changeBus', routes),
     log,
     faultsOf,
+    limitFaultOf: limits.faultOf,
     decidesAccess: provides('access'),
     readsKey: author.extensions.reads,
     suggest: parts.suggest,
@@ -117,8 +124,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const inspected = { routes, catalog, contributed, slot: slots.on }
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
   const admit = createRouteAdmission({ log }, access)
-  const { callTimeout, fetchTimeout, rules, ...stalls } = resolveTools(config.tools)
-  const limits = createToolLimits({ rules, callTimeout, figures, clock })
+  const { watchCaller, recheckCallers } = createCallerWatch(admit, clock)
   checkStallSettings(stalls, report)
   const tracerOn = (route: Route) => slots.on('tracer', route)
   const isolation = createIsolation({ fetchTimeout, log, clock, figures })
@@ -188,6 +194,14 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   return {
     ...access,
     ...sessions,
+    review() {
+      const tellChanges = sessions.review()
+      return () => {
+        // Who may not enter any more is told nothing.
+        recheckCallers()
+        return tellChanges()
+      }
+    },
     isolation,
     guardedFetch: parts.guardedFetch,
     startSessions: start,
@@ -199,6 +213,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     limits,
     runtime: catalog.runtime,
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
+    itemsIn: catalog.items,
     serverInfo() {
       const { instructions: _, ...info } = offered.now.server
       return info
@@ -212,6 +227,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
       checkViews(routes, offers, report)
     },
     admit,
+    watchCaller,
     makeOffer,
     createCall,
     extensionsOn: author.extensions.on,

@@ -1,5 +1,6 @@
 // All that a plugin is given: the kernel's part, what MCP adds for authors, and in the second phase the services, which
 // transports are made of. Each is one interface on one screen; here they come together.
+import type { CallerWatch } from './access/caller-watch.ts'
 import type { UnderTest } from './access/under-test.ts'
 import type { Examination, PluginFinding } from './config/examination.ts'
 import {
@@ -32,6 +33,8 @@ export interface Services extends AccessServices {
   readonly runtime: RuntimeHost
   /** What the addresses of a route can serve by the config, each item once. */
   itemsOf(route: Route): readonly CatalogItem[]
+  /** What a toolset holds; empty where there is none of this name. */
+  itemsIn(toolset: string): readonly CatalogItem[]
   /** What the config's `server` says, but for its instructions, and before `configureSession`. A reload may change it. */
   serverInfo(): Implementation
   /**
@@ -50,6 +53,11 @@ export interface Services extends AccessServices {
    * do not come through `admit`: `makeOffer`, `sessions.open` and `sessions.find` ask it of whoever is not `admitted`.
    */
   readonly admit: AdmitCaller
+  /**
+   * For streams that last: calls `end` once, when the caller's token expires or a reload leaves it without the right to enter the
+   * route. Returns what calls it off.
+   */
+  readonly watchCaller: CallerWatch['watchCaller']
   /** What a request's caller is offered, after `configureSession`. Throws `notFound` where the address names nothing. */
   makeOffer(request: RequestFacts): Offer | Promise<Offer>
   /** What the extensions of a route add; complete once every plugin is set up. */

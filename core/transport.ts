@@ -1,7 +1,6 @@
 // `mcp-host/transport`: what a transport is made of, from the message that it reads to the stream that it writes, and the
 // stores in which its sessions and streams live. docs/plugins.md, "For transports" and "Writing a store".
 
-export { whenTokenExpires } from './access/token-expiry.ts'
 export { createHttpServer, type ServerNews, type TimeLimits, type WatchedServer } from './http/create-server.ts'
 export { EqualWait, type Waiting } from './http/equal-wait.ts'
 export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'
@@ -21,6 +20,7 @@ export type {
   Offer,
   RequestFacts,
   SessionSetting,
+  ToolsetChoice,
 } from './mcp/call.ts'
 export type { Change, ChangeBus, ChangeHistory } from './mcp/change-bus.ts'
 export { checkUri, shown, sizeFault } from './mcp/client-said.ts'
@@ -62,7 +62,7 @@ export {
   type SerializedResult,
 } from './mcp/wire.ts'
 export { type Transport, transportOf } from './plugin-host.ts'
-export type { Caller } from './sessions/callers.ts'
+export { type Caller, withoutCredentials } from './sessions/callers.ts'
 export type { Announcement, ChangeFeed, Subscriber, Subscription } from './sessions/change-feed.ts'
 export { type EventId, parseEventId } from './sessions/event-id.ts'
 export {

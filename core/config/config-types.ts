@@ -87,7 +87,7 @@ export interface HttpTls {
 export interface ToolLimits {
   /** For ctx.fetch. Default `30s`. */
   fetchTimeout?: Duration
-  /** For a whole call; a tool's own timeout wins. Default `off`. */
+  /** For a whole call, without the time that it waits for its client; a tool's own timeout wins. Default `off`. */
   callTimeout?: 'off' | Duration
   /** A handler that holds the event loop for longer is told of in the log. Default `200ms`. */
   stallWarning?: 'off' | Duration

@@ -78,16 +78,31 @@ async function fitsForm(schema: JsonSchema, content: unknown): Promise<boolean> 
   return (await compileSchema(schema, 'input').validate(content)).ok
 }
 
+/** Names each question of a run: by the key that the handler gives, or by its kind and number. */
+function createKeys(isTaken: (key: string) => boolean) {
+  const ordinals: Record<string, number> = {}
+  return (method: Question['method'], given: string | undefined): string => {
+    const name = NAMES[method]
+    const ordinal = (ordinals[name] ?? 0) + 1
+    ordinals[name] = ordinal
+    const key = given ?? `${name}-${ordinal}`
+    if (isTaken(key)) throw new TypeError(`two asks of one call have the key "${key}"`)
+    return key
+  }
+}
+
 export interface Asks {
   /** Resolves with the recorded answer, or rejects once the question is on its way. */
   ask(question: Question, key?: string): Promise<never>
 }
 
+/** Ends the run with the result of this, which is called unless the run is over. */
+export type Interrupt = (result: () => Promise<unknown>) => void
+
 interface Bindings {
   readonly keys: readonly Buffer[]
   readonly clock: Clock
-  /** Ends the run with this result. */
-  readonly interrupt: (result: Promise<object>) => void
+  readonly interrupt: Interrupt
 }
 
 /** Everything that a sealed state belongs to: it opens for a retry of this request by this caller alone. */
@@ -104,8 +119,8 @@ export function createAsks(call: Call, item: CatalogItem, { keys, clock, interru
   const binding = bindingOf(call, item)
   const earlier: RequestState = requestState === undefined ? {} : openState(requestState, binding, keys, clock.now())
   const responses = isObject(inputResponses) ? inputResponses : {}
-  const ordinals: Record<string, number> = {}
   const recorded: Record<string, RequestState[string]> = {}
+  const keyFor = createKeys(key => Object.hasOwn(recorded, key))
   const open = new Map<string, { question: Question; reject: (reason: Error) => void }>()
   // Without a state there is no telling which question a response answers, so it counts for the first round only.
   let firstRound = requestState === undefined
@@ -125,7 +140,7 @@ export function createAsks(call: Call, item: CatalogItem, { keys, clock, interru
   function leave() {
     if (open.size === 0) return
     const questions = [...open].map(([key, { question }]) => [key, question] as const)
-    interrupt(inputRequired(questions))
+    interrupt(() => inputRequired(questions))
     for (const { reject } of open.values()) reject(failure ?? new AwaitingInput())
     open.clear()
   }
@@ -139,15 +154,6 @@ export function createAsks(call: Call, item: CatalogItem, { keys, clock, interru
       inputRequests: Object.fromEntries(questions),
       requestState: sealState(recorded, binding, key, clock.now()),
     }
-  }
-
-  function keyFor(method: Question['method'], given: string | undefined): string {
-    const name = NAMES[method]
-    const ordinal = (ordinals[name] ?? 0) + 1
-    ordinals[name] = ordinal
-    const key = given ?? `${name}-${ordinal}`
-    if (Object.hasOwn(recorded, key)) throw new TypeError(`two asks of one call have the key "${key}"`)
-    return key
   }
 
   async function ask(question: Question, given?: string): Promise<never> {
@@ -191,16 +197,91 @@ export const liveParams = ({ method, params }: Question, { elicitationIds }: Rev
     ? { elicitationId: randomUUID(), ...params }
     : params
 
-/** The asks of a session: each is a request of its own, and the handler waits for its answer. */
-export function createLiveAsks(askClient: AskClient, call: Call, signal: AbortSignal): Asks {
-  const { client, rules } = call
-  async function ask(question: Question, key: string | undefined): Promise<never> {
-    noteQuestion(call, question.method)
-    const missing = missingCapability(question, client.capabilities)
-    if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
-    const answer = await askClient.ask(question.method, liveParams(question, rules), signal, key)
-    if (!(await isAnswer(question, answer))) throw new ToolError('The client answered something else than was asked.')
-    return answer as never
+/** Of a session or a task, whose client is asked while the handler runs. Throws a ToolError where the client cannot answer. */
+function demandCapability(call: Call, question: Question) {
+  noteQuestion(call, question.method)
+  const missing = missingCapability(question, call.client.capabilities)
+  if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
+}
+
+/** Throws a ToolError for an answer that is none to this question. */
+async function askLive(askClient: AskClient, { rules }: Call, question: Question, signal: AbortSignal, key?: string) {
+  const answer = await askClient.ask(question.method, liveParams(question, rules), signal, key)
+  if (!(await isAnswer(question, answer))) throw new ToolError('The client answered something else than was asked.')
+  return answer as never
+}
+
+/**
+ * The asks of a session or a task: each is a request of its own, and the handler waits for its answer. `waiting` is around each
+ * wait.
+ */
+export const createLiveAsks = (
+  askClient: AskClient,
+  call: Call,
+  signal: AbortSignal,
+  waiting: <Answer>(ask: () => Promise<Answer>) => Promise<Answer>,
+): Asks => ({
+  async ask(question, key) {
+    demandCapability(call, question)
+    return waiting(() => askLive(askClient, call, question, signal, key))
+  },
+})
+
+/** The answers of a client to a handler that runs again with each of them. */
+export interface Replay {
+  readonly answers: Map<string, { readonly question: string; readonly outcome: Promise<never> }>
+  /** The last progress that was reported: it must grow from run to run, too. */
+  progress: number
+  /** Runs the handler again. */
+  readonly again: () => unknown
+}
+
+/**
+ * The asks of a handler that has a thread: its run ends with its questions, as in 2026-07-28, and `replay.again` runs it with the
+ * answers. Nothing holds a thread while the client is asked.
+ */
+export function createReplayedAsks(askClient: AskClient, call: Call, replay: Replay, interrupt: Interrupt): Asks {
+  const used = new Set<string>()
+  const keyFor = createKeys(key => used.has(key))
+  let open: Array<{ readonly ask: () => Promise<unknown>; readonly reject: (reason: Error) => void }> = []
+
+  function leave() {
+    if (open.length === 0) return
+    const asked = open
+    open = []
+    interrupt(() =>
+      Promise.allSettled(asked.map(({ ask }) => ask())).then(() => {
+        call.signal.throwIfAborted()
+        return replay.again()
+      }),
+    )
+    for (const { reject } of asked) reject(new AwaitingInput())
   }
-  return { ask }
+
+  async function ask(question: Question, given?: string): Promise<never> {
+    demandCapability(call, question)
+    const key = keyFor(question.method, given)
+    used.add(key)
+    const name = digest(question)
+    const known = replay.answers.get(key)
+    if (known?.question === name) return known.outcome
+    return new Promise<never>((_, reject) => {
+      const askClientNow = () => {
+        const outcome = askLive(askClient, call, question, call.signal, given)
+        replay.answers.set(key, { question: name, outcome })
+        return outcome
+      }
+      open.push({ ask: askClientNow, reject })
+      // As in 2026-07-28, asks that were started together leave together.
+      setImmediate(leave)
+    })
+  }
+
+  return {
+    ask(question, key) {
+      const answer = ask(question, key)
+      answer.catch(() => undefined)
+      return answer
+    },
+  }
 }

@@ -1,8 +1,9 @@
 // How many calls of one tool run at a time: more wait in a fair line, and past its bounds are refused.
 // A call keeps its place until its handler is over, whatever became of the call: the handler is what takes the machine.
+// While the handler waits for its client, another call has the place.
 import type { Clock } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
-import type { Linked, LinkedList } from '../http/linked-list.ts'
+import { type Linked, LinkedList } from '../http/linked-list.ts'
 import type { Call } from './call.ts'
 import { FairLine } from './fair-line.ts'
 import { holderOf } from './holder.ts'
@@ -21,23 +22,40 @@ export class Turn implements Linked {
   /** Takes the place that was left to it. */
   begin: (() => void) | undefined
   readonly owner: string
-  readonly #leave: (owner: string) => void
+  readonly #queue: CallQueue
   #held = false
+  #over = false
+  #retaking: Promise<void> | undefined
 
-  constructor(owner: string, leave: (owner: string) => void) {
+  constructor(owner: string, queue: CallQueue) {
     this.owner = owner
-    this.#leave = leave
+    this.#queue = queue
   }
 
   hold() {
     this.#held = true
+    this.#retaking = undefined
+    if (this.#over) this.release()
   }
 
-  /** Once; a call that never had a place leaves none. */
+  /** The handler is over. A call that never had a place leaves none. */
   leave() {
+    this.#over = true
+    this.release()
+  }
+
+  /** Leaves the place to another call until `retake`. */
+  release() {
     if (!this.#held) return
     this.#held = false
-    this.#leave(this.owner)
+    this.#queue.passOn(this.owner)
+  }
+
+  /** Resolves when the handler has a place again; undefined: it has one. A cancelled handler needs one, too. */
+  retake(): Promise<void> | undefined {
+    if (this.#held || this.#over) return undefined
+    this.#retaking ??= this.#queue.retake(this)
+    return this.#retaking
   }
 }
 
@@ -63,7 +81,8 @@ export class CallQueue implements Linked {
   readonly #busy: LinkedList<CallQueue>
   readonly #refused: () => void
   readonly #line = new FairLine<Turn>()
-  readonly #leave: (owner: string) => void
+  /** Handlers that had a place and need one again: they come before the line. */
+  readonly #returning = new LinkedList<Turn>()
   #running = 0
 
   /** `busy` is the list of those that run something. `refused` is told of each call that is not taken. */
@@ -71,7 +90,6 @@ export class CallQueue implements Linked {
     this.facts = facts
     this.#busy = busy
     this.#refused = refused
-    this.#leave = owner => this.#passOn(owner)
   }
 
   /** Handlers that run. */
@@ -79,29 +97,57 @@ export class CallQueue implements Linked {
     return this.#running
   }
   get waiting(): number {
-    return this.#line.size
+    return this.#line.size + this.#returning.size
   }
 
   /** A place, or a place in the line. Throws `tooManyRequests` where the line, or its owner's part of it, is full. */
   enter(call: Call): Turn {
-    const turn = new Turn(holderOf({ user: call.user, ip: call.offer.ip }), this.#leave)
-    if (this.#running < this.facts.most) {
-      if (this.#running === 0) this.#busy.add(this)
-      this.#running++
-      this.#hold(turn)
-    } else turn.ready = this.#wait(turn, call)
+    const turn = this.#turnOf(call)
+    if (!this.#hold(turn)) turn.ready = this.#wait(turn, call)
     return turn
   }
 
-  #hold(turn: Turn) {
+  /** As `enter`, of a call whose handler has run before: it comes before the line, and is not refused. */
+  enterAgain(call: Call): Turn {
+    const turn = this.#turnOf(call)
+    turn.ready = this.retake(turn)
+    return turn
+  }
+
+  retake(turn: Turn): Promise<void> | undefined {
+    if (this.#hold(turn)) return undefined
+    return new Promise(resolve => {
+      turn.begin = () => {
+        this.#returning.delete(turn)
+        this.#take(turn)
+        resolve()
+      }
+      this.#returning.add(turn)
+    })
+  }
+
+  #turnOf({ user, offer }: Call): Turn {
+    return new Turn(holderOf({ user, ip: offer.ip }), this)
+  }
+
+  /** False where no place is free. */
+  #hold(turn: Turn): boolean {
+    if (this.#running >= this.facts.most) return false
+    if (this.#running === 0) this.#busy.add(this)
+    this.#running++
+    this.#take(turn)
+    return true
+  }
+
+  #take(turn: Turn) {
     this.#line.take(turn.owner)
     turn.hold()
   }
 
-  /** The place of a handler that is over goes to whose turn it is. */
-  #passOn(owner: string) {
+  /** The place that an owner leaves goes to whose turn it is. */
+  passOn(owner: string) {
     this.#line.leave(owner)
-    const next = this.#line.next()
+    const next = this.#returning.oldest ?? this.#line.next()
     if (next?.begin) return next.begin()
     this.#running--
     if (this.#running === 0) this.#busy.delete(this)
@@ -109,11 +155,11 @@ export class CallQueue implements Linked {
 
   #wait(turn: Turn, call: Call): Promise<void> {
     const { owner } = turn
-    const own = this.#line.waitingOf(owner)
-    if (own >= MAX_WAITING_CALLS_PER_OWNER) throw this.#full(`${calls(own)} of one user or address`)
-    if (this.#line.size >= MAX_WAITING_CALLS) throw this.#full(calls(this.#line.size))
-    const { most, timeout, clock } = this.facts
-    const { signal } = call
+    const { most, clock } = this.facts
+    const { signal, deferred } = call
+    // What was accepted earlier is not refused now: how much of it there is has limits of its own.
+    if (!deferred) this.#demandRoom(owner)
+    const timeout = deferred ? undefined : this.facts.timeout
     if (signal.aborted) return Promise.reject(cancelled())
     const since = clock.monotonic()
     this.#line.add(owner, turn)
@@ -136,11 +182,17 @@ export class CallQueue implements Linked {
       signal.addEventListener('abort', gone, { once: true })
       turn.begin = () => {
         leaveLine()
-        turn.waited = clock.monotonic() - since
-        this.#hold(turn)
+        if (!deferred) turn.waited = clock.monotonic() - since
+        this.#take(turn)
         resolve()
       }
     })
+  }
+
+  #demandRoom(owner: string) {
+    const own = this.#line.waitingOf(owner)
+    if (own >= MAX_WAITING_CALLS_PER_OWNER) throw this.#full(`${calls(own)} of one user or address`)
+    if (this.#line.size >= MAX_WAITING_CALLS) throw this.#full(calls(this.#line.size))
   }
 
   #full(waiting: string): HostError {

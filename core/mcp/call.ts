@@ -23,12 +23,21 @@ export interface RequestFacts {
   readonly admitted?: true
   /** The session's id, where there is one. */
   readonly sessionId?: string
+  /** What `configureSession` chose for the same caller earlier: it is not asked again. */
+  readonly choice?: ToolsetChoice | undefined
   /** Aborts when the request, or the session it opens, is over. Asked for only by those who wait on it. */
   readonly signal: () => AbortSignal
 }
 
 /** Asks a route's `authorize`. Throws `unauthorized` where there is no user, `forbidden` where this one may not enter. */
 export type AdmitCaller = (caller: Pick<RequestFacts, 'params' | 'user'> & { readonly route: Route }) => void
+
+/** What `configureSession` made of a route's toolsets, as it may be written down. */
+export interface ToolsetChoice {
+  /** Those of the route that it left; undefined: all of them, whatever they are. */
+  readonly left?: readonly string[] | undefined
+  readonly added: readonly string[]
+}
 
 /** What a caller is offered: for a session, or for one request where there are none. */
 export interface Offer extends Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'> {
@@ -38,8 +47,12 @@ export interface Offer extends Pick<RequestFacts, 'route' | 'params' | 'user' | 
   readonly view: View
   /** What this user sees of it: a session's user may come with another token. */
   viewFor(user: User | undefined): View
+  /** What its user is offered with another token: `configureSession` is asked again where that grants something else. */
+  withToken(user: User | undefined): Offer | Promise<Offer>
   /** The names of the toolsets in view. */
   toolsets(): readonly string[]
+  /** What `configureSession` chose; undefined where there is none. */
+  readonly choice: ToolsetChoice | undefined
   /** True where the config has a `runSession`. */
   readonly spansRun: boolean
   /** Runs `body` inside the config's `runSession`. */

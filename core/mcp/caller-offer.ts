@@ -11,6 +11,26 @@ export interface Way {
   cut(request: ViewRequest, user: User | undefined): View
   /** What a view is cut from after a reload: what the route serves now, with what `configureSession` chose. */
   renew(request: ViewRequest, params: RequestFacts['params']): ViewRequest
+  choiceOf(request: ViewRequest): Offer['choice']
+}
+
+/** Claims that differ from token to token of one grant. */
+const OF_ONE_TOKEN: ReadonlySet<string> = new Set(['exp', 'iat', 'jti', 'nbf'])
+
+const grantedTo = ({ clientId, scopes, roles, claims }: User): string =>
+  JSON.stringify([clientId, scopes, roles, Object.entries(claims).filter(([name]) => !OF_ONE_TOKEN.has(name))])
+
+/** Whether two tokens of a user grant the same: client, scopes, roles and claims, but for the times and the id of the token. */
+const sameGrant = (one: User | undefined, other: User | undefined): boolean =>
+  one === other || (one !== undefined && other !== undefined && grantedTo(one) === grantedTo(other))
+
+/** Makes the offer again, for its user with another token. */
+export type Rechoose = (user: User | undefined) => Promise<Offer>
+
+/** What of an offer asks the functions of the config. */
+export interface OfferHooks {
+  readonly runs: Offer['run'] | undefined
+  readonly rechoose: Rechoose | undefined
 }
 
 type OfferFacts = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'sessionId'>
@@ -26,9 +46,14 @@ export class CallerOffer implements Offer {
   #request: ViewRequest
   #reloads: number
   readonly #runs: Offer['run'] | undefined
+  readonly #rechoose: Rechoose | undefined
+  /** The user of the last token that grants the same: it is compared once. */
+  #alike: User | undefined
+  /** The offer with another token that was made last. */
+  #other: { readonly user: User | undefined; readonly offer: Promise<Offer> } | undefined
 
-  /** `reloads`: as many as there were when the request was made. */
-  constructor(facts: OfferFacts, request: ViewRequest, reloads: number, way: Way, runs: Offer['run'] | undefined) {
+  /** `reloads`: as many as there were when the request was made. `hooks`: what the config's functions are, where it has them. */
+  constructor(facts: OfferFacts, request: ViewRequest, reloads: number, way: Way, hooks: OfferHooks) {
     this.route = facts.route
     this.params = facts.params
     this.user = facts.user
@@ -37,7 +62,9 @@ export class CallerOffer implements Offer {
     this.#way = way
     this.#request = request
     this.#reloads = reloads
-    this.#runs = runs
+    this.#runs = hooks.runs
+    this.#rechoose = hooks.rechoose
+    this.#alike = facts.user
   }
 
   #now(): ViewRequest {
@@ -53,8 +80,27 @@ export class CallerOffer implements Offer {
   viewFor(user: User | undefined) {
     return this.#way.cut(this.#now(), user)
   }
+  withToken(user: User | undefined): Offer | Promise<Offer> {
+    if (!this.#rechoose || user === this.#alike) return this
+    if (sameGrant(user, this.user)) {
+      this.#alike = user
+      return this
+    }
+    // Requests that come at once ask once.
+    if (!this.#other || !sameGrant(user, this.#other.user)) {
+      const offer = this.#rechoose(user)
+      this.#other = { user, offer }
+      offer.catch(() => {
+        if (this.#other?.offer === offer) this.#other = undefined
+      })
+    }
+    return this.#other.offer
+  }
   toolsets() {
     return this.#now().toolsets
+  }
+  get choice() {
+    return this.#way.choiceOf(this.#now())
   }
   get spansRun() {
     return this.#runs !== undefined

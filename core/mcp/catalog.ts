@@ -7,6 +7,7 @@ import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import { type CatalogItem, compileDefinition, type FaultsOf, type ItemKind } from './catalog-item.ts'
 import type { ChangeBus } from './change-bus.ts'
 import { type Definition, kindOf, type RuntimeHost, type RuntimeItems } from './define.ts'
+import { notePluginOwn } from './isolate.ts'
 import { createPublishing, type Publisher } from './publishing.ts'
 import type { ToolKeyName } from './tool-key-names.ts'
 
@@ -69,6 +70,8 @@ export interface CatalogSettings {
   readonly log: Logger
   /** Of every definition that it takes: one that was meant to protect must not be misspelt. */
   readonly faultsOf: FaultsOf
+  /** Why the operator's limits cannot hold for an item. Default: they can. */
+  readonly limitFaultOf?: (item: CatalogItem) => StartError | undefined
   /** False where no plugin decides `access`: a definition that asks for it is refused. */
   readonly decidesAccess: boolean
   /** False where no plugin reads a key of tools: a tool that has it is refused. */
@@ -91,7 +94,7 @@ export function createCatalog(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
   { buses, log, faultsOf, decidesAccess, readsKey, suggest, combinations, ...settings }: CatalogSettings,
 ): Catalog {
-  const { checkViews, report = stopAtFirst } = settings
+  const { checkViews, limitFaultOf, report = stopAtFirst } = settings
   let generation = 0
   let hasKeys = false
   const publishing = createPublishing(buses, log)
@@ -113,11 +116,14 @@ export function createCatalog(
       const what = `${where}: tool "${definition.name}" has \`${unread}\`, which no plugin reads`
       throw new StartError(`${what}; switch on ${suggest(unread)}`, { of: definition, at: [unread] })
     }
+    const fault = limitFaultOf?.(item)
+    if (fault) throw fault
     hasKeys ||= item.kind === 'tools' && item.keys.length > 0
     return item
   }
 
   function putInto(items: Map<string, CatalogItem>, toolset: string, definition: Definition): CatalogItem {
+    if (isHidden(toolset) && toolset !== EVERYWHERE) notePluginOwn(definition)
     const item = compile(definition, describeToolset(toolset))
     const twin = items.get(itemId(item))
     if (twin) {

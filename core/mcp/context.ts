@@ -1,7 +1,7 @@
 // The second argument of every handler: what it can ask, say and do. Its run is in run-handler.ts.
 import type { Clock } from '../http/clock.ts'
 import type { Route } from '../kernel/route.ts'
-import { type Asks, createAsks, createLiveAsks } from './asks.ts'
+import { type Asks, createAsks, createLiveAsks, createReplayedAsks, type Interrupt, type Replay } from './asks.ts'
 import type { Call } from './call.ts'
 import { createCallFetch } from './call-fetch.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
@@ -44,7 +44,14 @@ export interface HandlerSettings {
 /** Methods whose answer may be a question (basic/patterns/mrtr, "Supported Requests"). */
 const ASKING_METHODS: ReadonlySet<string> = new Set(['tools/call', 'resources/read', 'prompts/get'])
 
-export type Interrupt = (result: Promise<object>) => void
+/** How a run is told what its handler asks. */
+export interface Asking {
+  readonly interrupt: Interrupt
+  /** Around each wait for the client that the handler itself waits for. */
+  readonly waiting: <Answer>(ask: () => Promise<Answer>) => Promise<Answer>
+  /** Of a handler that does not wait for its client: it runs again. */
+  readonly replay: Replay | undefined
+}
 
 const NO_TOKEN_IN_RUN =
   'There is no token of the identity provider in the run of a task: its caller may have no access any more. Ask for it in `task.before`.'
@@ -54,18 +61,19 @@ export class HandlerContext implements CallContext {
   readonly #call: Call
   readonly #item: CatalogItem
   readonly #settings: HandlerSettings
-  readonly #interrupt: Interrupt
+  readonly #asking: Asking
   #asks: Asks | undefined
   #host: CallRuntime | undefined
   #controller: AbortController | undefined
-  #progress = Number.NEGATIVE_INFINITY
+  #progress: number
   #ended: unknown
 
-  constructor(call: Call, item: CatalogItem, settings: HandlerSettings, interrupt: Interrupt) {
+  constructor(call: Call, item: CatalogItem, settings: HandlerSettings, asking: Asking) {
     this.#call = call
     this.#item = item
     this.#settings = settings
-    this.#interrupt = interrupt
+    this.#asking = asking
+    this.#progress = asking.replay?.progress ?? Number.NEGATIVE_INFINITY
     if (call.asks === 'input_required' && this.#canAsk && call.params['requestState'] !== undefined)
       this.#asks = this.#createAsks()
   }
@@ -183,6 +191,8 @@ export class HandlerContext implements CallContext {
     // It must grow with each notification (basic/patterns/progress).
     if (progressToken === undefined || this.#ended !== undefined || progress <= this.#progress) return
     this.#progress = progress
+    const { replay } = this.#asking
+    if (replay) replay.progress = progress
     this.#call.notify('notifications/progress', {
       progressToken,
       progress,
@@ -216,11 +226,13 @@ export class HandlerContext implements CallContext {
 
   #createAsks(): Asks {
     const { asks } = this.#call
-    if (typeof asks === 'object') return createLiveAsks(asks, this.#call, this.signal)
+    const { interrupt, waiting, replay } = this.#asking
+    if (typeof asks === 'object' && replay) return createReplayedAsks(asks, this.#call, replay, interrupt)
+    if (typeof asks === 'object') return createLiveAsks(asks, this.#call, this.signal, waiting)
     return createAsks(this.#call, this.#item, {
       keys: this.#settings.stateKeys,
       clock: this.#settings.clock,
-      interrupt: this.#interrupt,
+      interrupt,
     })
   }
 

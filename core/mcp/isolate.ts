@@ -78,9 +78,19 @@ export function noteModule(file: string, exported: Readonly<Record<string, unkno
 /** Undefined: it is of no module that a toolset names. */
 export const moduleOf = (definition: Definition): ModuleTool | undefined => origins.get(definition)
 
+const ofPlugins = new WeakSet<Definition>()
+
+/** Notes a definition that a plugin contributes: it is a part of the host, and no rule of an operator isolates it. */
+export const notePluginOwn = (definition: Definition): void => void ofPlugins.add(definition)
+export const isPluginOwn = (definition: Definition): boolean => ofPlugins.has(definition)
+
+const NO_MODULE =
+  'a thread must import it, so it cannot be written in the config or added at run time: ' +
+  'export it from a module of its own, and name that file in a toolset'
+
 /** Why a tool cannot run in a thread, or undefined. */
-export const isolateFault = (definition: ToolDefinition): string | undefined =>
-  moduleOf(definition)
-    ? undefined
-    : 'a thread must import it, so it cannot be written in the config or added at run time: ' +
-      'export it from a module of its own, and name that file in a toolset'
+export function isolateFault(definition: ToolDefinition): string | undefined {
+  const { task } = definition
+  if (typeof task === 'object' && task.before) return 'its `task.before` runs in no thread; take out one of them'
+  return moduleOf(definition) ? undefined : NO_MODULE
+}

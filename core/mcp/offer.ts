@@ -178,6 +178,10 @@ export function createOffers(settings: OfferSettings) {
         const chosen = choices.get(request)
         return chosen ? configured(chosen, base, route) : unchanged(base, route)
       },
+      choiceOf(request) {
+        const chosen = choices.get(request)
+        return chosen && { left: chosen.left, added: chosen.added }
+      },
     }
     ways.set(route, way)
     return way
@@ -192,9 +196,11 @@ export function createOffers(settings: OfferSettings) {
   /** By the config as it was when the request was made. */
   function offerOf(facts: RequestFacts, request: ViewRequest, { now, reloads: version }: OfferedConfig): Offer {
     const way = wayOf(facts.route as CompiledRoute)
-    // Without `runSession` nothing of the request that opened the session is kept.
+    // Without these functions nothing of the request that opened the session is kept.
     const runs = now.runSession && runIn(now.runSession, facts)
-    return new CallerOffer(facts, request, version, way, runs)
+    const isChosen = choices.has(request) && facts.sessionId !== undefined
+    const rechoose = isChosen ? (user: User | undefined) => chooseOffer({ ...facts, user }) : undefined
+    return new CallerOffer(facts, request, version, way, { runs, rechoose })
   }
 
   async function chooseOffer(facts: RequestFacts): Promise<Offer> {
@@ -216,6 +222,11 @@ export function createOffers(settings: OfferSettings) {
    */
   return function makeOffer(facts: RequestFacts): Offer | Promise<Offer> {
     if (!facts.admitted) admit(facts)
+    const { choice } = facts
+    if (choice) {
+      const chosen = { ...choice, extra: [], server: config.now.server, capabilities: {} }
+      return offerOf(facts, configured(chosen, baseOf(facts), facts.route as CompiledRoute), config)
+    }
     if (config.now.configureSession) return chooseOffer(facts)
     return offerOf(facts, unchanged(baseOf(facts), facts.route as CompiledRoute), config)
   }

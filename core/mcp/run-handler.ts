@@ -1,9 +1,11 @@
 // The run of one handler: its place, its time limit, its questions, its end.
+import type { Clock, Timer } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
+import type { Replay } from './asks.ts'
 import type { Call } from './call.ts'
 import { inPlace, type Turn } from './call-queue.ts'
 import type { CatalogItem } from './catalog.ts'
-import { HandlerContext, type HandlerSettings, type Interrupt } from './context.ts'
+import { type Asking, HandlerContext, type HandlerSettings } from './context.ts'
 import type { CallContext } from './define.ts'
 import { UNWATCHED } from './stall-watch.ts'
 
@@ -21,10 +23,46 @@ function runToValue(ctx: HandlerContext, handle: (ctx: CallContext) => unknown):
   }
 }
 
+/** The time that one run may take; the waits for its client are no part of it. */
+class TimeLimit {
+  readonly #clock: Clock
+  readonly #late: () => void
+  #left: number
+  /** Undefined while it stands still. */
+  #since: number | undefined
+  #timer: Timer | undefined
+
+  constructor(clock: Clock, left: number, late: () => void) {
+    this.#clock = clock
+    this.#left = left
+    this.#late = late
+    this.run()
+  }
+
+  run() {
+    if (this.#since !== undefined) return
+    this.#since = this.#clock.monotonic()
+    this.#timer = this.#clock.setTimeout(this.#late, Math.max(0, this.#left))
+  }
+
+  /** Until `run`. */
+  pause() {
+    if (this.#since === undefined) return
+    this.#clock.clear(this.#timer)
+    this.#left -= this.#clock.monotonic() - this.#since
+    this.#since = undefined
+  }
+
+  end() {
+    this.#clock.clear(this.#timer)
+  }
+}
+
 /**
  * Runs a handler to its value, or to the `input_required` result that stands for its questions.
  * Rejects with what the handler throws, and with `callTimeout` when its time is over. A handler that ignores `signal`
  * goes on when its call is cancelled or its time is over; nobody hears of it any more, and it keeps its place until it ends.
+ * While it waits for its client it has no place, and its time stands still; a handler in a thread ends and runs again.
  */
 export function runHandler(
   call: Call,
@@ -33,10 +71,31 @@ export function runHandler(
   handle: (ctx: CallContext) => unknown,
   turn?: Turn,
 ): unknown {
-  if (!turn) return run(call, item, settings, handle)
+  const { isolate, queue } = settings.limits.of(item)
+  const replay: Replay | undefined =
+    isolate && typeof call.asks === 'object'
+      ? {
+          answers: new Map(),
+          progress: Number.NEGATIVE_INFINITY,
+          again: () => runInTurn({ call, item, settings, handle, replay }, queue?.enterAgain(call)),
+        }
+      : undefined
+  return runInTurn({ call, item, settings, handle, replay }, turn)
+}
+
+interface Run {
+  readonly call: Call
+  readonly item: CatalogItem
+  readonly settings: HandlerSettings
+  readonly handle: (ctx: CallContext) => unknown
+  readonly replay: Replay | undefined
+}
+
+function runInTurn(one: Run, turn: Turn | undefined): unknown {
+  if (!turn) return run(one)
   const begin = () => {
     try {
-      return run(call, item, settings, inPlace(turn, handle), turn.waited)
+      return run({ ...one, handle: inPlace(turn, one.handle) }, turn)
     } catch (error) {
       turn.leave()
       throw error
@@ -47,52 +106,67 @@ export function runHandler(
 
 const ofWhich = (waited: number) => (waited < 1 ? '' : `, of which it waited ${Math.round(waited)} ms for its turn`)
 
-/** `waited`: milliseconds of its time that are over. */
-function run(
-  call: Call,
-  item: CatalogItem,
-  settings: HandlerSettings,
-  handle: (ctx: CallContext) => unknown,
-  waited = 0,
-): unknown {
-  let interrupted: Promise<object> | undefined
-  let settle: ((result: Promise<object>) => void) | undefined
-  const interrupt: Interrupt = result => {
-    // A handler that never waited for its question has answered already: nobody else listens to this then.
+/** Around each wait of a handler for its client: another call has its place meanwhile, and its time stands still. */
+function createWaiting(turn: Turn | undefined, limit: TimeLimit | undefined, isOver: () => boolean): Asking['waiting'] {
+  let waits = 0
+  return async ask => {
+    if (waits++ === 0 && !isOver()) {
+      limit?.pause()
+      turn?.release()
+    }
+    try {
+      return await ask()
+    } finally {
+      if (--waits === 0) await turn?.retake()
+      if (waits === 0 && !isOver()) limit?.run()
+    }
+  }
+}
+
+function run({ call, item, settings, handle, replay }: Run, turn?: Turn): unknown {
+  let settle: ((result: Promise<unknown>) => void) | undefined
+  let over = false
+  const interrupt: Asking['interrupt'] = ask => {
+    // A handler that did not wait for its question has answered already.
+    if (over) return
+    const result = ask()
     result.catch(() => undefined)
-    interrupted = result
     settle?.(result)
   }
-  const ctx = new HandlerContext(call, item, settings, interrupt)
-  const { clock } = settings
   const { timeout, isolate } = settings.limits.of(item)
+  const waited = turn?.waited ?? 0
+  let late: (() => void) | undefined
+  const limit = timeout === undefined ? undefined : new TimeLimit(settings.clock, timeout - waited, () => late?.())
+  const waiting = createWaiting(turn, limit, () => over)
+  const ctx = new HandlerContext(call, item, settings, { interrupt, waiting, replay })
   // What computes in a thread holds no event loop but its own.
   const stalls = isolate ? UNWATCHED : settings.stalls
-  const since = timeout === undefined ? 0 : clock.monotonic() - waited
   const value = stalls.run(item, () => runToValue(ctx, handle))
-  if (!isThenable(value)) return interrupted ?? ctx.whenTold(() => value)
+  if (!isThenable(value)) {
+    over = true
+    limit?.end()
+    return ctx.whenTold(() => value)
+  }
   stalls.begin(item)
   return new Promise((resolve, reject) => {
     let outlived: (() => void) | undefined
-    // What it computed before it waited is part of its time, too.
-    const timer =
-      timeout === undefined
-        ? undefined
-        : clock.setTimeout(() => stop(timeout), Math.max(0, timeout - (clock.monotonic() - since)))
-    function stop(limit: number) {
-      const error = new HostError('callTimeout', { detail: `stopped after ${limit} ms${ofWhich(waited)}` })
-      outlived = settings.overdue(item, limit)
+    late = () => {
+      over = true
+      const error = new HostError('callTimeout', { detail: `stopped after ${timeout} ms${ofWhich(waited)}` })
+      outlived = settings.overdue(item, timeout ?? 0)
       ctx.end(error)
       ctx.whenTold(() => reject(error))
     }
     const ended = () => {
-      clock.clear(timer)
+      over = true
+      limit?.end()
       outlived?.()
       stalls.end(item)
       ctx.finish()
     }
     settle = result => {
-      clock.clear(timer)
+      over = true
+      limit?.end()
       resolve(ctx.whenTold(() => result))
       ctx.end(new Error('waiting for the client to answer'))
     }

@@ -1,22 +1,19 @@
 // What `configureSession` works on, and what it chose: kept as a choice, so that a reload can apply it to what the route
 // serves by then. For offer.ts.
+import type { ToolsetChoice } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
 import type { ServerSettings, SessionOptions } from './configure-session.ts'
 import type { Definition } from './define.ts'
 import type { ViewRequest } from './view.ts'
 
 /** What `configureSession` chose for a caller, whatever the route serves by now. */
-export interface Chosen extends Pick<ViewRequest, 'extra' | 'server' | 'capabilities'> {
-  /** What it left; undefined: it neither looked at the toolsets nor removed one. */
-  readonly left: readonly string[] | undefined
-  readonly added: readonly string[]
-}
+export interface Chosen extends ToolsetChoice, Pick<ViewRequest, 'extra' | 'server' | 'capabilities'> {}
 
 /**
  * What a caller has where the route serves `base`. Of a toolset that is new there nobody knows whether `configureSession`
  * would have left it, unless it leaves all.
  */
-export function toolsetsOf(base: readonly string[], { left, added }: Chosen): string[] {
+export function toolsetsOf(base: readonly string[], { left, added }: ToolsetChoice): string[] {
   const kept = left ? base.filter(name => left.includes(name)) : base
   return [...new Set([...kept, ...added])].sort()
 }
@@ -55,6 +52,7 @@ export function createSessionOptions(
     },
   }
   const chosen = (): Chosen => ({
+    // Undefined where it neither looked at the toolsets nor removed one.
     left: leavesAll ? undefined : [...toolsets],
     added: [...added],
     extra,

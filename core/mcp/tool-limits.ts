@@ -7,7 +7,7 @@ import type { Figures } from '../kernel/figures.ts'
 import { CallQueue } from './call-queue.ts'
 import type { CatalogItem, ToolItem } from './catalog.ts'
 import { matchesGlob } from './glob.ts'
-import { boundsInWords, type IsolateBounds, isolateFault, narrowerBounds } from './isolate.ts'
+import { boundsInWords, type IsolateBounds, isolateFault, isPluginOwn, narrowerBounds } from './isolate.ts'
 import { nearest } from './nearest.ts'
 
 /** One entry of `tools.limits`. */
@@ -35,6 +35,8 @@ export interface ToolLimits {
   of(item: CatalogItem): ItemLimits
   /** In words, a line each; empty for what has none of its own. */
   describe(item: CatalogItem): string[]
+  /** Why a rule cannot hold for an item: asked of each as it comes, at the start or later. */
+  faultOf(item: CatalogItem): StartError | undefined
   /** Warns of rules that fit none of these. */
   check(items: readonly CatalogItem[], report: Report): void
 }
@@ -73,13 +75,25 @@ const least = (values: ReadonlyArray<number | undefined>): number | undefined =>
 const hasNone = ({ timeout, concurrency, isolate }: ToolItem) =>
   timeout === undefined && concurrency === undefined && isolate === undefined
 
-/** A tool that says itself that it is isolated has been held against it. */
-function checkModule({ key, definition }: ToolItem, rules: readonly LimitRule[], report: Report) {
-  const rule = rules.find(({ isolate }) => isolate !== undefined)
+/** Warns of rules that fit no tool. */
+function checkRules(rules: readonly LimitRule[], items: readonly CatalogItem[], report: Report) {
+  const names = items.flatMap(item => (item.kind === 'tools' ? item.key : []))
+  for (const { glob } of rules) {
+    if (names.some(name => matchesGlob(glob, name))) continue
+    const near = nearest(glob.replaceAll('*', ''), names)
+    const hint = near === undefined ? '' : `; did you mean "${near}"?`
+    const what = `these limits fit no tool that is defined at start${hint}`
+    report(new StartError(what, { at: ['tools', 'limits', glob] }), 'warning')
+  }
+}
+
+/** `rules`: those that isolate it. A tool that says itself that it is isolated has been held against that. */
+function isolationFault({ key, definition }: ToolItem, [rule]: readonly LimitRule[]): StartError | undefined {
   const fault = rule && isolateFault(definition)
-  if (fault === undefined) return
-  const what = `"${key}" cannot be isolated: ${fault}`
-  report(new StartError(what, { at: ['tools', 'limits', rule?.glob ?? '', 'isolate'] }))
+  if (fault === undefined) return undefined
+  return new StartError(`"${key}" cannot be isolated: ${fault}`, {
+    at: ['tools', 'limits', rule?.glob ?? '', 'isolate'],
+  })
 }
 
 export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLimitsSettings): ToolLimits {
@@ -89,11 +103,15 @@ export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLim
   const refused = figures.counter(REFUSED)
   figures.gauge(BUSY, () => countBusy(busy))
   const fitting = ({ key }: ToolItem) => rules.filter(({ glob }) => matchesGlob(glob, key))
+  const isolating = (tool: ToolItem) =>
+    isPluginOwn(tool.definition) ? [] : fitting(tool).filter(({ isolate }) => isolate !== undefined)
 
   function limitsOf(tool: ToolItem): ItemLimits {
     const own = fitting(tool)
     const timeout = least([tool.timeout ?? callTimeout, ...own.map(rule => rule.timeout)])
-    const isolate = own.map(rule => rule.isolate).reduce(narrowerBounds, tool.isolate)
+    const isolate = isolating(tool)
+      .map(rule => rule.isolate)
+      .reduce(narrowerBounds, tool.isolate)
     // A call that has no thread to run in waits here, too: in one line, fair between callers.
     const most = least([tool.concurrency, isolate?.threads, ...own.map(rule => rule.concurrency)])
     const labels = { tool: tool.key }
@@ -126,16 +144,7 @@ export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLim
         ...(isolate ? [`runs in a thread, ${boundsInWords(isolate)}${by}`] : []),
       ]
     },
-    check(items, report) {
-      const names = items.flatMap(item => (item.kind === 'tools' ? item.key : []))
-      for (const { glob } of rules) {
-        if (names.some(name => matchesGlob(glob, name))) continue
-        const near = nearest(glob.replaceAll('*', ''), names)
-        const hint = near === undefined ? '' : `; did you mean "${near}"?`
-        const what = `these limits fit no tool that is defined at start${hint}`
-        report(new StartError(what, { at: ['tools', 'limits', glob] }), 'warning')
-      }
-      for (const item of items) if (item.kind === 'tools') checkModule(item, fitting(item), report)
-    },
+    faultOf: item => (item.kind === 'tools' ? isolationFault(item, isolating(item)) : undefined),
+    check: (items, report) => checkRules(rules, items, report),
   }
 }

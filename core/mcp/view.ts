@@ -39,8 +39,6 @@ export interface View {
   readonly restricted: CatalogItem | undefined
   /** `public` only where every caller of the route gets the same. */
   readonly cacheScope: 'public' | 'private'
-  /** True where there is an item that its callers may not use. */
-  readonly denies: boolean
   /** Why its callers may not use an item; undefined: they may. */
   denialOf(item: CatalogItem): Denial | undefined
   /** Whether its callers see it in lists; who may call it may do so by its name all the same. */
@@ -229,7 +227,6 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
     prompts: mapOf(prompts),
     restricted: items.find(({ definition }) => definition.access !== undefined),
     cacheScope,
-    denies: denials.size > 0,
     denialOf: item => denials.get(item),
     isListed,
     isUnlisted: item => unlisted.has(item),

@@ -3,12 +3,12 @@
 
 import type { EventStream } from '../http/sse.ts'
 import type { User } from '../kernel/user.ts'
+import type { Offer } from '../mcp/call.ts'
 import { mayHearNow } from '../mcp/methods/resources.ts'
 import { updatedUri } from './change-feed.ts'
-import type { Session } from './session.ts'
 
-/** The stream, past which go the updates of resources that `user` may not read. */
-export function heardBy(stream: EventStream, { offer }: Session, user: User | undefined): EventStream {
+/** The stream, past which go the updates of resources that `user` may not read; `offer`: with its token. */
+export function heardBy(stream: EventStream, offer: Offer, user: User | undefined): EventStream {
   return {
     ...stream,
     get closed() {

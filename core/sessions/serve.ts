@@ -5,7 +5,7 @@ import { HostError, nodeLost } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
-import type { AskClient, Call, CallChannel, CallRequest } from '../mcp/call.ts'
+import type { AskClient, Call, CallChannel, CallRequest, Offer } from '../mcp/call.ts'
 import { checkClientFacts, isShortName, shown } from '../mcp/client-said.ts'
 import { encodeAnswer } from '../mcp/encode-answer.ts'
 import { isObject } from '../mcp/is-object.ts'
@@ -129,7 +129,9 @@ async function serveRequest(
     let isCall = false
     try {
       if (method === 'initialize') negotiate(session, params)
-      const call = host.createCall(callRequest(session, request, sender, channel))
+      const offered = session.offerFor(sender.user)
+      const offer = offered instanceof Promise ? await offered : offered
+      const call = host.createCall(callRequest(session, request, { sender, offer, channel }))
       isCall = true
       const answer = encodeAnswer(host, call, await host.answer(call))
       const { revision: negotiated, client } = session
@@ -166,12 +168,15 @@ function tellRefused(
   host.tellRefused({ ...refusal, headers, user, route, ip, client, revision, transport, sessionId: id })
 }
 
-function callRequest(
-  session: Session,
-  { id, method, params }: Request,
-  { headers, user }: Sender,
-  channel: RequestChannel,
-): CallRequest {
+interface Received {
+  readonly sender: Sender
+  readonly offer: Offer
+  readonly channel: RequestChannel
+}
+
+function callRequest(session: Session, { id, method, params }: Request, received: Received): CallRequest {
+  const { sender, offer, channel } = received
+  const { headers, user } = sender
   return {
     id,
     method,
@@ -179,7 +184,7 @@ function callRequest(
     headers,
     user,
     revision: session.revision ?? LATEST_HANDSHAKE,
-    offer: session.offer,
+    offer,
     session,
     client: session.client,
     logLevel: undefined,

@@ -1,5 +1,6 @@
 // One session of a handshake revision: what its client negotiated, what runs in it, what it asked the client, and how
 // messages reach that client. A class, because there may be a hundred thousand idle ones: what they share is shared.
+import type { User } from '../kernel/user.ts'
 import type { CallSession, ClientFacts, Offer } from '../mcp/call.ts'
 import type { Change } from '../mcp/change-bus.ts'
 import type { LogLevel, RequestId } from '../mcp/protocol.ts'
@@ -36,7 +37,8 @@ export class Session implements CallSession {
   readonly id: string
   /** What it is called where ids are not written down. */
   readonly digest: string
-  readonly offer: Offer
+  /** What its user is offered, with the token that was shown last. */
+  offer: Offer
   /** What it was opened with, as its record says. */
   readonly opening: SessionOpening
   /** The node that runs its `runSession`, and has the stream of a transport with only one. */
@@ -103,6 +105,16 @@ export class Session implements CallSession {
   /** Keeps a change of its state in its record; undefined where that is done. Rejects where the store cannot. */
   keep(change: StateChange): Promise<void> | undefined {
     return this.#keeper.keep(this, change)
+  }
+
+  /** What the user of a request is offered: it may come with a token that grants something else. Rejects as `configureSession`. */
+  offerFor(user: User | undefined): Offer | Promise<Offer> {
+    const offer = this.offer.withToken(user)
+    if (!(offer instanceof Promise)) return offer
+    return offer.then(renewed => {
+      this.offer = renewed
+      return renewed
+    })
   }
 
   /** Counts a use until the returned function is called: a session in use is never idle. */

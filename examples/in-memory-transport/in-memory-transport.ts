@@ -12,7 +12,6 @@ import {
   serveRequests,
   transportOf,
   validBatch,
-  whenTokenExpires,
 } from 'mcp-host/transport'
 import { createPair, type End } from './pair.ts'
 
@@ -86,7 +85,7 @@ function serveEnd(host: Transport, route: McpRoute, end: End, { user, params = {
     }
   }
 
-  const callOff = whenTokenExpires(user, () => end.close())
+  const callOff = host.watchCaller({ route, params, user }, () => end.close())
   let last = Promise.resolve()
   end.onmessage = text => {
     last = last.then(() => read(text))

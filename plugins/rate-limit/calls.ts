@@ -1,4 +1,4 @@
-// The limits of tool calls: how many run at once, and how often each tool is called. Around every call, whatever brought it.
+// The limits of tool calls: how many run at once, and how often each tool is called. Around every call of a client.
 import type { ToolItem } from '../../core/auth.ts'
 import type { Call, Next } from '../../core/index.ts'
 import { callerKey } from './caller.ts'
@@ -72,6 +72,8 @@ export const limitCalls =
   (now: () => Limits, refusing: Refusing) =>
   (call: Call, next: Next): Promise<object> => {
     const limits = now()
+    // The request that a task was accepted with was counted.
+    if (call.deferred) return next()
     if (limits.cap === undefined && limits.rules.length === 0) return next()
     const tool = toolOf(call)
     if (!tool) return next()

@@ -1,15 +1,17 @@
-// Whose handlers run in this process: those too whose tasks are over. A holder has as many places in a queue as it may have tasks
-// that are under way, and what it has beyond them begins when one of its own ends.
+// Whose handlers run in this process: those too whose tasks are over, and not those that wait for their client. A holder has as
+// many places in a queue as it may have tasks that are under way, and what it has beyond them begins when one of its own ends or
+// waits.
 
 /** What takes a place. */
 export interface Placed {
   readonly queue: string
   readonly holder: string
+  /** Whether it waits for its client. */
+  readonly waits: boolean
 }
 
 export class Places<Run extends Placed> {
-  /** By queue, then by holder. */
-  readonly #busy = new Map<string, Map<string, number>>()
+  readonly #begun = new Set<Run>()
   /** Those that wait for a place, each with what begins it. */
   readonly #parked = new Map<Run, () => void>()
   readonly #perHolder: number
@@ -19,47 +21,44 @@ export class Places<Run extends Placed> {
     this.#perHolder = perHolder
   }
 
-  /** Handlers of one queue that run. */
-  countOf(queue: string): number {
-    return [...(this.#busy.get(queue)?.values() ?? [])].reduce((sum, count) => sum + count, 0)
-  }
-
-  /** Of all queues. */
-  get count(): number {
-    return [...this.#busy.keys()].reduce((sum, queue) => sum + this.countOf(queue), 0)
+  /** Handlers that run, by queue. */
+  counts(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>()
+    for (const { queue, waits } of this.#begun) if (!waits) counts.set(queue, (counts.get(queue) ?? 0) + 1)
+    return counts
   }
 
   /** Resolves once the run has a place; never for one that leaves before. */
   enter(run: Run): Promise<void> {
-    if (this.#of(run) < this.#perHolder) {
-      this.#add(run, 1)
-      return Promise.resolve()
-    }
-    return new Promise(resolve => this.#parked.set(run, resolve))
+    return new Promise(resolve => {
+      this.#parked.set(run, resolve)
+      this.#begin(run)
+    })
   }
 
   /** Its handler is over, or does not begin any more. */
   leave(run: Run) {
     if (this.#parked.delete(run)) return
-    this.#add(run, -1)
-    const next = [...this.#parked].find(([{ queue, holder }]) => queue === run.queue && holder === run.holder)
-    if (!next) return
-    const [parked, begin] = next
-    this.#parked.delete(parked)
-    this.#add(parked, 1)
-    begin()
+    this.#begun.delete(run)
+    this.#beginNext(run)
   }
 
-  #of({ queue, holder }: Placed): number {
-    return this.#busy.get(queue)?.get(holder) ?? 0
+  /** It waits for its client, and its holder may begin another. */
+  pause(run: Run) {
+    if (this.#begun.has(run)) this.#beginNext(run)
   }
 
-  #add(run: Placed, more: number) {
-    const { queue, holder } = run
-    const holders = this.#busy.get(queue) ?? new Map<string, number>()
-    const count = this.#of(run) + more
-    if (count > 0) this.#busy.set(queue, holders.set(holder, count))
-    else holders.delete(holder)
-    if (holders.size === 0) this.#busy.delete(queue)
+  #beginNext({ queue, holder }: Placed) {
+    const next = [...this.#parked.keys()].find(one => one.queue === queue && one.holder === holder)
+    if (next) this.#begin(next)
+  }
+
+  #begin(run: Run) {
+    const own = [...this.#begun].filter(one => one.queue === run.queue && one.holder === run.holder && !one.waits)
+    if (own.length >= this.#perHolder) return
+    const begin = this.#parked.get(run)
+    this.#parked.delete(run)
+    this.#begun.add(run)
+    begin?.()
   }
 }

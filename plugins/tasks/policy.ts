@@ -1,9 +1,16 @@
 // Whether a caller may have anything of a task: the same decision as for a call of its tool, with the token that asks now.
 import { LRUCache } from 'lru-cache'
-import type { CatalogItem } from '../../core/auth.ts'
-import { type Call, defineTool, HostError, type Services, type ToolDefinition } from '../../core/index.ts'
+import type { CatalogItem, ToolItem } from '../../core/auth.ts'
+import {
+  type Call,
+  defineTool,
+  HostError,
+  type McpRoute,
+  type Services,
+  type ToolDefinition,
+} from '../../core/index.ts'
 import type { TaskSummary, View } from '../../core/transport.ts'
-import { isChosen, toolOf } from './work.ts'
+import { packQueue, unpackQueue } from './work.ts'
 
 /** Tools whose last definition is remembered. */
 const MOST_KNOWN = 10_000
@@ -14,8 +21,10 @@ export interface TaskPolicy {
   allows(call: Call, task: Pick<TaskSummary, 'queue'>, view?: View): boolean
   /** The same as things are now: of a call that lasts. */
   allowsNow(call: Call, task: Pick<TaskSummary, 'queue'>): boolean
-  /** Whether a tool is none of the route's own: `configureSession` offers it to whom it likes. */
-  chosen(call: Call, tool: ToolDefinition): boolean
+  /** Where a task of a tool waits; `isOfToolset`: `configureSession` did not add the tool by itself. */
+  queueOf(call: Call, tool: ToolDefinition): { readonly queue: string; readonly isOfToolset: boolean }
+  /** The queues of all tools with `task` that a route can serve. */
+  queuesOn(route: McpRoute): ReadonlyMap<string, ToolItem>
   /** Keeps what a tool asks of its callers, for when it is gone. */
   remember(queue: string, item: CatalogItem): void
 }
@@ -40,27 +49,35 @@ function standIn(name: string): CatalogItem {
   }
 }
 
-export function createTaskPolicy({ itemsOf, slot }: Pick<Services, 'itemsOf' | 'slot'>): TaskPolicy {
+/** Whether a toolset is told apart from others of its route: each address has another, and their tools may share names. */
+const isOneOf = (route: McpRoute, toolset: string) => route.categories.includes(toolset)
+
+export function createTaskPolicy({
+  itemsOf,
+  itemsIn,
+  slot,
+}: Pick<Services, 'itemsOf' | 'itemsIn' | 'slot'>): TaskPolicy {
   const known = new LRUCache<string, CatalogItem>({ max: MOST_KNOWN })
   const remember = (queue: string, item: CatalogItem) => void known.set(queue, item)
 
   /** Of a tool that is gone: by what it last asked, as far as this process knows, and by its name. */
   function allowsGone({ user, offer: { route } }: Call, queue: string): boolean {
-    const item = known.get(queue) ?? standIn(toolOf(queue))
+    const item = known.get(queue) ?? standIn(unpackQueue(queue).tool)
     remember(queue, item)
     return slot('access', route).audienceOf(user, route).denialOf(item) === undefined
   }
 
   function allows(call: Call, { queue }: Pick<TaskSummary, 'queue'>, view = call.view): boolean {
-    const name = toolOf(queue)
+    const { tool: name, chosen, toolset } = unpackQueue(queue)
     const item = view.tools.get(name)
     if (item) {
       remember(queue, item)
       return view.denialOf(item) === undefined
     }
-    const served = () => itemsOf(call.offer.route).some(({ kind, key }) => kind === 'tools' && key === name)
+    const others = () => (toolset === undefined ? itemsOf(call.offer.route) : itemsIn(toolset))
+    const served = () => others().some(({ kind, key }) => kind === 'tools' && key === name)
     // It is there, for others.
-    return !isChosen(queue) && !served() && allowsGone(call, queue)
+    return !chosen && !served() && allowsGone(call, queue)
   }
 
   return {
@@ -75,6 +92,27 @@ export function createTaskPolicy({ itemsOf, slot }: Pick<Services, 'itemsOf' | '
         throw error
       }
     },
-    chosen: ({ offer: { route } }, tool) => !itemsOf(route).some(({ definition }) => definition === tool),
+    queueOf({ offer }, tool) {
+      const { route } = offer
+      const isTool = ({ definition }: CatalogItem) => definition === tool
+      const chosen = !itemsOf(route).some(isTool)
+      const found = offer.toolsets().find(name => itemsIn(name).some(isTool))
+      const toolset = found !== undefined && (chosen || isOneOf(route, found)) ? found : undefined
+      const queue = packQueue({ route: route.path, tool: tool.name, chosen, toolset })
+      return { queue, isOfToolset: !chosen || found !== undefined }
+    },
+    queuesOn(route) {
+      const queues = new Map<string, ToolItem>()
+      const add = (items: readonly CatalogItem[], toolset?: string) => {
+        for (const item of items) {
+          if (item.kind !== 'tools' || item.definition.task === undefined) continue
+          queues.set(packQueue({ route: route.path, tool: item.key, chosen: false, toolset }), item)
+        }
+      }
+      const apart = new Set(route.categories.flatMap(itemsIn))
+      add(itemsOf(route).filter(item => !apart.has(item)))
+      for (const toolset of route.categories) add(itemsIn(toolset), toolset)
+      return queues
+    },
   }
 }

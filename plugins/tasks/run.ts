@@ -1,6 +1,6 @@
 // One run of a task: the call that it stands for, made again without the token that brought it, until it ends, its lease is
 // lost, or the host closes.
-import { type Call, HostError, type McpRoute, type Timer } from '../../core/index.ts'
+import { HostError, type McpRoute, type Timer } from '../../core/index.ts'
 import {
   encodeAnswer,
   hasEnded,
@@ -14,7 +14,7 @@ import {
 import { LeaseLost, RunQuestions } from './questions.ts'
 import type { TaskSettings } from './settings.ts'
 import { failedWith, nodeGone } from './shown.ts'
-import type { Work } from './work.ts'
+import { factsOf, type Work } from './work.ts'
 
 /** Milliseconds between two notes of one run, and characters of each. */
 const NOTE_EVERY = 1_000
@@ -32,12 +32,10 @@ export interface RunHost {
   readonly store: TaskStore
   readonly settings: TaskSettings
   readonly routes: ReadonlyMap<string, McpRoute>
-  /** Calls that are runs of tasks: they become no tasks. */
-  readonly ours: WeakSet<Call>
   /** Is told how each ended that this node ended. */
   readonly ended: (end: TaskEnd['state'], milliseconds: number) => void
   /** Is told when a run begins to wait for its client. */
-  readonly waits: () => void
+  readonly waits: (run: TaskRun) => void
 }
 
 /** Why a run was stopped from outside. */
@@ -70,7 +68,7 @@ export class TaskRun {
     this.lease = { id: record.id, fence: record.fence }
     this.queue = record.queue
     this.holder = record.holder
-    this.#questions = new RunQuestions(host.store, this.lease, record.questions, host.waits)
+    this.#questions = new RunQuestions(host.store, this.lease, record.questions, () => host.waits(this))
     this.#stopped = new Promise(resolve => {
       this.#stop = resolve
     })
@@ -163,14 +161,14 @@ export class TaskRun {
   }
 
   async #call(): Promise<TaskEnd> {
-    const { transport, ours, routes, settings } = this.#host
+    const { transport, routes, settings } = this.#host
     const work = this.#work
     const route = work && routes.get(work.route)
     if (!work || !route)
       throw new HostError('invalidParams', { detail: 'this server does not know what the task was to do' })
     const signal = () => this.#controller.signal
-    const { params, user, ip, client, tool: name, args } = work
-    const offer = await transport.makeOffer({ route, params, user: user && { ...user }, headers: {}, ip, signal })
+    const { client, tool: name, args } = work
+    const offer = await transport.makeOffer(factsOf(work, route, signal))
     const call = transport.createCall({
       id: this.lease.id,
       method: 'tools/call',
@@ -196,7 +194,6 @@ export class TaskRun {
         disconnect: () => undefined,
       },
     })
-    ours.add(call)
     let answer = ''
     await offer.run(async () => {
       answer = String(encodeAnswer(transport, call, await transport.answer(call)))

@@ -1,5 +1,4 @@
 // The set-up of tasks: what the extension adds, and for each store its worker. Loaded where the plugin is on.
-import type { ToolItem } from '../../core/auth.ts'
 import {
   type Call,
   type Extension,
@@ -16,7 +15,6 @@ import { Followers } from './followers.ts'
 import { createTaskPolicy } from './policy.ts'
 import { settingsOf, TASKS_ID } from './settings.ts'
 import { concurrencyOf, Tasks, type TasksHost } from './tasks.ts'
-import { queueOf } from './work.ts'
 import { TaskWorker, type WorkerHost } from './worker.ts'
 
 /** The tasks of one store. */
@@ -44,19 +42,6 @@ function checkStore({ at, processes, purpose, report, log }: PluginHost, store: 
   }
 }
 
-/** A tool whose thread bounds what it does must not do part of it outside. */
-function checkTools({ at, report }: PluginHost, tools: readonly ToolItem[]) {
-  for (const { definition } of tools) {
-    const { name, isolate, task } = definition
-    if (isolate === undefined || typeof task !== 'object' || !task.before) continue
-    const what = `the tool "${name}" has both \`isolate\` and \`task.before\`, which runs in no thread; take out one`
-    report(new StartError(what, { at }))
-  }
-}
-
-const toolsOf = (services: Services, route: McpRoute): readonly ToolItem[] =>
-  services.itemsOf(route).flatMap(item => (item.kind === 'tools' && item.definition.task !== undefined ? [item] : []))
-
 /** What the extension adds; `serviceOf`: the tasks of the route of a call. */
 const extensionOf = (serviceOf: (call: Call) => Service): Extension => ({
   methods: {
@@ -72,7 +57,7 @@ const extensionOf = (serviceOf: (call: Call) => Service): Extension => ({
 })
 
 /** What the services of all stores have in common. */
-interface Shared extends Pick<TasksHost, 'settings' | 'extension' | 'ours'>, Pick<WorkerHost, 'ended'> {
+interface Shared extends Pick<TasksHost, 'settings' | 'extension'>, Pick<WorkerHost, 'ended'> {
   readonly host: PluginHost
   readonly given: Services
 }
@@ -82,8 +67,7 @@ function createService(store: TaskStore, routes: readonly McpRoute[], { host, gi
   const queues = () =>
     new Map(
       routes.flatMap(route =>
-        toolsOf(given, route).map(item => {
-          const queue = queueOf(route.path, item.key)
+        [...policy.queuesOn(route)].map(([queue, item]) => {
           policy.remember(queue, item)
           return [queue, concurrencyOf(item.definition)] as const
         }),
@@ -98,7 +82,8 @@ function createService(store: TaskStore, routes: readonly McpRoute[], { host, gi
     log: host.log,
     inFlight: given.inFlight,
   })
-  const tasks = new Tasks({ ...shared, store, policy, queued: (queue, most) => worker.serve(queue, most) })
+  const { makeOffer } = given
+  const tasks = new Tasks({ ...shared, store, policy, makeOffer, queued: (queue, most) => worker.serve(queue, most) })
   return { tasks, followers: new Followers(store, tasks, host), worker }
 }
 
@@ -121,7 +106,6 @@ function refuseClients(): never {
 export function setUpTasks(host: PluginHost, options: FilledOptions['tasks']): void {
   const settings = settingsOf(options, host)
   if (options.role === 'worker') host.edge(refuseClients)
-  const ours = new WeakSet<Call>()
   const byRoute = new Map<string, Service>()
   const services = new Set<Service>()
   const ended = offerFigures(host, () => [...services].flatMap(({ worker }) => worker.depths))
@@ -135,17 +119,14 @@ export function setUpTasks(host: PluginHost, options: FilledOptions['tasks']): v
   )
   host.serving(given => {
     for (const [store, routes] of storesOf(host, given)) {
-      const service = createService(store, routes, { host, given, settings, extension, ours, ended })
+      const service = createService(store, routes, { host, given, settings, extension, ended })
       services.add(service)
       for (const { path } of routes) byRoute.set(path, service)
       host.starting(() => {
         host.closing(store.watch(news => service.followers.hear(news)))
         service.worker.start()
       })
-      host.checking(() => {
-        checkStore(host, store, options.role)
-        for (const route of routes) checkTools(host, toolsOf(given, route))
-      })
+      host.checking(() => checkStore(host, store, options.role))
     }
     host.draining(() => {
       for (const { worker } of services) worker.drain()

@@ -1,7 +1,7 @@
 // A task as clients see it, and how it is kept that it ended.
 import { errorText, HostError, type JsonObject } from '../../core/index.ts'
 import type { TaskEnd, TaskQuestion, TaskRecord, TaskSummary } from '../../core/transport.ts'
-import { toolOf } from './work.ts'
+import { unpackQueue } from './work.ts'
 
 type Fields = Record<string, unknown>
 
@@ -69,7 +69,7 @@ export function detailsOf(task: TaskRecord, pollInterval: number): Fields {
 /** A line of a list. */
 export const lineOf = (task: TaskSummary, pollInterval: number): Fields => ({
   ...baseOf(task, pollInterval),
-  tool: toolOf(task.queue),
+  tool: unpackQueue(task.queue).tool,
 })
 
 /** The end of a task that failed, as its client would have been told. */

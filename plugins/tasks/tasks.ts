@@ -4,6 +4,7 @@ import {
   type Call,
   HostError,
   isObject,
+  type Services,
   type ToolDefinition,
   type ToolKey,
 } from '../../core/index.ts'
@@ -11,7 +12,7 @@ import type { TaskRecord, TaskStore, TaskSummary } from '../../core/transport.ts
 import type { TaskPolicy } from './policy.ts'
 import { TASKS_ID, type TaskSettings } from './settings.ts'
 import { detailsOf, lineOf, seedOf } from './shown.ts'
-import { accountOf, isId, isOwnedBy, newId, ownerOf, packWork, queueOf, workOf } from './work.ts'
+import { accountOf, factsOf, isId, isOwnedBy, newId, ownerOf, packWork, type Work, workOf } from './work.ts'
 
 /** Tasks that one page of a list has. */
 const PAGE = 50
@@ -28,8 +29,7 @@ export interface TasksHost {
   readonly settings: TaskSettings
   readonly extension: AddedExtension
   readonly policy: TaskPolicy
-  /** Calls that are runs of tasks. */
-  readonly ours: WeakSet<Call>
+  readonly makeOffer: Services['makeOffer']
   /** Is told of each queue that a task was put into, with how many of it may run in a process. */
   readonly queued: (queue: string, most: number) => void
 }
@@ -72,8 +72,8 @@ export class Tasks {
 
   /** Around the handler of a tool that says `task`. */
   around(call: Call, tool: ToolDefinition, run: Run): ReturnType<Run> {
-    const { ours, extension } = this.#host
-    if (ours.has(call)) return run()
+    const { extension } = this.#host
+    if (call.deferred) return run()
     const { use, before } = typeof tool.task === 'object' ? tool.task : { use: tool.task, before: undefined }
     const prepare = before as ((args: unknown, ctx: unknown) => object | Promise<object>) | undefined
     if (!call.modern || !extension.settingsOf(call)) {
@@ -90,7 +90,9 @@ export class Tasks {
 
   async #create(call: Call, tool: ToolDefinition, args: unknown) {
     const { store, settings, extension, policy, queued } = this.#host
-    const work = workOf(call, tool, args)
+    const { queue, isOfToolset } = policy.queueOf(call, tool)
+    const work = workOf(call, tool, args, isOfToolset)
+    if (!isOfToolset) await this.#demandOffered(call, work)
     const owner = ownerOf(call)
     const body = packWork(owner, work)
     if (Buffer.byteLength(body) > settings.maxSize) {
@@ -98,7 +100,6 @@ export class Tasks {
       throw new HostError('payloadTooLarge', { detail })
     }
     const id = newId()
-    const queue = queueOf(work.route, work.tool, policy.chosen(call, tool))
     // Before it is there: whoever runs it hears of it at once.
     queued(queue, concurrencyOf(tool))
     const { bounds, ttl, pollInterval } = settings
@@ -111,6 +112,13 @@ export class Tasks {
     const record = await this.#insisting(id, () => store.look(id))
     if (!record) throw new HostError('unavailable', { detail: 'the task was not kept' })
     return extension.result('task', seedOf(record, pollInterval))
+  }
+
+  /** Throws where `configureSession` would not offer the tool to a run of the task. */
+  async #demandOffered(call: Call, work: Work) {
+    const { view } = await this.#host.makeOffer(factsOf(work, call.offer.route, () => call.signal))
+    if (view.tools.has(work.tool)) return
+    throw invalid(`"${work.tool}" cannot run as a task: it is offered by a credential in a header, which no task keeps`)
   }
 
   /** What fails may have been done: nobody knows of the task then, and it is not to run. */

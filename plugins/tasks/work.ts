@@ -1,7 +1,22 @@
-// What a task is to do, and for whom: as it is kept, and whose it is. Never a token, never a header.
+// What a task is to do, and for whom: as it is kept, and whose it is. Never a token, nor a header that looks like a credential.
 import { createHash, randomBytes } from 'node:crypto'
-import { type Call, isObject, type JsonObject, type ToolDefinition, type User } from '../../core/index.ts'
-import { type ClientFacts, holderOf, type TaskRecord } from '../../core/transport.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import {
+  type Call,
+  isObject,
+  type JsonObject,
+  type McpRoute,
+  type ToolDefinition,
+  type User,
+} from '../../core/index.ts'
+import {
+  type ClientFacts,
+  holderOf,
+  type RequestFacts,
+  type TaskRecord,
+  type ToolsetChoice,
+  withoutCredentials,
+} from '../../core/transport.ts'
 
 /** What a task is to do, and for whom. */
 export interface Work {
@@ -14,6 +29,10 @@ export interface Work {
   /** Who called, without what came and went with the token. */
   readonly user?: Omit<User, 'expiresAt'>
   readonly ip: string
+  /** For the config's `configureSession` and `runSession`. */
+  readonly headers?: IncomingHttpHeaders
+  /** What `configureSession` chose, where the tool is of a toolset: one that it added itself takes another run of it. */
+  readonly choice?: ToolsetChoice
   /** Whether it may run again where the node that ran it died. */
   readonly again: boolean
 }
@@ -39,8 +58,10 @@ export const accountOf = ({ user, offer }: Call): string =>
 
 const identityOf = ({ expiresAt: _, ...user }: User): Omit<User, 'expiresAt'> => user
 
-export function workOf(call: Call, tool: ToolDefinition, args: unknown): Work {
+/** `isOfToolset`: the tool is of a toolset. */
+export function workOf(call: Call, tool: ToolDefinition, args: unknown, isOfToolset: boolean): Work {
   const { offer, user, client, meta } = call
+  const { choice, spansRun } = offer
   // Of the request alone: what it may report is the task's.
   const { progressToken: _, ...said } = meta
   return {
@@ -52,19 +73,37 @@ export function workOf(call: Call, tool: ToolDefinition, args: unknown): Work {
     client: { info: client.info, capabilities: client.capabilities },
     ...(user && { user: identityOf(user) }),
     ip: offer.ip,
+    ...((choice || spansRun) && { headers: withoutCredentials(call.headers) }),
+    ...(choice && isOfToolset && { choice }),
     again: typeof tool.task === 'object' && tool.task.retry === 'safe',
   }
 }
 
-/** What a task waits in line for; `chosen`: a tool that `configureSession` alone offers. */
-export const queueOf = (route: string, tool: string, chosen = false): string =>
-  JSON.stringify(chosen ? [route, tool, 'chosen'] : [route, tool])
+/** What a run of it is offered by. */
+export const factsOf = (work: Work, route: McpRoute, signal: RequestFacts['signal']): RequestFacts => {
+  const { params, user, headers = {}, ip, choice } = work
+  return { route, params, user: user && { ...user }, headers, ip, choice, signal }
+}
 
-/** The tool of a queue. */
-export const toolOf = (queue: string): string => String(JSON.parse(queue)[1])
+/** What a task waits in line for. */
+export interface Queue {
+  readonly route: string
+  readonly tool: string
+  /** Whether `configureSession` alone offers the tool. */
+  readonly chosen: boolean
+  /** Where the route can serve several tools of this name: the toolset of this one. */
+  readonly toolset?: string | undefined
+}
 
-/** Whether `configureSession` alone offered the tool of a queue. */
-export const isChosen = (queue: string): boolean => JSON.parse(queue)[2] === 'chosen'
+export const packQueue = ({ route, tool, chosen, toolset }: Queue): string => {
+  const parts = [route, tool, chosen ? 'chosen' : '']
+  return JSON.stringify(toolset === undefined ? parts.slice(0, chosen ? 3 : 2) : [...parts, toolset])
+}
+
+export function unpackQueue(queue: string): Queue {
+  const [route, tool, chosen, toolset] = JSON.parse(queue) as [string, string, string?, string?]
+  return { route, tool, chosen: chosen === 'chosen', toolset }
+}
 
 /** The owner comes first: nodes of an older version look for it there. */
 export const packWork = (owner: string, work: Work): string => `${owner}\n${JSON.stringify(work)}`

@@ -52,8 +52,7 @@ export class TaskWorker {
 
   constructor(host: WorkerHost) {
     this.#host = host
-    // Who waits leaves its place among those of its tool.
-    this.#runHost = { ...host, waits: () => this.#wake() }
+    this.#runHost = { ...host, waits: run => this.#pause(run) }
     this.#places = new Places(host.settings.offered.runningPerHolder)
   }
 
@@ -131,39 +130,51 @@ export class TaskWorker {
   }
 
   async #takeOne(): Promise<boolean> {
-    if (this.#stopped || this.#isFull()) return false
-    const offers = this.#offers()
+    const counts = this.#places.counts()
+    if (this.#stopped || this.#isFull(counts)) return false
+    const offers = this.#offers(counts)
     if (offers.length === 0) return false
     const record = await this.#host.store.claim(offers, this.#host.settings.lease)
     if (record) this.#begin(record)
     return record !== undefined
   }
 
-  #isFull(): boolean {
-    const waiting = [...this.#runs.values()].filter(({ waits }) => waits).length
-    return this.#places.count - waiting >= this.#host.settings.concurrent
+  #isFull(counts: ReadonlyMap<string, number>): boolean {
+    return [...counts.values()].reduce((sum, count) => sum + count, 0) >= this.#host.settings.concurrent
   }
 
-  /** Tasks that are under way here and wait for their client, by queue. */
-  #idle(): ReadonlyMap<string, number> {
-    const most = WAITING_PER_RUNNING * this.#host.settings.offered.running
-    const idle = new Map<string, number>()
-    for (const run of this.#runs.values()) {
-      if (run.waits) idle.set(run.queue, Math.min((idle.get(run.queue) ?? 0) + 1, most))
+  /** Who waits for its client leaves its place among those of its tool, and of its holder. */
+  #pause(run: TaskRun) {
+    this.#places.pause(run)
+    this.#wake()
+  }
+
+  /** Tasks that are under way here and wait for their client, by queue: of all holders, and the most of one. */
+  #idle(): ReadonlyMap<string, { readonly all: number; readonly ofOne: number }> {
+    const idle = new Map<string, Map<string, number>>()
+    for (const { queue, holder, waits } of this.#runs.values()) {
+      if (!waits) continue
+      const holders = idle.get(queue) ?? new Map<string, number>()
+      idle.set(queue, holders.set(holder, (holders.get(holder) ?? 0) + 1))
     }
-    return idle
+    const counted = [...idle].map(([queue, holders]) => {
+      const counts = [...holders.values()]
+      return [queue, { all: counts.reduce((sum, count) => sum + count, 0), ofOne: Math.max(...counts) }] as const
+    })
+    return new Map(counted)
   }
 
   /** Each queue is the first by turns. */
-  #offers(): QueueOffer[] {
+  #offers(counts: ReadonlyMap<string, number>): QueueOffer[] {
     const { running, runningPerHolder } = this.#host.settings.offered
-    const open = [...this.#offered].filter(([queue, most]) => this.#places.countOf(queue) < most)
+    const open = [...this.#offered].filter(([queue, most]) => (counts.get(queue) ?? 0) < most)
     const first = open.length === 0 ? 0 : this.#turn++ % open.length
     const idle = this.#idle()
+    const beside = (most: number, waiting = 0) => most + Math.min(waiting, WAITING_PER_RUNNING * most)
     return [...open.slice(first), ...open.slice(0, first)].map(([queue]) => ({
       queue,
-      running: running + (idle.get(queue) ?? 0),
-      runningPerHolder,
+      running: beside(running, idle.get(queue)?.all),
+      runningPerHolder: beside(runningPerHolder, idle.get(queue)?.ofOne),
     }))
   }
 

@@ -2,15 +2,7 @@
 // (2024-11-05 basic/transports, "HTTP with SSE"). When it closes, the session is over.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { HostContext, McpRoute } from '../../core/index.ts'
-import {
-  heardBy,
-  openEventStream,
-  RETRY,
-  shuttingDown,
-  type Transport,
-  whenClosed,
-  whenTokenExpires,
-} from '../../core/transport.ts'
+import { heardBy, openEventStream, RETRY, shuttingDown, type Transport, whenClosed } from '../../core/transport.ts'
 
 /** Where a session's messages go, as a path: the client resolves it against the stream's own address. */
 function endpointOf(route: McpRoute, params: Readonly<Record<string, string>>, id: string): string {
@@ -35,7 +27,7 @@ export function createStreamGet(host: Transport, route: McpRoute) {
       ended.catch(err => host.log.warn({ err }, 'other nodes could not be told that a session ended'))
     })
     const stream = openEventStream(ctx.res, { log: host.log })
-    const heard = heardBy(stream, session, user)
+    const heard = heardBy(stream, session.offer, user)
     session.connect({
       send: message => heard.send(message),
       close(retry) {
@@ -45,7 +37,7 @@ export function createStreamGet(host: Transport, route: McpRoute) {
     })
     whenClosed(
       ctx.res,
-      whenTokenExpires(user, () => stream.end(RETRY), host.clock),
+      host.watchCaller({ route, params, user }, () => stream.end(RETRY)),
     )
     stream.event({ event: 'endpoint', data: endpointOf(route, params, session.id) })
   }

@@ -7,6 +7,7 @@ import {
   heardBy,
   isModernRevision,
   MAX_OPEN_GETS,
+  type Offer,
   openEventStream,
   parseEventId,
   RETRY,
@@ -14,7 +15,6 @@ import {
   type Session,
   type Transport,
   whenClosed,
-  whenTokenExpires,
 } from '../../core/transport.ts'
 import { demandStream } from './negotiate.ts'
 import { checkVersion, findSession, isPrimed } from './session-post.ts'
@@ -44,18 +44,19 @@ export function createSessionGets(host: Transport, route: McpRoute) {
   }
 
   /** The response as a stream for who asks; the session counts as used until it closes. */
-  function openReader(session: Session, { res, state }: HostContext): EventStream {
+  function openReader(session: Session, offer: Offer, { res, state }: HostContext): EventStream {
+    const { user, params } = state
     whenClosed(res, session.use())
     const reader = openEventStream(res, { headers: { 'Mcp-Session-Id': session.id }, log: host.log })
     whenClosed(
       res,
-      whenTokenExpires(state.user, () => reader.end(RETRY), host.clock),
+      host.watchCaller({ route, params, user }, () => reader.end(RETRY)),
     )
-    return heardBy(reader, session, state.user)
+    return heardBy(reader, offer, user)
   }
 
   /** A new stream for what belongs to no call. It takes over from the one before, which stays open and silent. */
-  async function openStandalone(session: Session, ctx: HostContext) {
+  async function openStandalone(session: Session, offer: Offer, ctx: HostContext) {
     const leave = enter(session)
     let stream: ResumableStream
     try {
@@ -66,7 +67,7 @@ export function createSessionGets(host: Transport, route: McpRoute) {
       throw error
     }
     ctx.respond = false
-    const reader = openReader(session, ctx)
+    const reader = openReader(session, offer, ctx)
     whenClosed(ctx.res, leave)
     if (isPrimed(session)) stream.prime(reader, RETRY)
     void stream.attach(reader, 0)
@@ -74,7 +75,7 @@ export function createSessionGets(host: Transport, route: McpRoute) {
   }
 
   /** Counted until its response is closed and nothing is read for it any more: so are those that a client drops. */
-  async function resume(session: Session, lastEventId: string, ctx: HostContext) {
+  async function resume(session: Session, offer: Offer, lastEventId: string, ctx: HostContext) {
     const place = parseEventId(lastEventId)
     const entered: Array<() => void> = []
     const leave = () => {
@@ -87,7 +88,7 @@ export function createSessionGets(host: Transport, route: McpRoute) {
       await check()
       ctx.respond = false
       // One that is gone takes the stream from nobody.
-      if (!ctx.res.destroyed) await attach(openReader(session, ctx))
+      if (!ctx.res.destroyed) await attach(openReader(session, offer, ctx))
     } catch (error) {
       leave()
       throw error
@@ -101,8 +102,9 @@ export function createSessionGets(host: Transport, route: McpRoute) {
     const lastEventId = ctx.req.headers['last-event-id']
     checkVersion(ctx)
     const session = await findSession(host, route, ctx)
-    if (typeof lastEventId === 'string') return resume(session, lastEventId, ctx)
-    return openStandalone(session, ctx)
+    const offer = await session.offerFor(ctx.state.user)
+    if (typeof lastEventId === 'string') return resume(session, offer, lastEventId, ctx)
+    return openStandalone(session, offer, ctx)
   }
 
   async function end(ctx: HostContext) {

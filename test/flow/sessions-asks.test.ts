@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { ALL_CAPABILITIES, answerTo, callTool, questionsIn } from '../fixtures/asking-client.ts'
 import { asking, effects } from '../fixtures/asking-toolset.ts'
+import { createManualClock } from '../support/manual-clock.ts'
 import { legacy, type RpcMessage } from '../support/rpc.ts'
 import { nextMessage, openSession, restOf, type SessionClient } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -163,15 +164,24 @@ describe('calls that await a client response', () => {
     expect(message.result.content[0].text).to.include('stateless')
   })
 
-  it('cancel their pending request at the timeout and then return the result', async () => {
-    const limited = await startHost({
+  it('do not use the time of the call; the request is cancelled after ten minutes', async () => {
+    const clock = createManualClock()
+    const config = {
       toolsets: { all: asking },
       routes: { '/': { toolsets: 'all' } },
       tools: { callTimeout: '50ms' },
-    })
+    } as const
+    const limited = await startHost(config, undefined, { clock })
     const client = await openSession(limited.url, { capabilities: ALL_CAPABILITIES })
+    const patient = await client.call('form')
+    const asked = await nextMessage(patient)
     const stream = await client.call('form')
-    const [question, withdrawn, answer, ...more] = await restOf(stream)
+    const question = await nextMessage(stream)
+    await clock.advance(599_000)
+    await accept(client, asked, 'late')
+    expect((await restOf(patient)).map(textOf)).to.deep.equal(['late'])
+    await clock.advance(2_000)
+    const [withdrawn, answer, ...more] = await restOf(stream)
     expect(question.method).to.equal('elicitation/create')
     expect([withdrawn.method, withdrawn.params.requestId]).to.deep.equal(['notifications/cancelled', question.id])
     expect([answer.result.isError, more]).to.deep.equal([true, []])

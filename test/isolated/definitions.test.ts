@@ -73,6 +73,36 @@ describe('Isolated tool definition', () => {
     expect(() => host.host.runtime.tools.add(inline)).to.throw('cannot be written in the config or added at run time')
   })
 
+  it('cannot be added at run time or by a session if isolated by the operator, and the rule is named', async () => {
+    await using host = await testHost({
+      ...base,
+      toolsets: { all: TOOLS },
+      tools: { limits: { 'ord*': { isolate: true } } },
+      configureSession: (_request, session) => session.add(ordinary),
+    })
+    const rule = /tools\.limits\['ord\*'\]\.isolate: "ordinary" cannot be isolated/
+    expect(() => host.host.runtime.tools.add(ordinary)).to.throw(rule)
+    await host.client().then(
+      () => expect.fail('the session was opened'),
+      () => undefined,
+    )
+    expect(host.logged('error').map(({ err }) => String((err as Error).message))).to.match(rule)
+  })
+
+  it('may be every tool of a route with `search`, but for its own two', async () => {
+    await using host = await testHost({
+      ...base,
+      toolsets: { all: TOOLS },
+      routes: { '/': { toolsets: 'all', search: {} } },
+      tools: { limits: { '*': { isolate: true } } },
+    })
+    await using client = await host.client()
+    const found = await client.callTool('find_tools', { query: 'plain' })
+    expect(JSON.stringify(found.structured)).to.include('plain')
+    const { structured } = await client.callTool('call_tool', { name: 'where', arguments: {} })
+    expect(structured).to.include({ isMainThread: false })
+  })
+
   it('rejects limits that V8 cannot enforce', async () => {
     const limits = (isolate: object) => ({
       ...base,

@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts'
 import { createGate, type Gate } from '../support/gate.ts'
 import { createManualClock } from '../support/manual-clock.ts'
 import { modernRequest, type RpcMessage } from '../support/rpc.ts'
-import { openSession, postOpen, readWhole, type WholeAnswer } from '../support/session-client.ts'
+import { nextMessage, openSession, postOpen, readWhole, type WholeAnswer } from '../support/session-client.ts'
 import { type StartOptions, startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
 import type { StreamExchange } from '../support/stream-exchange.ts'
 
@@ -335,6 +335,52 @@ describe('Tool concurrency limit', () => {
       expect(textOf(await modern(url, 'odd', 5))).to.include('Invalid arguments')
     }
     expect([runs, countOf('odd', 'running'), countOf('odd', 'waiting')]).to.deep.equal([40, 0, 0])
+  })
+})
+
+describe('Tool concurrency limit: handlers that wait for their client', () => {
+  after(stopHosts)
+
+  it('leave their slot, and get one again before calls that have not run', async () => {
+    const began: unknown[] = []
+    const gates = new Map<unknown, Gate>()
+    const tool = defineTool({
+      name: 'asks',
+      concurrency: 1,
+      input: { type: 'object', properties: { mark: { type: 'string' }, ask: { type: 'boolean' } } } as const,
+      async handler({ mark, ask = false }, { elicit }) {
+        if (ask)
+          await elicit({ message: '?', requestedSchema: { type: 'object', properties: {} } }).catch(() => undefined)
+        began.push(mark)
+        const gate = createGate()
+        gates.set(mark, gate)
+        await gate.opened
+        return `ran ${mark}`
+      },
+    })
+    const { url } = await serve([{ tool: tool as ToolDefinition }])
+    const session = await openSession(url, { capabilities: { elicitation: {} } })
+    const call = (mark: string) =>
+      session.open('tools/call', { name: 'asks', arguments: { mark, ask: true } }, { id: mark })
+    const [asking, cancelled] = [await call('asking'), await call('cancelled')]
+    const { id } = await nextMessage(asking)
+    await nextMessage(cancelled)
+    expect([countOf('asks', 'running'), countOf('asks', 'waiting')]).to.deep.equal([0, 0])
+    const first = session.request('tools/call', { name: 'asks', arguments: { mark: 'first' } })
+    await eventually('it runs', () => began.length === 1)
+    const second = session.request('tools/call', { name: 'asks', arguments: { mark: 'second' } })
+    await waitingAre('asks', 1)
+    await session.send({ id, result: { action: 'accept', content: {} } })
+    await waitingAre('asks', 2)
+    // A cancelled handler that goes on needs a slot, too.
+    await session.send({ method: 'notifications/cancelled', params: { requestId: 'cancelled' } })
+    await waitingAre('asks', 3)
+    for (const [index, mark] of ['first', 'asking', 'cancelled', 'second'].entries()) {
+      await eventually('the next runs', () => began.length === index + 1)
+      expect([began.at(-1), countOf('asks', 'running')]).to.deep.equal([mark, 1])
+      gates.get(mark)?.open()
+    }
+    expect([textOf(await first), textOf(await second)]).to.deep.equal(['ran first', 'ran second'])
   })
 })
 

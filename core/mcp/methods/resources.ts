@@ -30,7 +30,6 @@ export function findResource(
 
 /** Whether the callers of a view may hear of a resource's updates: who may read it may. */
 export function mayHear(view: View, uri: string): boolean {
-  if (!view.denies) return true
   const found = findResource(view, uri)
   return found !== undefined && view.denialOf(found.item) === undefined
 }

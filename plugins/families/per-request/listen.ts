@@ -19,7 +19,6 @@ import {
   type Subscriber,
   WATCH_COST,
   watchedCost,
-  whenTokenExpires,
 } from '../../../core/transport.ts'
 
 /** What a client asks to hear of. */
@@ -112,7 +111,7 @@ const tellerOf =
 
 type ListenHost = Pick<PluginHost, 'method' | 'draining' | 'log' | 'clock'>
 
-export function addListen(host: ListenHost, { changesOn, extensionsOn }: Services): void {
+export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCaller }: Services): void {
   const enter = createCounter()
   const open = new Set<() => void>()
   let draining = false
@@ -152,7 +151,8 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn }: Service
     for (const uri of uris) subscription.watch(uri)
     const parts: Array<() => void> = []
     return new Promise((resolve, reject) => {
-      const callOff = whenTokenExpires(call.user, end, host.clock)
+      const { route, params } = offer
+      const callOff = watchCaller({ route, params, user: call.user }, end)
       function end() {
         if (!open.delete(end)) return
         callOff()

@@ -49,7 +49,7 @@ export const ROUTE_ROWS: readonly Row[] = [
   resource-metadata:
     resourceMetadataUri: https://example.com/metadata # HERE`,
     }),
-    says: ["routes['/'].plugins['resource-metadata'].resourceMetadataUri", 'it needs `resource`'],
+    names: ["routes['/'].plugins['resource-metadata'].resourceMetadataUri", '`resource`'],
   },
   {
     mistake: 'a parameter in braces',

@@ -1,11 +1,13 @@
 // Rate limits and concurrency limits of tool calls.
 import { expect } from 'chai'
 import { type CallContext, defineTool, ToolError } from '../../../core/index.ts'
+import type { RateLimitOptions } from '../../../plugins/rate-limit/index.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createGate, type Gate } from '../../support/gate.ts'
 import { modernRequest } from '../../support/rpc.ts'
 import { nextMessage, openSession, postOpen, readWhole } from '../../support/session-client.ts'
 import { stopHosts } from '../../support/start-host.ts'
+import { taskClient } from '../tasks/support/task-client.ts'
 import { atOnce, startLimited, statuses, TOOLS } from './limited-host.ts'
 
 afterEach(stopHosts)
@@ -211,4 +213,23 @@ describe('rate-limit: concurrent tool calls', () => {
       expect([ended, host.begun.length, host.peak()]).to.deep.equal([3, 3, 1])
     })
   }
+})
+
+describe('rate-limit: tasks', () => {
+  const start = (options: RateLimitOptions) => {
+    const slow = defineTool({ name: 'slow', task: 'optional', handler: () => 'done' })
+    const plugins = { tasks: { pollInterval: '20ms' } } as const
+    return startLimited(options, { toolsets: { all: [...TOOLS, slow] }, plugins })
+  }
+
+  it('counts a task once, for each limit', async () => {
+    const { url, call } = await start({ concurrent: 1, tools: { slow: { limit: '3/1h', concurrent: 1 } } })
+    const ann = taskClient(url, 'ann')
+    for (let count = 0; count < 3; count++) {
+      const { status, result } = await ann.until(await ann.begin('slow'))
+      expect([status, result?.content[0].text]).to.deep.equal(['completed', 'done'])
+    }
+    expect((await ann.call('slow')).status).to.equal(429)
+    expect((await call({ 'X-User': 'ann' }, 'say')).status).to.equal(200)
+  })
 })

@@ -1,7 +1,10 @@
 // Task ownership by user and URL, and limits on the number of tasks.
 import { expect } from 'chai'
+import { defineTool } from '../../../core/index.ts'
 import { createMemoryTaskStore } from '../../../core/tasks/memory-task-store.ts'
+import { removeFolders } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
+import { startReloading, stopReloading } from '../../support/reloading-host.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { refusal, type TaskClient, taskClient } from './support/task-client.ts'
 import { createBench, startTasks } from './support/task-tools.ts'
@@ -204,5 +207,90 @@ describe('Tasks: limits', () => {
     expect(begun.length).to.be.within(4, 8)
     now += 120_000
     expect((await client.until(await client.begin('large', { size: 1, text }))).status).to.equal('completed')
+  })
+})
+
+describe('Tasks: tools of one name, and tools from configureSession', () => {
+  afterEach(stopHosts)
+  after(async () => {
+    await stopReloading()
+    await removeFolders()
+  })
+
+  it('run with what configureSession offered to their call', async () => {
+    const tool = (name: string) => defineTool({ name, task: 'required', handler: () => `ran ${name}` })
+    const [extra, secret] = [tool('extra'), tool('secret')]
+    const seen: unknown[] = []
+    const { url } = await startTasks(createBench(), {}, undefined, {
+      toolsets: { gold: tool('gold') },
+      configureSession({ headers }, session) {
+        if (headers['x-api-key'] === 'of gold') session.addToolset('gold')
+        if (headers['x-team'] === 'blue') session.add(extra)
+        if (headers['x-api-key'] === 'of secret') session.add(secret)
+      },
+      async runSession({ headers }, _session, run) {
+        seen.push([headers['x-team'], headers['x-api-key']])
+        await run()
+      },
+    })
+    const client = (headers: object) => taskClient(url, 'ann', {}, headers)
+    for (const [name, headers] of [
+      ['gold', { 'X-Api-Key': 'of gold', 'X-Team': 'red' }],
+      ['extra', { 'X-Team': 'blue' }],
+    ] as const) {
+      const task = await client(headers).until(await client(headers).begin(name))
+      expect(task['result']?.content[0].text, name).to.equal(`ran ${name}`)
+      expect(task['status']).to.equal('completed')
+    }
+    expect(seen).to.deep.include(['red', undefined])
+    const refused = await client({ 'X-Api-Key': 'of secret' }).call('secret')
+    expect(refused.message.error).to.include({ code: -32602 })
+    expect(refused.message.error.message).to.include('a credential in a header')
+    expect(await client({}).listed()).to.deep.equal([])
+  })
+
+  it('have a queue for each category, with its own concurrency', async () => {
+    const bench = createBench()
+    const slow = (category: string) =>
+      defineTool({
+        name: 'slow',
+        task: 'optional',
+        concurrency: 1,
+        async handler() {
+          bench.began.push(category)
+          await bench.gate(category).opened
+          return category
+        },
+      })
+    const toolsets = { a: slow('a'), b: slow('b') }
+    const routes = { '/t/:category': { toolsets: ':category' } }
+    const { url } = await startTasks(bench, {}, undefined, { toolsets, routes })
+    const [one, other] = [taskClient(`${url}/t/a`), taskClient(`${url}/t/b`)]
+    const [first, second] = [await one.begin('slow'), await other.begin('slow')]
+    await eventually('both run', () => bench.began.length === 2)
+    for (const category of ['a', 'b']) bench.open(category)
+    expect((await one.until(first))['result'].content[0].text).to.equal('a')
+    expect((await other.until(second))['result'].content[0].text).to.equal('b')
+  })
+
+  it('stay readable by their owner after one category loses the tool', async () => {
+    const config = (tools: string) => `import { defineConfig, defineTool } from HERE
+const tool = name => defineTool({ name, task: 'required', handler: () => 'done' })
+export default defineConfig({
+  server: { name: 'reloaded', version: '1.0.0' },
+  http: { port: 0 },
+  secrets: ['a secret for tests, long enough to be one'],
+  toolsets: { a: [${tools}], b: [tool('same')] },
+  routes: { '/:category': { toolsets: ':category' } },
+  plugins: { 'transport-streamable': {}, tasks: { pollInterval: '20ms' } },
+})
+`
+    const { url, write, reload } = await startReloading({ 'mcp.config.ts': config("tool('same'), tool('other')") })
+    const client = taskClient(`${url}/a`)
+    const taskId = await client.begin('same')
+    expect((await client.until(taskId))['status']).to.equal('completed')
+    await write('mcp.config.ts', config("tool('other')"))
+    expect((await reload()).taken).to.include('toolsets.a')
+    expect((await client.get(taskId))?.['status']).to.equal('completed')
   })
 })

@@ -4,6 +4,8 @@ import { type Config, defineTool } from '../../../core/index.ts'
 import { removeFolders } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startReloading, stopReloading } from '../../support/reloading-host.ts'
+import { listen, nextMessage, openSession } from '../../support/session-client.ts'
+import { openSse } from '../../support/sse-client.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 import { startIssuer, stopIssuers, type TestIssuer } from '../../support/test-issuer.ts'
 import { refusal, taskClient } from './support/task-client.ts'
@@ -115,7 +117,12 @@ describe('Tasks with tool-policy', () => {
     await expectUnknown(weak, taskId)
   })
 
-  const CONFIG = (tools: string, policy: string) => `import { defineConfig, defineTool } from HERE
+  const CONFIG = (
+    tools: string,
+    policy: string,
+    route = 'true',
+    entry = 'admin',
+  ) => `import { defineConfig, defineTool } from HERE
 const form = { type: 'object', properties: { name: { type: 'string' } } }
 const tool = (name, access) => defineTool({ name, access, task: 'required', async handler(_, ctx) {
   for (let count = 0; count < 2; count++) await ctx.elicit({ message: 'Really?', requestedSchema: form })
@@ -126,12 +133,13 @@ export default defineConfig({
   http: { port: 0 },
   secrets: ['a secret for tests, long enough to be one'],
   toolsets: { all: [${tools}] },
-  routes: { '/mcp': { toolsets: 'all', authorize: true } },
+  routes: { '/mcp': { toolsets: 'all', authorize: ${route} } },
   plugins: {
     'transport-streamable': {},
+    'transport-sse': {},
     tasks: { pollInterval: '20ms' },
     'auth-jwt': { authority: '${issuer.url}', audience: 'api', dpop: { mode: 'off' } },
-    'tool-policy': { policies: { admin: { scope: 'admin' } }, rules: ${policy} },
+    'tool-policy': { policies: { admin: { scope: 'admin' }, staff: { anyOf: [{ scope: 'admin' }, { scope: '${entry}' }] } }, rules: ${policy} },
   },
 })
 `
@@ -165,6 +173,48 @@ export default defineConfig({
     await host.write('mcp.config.ts', CONFIG(tools, '{}'))
     await host.reload()
     expect((await weak.get(one)).status).to.equal('cancelled')
+  })
+
+  it('and other streams end when a reload no longer admits their caller to the route', async () => {
+    const config = (entry: string) => CONFIG("tool('open')", '{}', "'staff'", entry)
+    const { host, url, write, reload } = await startReloading({ 'mcp.config.ts': config('read') })
+    const { strong, weak } = both(`${url}/mcp`)
+    const headersOf = (scope: string) => ({ Authorization: `Bearer ${issuer.token('api', { scope })}` })
+    const open = async (scope: string) => {
+      const headers = headersOf(scope)
+      const session = await openSession(`${url}/mcp`, { headers })
+      return {
+        GET: await session.get(),
+        'subscriptions/listen': await listen(`${url}/mcp`, { toolsListChanged: true }, { headers }),
+        'HTTP+SSE': await openSse(`${url}/mcp`, { headers }),
+      }
+    }
+    const tasks = [
+      { client: strong, id: await strong.begin('open') },
+      { client: weak, id: await weak.begin('open') },
+    ]
+    for (const { client, id } of tasks) await client.until(id, 'input_required')
+    const [stays, ends] = [await open('admin'), await open('read')]
+    const listening = await weak.listen([tasks[1]?.id])
+    expect((await listening.next()).params.status).to.equal('input_required')
+    await write('mcp.config.ts', config('nobody'))
+    expect((await reload()).restart).to.deep.equal([])
+    for (const [kind, stream] of Object.entries(ends)) {
+      const events = await stream.rest()
+      expect(JSON.stringify(events), kind).not.to.include('list_changed')
+      expect(events.at(-1), kind).to.satisfy(
+        (event?: { retry?: number; message?: { result?: object } }) =>
+          event?.retry === 1_000 || event?.message?.result !== undefined,
+      )
+    }
+    expect((await listening.next()).result?.resultType).to.equal('complete')
+    expect((await weak.about('tasks/get', tasks[1]?.id ?? '')).status).to.equal(403)
+    host.runtime.tools.add(defineTool({ name: 'late', handler: () => '' }))
+    for (const kind of ['GET', 'subscriptions/listen'] as const) {
+      expect((await nextMessage(stays[kind])).method, kind).to.match(/list_changed|acknowledged/)
+    }
+    expect((await strong.get(tasks[0]?.id ?? ''))?.['status']).to.equal('input_required')
+    for (const stream of Object.values(stays)) stream.drop()
   })
 
   it('of a removed tool stay readable by their owner under the last access rule', async () => {

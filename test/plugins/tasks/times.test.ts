@@ -194,6 +194,15 @@ describe('Tasks: configuration errors', () => {
     await expectStopped(withPlugins({ tasks: {} }, { toolsets: { all: BEGINS_OUTSIDE } }), /`isolate`.*`task\.before`/)
   })
 
+  it('fails startup for a tool with `task.before` that tools.limits isolates', async () => {
+    const tools = { limits: { 'be*': { isolate: true } } } as const
+    const before = defineTool({ name: 'before', task: { use: 'optional', before: () => ({}) }, handler: () => '' })
+    await expectStopped(
+      withPlugins({ tasks: {} }, { toolsets: { all: [before] }, tools }),
+      /"before".*isolated.*`task\.before`/,
+    )
+  })
+
   it('names the plugin if a tool has `task` but the plugin is disabled', async () => {
     await expectStopped(
       withPlugins({}, { toolsets: { all: [later] } }),

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
-import { type Config, defineTool, type SessionRequest } from '../../../core/index.ts'
+import { type Config, defineResource, defineTool, type SessionRequest } from '../../../core/index.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { createGate } from '../../support/gate.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
-import { initialize, openSession, restOf } from '../../support/session-client.ts'
+import { initialize, nextMessage, openSession, restOf } from '../../support/session-client.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 
 afterEach(stopHosts)
@@ -24,7 +24,7 @@ const toolNames = async (client: { request: Awaited<ReturnType<typeof openSessio
   (await client.request('tools/list')).message.result.tools.map(({ name }: { name: string }) => name)
 
 describe('configureSession', () => {
-  it('is called once per session, with the initialize request', async () => {
+  it('is called once per session with the same claims, with the initialize request', async () => {
     const seen: Array<[SessionRequest, string | undefined]> = []
     const { url } = await start({
       configureSession: (request, session) => void seen.push([request, session.id]),
@@ -64,6 +64,48 @@ describe('configureSession', () => {
     expect(plain.initialized.message.result.serverInfo.name).to.equal('test-host')
     expect((await golden.request('tools/call', { name: 'gold' })).message.result.content[0].text).to.equal('gold')
     expect((await plain.request('tools/call', { name: 'gold' })).message.error.code).to.equal(-32602)
+  })
+
+  it('is called again for a token with other claims, and each request is served by its own', async () => {
+    const seen: unknown[] = []
+    const note = defineResource({ name: 'note', uri: 'note://gold', handler: () => 'gold' })
+    const { url, host } = await start({
+      toolsets: { all: [echo], gold: [gold, note] },
+      configureSession({ user, headers }, session) {
+        const tier = user?.claims['tier']
+        seen.push([tier, headers['x-more'], session.id])
+        if (tier === 'banned') throw new Error('no')
+        if (tier === 'gold') session.addToolset('gold')
+      },
+    })
+    const client = await openSession(url, { headers: { 'X-User': 'ada', 'X-Tier': 'gold', 'X-More': 'first' } })
+    const withTier = (tier: string | undefined) => ({ headers: { 'X-Tier': tier, 'X-More': 'later' } })
+    const call = async (tier: string | undefined) =>
+      (await client.request('tools/call', { name: 'gold' }, withTier(tier))).message
+    const codes = async (...tiers: Array<string | undefined>) => {
+      const answers = await Promise.all(tiers.map(call))
+      return answers.map(({ error, result }) => error?.code ?? result.content[0].text)
+    }
+    await client.request('resources/subscribe', { uri: 'note://gold' })
+    const golden = await client.get()
+    expect(await codes('plain', 'plain', 'plain')).to.deep.equal([-32602, -32602, -32602])
+    expect(seen).to.deep.equal([
+      ['gold', 'first', client.id],
+      ['plain', 'first', client.id],
+    ])
+    const plain = await client.get(withTier('plain').headers)
+    host.runtime.resourceUpdated('note://gold')
+    host.runtime.tools.add(defineTool({ name: 'late', handler: () => '' }))
+    expect((await nextMessage(plain)).method).to.equal('notifications/tools/list_changed')
+    golden.drop()
+    expect(await codes('gold', undefined, 'banned', 'plain', 'gold')).to.deep.equal([
+      'gold',
+      -32602,
+      -32603,
+      -32602,
+      'gold',
+    ])
+    expect(await codes('gold')).to.deep.equal(['gold'])
   })
 
   it('that throws opens no session: 500 with the request id and a log entry, without its text', async () => {

@@ -4,7 +4,7 @@ import type { TaskStore } from '../../../../core/transport.ts'
 import { identifyByHeader } from '../../../fixtures/identify-by-header.ts'
 import { plugin } from '../../../fixtures/plugins.ts'
 import { createGate, type Gate } from '../../../support/gate.ts'
-import { startHost } from '../../../support/start-host.ts'
+import { type StartOptions, startHost } from '../../../support/start-host.ts'
 
 const input = { type: 'object', properties: { key: { type: 'string' } } } as const
 export const form = {
@@ -140,20 +140,30 @@ export const fillStore = (store: TaskStore) =>
   plugin(host => host.fill('taskStore', store), { provides: ['taskStore'] })
 
 /** Starts a host with these tools and options; `store`: in the place of the default. */
-export const startTasks = (bench: Bench, options: TaskOptions = {}, store?: TaskStore, more: Partial<Config> = {}) =>
-  startHost({
-    routes: {
-      '/': { toolsets: 'all' },
-      '/other': { toolsets: 'all' },
-      '/off': { toolsets: 'none', plugins: { tasks: false } },
+export const startTasks = (
+  bench: Bench,
+  options: TaskOptions = {},
+  store?: TaskStore,
+  more: Partial<Config> = {},
+  start: StartOptions = {},
+) =>
+  startHost(
+    {
+      routes: {
+        '/': { toolsets: 'all' },
+        '/other': { toolsets: 'all' },
+        '/off': { toolsets: 'none', plugins: { tasks: false } },
+      },
+      ...more,
+      toolsets: { all: bench.tools, none: [], ...(more.toolsets ?? {}) },
+      plugins: {
+        'transport-streamable': {},
+        identify: identifyByHeader(),
+        ...(store && { store: fillStore(store) }),
+        tasks: { pollInterval: '20ms', ...options },
+        ...more.plugins,
+      },
     },
-    ...more,
-    toolsets: { all: bench.tools, none: [], ...(more.toolsets ?? {}) },
-    plugins: {
-      'transport-streamable': {},
-      identify: identifyByHeader(),
-      ...(store && { store: fillStore(store) }),
-      tasks: { pollInterval: '20ms', ...options },
-      ...more.plugins,
-    },
-  })
+    undefined,
+    start,
+  )
