@@ -8,7 +8,7 @@ import type { ClientContext } from './context.ts'
 import { describeAnswer } from './describe-answer.ts'
 import { AuthError, RegistrationRejectedError } from './errors.ts'
 import type { HttpAnswer } from './http.ts'
-import { isObject, readNumber, readText, saidIn, showText } from './json.ts'
+import { isObject, isVisible, readSeconds, readText, saidIn, showText } from './json.ts'
 import type { RegistrationResponse } from './options.ts'
 import type { ServerInfo } from './parties.ts'
 import { isLoopback } from './resolve-options.ts'
@@ -99,7 +99,13 @@ function readRegistration(ctx: ClientContext, server: ServerInfo, json: unknown)
   const clientId = readText(json['client_id'])
   if (clientId === undefined) return undefined
   const clientSecret = readText(json['client_secret'])
-  const clientSecretExpiresAt = readNumber(json['client_secret_expires_at'])
+  if (!isVisible(clientId) || !isVisible(clientSecret ?? '')) {
+    throw new AuthError(`${server.issuer} gave a client id or secret with characters that are not visible ASCII`, {
+      code: 'malformed_response',
+      fix: 'its operator must send others (RFC 6749, appendix A), or register a client by hand and set clientId',
+    })
+  }
+  const clientSecretExpiresAt = readSeconds(json['client_secret_expires_at'])
   const method = readText(json['token_endpoint_auth_method'])
   const { redirectUri } = ctx.options
   return {
@@ -117,7 +123,7 @@ function readRegistration(ctx: ClientContext, server: ServerInfo, json: unknown)
 async function tell(ctx: ClientContext, made: Registration, json: unknown, signal: AbortSignal): Promise<void> {
   const { responseDelegate } = ctx.options.dynamicClientRegistration
   if (!responseDelegate) return
-  const issuedAt = isObject(json) ? readNumber(json['client_id_issued_at']) : undefined
+  const issuedAt = isObject(json) ? readSeconds(json['client_id_issued_at']) : undefined
   const response: RegistrationResponse = {
     issuer: made.issuer,
     clientId: made.clientId,

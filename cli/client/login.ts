@@ -1,6 +1,8 @@
 // `mcp-host login`: gets a token for a protected server and keeps it, encrypted, for the other verbs.
 
 import { resolve } from 'node:path'
+import { isScope } from '../../client/json.ts'
+import { printable } from '../../client/printable.ts'
 import { StartError } from '../../core/http/errors.ts'
 import type { CommandContext } from '../context.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
@@ -132,11 +134,9 @@ export function readTimeout(text: string | undefined): number | undefined {
   throw usage('--login-timeout is a number of seconds, at most 86400')
 }
 
-const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
-
 function readScopes(option: string, texts: readonly string[] | undefined): string[] | undefined {
   const scopes = texts?.flatMap(text => text.split(/\s+/).filter(Boolean))
-  const wrong = scopes?.find(scope => !SCOPE.test(scope))
+  const wrong = scopes?.find(scope => !isScope(scope))
   if (wrong === undefined) return scopes
   throw usage(`--${option} is ${JSON.stringify(wrong)}; a scope is one word without quotes or backslashes (RFC 6749)`)
 }
@@ -208,7 +208,8 @@ async function login(values: LoginValues, [given = '']: readonly string[], conte
   }
   const { issuer, clientId, scope, expiresAt, refreshable } = status
   const scopes = scope ? `scopes ${scope}` : 'no scopes named'
-  context.print(`logged in at ${issuer} as client ${clientId}, ${scopes}, ${describeEnd(expiresAt, refreshable)}`)
+  const end = describeEnd(expiresAt, refreshable)
+  context.print(printable(`logged in at ${issuer} as client ${clientId}, ${scopes}, ${end}`))
   return tellRefused(scope, wanted, values, context)
 }
 

@@ -53,7 +53,7 @@ const own = [
     name: 'blocks',
     handler: () => ({
       content: [
-        { type: 'text', text: 'a text with \u001b[31mcolor\u001b[0m\nand two lines' },
+        { type: 'text', text: 'a text with \\u001b[31mcolor\\u001b[0m\nand two lines' },
         { type: 'image', data: 'aGVsbG8=', mimeType: 'image/png' },
         { type: 'resource_link', uri: 'pages://1', name: 'page 1' },
       ],

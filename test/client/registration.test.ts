@@ -139,6 +139,18 @@ describe('Dynamic client registration', () => {
     })
   })
 
+  it('refuses a client id or secret with characters outside of visible ASCII', async () => {
+    for (const body of [
+      { client_id: 'a\u001b[2J' },
+      { client_id: 'a\nb' },
+      { client_id: 'a', client_secret: 'caf\u00e9' },
+    ]) {
+      as.settings.registration = { status: 201, body }
+      const refused = await failure(register())
+      expect([refused.code, refused.retryable], JSON.stringify(body)).to.deep.equal(['malformed_response', false])
+    }
+  })
+
   it('R-47: awaits the delegate with issuer and credentials, and fails if it fails', async () => {
     as.settings.registrationMethod = 'client_secret_post'
     const order: string[] = []
