@@ -93,6 +93,13 @@ function rejection(
   })
 }
 
+/** The server names another authorization server than the one that a credential is from. */
+export const issuerChanged = (issuer: string, what: string, names: string): AuthError =>
+  new AuthError(`the server's authorization server is ${issuer}, but ${what}`, {
+    code: 'issuer_changed',
+    fix: `if that is right, register a client there and set ${names}`,
+  })
+
 /** The answer as a registration; undefined where it is none. */
 function readRegistration(ctx: ClientContext, server: ServerInfo, json: unknown): Registration | undefined {
   if (!isObject(json)) return undefined
@@ -153,7 +160,8 @@ export async function registerClient(
   scope: string | undefined,
   signal: AbortSignal,
 ): Promise<Registration> {
-  const { initialAccessToken } = ctx.options.dynamicClientRegistration
+  const { clientIssuer, dynamicClientRegistration } = ctx.options
+  const { initialAccessToken } = dynamicClientRegistration
   if (server.registrationEndpoint === undefined) {
     throw new AuthError(`${server.issuer} has no registration endpoint`, {
       code: 'client_information_required',
@@ -161,6 +169,13 @@ export async function registerClient(
     })
   }
   ctx.secrets.add(initialAccessToken)
+  if (initialAccessToken !== undefined && clientIssuer !== server.issuer) {
+    throw issuerChanged(
+      server.issuer,
+      `the initial access token is of ${clientIssuer}`,
+      'its initialAccessToken and clientIssuer',
+    )
+  }
   const body = clientMetadata(ctx, server, scope)
   const answer = await ctx.http.post(server.registrationEndpoint, {
     what: 'The registration endpoint',

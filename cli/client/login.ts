@@ -36,6 +36,11 @@ export const LOGIN_OPTIONS = {
     value: '<id>',
     help: 'a client that somebody registered; default: this one registers itself',
   },
+  'client-issuer': {
+    type: 'string',
+    value: '<url>',
+    help: 'the issuer that registered the client; required with a secret, which no other one gets',
+  },
   'client-metadata': {
     type: 'string',
     value: '<url>',
@@ -100,16 +105,25 @@ function readPath(text: string | undefined): string | undefined {
   throw usage(`--callback-path is ${JSON.stringify(text)}; give a plain path that begins with /, such as /callback`)
 }
 
+function readIssuer(text: string | undefined): string | undefined {
+  if (text === undefined || URL.canParse(text)) return text
+  throw usage(`--client-issuer is ${JSON.stringify(text)}; give the issuer's whole URL, as in its metadata`)
+}
+
 /** Who the client is: what was said now, as a whole, else what was said before. */
 function identityOf({ cwd }: CommandContext, values: LoginValues, before: Login | undefined) {
   const { 'client-id': clientId, 'client-metadata': document, 'private-key-file': keyFile } = values
   const file = values['client-secret-file']
+  const issuer = readIssuer(values['client-issuer'])
+  if (issuer !== undefined && clientId === undefined && before?.clientId === undefined)
+    throw usage('--client-issuer needs --client-id')
   if (clientId === undefined && document === undefined) {
     const { clientMetadataDocumentUri, clientId: id, secret, secretFile, privateKeyFile } = before ?? {}
     if (id === undefined && (file ?? keyFile) !== undefined) {
       throw usage(`--${file === undefined ? 'private-key' : 'client-secret'}-file needs --client-id`)
     }
-    const known = { clientId: id, clientMetadataDocumentUri, secret, secretFile, privateKeyFile }
+    const clientIssuer = issuer ?? before?.clientIssuer
+    const known = { clientId: id, clientIssuer, clientMetadataDocumentUri, secret, secretFile, privateKeyFile }
     if (keyFile !== undefined)
       return { ...known, secret: undefined, secretFile: undefined, privateKeyFile: resolve(cwd, keyFile) }
     return file === undefined ? known : { ...known, privateKeyFile: undefined, secretFile: keptFile(cwd, file) }
@@ -118,6 +132,7 @@ function identityOf({ cwd }: CommandContext, values: LoginValues, before: Login 
     throw usage('--client-id and --client-metadata exclude each other')
   return {
     clientId,
+    clientIssuer: issuer ?? (clientId === before?.clientId ? before?.clientIssuer : undefined),
     clientMetadataDocumentUri: document,
     ...(keyFile !== undefined && { privateKeyFile: resolve(cwd, keyFile) }),
     ...(file !== undefined && { secretFile: keptFile(cwd, file) }),
