@@ -3,7 +3,6 @@ import type { TokenCache } from './cache/types.ts'
 import type { FlowStore } from './flow-store.ts'
 import type { NetworkPolicy } from './net-policy.ts'
 import type { ClientOAuthOptions, DynamicClientRegistration, Grant, IdentityProvider } from './options.ts'
-import { MAX_TIMER } from './sleep.ts'
 
 /** One option. */
 export interface Fit {
@@ -45,6 +44,7 @@ const oneOf = (...known: readonly string[]): Fit => ({
 })
 
 /** Longer waits overflow a timer, which then fires at once. */
+const MAX_MS = 2_147_483_647
 
 const number = (what: string, most = Number.POSITIVE_INFINITY): Fit => ({
   what,
@@ -179,7 +179,7 @@ export const OPTIONS: ShapeOf<ClientOAuthOptions> = {
   refreshLeewaySeconds: number('a number of 0 or more'),
   maxStepUps: number('a number of 0 or more'),
   interactive: oneOf('post', 'any', 'never', 'defer'),
-  loginTimeoutMs: number(`a number of milliseconds from 0 to ${MAX_TIMER}`, MAX_TIMER),
+  loginTimeoutMs: number(`a number of milliseconds from 0 to ${MAX_MS}`, MAX_MS),
   networkPolicy: members('an object', networkPolicy),
   onEvent: call,
   openTelemetry: {

@@ -53,7 +53,7 @@ const own = [
     name: 'blocks',
     handler: () => ({
       content: [
-        { type: 'text', text: 'a text with \\u001b[31mcolor\\u001b[0m\nand two lines' },
+        { type: 'text', text: 'a text with \u001b[31mcolor\u001b[0m\nand two lines' },
         { type: 'image', data: 'aGVsbG8=', mimeType: 'image/png' },
         { type: 'resource_link', uri: 'pages://1', name: 'page 1' },
       ],
@@ -253,7 +253,7 @@ describe('mcp-host call and list', function () {
   it('call prints blocks of every kind by what they are', async () => {
     const { stdout } = await run('call', url, 'blocks')
     expect(stdout).to.equal(
-      'a text with \u001b[31mcolor\u001b[0m\nand two lines\n[image: image/png, 5 bytes; --json prints it]\n[resource: pages://1, page 1]\n',
+      'a text with \\u001b[31mcolor\\u001b[0m\nand two lines\n[image: image/png, 5 bytes; --json prints it]\n[resource: pages://1, page 1]\n',
     )
   })
 

@@ -133,7 +133,7 @@ async function use(world: World, { grant, client }: (typeof GRANTS)[string] & ob
     serverUrl: world.url,
     redirectUri: REDIRECT_URI,
     authorizationRedirectDelegate: world.delegate,
-    clientIssuer: world.as.issuer,
+    clientIssuer: world.issuer,
     dynamicClientRegistration: { initialAccessToken: SECRETS.initialAccessToken },
     profile: randomBytes(9).toString('hex'),
     grant,
