@@ -95,6 +95,17 @@ describe('arguments of a call', () => {
   })
 })
 
+describe('text on stdout and stderr', () => {
+  it('is escaped wherever it goes: lines and tabs stay on stdout, and one line of limited length is left on stderr', () => {
+    const context = testContext()
+    context.print('a\tb\r\nc\rd\u001b[2J\u202e')
+    context.say(`a\nb\u001b[2J${'x'.repeat(1_000_000)}`)
+    expect(context.text.stdout).to.equal('a\tb\nc\\u000dd\\u001b[2J\\u202e\n')
+    expect(context.text.stderr).to.match(/^a\\u000ab\\u001b\[2Jx+…\n$/)
+    expect(context.text.stderr.length).to.be.lessThan(11_000)
+  })
+})
+
 describe('a time from outside', () => {
   it('is ISO 8601, and none for a time that no date has', () => {
     expect(isoTime(0)).to.equal('1970-01-01T00:00:00.000Z')
