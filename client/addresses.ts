@@ -1,5 +1,5 @@
-// What kind of place an address or a host name is: the public internet, a private network, this machine. Pure, so that
-// it works where there are no sockets; `client/node/guarded-fetch.ts` builds its block list from the same table.
+// Classifies addresses and host names: public internet, private network, this machine. Pure, for runtimes without sockets. The
+// only address table of the package: `client/node/guarded-fetch.ts` uses it for every connection to a URL of another party.
 
 /** `unroutable`: link-local (with the metadata services of clouds), unspecified, multicast and reserved addresses. */
 export type AddressKind = 'public' | 'private' | 'loopback' | 'unroutable'
@@ -11,9 +11,12 @@ export const SPECIAL_RANGES: readonly (readonly [network: string, prefix: number
   ['100.64.0.0', 10, 'private'],
   ['127.0.0.0', 8, 'loopback'],
   ['169.254.0.0', 16, 'unroutable'],
+  // The virtual machine agent of Azure: a public address that leads to the host of the machine.
+  ['168.63.129.16', 32, 'unroutable'],
   ['172.16.0.0', 12, 'private'],
   ['192.0.0.0', 24, 'unroutable'],
   ['192.0.2.0', 24, 'unroutable'],
+  ['192.88.99.0', 24, 'unroutable'],
   ['192.168.0.0', 16, 'private'],
   ['198.18.0.0', 15, 'private'],
   ['198.51.100.0', 24, 'unroutable'],
@@ -24,7 +27,10 @@ export const SPECIAL_RANGES: readonly (readonly [network: string, prefix: number
   ['::1', 128, 'loopback'],
   ['64:ff9b:1::', 48, 'private'],
   ['100::', 64, 'unroutable'],
+  // Protocol assignments: Teredo, which carries IPv4 addresses, ORCHID, benchmarks.
+  ['2001::', 23, 'unroutable'],
   ['2001:db8::', 32, 'unroutable'],
+  ['3fff::', 20, 'unroutable'],
   ['fc00::', 7, 'private'],
   ['fe80::', 10, 'unroutable'],
   ['fec0::', 10, 'private'],
@@ -81,6 +87,11 @@ function toRange<Value>([network, prefix, value]: readonly [string, number, Valu
 const SPECIAL = SPECIAL_RANGES.map(toRange)
 const CARRYING = CARRIERS.map(toRange)
 
+/** The interface identifiers of ISATAP (RFC 5214, 6.1), after any prefix; the IPv4 address is in the last 32 bits. */
+const ISATAP = new Set([0x0000_5efen, 0x0200_5efen])
+/** First three bits of global unicast addresses, `2000::/3`. */
+const GLOBAL_UNICAST = 1n
+
 const lookUp = <Value>(ranges: readonly Range<Value>[], bits: bigint, v6: boolean): Value | undefined =>
   ranges.find(range => range.v6 === v6 && bits >> range.shift === range.bits)?.value
 
@@ -93,8 +104,8 @@ export function kindOfAddress(text: string): AddressKind | undefined {
   if (v6 === undefined) return undefined
   const special = lookUp(SPECIAL, v6, true)
   if (special !== undefined) return special
-  const at = lookUp(CARRYING, v6, true)
-  if (at === undefined) return 'public'
+  const at = ISATAP.has((v6 >> 32n) & 0xffff_ffffn) ? 96 : lookUp(CARRYING, v6, true)
+  if (at === undefined) return v6 >> 125n === GLOBAL_UNICAST ? 'public' : 'unroutable'
   return lookUp(SPECIAL, (v6 >> BigInt(96 - at)) & 0xffff_ffffn, false) ?? 'public'
 }
 

@@ -68,6 +68,7 @@ export interface ServiceParts {
   readonly report: Report
   readonly processes: number
   readonly inEveryProcess: KernelHost['inEveryProcess']
+  readonly guardedFetch: typeof fetch
 }
 
 /** This process among those that serve sessions together. */
@@ -216,6 +217,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
       }
     },
     isolation,
+    guardedFetch: parts.guardedFetch,
     startSessions: start,
     offered,
     catalog,

@@ -99,6 +99,15 @@ const builtIns = new Map(Object.entries(pluginsOf(builtInPlugins)))
 
 const SHORT_FORMS = { search: suggestPlugin('search') }
 
+/** The guarded fetch of the client library, loaded for the first URL. Core and plugins do not import the client themselves. */
+function lazyGuardedFetch(): typeof fetch {
+  let made: Promise<typeof fetch> | undefined
+  return async (input, init) => {
+    made ??= import('../client/node/guarded-fetch.ts').then(({ createGuardedFetch }) => createGuardedFetch())
+    return (await made)(input, init)
+  }
+}
+
 /** The same for every config: made once, and compiled once. Plugins' options are checked by their own schemas. */
 const builtInSections = collectSections(builtIns)
 const hostSchema = buildConfigSchema({}, builtInSections)
@@ -185,7 +194,8 @@ async function build(
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
   const found = { config, secrets, plugins, isBuiltIn, toolsets, isWhole, problems }
   const settings = { purpose, processes, inEveryProcess, neighbours, observe, clock }
-  return buildHost({ ...found, directory, log, suggest: suggestPlugin, ...settings })
+  const guardedFetch = lazyGuardedFetch()
+  return buildHost({ ...found, directory, log, suggest: suggestPlugin, guardedFetch, ...settings })
 }
 
 /** A host of a config that was loaded from a file. Throws a ConfigError that lists everything that is wrong with it. */

@@ -4,7 +4,7 @@ import { checkConventions, checkServed } from './access/check-routes.ts'
 import { inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUntoldScopes } from './access/least-scopes.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
-import { buildServices, createNode } from './assembly.ts'
+import { buildServices, createNode, type ServiceParts } from './assembly.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import { noteRead as reads } from './config/files-read.ts'
@@ -65,7 +65,7 @@ export type { BuiltHost, Host, HostParts } from './running-host.ts'
 /** See `KernelHost.inEveryProcess`; names are told apart by who asks. */
 export type InEveryProcess = KernelHost['inEveryProcess']
 
-export interface HostInput {
+export interface HostInput extends Pick<ServiceParts, 'guardedFetch'> {
   readonly config: FilledConfig
   readonly secrets: GivenSecrets
   /** Every plugin that the config names, and that was found. */
@@ -186,7 +186,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     inFlight,
     node,
   }
-  const services = await problems.attempt(() => buildServices({ ...parts, report }))
+  const services = await problems.attempt(() => buildServices({ ...parts, guardedFetch: input.guardedFetch, report }))
   if (!services) return problems.assertNone() as never
   const declared = problems.count()
   await definePlugins(notes, services, report)
@@ -207,7 +207,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   )
   problems.assertNone('last')
   if (!app) throw new Error('what stops the pipeline was not told')
-  warnOpenDoors({ ...inspected, log, report })
+  warnOpenDoors({ ...inspected, http, purpose, log, report })
   warnUntoldScopes(inspected, log)
   if (secrets.generated) log.warn({}, NO_SECRETS)
   if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)

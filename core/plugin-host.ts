@@ -39,6 +39,11 @@ export interface Services extends AccessServices {
   itemsIn(toolset: string): readonly CatalogItem[]
   /** What the config's `server` says, but for its instructions, and before `configureSession`. A reload may change it. */
   serverInfo(): Implementation
+  /**
+   * For URLs that other parties choose, such as clients: connects only to public addresses. The address is resolved once,
+   * checked, and connected to. Limits on size, time and number are the caller's.
+   */
+  readonly guardedFetch: typeof fetch
   /** The sessions of this node. */
   readonly sessions: SessionRegistry
   /** The streams of sessions, which a client can come back to. */

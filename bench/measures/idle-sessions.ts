@@ -77,7 +77,7 @@ export const measure: Measure = {
   async run({ sessions, scratch, signal }) {
     if (!CAN_READ_COST) return notMeasured('this system does not tell what a process uses')
     if (sessions < 5 * FIRST) return notMeasured(`--sessions ${sessions} are too few to say anything`)
-    const contestant = ours(100, callEcho, { sessions: { maxIdle: sessions } })
+    const contestant = ours(100, callEcho, { sessions: { maxIdle: sessions, maxPerOwner: sessions } })
     const server = await startServer(contestant.command(scratch), signal)
     try {
       return await measureSessions(server, sessions)

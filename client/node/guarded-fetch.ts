@@ -4,11 +4,11 @@
 import { lookup as systemLookup } from 'node:dns'
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
-import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { kindOfAddress, SPECIAL_RANGES } from '../addresses.ts'
+import { kindOfAddress } from '../addresses.ts'
 import { AuthError } from '../errors.ts'
 import { allowedHosts } from '../net-policy.ts'
 
@@ -24,22 +24,8 @@ const NO_BODY = new Set([101, 103, 204, 205, 304])
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 const CROSS_ORIGIN_SECRETS = ['authorization', 'cookie', 'proxy-authorization', 'dpop']
 
-function createBlockList(): BlockList {
-  const list = new BlockList()
-  for (const [network, prefix] of SPECIAL_RANGES) {
-    list.addSubnet(network, prefix, network.includes(':') ? 'ipv6' : 'ipv4')
-  }
-  return list
-}
-
-const BLOCKED = createBlockList()
-
-/** Also where the IPv4 address in an IPv6 one is not public; what is no address is blocked. */
-const isBlocked = (address: string): boolean => {
-  const family = isIP(address)
-  if (family === 0 || kindOfAddress(address) !== 'public') return true
-  return BLOCKED.check(address, family === 6 ? 'ipv6' : 'ipv4')
-}
+/** Text that is no address is blocked. */
+const isBlocked = (address: string): boolean => isIP(address) === 0 || kindOfAddress(address) !== 'public'
 
 const refusal = (host: string, address: string): AuthError =>
   new AuthError(`${host} is at ${address}, inside a network where this client may not be sent`, {

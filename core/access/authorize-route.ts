@@ -17,7 +17,8 @@ export function createRouteAdmission({ log }: Pick<KernelHost, 'log'>, services:
     if (!denial) return
     const { issuer, subject } = user ?? {}
     const { reason, scopes } = denial
-    log.info({ denied: 'route', route: route.path, issuer, subject, reason, scopes }, 'denied a route')
+    const by = access.by ?? 'mcp-host'
+    log.info({ denied: 'route', by, route: route.path, issuer, subject, reason, scopes }, 'denied a route')
     const resource = services.slot('protectedResource', route)
     const refusal = refuseAccess(denial, user, {
       route,

@@ -2,6 +2,7 @@
 // talk to an authorization server share.
 
 import { errorText } from '../http/errors.ts'
+import { parseJson } from '../http/json-text.ts'
 import { shownUrl } from '../http/shown-url.ts'
 
 const TIMEOUT = 5_000
@@ -10,7 +11,7 @@ const MAX_BYTES = 512 * 1_024
 /** What a server answered. */
 export interface JsonReply {
   readonly status: number
-  /** Undefined where the answer is no success or no JSON. */
+  /** Undefined where the answer is no success, no JSON, or JSON that no request body may be, such as nested too deep. */
   readonly body: unknown
 }
 
@@ -27,7 +28,7 @@ async function readText(response: Response): Promise<string> {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return undefined
   }

@@ -63,6 +63,7 @@ function refuse(services: AccessServices, { route, params }: TokenPlace, flaw: F
   const header = challenge({ error, description, scopes, metadataUrl, proofAlgorithms })
   return new HostError(malformed ? 'invalidRequest' : 'unauthorized', {
     detail: description,
+    reason: description,
     headers: { 'WWW-Authenticate': header },
   })
 }
@@ -134,7 +135,7 @@ export function identifyBearer(
       else told.unavailable()
       told.denied(ctx, route, { refused: detail })
       const headers = { 'Retry-After': String(flaw.retryAfter) }
-      return by(new HostError(isLimited ? 'tooManyRequests' : 'unavailable', { detail, headers }))
+      return by(new HostError(isLimited ? 'tooManyRequests' : 'unavailable', { detail, reason: detail, headers }))
     }
     told.refused()
     told.denied(ctx, route, flaw)

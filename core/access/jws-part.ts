@@ -1,4 +1,5 @@
 // The parts of a JWS (RFC 7515), read strictly: what two readers could understand in two ways is none. For tokens and proofs.
+import { parseJson } from '../http/json-text.ts'
 import { isObject } from '../mcp/is-object.ts'
 import type { Claims } from './user-claims.ts'
 
@@ -12,7 +13,7 @@ export function decodePart(part: unknown): Buffer | undefined {
 /** The JSON object that these bytes are in UTF-8; undefined where they are none. */
 export function readJsonPart(bytes: Buffer): Claims | undefined {
   try {
-    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    const value = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
     return isObject(value) ? value : undefined
   } catch {
     return undefined

@@ -1,7 +1,9 @@
-// A toolset that one route guards and another serves to anybody is probably a mistake: told at every start, once the
-// plugins are set up (core/host.ts).
+// Warns at startup of tools that are probably open by mistake.
 import { isDeepStrictEqual } from 'node:util'
+import { isLoopback } from '../http/guard.ts'
+import type { ResolvedHttp } from '../http/http-settings.ts'
 import { type Report, StartError } from '../http/start-error.ts'
+import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { AccessServices } from '../mcp/access-decider.ts'
 import { type Catalog, describeToolset } from '../mcp/catalog.ts'
@@ -35,12 +37,32 @@ export interface OpenDoorFacts {
   readonly routes: readonly CompiledRoute[]
   readonly catalog: Pick<Catalog, 'items'>
   readonly slot: AccessServices['slot']
+  readonly http: Pick<ResolvedHttp, 'host' | 'publicUrl' | 'allowedHosts'>
+  readonly purpose: KernelHost['purpose']
   readonly log: Logger
   readonly report: Report
 }
 
+/** Warns if other machines can call tools without a token, and no host name is checked: any website could do so by DNS rebinding. */
+function warnOpenHost({ routes, catalog, slot, http, purpose, log }: OpenDoorFacts): void {
+  if (purpose === 'stdio' || isLoopback(http.host) || http.publicUrl !== undefined || http.allowedHosts.length > 0)
+    return
+  const open = routes.filter(route => {
+    if (route.authorize !== undefined) return false
+    const anybody = slot('access', route).audienceOf(undefined, route)
+    return route.toolsets.some(toolset => catalog.items(toolset).some(item => !anybody.denialOf(item)))
+  })
+  if (open.length === 0) return
+  const fix =
+    'set `authorize` on the routes, or http.publicUrl or http.allowedHosts; 127.0.0.1 is reached by this machine only'
+  const fields = { host: http.host, routes: open.map(({ path }) => path), fix }
+  log.warn(fields, 'every machine in the network can call tools without a token, by any host name')
+}
+
 /** Warns of each open route with what it serves that another route guards. What has its own `access` or rule is kept. */
-export function warnOpenDoors({ routes, catalog, slot, log, report }: OpenDoorFacts): void {
+export function warnOpenDoors(facts: OpenDoorFacts): void {
+  warnOpenHost(facts)
+  const { routes, catalog, slot, log, report } = facts
   warnOpenParameters(routes, report)
   const guards = routes.filter(({ authorize }) => authorize !== undefined)
   for (const open of routes) {

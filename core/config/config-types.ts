@@ -122,7 +122,7 @@ export interface SessionLimits {
   idleTimeout?: Duration
   /** Idle sessions kept, of all owners together; past it the owner of most loses its oldest. Default `10000`. */
   maxIdle?: number
-  /** Sessions of one user, or of one address for anonymous callers; past it initialize gets 429. */
+  /** Sessions of one user, or of one address for anonymous callers; past it initialize gets 429. Default `5000`. */
   maxPerOwner?: number
   /** Requests of one session that run at once, also those whose client has gone; more are answered 429. Default `32`. */
   maxCallsPerSession?: number
@@ -234,6 +234,7 @@ export interface FilledToolLimits extends ToolLimits {
 export interface FilledSessionLimits extends SessionLimits {
   idleTimeout: Duration
   maxIdle: number
+  maxPerOwner: number
   maxCallsPerSession: number
   maxCallsPerOwner: number
 }

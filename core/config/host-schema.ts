@@ -112,6 +112,8 @@ const sessions = closed(
     maxPerOwner: {
       type: 'integer',
       minimum: 1,
+      // Half of `maxIdle`: one owner cannot take all of it. Less would refuse an office behind one address.
+      default: 5_000,
       description: 'Sessions of one user, or of one address for anonymous callers; past it initialize gets 429.',
     },
     maxCallsPerSession: {

@@ -1,5 +1,5 @@
-// Bounds how long a plugin's part of the host's start and end is waited for: one whose promise never settles would end the
-// process without a word, for nothing is left to do then. For set-up.ts.
+// Limits each plugin's part of startup and shutdown, so that a promise that never settles is reported. For set-up.ts.
+import { systemClock, type Timer } from '../http/clock.ts'
 
 /** How long each of `setup`, `serving` and `starting` may take, milliseconds. */
 export const START_PATIENCE = 60_000
@@ -7,17 +7,17 @@ export const START_PATIENCE = 60_000
 export const CLOSE_PATIENCE = 5_000
 
 /** Rejects with an Error where `part` takes longer than `limit` milliseconds; the process lives until then. */
-export async function inTime(part: () => void | Promise<void>, limit: number): Promise<void> {
+export async function inTime(part: () => void | Promise<void>, limit: number, clock = systemClock): Promise<void> {
   const running = part()
   if (running === undefined) return
-  let timer: NodeJS.Timeout | undefined
+  let timer: Timer | undefined
   const late = new Promise<never>((_, reject) => {
     const why = `it has not ended after ${limit / 1_000} s; something that it waits for does not come`
-    timer = setTimeout(() => reject(new Error(why)), limit)
+    timer = clock.setTimeout(() => reject(new Error(why)), limit)
   })
   try {
     await Promise.race([running, late])
   } finally {
-    clearTimeout(timer)
+    clock.clear(timer)
   }
 }

@@ -88,9 +88,9 @@ export async function startPlugin(
 }
 
 /** Runs a plugin's part of the end: one that fails is logged, and the others close all the same. */
-async function closePlugin(log: Logger, part: () => void | Promise<void>): Promise<void> {
+async function closePlugin(log: Logger, clock: KernelHost['clock'], part: () => void | Promise<void>): Promise<void> {
   try {
-    await inTime(part, CLOSE_PATIENCE)
+    await inTime(part, CLOSE_PATIENCE, clock)
   } catch (err) {
     log.error({ err }, 'failed to close')
   }
@@ -132,14 +132,14 @@ export function createKernelHost<Slots extends object, Services>(
       if (notes.shared.has(key)) return notes.shared.get(key) as Value
       const value = create()
       notes.shared.set(key, value)
-      if (close) notes.closing.push(() => closePlugin(own, () => close(value)))
+      if (close) notes.closing.push(() => closePlugin(own, facts.clock, () => close(value)))
       return value
     },
     serving: task => note(notes.serving, task),
     checking: task => note(notes.checking, task),
     reconfigure: prepare => note(notes.reconfigure, prepare),
     starting: task => void notes.starting.push(() => startPlugin(instance, task)),
-    closing: task => void notes.closing.push(() => closePlugin(own, task)),
+    closing: task => void notes.closing.push(() => closePlugin(own, facts.clock, task)),
     draining: task => void notes.draining.push(task),
     ready: (name, check) => void notes.ready.set(name, check),
   }

@@ -96,11 +96,13 @@ export interface Asks {
   ask(question: Question, key?: string): Promise<never>
 }
 
+/** Ends the run with the result of this, which is called unless the run is over. */
+export type Interrupt = (result: () => Promise<unknown>) => void
+
 interface Bindings {
   readonly keys: readonly Buffer[]
   readonly clock: Clock
-  /** Ends the run with this result. */
-  readonly interrupt: (result: Promise<object>) => void
+  readonly interrupt: Interrupt
 }
 
 /** Everything that a sealed state belongs to: it opens for a retry of this request by this caller alone. */
@@ -138,7 +140,7 @@ export function createAsks(call: Call, item: CatalogItem, { keys, clock, interru
   function leave() {
     if (open.size === 0) return
     const questions = [...open].map(([key, { question }]) => [key, question] as const)
-    interrupt(inputRequired(questions))
+    interrupt(() => inputRequired(questions))
     for (const { reject } of open.values()) reject(failure ?? new AwaitingInput())
     open.clear()
   }
@@ -238,12 +240,7 @@ export interface Replay {
  * The asks of a handler that has a thread: its run ends with its questions, as in 2026-07-28, and `replay.again` runs it with the
  * answers. Nothing holds a thread while the client is asked.
  */
-export function createReplayedAsks(
-  askClient: AskClient,
-  call: Call,
-  replay: Replay,
-  interrupt: (result: Promise<unknown>) => void,
-): Asks {
+export function createReplayedAsks(askClient: AskClient, call: Call, replay: Replay, interrupt: Interrupt): Asks {
   const used = new Set<string>()
   const keyFor = createKeys(key => used.has(key))
   let open: Array<{ readonly ask: () => Promise<unknown>; readonly reject: (reason: Error) => void }> = []
@@ -252,7 +249,7 @@ export function createReplayedAsks(
     if (open.length === 0) return
     const asked = open
     open = []
-    interrupt(
+    interrupt(() =>
       Promise.allSettled(asked.map(({ ask }) => ask())).then(() => {
         call.signal.throwIfAborted()
         return replay.again()

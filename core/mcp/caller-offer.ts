@@ -47,6 +47,8 @@ export class CallerOffer implements Offer {
   #reloads: number
   readonly #runs: Offer['run'] | undefined
   readonly #rechoose: Rechoose | undefined
+  /** The user of the last token that grants the same: it is compared once. */
+  #alike: User | undefined
   /** The offer with another token that was made last. */
   #other: { readonly user: User | undefined; readonly offer: Promise<Offer> } | undefined
 
@@ -62,6 +64,7 @@ export class CallerOffer implements Offer {
     this.#reloads = reloads
     this.#runs = hooks.runs
     this.#rechoose = hooks.rechoose
+    this.#alike = facts.user
   }
 
   #now(): ViewRequest {
@@ -78,7 +81,11 @@ export class CallerOffer implements Offer {
     return this.#way.cut(this.#now(), user)
   }
   withToken(user: User | undefined): Offer | Promise<Offer> {
-    if (!this.#rechoose || sameGrant(user, this.user)) return this
+    if (!this.#rechoose || user === this.#alike) return this
+    if (sameGrant(user, this.user)) {
+      this.#alike = user
+      return this
+    }
     // Requests that come at once ask once.
     if (!this.#other || !sameGrant(user, this.#other.user)) {
       const offer = this.#rechoose(user)

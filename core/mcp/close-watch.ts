@@ -1,6 +1,7 @@
 // Finds out which handler holds the event loop after it first waited. Every promise and timer must be followed for that, which
 // costs a call some microseconds: so it is done for a while after a stall that one of several handlers caused, and not before.
 import { AsyncResource, createHook, executionAsyncResource } from 'node:async_hooks'
+import type { Clock } from '../http/clock.ts'
 import type { CatalogItem } from './catalog.ts'
 
 /** How long handlers are followed after a stall, milliseconds. */
@@ -36,7 +37,7 @@ export interface CloseWatch {
 
 const NOTHING: ReadonlyMap<CatalogItem, number> = new Map()
 
-export function createCloseWatch(): CloseWatch {
+export function createCloseWatch(clock: Clock): CloseWatch {
   let found = new Map<CatalogItem, number>()
   /** When what runs now began, the innermost last. */
   const starts: number[] = []
@@ -53,12 +54,12 @@ export function createCloseWatch(): CloseWatch {
       if (item) resource[OWNER] = item
     },
     before() {
-      starts.push(performance.now())
+      starts.push(clock.monotonic())
     },
     after() {
       const start = starts.pop()
       const resource = executionAsyncResource()
-      if (start !== undefined && !(resource instanceof HandlerScope)) add(performance.now() - start, resource)
+      if (start !== undefined && !(resource instanceof HandlerScope)) add(clock.monotonic() - start, resource)
     },
   })
 

@@ -1,7 +1,7 @@
 // The second argument of every handler: what it can ask, say and do. Its run is in run-handler.ts.
 import type { Clock } from '../http/clock.ts'
 import type { Route } from '../kernel/route.ts'
-import { type Asks, createAsks, createLiveAsks, createReplayedAsks, type Replay } from './asks.ts'
+import { type Asks, createAsks, createLiveAsks, createReplayedAsks, type Interrupt, type Replay } from './asks.ts'
 import type { Call } from './call.ts'
 import { createCallFetch } from './call-fetch.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
@@ -46,13 +46,15 @@ const ASKING_METHODS: ReadonlySet<string> = new Set(['tools/call', 'resources/re
 
 /** How a run is told what its handler asks. */
 export interface Asking {
-  /** Ends the run with this result. */
-  readonly interrupt: (result: Promise<unknown>) => void
+  readonly interrupt: Interrupt
   /** Around each wait for the client that the handler itself waits for. */
   readonly waiting: <Answer>(ask: () => Promise<Answer>) => Promise<Answer>
   /** Of a handler that does not wait for its client: it runs again. */
   readonly replay: Replay | undefined
 }
+
+const NO_TOKEN_IN_RUN =
+  'There is no token of the identity provider in the run of a task: its caller may have no access any more. Ask for it in `task.before`.'
 
 /** `ctx` of one run of a handler. */
 export class HandlerContext implements CallContext {
@@ -161,6 +163,8 @@ export class HandlerContext implements CallContext {
   get upstreamToken() {
     return async (request: UpstreamTokenRequest = {}) => {
       const { route, params } = this.#call.offer
+      // The client may have lost its access since: nobody decides that again for a run.
+      if (this.#call.deferred) throw new ToolError(NO_TOKEN_IN_RUN)
       // Whether the login has ended is mostly known once the provider has answered, and it takes a status to tell a client.
       const release = this.#call.hold()
       try {

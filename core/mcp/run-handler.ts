@@ -124,13 +124,13 @@ function createWaiting(turn: Turn | undefined, limit: TimeLimit | undefined, isO
 }
 
 function run({ call, item, settings, handle, replay }: Run, turn?: Turn): unknown {
-  let interrupted: Promise<unknown> | undefined
   let settle: ((result: Promise<unknown>) => void) | undefined
   let over = false
-  const interrupt: Asking['interrupt'] = result => {
-    // A handler that never waited for its question has answered already: nobody else listens to this then.
+  const interrupt: Asking['interrupt'] = ask => {
+    // A handler that did not wait for its question has answered already.
+    if (over) return
+    const result = ask()
     result.catch(() => undefined)
-    interrupted = result
     settle?.(result)
   }
   const { timeout, isolate } = settings.limits.of(item)
@@ -143,8 +143,9 @@ function run({ call, item, settings, handle, replay }: Run, turn?: Turn): unknow
   const stalls = isolate ? UNWATCHED : settings.stalls
   const value = stalls.run(item, () => runToValue(ctx, handle))
   if (!isThenable(value)) {
+    over = true
     limit?.end()
-    return interrupted ?? ctx.whenTold(() => value)
+    return ctx.whenTold(() => value)
   }
   stalls.begin(item)
   return new Promise((resolve, reject) => {

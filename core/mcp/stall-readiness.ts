@@ -16,7 +16,7 @@ const seconds = (ms: number) => (ms / 1_000).toFixed(1)
 const reasonOf = ({ ms, whose }: Held) =>
   `the event loop is held by ${whose.join(' or ') || 'handlers'}: ${seconds(ms)} s in the last ${WINDOW} s`
 
-/** `limit`: milliseconds of the window. What it gives is asked with the time, in milliseconds of `performance`. */
+/** `limit`: milliseconds of the window. The returned function takes the monotonic time of the host's clock. */
 export function createStallReadiness(limit: number): (held: Held, now: number) => true | string {
   /** Since when it is not ready. */
   let since: number | undefined

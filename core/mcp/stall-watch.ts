@@ -2,6 +2,7 @@
 // `await` is measured; what it does later is found by a timer that came late while the process computed, and where several may
 // have done it close-watch.ts finds out who does it next. In the log, in the figures, and in readiness (stall-readiness.ts).
 
+import type { Clock, Timer } from '../http/clock.ts'
 import { ownWork } from '../http/own-work.ts'
 import { type Report, StartError } from '../http/start-error.ts'
 import type { Figures } from '../kernel/figures.ts'
@@ -37,6 +38,7 @@ export interface StallSettings {
 
 /** What it tells, and the tasks of a host's start and end. */
 interface Surroundings extends Pick<KernelNotes, 'ready' | 'starting' | 'closing'> {
+  readonly clock: Clock
   readonly log: Pick<Logger, 'warn' | 'debug'>
   readonly figures: Pick<Figures, 'counter'>
   /** Those that serve behind one address. */
@@ -75,7 +77,7 @@ export function createStallWatch(settings: StallSettings, around: Surroundings):
   const stalls = watch(threshold, around)
   if (unready !== undefined) {
     const isReady = createStallReadiness(unready)
-    const own = () => isReady(stalls.window.held(performance.now()), performance.now())
+    const own = () => isReady(stalls.window.held(around.clock.monotonic()), around.clock.monotonic())
     const askAll = around.processes === 1 ? undefined : around.inEveryProcess(CONDITION, own)
     around.ready.set(CONDITION, () => (askAll ? amongProcesses(own(), askAll) : own()))
   }
@@ -85,14 +87,14 @@ export function createStallWatch(settings: StallSettings, around: Surroundings):
 const nameOf = ({ kind, key }: CatalogItem) => `${kind.slice(0, -1)} ${key}`
 
 /** Writes down each stall, and says whose it was as far as anybody can tell. */
-function createTeller({ log, figures }: Pick<Surroundings, 'log' | 'figures'>) {
+function createTeller({ log, figures, clock }: Pick<Surroundings, 'log' | 'figures' | 'clock'>) {
   const window = new HeldWindow()
   const count = figures.counter(HELD)
 
   function note(ms: number, items: readonly CatalogItem[]) {
     const [first] = items
     const names = items.map(nameOf)
-    window.note(performance.now(), ms, names)
+    window.note(clock.monotonic(), ms, names)
     count(ms / 1_000, first && items.length === 1 ? { handler: nameOf(first) } : SEVERAL)
   }
 
@@ -108,7 +110,7 @@ function createTeller({ log, figures }: Pick<Surroundings, 'log' | 'figures'>) {
       // With nobody to name it is of no use to those who run tools: long bodies, a start, a collection of garbage.
       if (items.length === 0) return log.debug({ ms: Math.round(ms) }, 'the event loop was held')
       note(ms, items)
-      const { whose } = window.held(performance.now())
+      const { whose } = window.held(clock.monotonic())
       const among = items.slice(0, MAX_NAMES).map(({ kind, key }) => `${kind} ${key}`)
       // Of those who ran this time, the one that was there every time.
       const fields = { ms: Math.round(ms), among, ...(whose.length === 1 && { likely: whose[0] }) }
@@ -117,15 +119,18 @@ function createTeller({ log, figures }: Pick<Surroundings, 'log' | 'figures'>) {
   }
 }
 
-function watch(threshold: number, { starting, closing, ...told }: Surroundings): StallWatch & { window: HeldWindow } {
+function watch(
+  threshold: number,
+  { starting, closing, clock, ...told }: Surroundings,
+): StallWatch & { window: HeldWindow } {
   const running = new Map<CatalogItem, number>()
   /** Those that ended since the timer came last: one of them may be why it was late. */
   const ended = new Set<CatalogItem>()
   /** What handlers did at once since then, milliseconds. */
   const parts = new Map<CatalogItem, number>()
-  const teller = createTeller(told)
-  const closely = createCloseWatch()
-  let timer: NodeJS.Timeout | undefined
+  const teller = createTeller({ ...told, clock })
+  const closely = createCloseWatch(clock)
+  let timer: Timer | undefined
   let last = 0
   let cpu = process.cpuUsage()
   let own = ownWork()
@@ -145,7 +150,7 @@ function watch(threshold: number, { starting, closing, ...told }: Surroundings):
   }
 
   function tick() {
-    const now = performance.now()
+    const now = clock.monotonic()
     const followed = closely.take(now)
     const used = process.cpuUsage(cpu)
     const others = inLog + ownWork() - own
@@ -162,23 +167,23 @@ function watch(threshold: number, { starting, closing, ...told }: Surroundings):
   }
 
   starting.push(() => {
-    last = performance.now()
+    last = clock.monotonic()
     cpu = process.cpuUsage()
-    timer = setInterval(tick, INTERVAL).unref()
+    timer = clock.setInterval(tick, INTERVAL).unref()
   })
   closing.push(() => {
-    clearInterval(timer)
+    clock.clear(timer)
     closely.end()
   })
 
   return {
     window: teller.window,
     run(item, handle) {
-      const start = performance.now()
+      const start = clock.monotonic()
       try {
         return closely.run(item, handle)
       } finally {
-        const ms = performance.now() - start
+        const ms = clock.monotonic() - start
         if (ms > threshold) {
           inLog += ms
           teller.one(ms, item)

@@ -33,7 +33,7 @@ async function publishAll(bus: ChangeBus, changes: readonly Change[]) {
 }
 
 const alone: Promises<ChangeBus>['alone'] = {
-  async 'tells every listener of every change once, in the order in which they were published'(bus) {
+  async 'notifies every listener of every change once, in publishing order'(bus) {
     const heard = [listenTo(bus), listenTo(bus)]
     // Not one after the other: the order is that of the calls.
     await Promise.all(CHANGES.map(change => bus.publish(change)))
@@ -42,7 +42,7 @@ const alone: Promises<ChangeBus>['alone'] = {
       deepEqual(changes, plain(CHANGES))
     }
   },
-  async 'tells nothing to a listener that has ended, and the others all the same'(bus) {
+  async 'does not notify a closed listener, but still notifies the others'(bus) {
     const [gone, left] = [listenTo(bus), listenTo(bus)]
     gone.end()
     gone.end()
@@ -50,7 +50,7 @@ const alone: Promises<ChangeBus>['alone'] = {
     await eventually(() => left.changes.length >= CHANGES.length)
     deepEqual([gone.changes.length, left.changes.length], [0, CHANGES.length])
   },
-  async 'tells nobody of what was published before he listened'(bus) {
+  async 'does not deliver changes published before the listener subscribed'(bus) {
     const first = listenTo(bus)
     await bus.publish(resource('note://before'))
     await eventually(() => first.changes.length === 1)
@@ -59,7 +59,7 @@ const alone: Promises<ChangeBus>['alone'] = {
     await eventually(() => late.changes.length >= 1)
     deepEqual(late.changes, [resource('note://after')])
   },
-  async 'can be read again from any place, where it has a history'(bus) {
+  async 'can be read again from any position if it keeps a history'(bus) {
     const { history } = bus
     if (!history) return
     const heard = listenTo(bus)
@@ -84,7 +84,7 @@ const alone: Promises<ChangeBus>['alone'] = {
 }
 
 const together: Promises<ChangeBus>['together'] = {
-  async 'a change is told at both, and has one place'(one, other) {
+  async 'delivers a change to both nodes with the same position'(one, other) {
     const heard = [listenTo(one), listenTo(other)]
     await publishAll(one, CHANGES)
     for (const { changes } of heard) {
@@ -93,14 +93,14 @@ const together: Promises<ChangeBus>['together'] = {
     }
     deepEqual(heard[0]?.places, heard[1]?.places)
   },
-  async 'what both publish at once is told in one order'(one, other) {
+  async 'delivers concurrent changes in the same order on both nodes'(one, other) {
     const heard = [listenTo(one), listenTo(other)]
     await Promise.all([publishAll(one, CHANGES.slice(0, 20)), publishAll(other, CHANGES.slice(20, 40))])
     for (const { changes } of heard) await eventually(() => changes.length >= 40)
     equal(heard[0]?.changes.length, 40)
     deepEqual(heard[0]?.changes, heard[1]?.changes)
   },
-  async 'a change that one makes after it heard of the other one is told after it'(one, other) {
+  async 'delivers a change after the change that it followed'(one, other) {
     const [here, there] = [listenTo(one), listenTo(other)]
     await one.publish(resource('note://cause'))
     await eventually(() => there.changes.length === 1)

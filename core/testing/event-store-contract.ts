@@ -27,7 +27,7 @@ function sharedOf({ shared }: EventStore): SharedStreams {
 const isFenced = (act: unknown) => rejects(Promise.resolve(act), StreamFenced)
 
 const kept: Promises<EventStore>['alone'] = {
-  async 'numbers the messages of a stream from 1, and gives what came after a number, in order'(store) {
+  async 'numbers stream messages from 1 and replays those after a given number in order'(store) {
     equal(await store.append('s', 'a', 'm1', 0), 1)
     equal(await store.append('s', 'a', 'm2', 1), 2)
     equal(await store.append('s', 'a', 'm3', 2), 3)
@@ -35,7 +35,7 @@ const kept: Promises<EventStore>['alone'] = {
     deepEqual(await read(store, 2), ['3:m3'])
     deepEqual(await read(store, 3), [])
   },
-  async 'gives as many as have so many bytes together, one at least; with 0 none, and whether all is there'(store) {
+  async 'limits a replay by bytes (at least one message, none for 0) and reports whether it is complete'(store) {
     const messages = ['12345', 'ü234', 'x'.repeat(100), '1', '2', '3']
     for (const [known, message] of messages.entries()) await store.append('s', 'a', message, known)
     const next = async (seq: number, most: number) =>
@@ -51,7 +51,7 @@ const kept: Promises<EventStore>['alone'] = {
     for (const most of [0, 10]) equal(await next(7, most), undefined)
     equal(await store.after('s', 'b', 0, 0), undefined)
   },
-  async 'gives a long stream in parts without a gap, whoever asks for each'(store) {
+  async 'replays a long stream in pages without a gap, to any node'(store) {
     const messages = Array.from({ length: 100 }, (_, index) => `${index}`.padStart(1 + (index % 50), '.'))
     for (const [known, message] of messages.entries()) await store.append('s', 'a', message, known)
     const found: string[] = []
@@ -62,13 +62,13 @@ const kept: Promises<EventStore>['alone'] = {
     }
     deepEqual(found, messages)
   },
-  async 'knows nothing of a stream that nobody wrote, nor of what comes after a number that it never gave'(store) {
+  async 'returns nothing for an unknown stream or an unassigned message number'(store) {
     await write(store, 1)
     equal(await read(store, 0, { stream: 'b' }), undefined)
     equal(await read(store, 0, { session: 't' }), undefined)
     equal(await read(store, 2), undefined)
   },
-  async 'keeps any text as it is'(store) {
+  async 'stores any text unchanged'(store) {
     const messages = ['', '{"text":"naïve 🦆\\r\\n\u2028"}', 'x'.repeat(200_000), '\u0000']
     for (const [known, message] of messages.entries()) await store.append('s', 'a', message, known)
     deepEqual(
@@ -76,22 +76,20 @@ const kept: Promises<EventStore>['alone'] = {
       messages,
     )
   },
-  async 'keeps streams of one name in two sessions apart'(store) {
+  async 'separates streams of the same name in two sessions'(store) {
     await store.append('s', 'a', 'mine', 0)
     await store.append('t', 'a', 'theirs', 0)
     deepEqual(await read(store, 0), ['1:mine'])
     deepEqual(await read(store, 0, { session: 't' }), ['1:theirs'])
   },
-  async 'goes on after the last number that its writer knows, where it has forgotten the stream; what came before is a gap'(
-    store,
-  ) {
+  async 'continues a lost stream after the last number its writer knows and reports the gap before it'(store) {
     equal(await store.append('s', 'a', 'm6', 5), 6)
     deepEqual(await read(store, 5), ['6:m6'])
     equal(await read(store, 4), undefined)
     for (const most of [0, 10]) equal(await store.after('s', 'a', 4, most), undefined)
     deepEqual(await store.after('s', 'a', 5, 0), [])
   },
-  async 'forgets one stream, or all of a session, and no other'(store) {
+  async 'deletes one stream, or all streams of a session, and no other'(store) {
     for (const stream of ['a', 'b', 'c']) await write(store, 1, { stream })
     await write(store, 1, { session: 't' })
     await store.drop('s', 'a')
@@ -102,20 +100,20 @@ const kept: Promises<EventStore>['alone'] = {
     equal(await read(store, 0, { stream: 'c' }), undefined)
     deepEqual(await read(store, 0, { session: 't' }), ['1:m1'])
   },
-  async 'forgets what it does not know without a word'(store) {
+  async 'ignores the deletion of an unknown stream'(store) {
     await store.drop('s')
     await store.drop('s', 'a')
   },
 }
 
 const passed: Promises<EventStore>['together'] = {
-  async 'an append that is tried again is stored once'(store, other) {
+  async 'stores a retried append once'(store, other) {
     await write(store, 3, { writer: A })
     equal(await store.append('s', 'a', 'm3', 2, A), 3)
     equal(await store.append('s', 'a', 'm4', 3, A), 4)
     deepEqual(await read(other, 0), ['1:m1', '2:m2', '3:m3', '4:m4'])
   },
-  async 'a stream is known before its first message, and says who writes it'(store, other) {
+  async 'reports the writer of a stream before its first message'(store, other) {
     equal(await sharedOf(other).state('s', 'a'), undefined)
     await sharedOf(store).open('s', 'a', { ...A, bus: '7-0' })
     deepEqual(await sharedOf(other).state('s', 'a'), { facts: A.facts, last: 0, finished: false, epoch: 1, bus: '7-0' })
@@ -125,14 +123,14 @@ const passed: Promises<EventStore>['together'] = {
     const state = await sharedOf(other).state('s', 'a')
     deepEqual(state, { facts: A.facts, last: 2, finished: true, epoch: 1, bus: '9-0' })
   },
-  async 'a stream that was lost is known again with `known` as its last number, and what came before is a gap'(store) {
+  async 'restores a lost stream with `known` as its last number and reports the gap before it'(store) {
     await sharedOf(store).open('s', 'a', A, 5)
     await sharedOf(store).open('s', 'a', A, 5)
     equal((await sharedOf(store).state('s', 'a'))?.last, 5)
     equal(await read(store, 4), undefined)
     deepEqual(await read(store, 5), [])
   },
-  async 'whoever claimed a stream last writes it: the one before is refused, and stores nothing'(one, other) {
+  async 'rejects appends of a writer after another writer claimed the stream'(one, other) {
     await sharedOf(one).open('s', 'a', A)
     await write(one, 1, { writer: A })
     const claimed = await sharedOf(other).claim('s', 'a', B)
@@ -147,13 +145,13 @@ const passed: Promises<EventStore>['together'] = {
     const state = await sharedOf(one).state('s', 'a')
     deepEqual([state?.facts, state?.last, state?.finished], [B.facts, 2, true])
   },
-  async 'the same claim again succeeds, and that of another with the same epoch does not'(one, other) {
+  async 'accepts a repeated claim and rejects another claim with the same epoch'(one, other) {
     await sharedOf(one).open('s', 'a', A)
     await sharedOf(other).claim('s', 'a', B)
     equal((await sharedOf(other).claim('s', 'a', B))?.facts, A.facts)
     await isFenced(sharedOf(one).claim('s', 'a', { ...B, facts: 'node C' }))
   },
-  async 'of many who claim with one epoch, one does'(one, other) {
+  async 'grants one of many concurrent claims with the same epoch'(one, other) {
     await sharedOf(one).open('s', 'a', A)
     const claims = await Promise.allSettled(
       Array.from({ length: 20 }, async (_, index) =>
@@ -163,7 +161,7 @@ const passed: Promises<EventStore>['together'] = {
     equal(claims.filter(({ status }) => status === 'fulfilled').length, 1)
     for (const claim of claims) if (claim.status === 'rejected') ok(StreamFenced.is(claim.reason))
   },
-  async 'no stream is made known by a claim, nor by its end'(one, other) {
+  async 'does not create a stream by claiming or ending it'(one, other) {
     equal(await sharedOf(one).claim('s', 'a', B), undefined)
     await sharedOf(one).finish('s', 'a', B)
     equal(await sharedOf(other).state('s', 'a'), undefined)

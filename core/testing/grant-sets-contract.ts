@@ -4,7 +4,7 @@ import { type Promises, same } from './contract.ts'
 import { forBoth, LONG, MINUTE } from './grant-steps.ts'
 
 export const sets: Promises<GrantStore>['alone'] = {
-  'gives the members of a set, oldest first, and how many there are': forBoth(async (store, set) => {
+  'returns the members of a set, oldest first, and their number': forBoth(async (store, set) => {
     same(await store.members(set), [], 'a set that nobody joined is empty')
     await store.leave(set, 'a')
     same(await store.join(set, 'b', MINUTE, 10), 1, 'join gives how many there are')
@@ -18,7 +18,7 @@ export const sets: Promises<GrantStore>['alone'] = {
     await store.leave(set, 'unknown')
     same(await store.members(set), ['{"naïve 🦆"}\n', 'b'], 'who left is not there, and the others are')
   }),
-  'keeps so many members, the youngest': forBoth(async (store, set) => {
+  'keeps the newest members up to the limit': forBoth(async (store, set) => {
     for (const member of ['a', 'b', 'c']) await store.join(set, member, MINUTE, 3)
     same(await store.join(set, 'd', MINUTE, 3), 3, 'of more than `most` the oldest go')
     same(await store.members(set), ['b', 'c', 'd'], 'of more than `most` the oldest go')
@@ -28,27 +28,25 @@ export const sets: Promises<GrantStore>['alone'] = {
     same(await store.join(set, 'f', MINUTE, 0), 0, 'a `most` of 0 keeps nobody')
     same(await store.members(set), [], 'a `most` of 0 keeps nobody')
   }),
-  'lets members go one by one, and keeps one for the longest time that was said of it': forBoth(
-    async (store, set, expiry) => {
-      const inTime = expiry.start()
-      await store.join(set, 'short', expiry.ms, 10)
-      await store.join(set, 'long', MINUTE, 10)
-      await store.join(set, 'again', MINUTE, 10)
-      same(await inTime(store.join(set, 'again', expiry.ms, 10)), 3, 'all of them are there')
-      await expiry.wait(async () => (await store.members(set)).length < 3)
-      same(await store.members(set), ['long', 'again'], 'who is past its time is gone, and nobody else')
-      same(await store.join(set, 'new', MINUTE, 3), 3, 'who is past its time does not count')
-      same(await store.members(set), ['long', 'again', 'new'], 'who is past its time does not count for `most`')
-    },
-  ),
-  'forgets a set whose members are all past their time': forBoth(async (store, set, expiry) => {
+  'expires members one by one, each after the longest ttl it was given': forBoth(async (store, set, expiry) => {
+    const inTime = expiry.start()
+    await store.join(set, 'short', expiry.ms, 10)
+    await store.join(set, 'long', MINUTE, 10)
+    await store.join(set, 'again', MINUTE, 10)
+    same(await inTime(store.join(set, 'again', expiry.ms, 10)), 3, 'all of them are there')
+    await expiry.wait(async () => (await store.members(set)).length < 3)
+    same(await store.members(set), ['long', 'again'], 'who is past its time is gone, and nobody else')
+    same(await store.join(set, 'new', MINUTE, 3), 3, 'who is past its time does not count')
+    same(await store.members(set), ['long', 'again', 'new'], 'who is past its time does not count for `most`')
+  }),
+  'deletes a set after all its members have expired': forBoth(async (store, set, expiry) => {
     await store.join(set, 'a', expiry.ms, 10)
     await store.join(set, 'b', expiry.ms, 10)
     await expiry.wait(async () => (await store.members(set)).length === 0)
     same(await store.members(set), [], 'who is past its time is gone')
     same(await store.join(set, 'c', MINUTE, 10), 1, 'a set can be joined again')
   }),
-  'keeps a set apart from the text of its key': forBoth(async (store, key) => {
+  'separates a set from the text stored under the same key': forBoth(async (store, key) => {
     await store.join(key, 'member', MINUTE, 10)
     same(await store.get(key), undefined, 'a set is no text')
     same(await store.add(key, 'text', MINUTE), true, 'a set is no text')

@@ -6,7 +6,7 @@ import { sets } from './grant-sets-contract.ts'
 import { forBoth, GRANTED, KEYS, LONG, MANY, MINUTE, PENDING, race } from './grant-steps.ts'
 
 const texts: Promises<GrantStore>['alone'] = {
-  'knows nothing of a key that nobody wrote': forBoth(async (store, key) => {
+  'returns nothing for an unknown key': forBoth(async (store, key) => {
     same(await store.get(key), undefined, 'get gives undefined where nothing is')
     same(await store.take(key), undefined, 'take gives undefined where nothing is')
     same(await store.replace(key, '', 'x', MINUTE), false, 'replace gives false where nothing is, be `from` empty')
@@ -14,7 +14,7 @@ const texts: Promises<GrantStore>['alone'] = {
     await store.delete(key)
     await store.delete()
   }),
-  'keeps a text, and the last one that was set': forBoth(async (store, key) => {
+  'returns the last text that was set': forBoth(async (store, key) => {
     await store.set(key, 'first', MINUTE)
     same(await store.get(key), 'first', 'get gives what was set')
     same(await store.get(key), 'first', 'get leaves it there')
@@ -22,7 +22,7 @@ const texts: Promises<GrantStore>['alone'] = {
     same(await store.get(key), 'second', 'set writes over what was there')
     same(await store.get(`${key}-other`), undefined, 'a key that begins with another is another')
   }),
-  'keeps any text as it is': forBoth(async (store, key) => {
+  'stores any text unchanged': forBoth(async (store, key) => {
     for (const text of ['', ' ', '0', '{"text":"naïve 🦆\\r\\n\u2028"}', '\u0000', 'x'.repeat(200_000)]) {
       await store.set(key, text, MINUTE)
       same(await store.get(key), text, 'get gives the text as it was set')
@@ -31,34 +31,34 @@ const texts: Promises<GrantStore>['alone'] = {
       same(await store.take(key), text, 'take gives the text as it was set')
     }
   }),
-  'takes any text after the kind for a key': forBoth(async (store, kind) => {
+  'accepts any text after the kind as a key': forBoth(async (store, kind) => {
     const keys = ['', '{}', '}', '{a}b', 'a:b', 'a:set', 'naïve 🦆', 'with spaces\r\n'].map(rest => `${kind}${rest}`)
     for (const key of keys) await store.set(key, key, MINUTE)
     for (const key of keys) same(await store.get(key), key, 'each key has its own text')
     await store.delete(...keys)
     for (const key of keys) same(await store.get(key), undefined, 'delete deletes each of the keys')
   }),
-  'adds only where nothing is': forBoth(async (store, key) => {
+  'adds an entry only if the key is unused': forBoth(async (store, key) => {
     same(await store.add(key, 'first', MINUTE), true, 'add gives true where nothing is')
     same(await store.add(key, 'second', MINUTE), false, 'add gives false where something is')
     same(await store.get(key), 'first', 'an add that gave false wrote nothing')
     await store.delete(key)
     same(await store.add(key, 'third', MINUTE), true, 'add gives true where it was deleted')
   }),
-  'replaces only what it is said to hold': forBoth(async (store, key) => {
+  'replaces an entry only if its current value matches': forBoth(async (store, key) => {
     await store.set(key, 'a', MINUTE)
     same(await store.replace(key, 'A', 'b', MINUTE), false, 'replace gives false where another text is')
     same(await store.get(key), 'a', 'a replace that gave false wrote nothing')
     same(await store.replace(key, 'a', 'b', MINUTE), true, 'replace gives true where it holds `from`')
     same(await store.get(key), 'b', 'replace writes `to`')
   }),
-  'gives what is taken once': forBoth(async (store, key) => {
+  'returns a taken entry to one caller only': forBoth(async (store, key) => {
     await store.set(key, 'a', MINUTE)
     same(await store.take(key), 'a', 'take gives what is there')
     same(await store.take(key), undefined, 'take deletes what it gives')
     same(await store.get(key), undefined, 'what was taken is gone')
   }),
-  'deletes the keys that it is given, and no other': forBoth(async (store, key) => {
+  'deletes only the given keys': forBoth(async (store, key) => {
     for (const name of ['a', 'b', 'c']) await store.set(`${key}-${name}`, name, MINUTE)
     await store.join(`${key}-a`, 'member', MINUTE, 10)
     await store.delete(`${key}-a`, `${key}-b`, `${key}-unknown`)
@@ -66,7 +66,7 @@ const texts: Promises<GrantStore>['alone'] = {
     same(left, [undefined, undefined, 'c'], 'delete deletes the texts of its keys alone')
     same(await store.members(`${key}-a`), [], 'delete deletes the sets of its keys as well')
   }),
-  async 'deletes keys of both kinds at once'(store) {
+  async 'deletes keys of both kinds in one call'(store) {
     const keys = Array.from({ length: 20 }, (_, index) => `${index % 2 ? PENDING : GRANTED}-${index}`)
     for (const key of keys) await store.set(key, key, MINUTE)
     await store.delete(...keys)
@@ -76,7 +76,7 @@ const texts: Promises<GrantStore>['alone'] = {
 }
 
 const times: Promises<GrantStore>['alone'] = {
-  'lets go of what is past its time': forBoth(async (store, key, expiry) => {
+  'expires entries after their ttl': forBoth(async (store, key, expiry) => {
     const ways: ReadonlyArray<(name: string, ttl: number) => Promise<unknown>> = [
       (name, ttl) => store.set(name, 'x', ttl),
       (name, ttl) => store.add(name, 'x', ttl),
@@ -97,7 +97,7 @@ const times: Promises<GrantStore>['alone'] = {
     same(await store.replace(first, 'x', 'y', MINUTE), false, 'what is past its time is not replaced')
     same(await store.add(first, 'y', MINUTE), true, 'where something is past its time nothing is')
   }),
-  'keeps what is written again for the time that is said then': forBoth(async (store, key, expiry) => {
+  'applies the new ttl when an entry is written again': forBoth(async (store, key, expiry) => {
     const inTime = expiry.start()
     await store.set(key, 'a', expiry.ms)
     await store.set(key, 'b', MINUTE)
@@ -110,7 +110,7 @@ const times: Promises<GrantStore>['alone'] = {
       'set and replace say anew how long something is there',
     )
   }),
-  'keeps things for longer than 2^31 milliseconds, and for parts of one': forBoth(async (store, key) => {
+  'supports a ttl of more than 2^31 ms and of a fraction of 1 ms': forBoth(async (store, key) => {
     await store.set(key, 'x', LONG)
     await store.set(`${key}-part`, 'x', MINUTE + 0.4)
     await store.join(key, 'member', LONG, 10)
@@ -118,7 +118,7 @@ const times: Promises<GrantStore>['alone'] = {
     same([await store.get(key), await store.get(`${key}-part`)], ['x', 'x'], 'a long ttl is no short one')
     same(await store.members(key), ['member'], 'a long ttl of a member is no short one')
   }),
-  'writes nothing that has no time left': forBoth(async (store, key) => {
+  'writes nothing if the ttl is 0 or less': forBoth(async (store, key) => {
     for (const ttl of [0, -1, Number.NEGATIVE_INFINITY]) {
       await store.set(key, 'a', MINUTE)
       await store.set(key, 'x', ttl)
@@ -132,7 +132,7 @@ const times: Promises<GrantStore>['alone'] = {
       same(await store.members(key), [], `who joins for ${ttl} ms is given to nobody`)
     }
   }),
-  'refuses a ttl that is no time': forBoth(async (store, key) => {
+  'rejects an invalid ttl': forBoth(async (store, key) => {
     await store.set(key, 'a', MINUTE)
     for (const ttl of [Number.NaN, Number.POSITIVE_INFINITY, 1e18]) {
       for (const act of [
@@ -145,7 +145,7 @@ const times: Promises<GrantStore>['alone'] = {
     }
     same(await store.get(key), 'a', 'nothing is done of what is refused')
   }),
-  async 'refuses a key of neither kind'(store) {
+  async 'rejects a key of an unknown kind'(store) {
     for (const key of ['', 'one', 'Pending:one', ' granted:one', 'grantedone']) {
       for (const act of [
         () => store.get(key),
@@ -201,7 +201,7 @@ async function racing(...stores: readonly GrantStore[]) {
 }
 
 const together: Promises<GrantStore>['together'] = {
-  async 'what one writes the other has'(one, other) {
+  async 'shares entries between nodes'(one, other) {
     holds(one.shared && other.shared, 'the stores of two nodes say that they are shared')
     for (const key of KEYS) {
       await one.set(key, 'a', MINUTE)
@@ -217,7 +217,7 @@ const together: Promises<GrantStore>['together'] = {
       same(await one.members(key), [], 'what one node deletes is gone for the other')
     }
   },
-  'of many that take, add, replace or join at both at once, one is first': racing,
+  'lets one of many concurrent take, add, replace or join calls on both nodes succeed': racing,
 }
 
 /** Of the slot `grantStore`; `shared` as the store's own. */
@@ -227,7 +227,7 @@ export const grantStoreContract = (settings: ContractSettings<GrantStore>): read
       ...texts,
       ...times,
       ...sets,
-      'does one of many that take, add, replace or join at once first': store => racing(store),
+      'lets one of many concurrent take, add, replace or join calls succeed': store => racing(store),
     },
     together,
   })

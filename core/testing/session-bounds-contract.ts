@@ -4,7 +4,7 @@ import { holds, type Promises, pause, same } from './contract.ts'
 import { BOUNDS, enter, kindOf, mark, open, recordIn, recordOf } from './session-steps.ts'
 
 export const bounds: Promises<SessionStore>['alone'] = {
-  async 'lets a holder have so many sessions, and another one his; one that ends makes room'(store) {
+  async 'enforces maxPerOwner for each owner; an ended session frees its slot'(store) {
     const most = { maxPerOwner: 2 }
     same(
       [
@@ -20,7 +20,7 @@ export const bounds: Promises<SessionStore>['alone'] = {
     await store.end('a1', 'ada')
     same(await open(store, 'a3', 'ada', most), true, 'a session that ended makes room')
   },
-  async 'does not count those that have idled for too long'(store, expiry) {
+  async 'does not count expired sessions'(store, expiry) {
     const most = { maxPerOwner: 2, idleTimeout: expiry.ms }
     const inTime = expiry.start()
     for (const digest of ['a1', 'a2']) {
@@ -37,11 +37,11 @@ export const bounds: Promises<SessionStore>['alone'] = {
     ]
     same(opened, [true, true, false], 'sessions that have idled for too long make room, for as many')
   },
-  async 'lets a holder have any number, where there is no bound'(store) {
+  async 'allows any number of sessions without a limit'(store) {
     for (let index = 0; index < 50; index++)
       same(await open(store, `a${index}`), true, 'without maxPerOwner a holder may have any number')
   },
-  async 'gives the longest idle ones of the holder who has most, each once, where too many idle'(store) {
+  async 'evicts the longest idle sessions of the owner with the most, each once'(store) {
     const idle = [
       ['b1', 'bob', false],
       ['a1', 'ada', false],
@@ -64,7 +64,7 @@ export const bounds: Promises<SessionStore>['alone'] = {
     )
     same(await kindOf(store, 'b1'), 'entered', 'the holder who has fewest keeps his')
   },
-  async 'gives none that is in use'(store) {
+  async 'does not evict a session in use'(store) {
     for (const digest of ['a1', 'a2', 'a3']) await open(store, digest)
     const uses = [
       ['a3', 'ada', false],
@@ -82,7 +82,7 @@ export const bounds: Promises<SessionStore>['alone'] = {
 }
 
 export const restores: Promises<SessionStore>['alone'] = {
-  async 'takes a record that it has lost, with the requests that run and the stream that is claimed'(store) {
+  async 'restores a lost record with its running requests and claimed stream'(store) {
     const record = { ...recordOf(store.node), version: 7 }
     const held = { requests: [1], claim: { stream: 'a', epoch: 5 } }
     same(await store.restore('one', record, held, BOUNDS), true, 'restore gives true where the session was not ended')
@@ -92,7 +92,7 @@ export const restores: Promises<SessionStore>['alone'] = {
     same(claim?.before, { node: store.node, stream: 'a' }, 'the claim that was held is kept')
     holds(claim && claim.epoch > 5, 'a claim after a restored one has a higher epoch')
   },
-  async 'lets a session that was restored go, where it is not said to be in use'(store, expiry) {
+  async 'expires a restored session that is not marked as in use'(store, expiry) {
     const held = { requests: [], claim: undefined }
     const inTime = expiry.start()
     await store.restore('one', recordOf(store.node), held, { ...BOUNDS, idleTimeout: expiry.ms })
@@ -100,7 +100,7 @@ export const restores: Promises<SessionStore>['alone'] = {
     await expiry.wait(async () => (await store.timeLeft('one')) === undefined)
     same(await store.timeLeft('one'), undefined, 'a session that was restored, and is not marked as in use, idles')
   },
-  async 'keeps the record that it has'(store) {
+  async 'does not overwrite an existing record on restore'(store) {
     await open(store, 'one')
     await store.change('one', { logLevel: 'error' })
     same(

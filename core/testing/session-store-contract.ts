@@ -18,7 +18,7 @@ import { BOUNDS, enter, kindOf, mark, open, recordIn, recordOf } from './session
 import { sharedBounds, sharedRecords } from './shared-sessions.ts'
 
 const records: Promises<SessionStore>['alone'] = {
-  async 'keeps what a session was opened with, and gives it to a node without a copy'(store) {
+  async 'stores the initial session record and returns it to a node without a copy'(store) {
     same(await open(store, 'one'), true, 'create keeps a session')
     same(
       recordIn(await enter(store, 'one')),
@@ -31,7 +31,7 @@ const records: Promises<SessionStore>['alone'] = {
       'enter gives no record to a node whose copy is of its version',
     )
   },
-  async 'knows nothing of a session that was never opened'(store) {
+  async 'reports an unknown session as missing'(store) {
     same(
       await enter(store, 'one', { requests: [1] }),
       { kind: 'missing', ended: false },
@@ -47,7 +47,7 @@ const records: Promises<SessionStore>['alone'] = {
     same(await store.end('one', 'ada', true), undefined, 'end with onlyIdle gives undefined where there is no record')
     same(await store.end('one', 'ada'), undefined, 'end gives undefined where there is no record')
   },
-  async 'keeps each change, one version each, and gives the whole record'(store) {
+  async 'stores each change as one version and returns the whole record'(store) {
     await open(store, 'one')
     const client = { info: { name: 'client', version: '1' }, capabilities: { sampling: {} } }
     const changes = [
@@ -77,7 +77,7 @@ const records: Promises<SessionStore>['alone'] = {
       'enter gives no record to a node whose copy is of the last version',
     )
   },
-  async 'lets a session watch so many bytes of resources'(store) {
+  async 'limits the bytes of resource subscriptions per session'(store) {
     const long = (index: number) => `note://${index}/`.padEnd(MAX_URI, 'x')
     const most = Math.floor(MAX_WATCHED_BYTES / (MAX_URI + WATCH_COST))
     const watched = Array.from({ length: most - 1 }, (_, index) => long(index))
@@ -95,7 +95,7 @@ const records: Promises<SessionStore>['alone'] = {
     holds((await store.change('one', { watch: long(most + 1) })) !== 'full', 'what is not watched any more makes room')
   },
 
-  async 'lets a session watch so many resources, each once'(store) {
+  async 'limits the number of resource subscriptions per session'(store) {
     const watched = Array.from({ length: MAX_WATCHED }, (_, index) => `note://${index}`)
     await store.create('one', { ...recordOf(store.node), state: { ...FIRST_STATE, watched } }, BOUNDS)
     same(await store.change('one', { watch: 'note://more' }), 'full', "change gives 'full' past MAX_WATCHED resources")
@@ -112,7 +112,7 @@ const records: Promises<SessionStore>['alone'] = {
       'the record has what is watched now, each once',
     )
   },
-  async 'gives the stream for what belongs to no call to one after the other, each with a higher epoch'(store) {
+  async 'grants the general stream to one claim at a time, each with a higher epoch'(store) {
     await open(store, 'one')
     const first = await store.claimStream('one', 'a')
     holds(first && first.epoch > 0, 'the first claim gives an epoch above 0')
@@ -126,7 +126,7 @@ const records: Promises<SessionStore>['alone'] = {
 }
 
 const requests: Promises<SessionStore>['alone'] = {
-  async 'knows a request that runs until it is answered, and does nothing for a second one with its id'(store) {
+  async 'rejects a second request with the id of a running request'(store) {
     await open(store, 'one')
     same(await kindOf(store, 'one', [1, 'a']), 'entered', 'a session can be entered with requests')
     same(
@@ -145,12 +145,12 @@ const requests: Promises<SessionStore>['alone'] = {
     same(await kindOf(store, 'one', [1]), 'entered', 'a request that was left can run again')
     same(await kindOf(store, 'one', ['a']), 'taken', 'leave leaves the requests that it names, and no other')
   },
-  async 'tells ids that are numbers from ids that are texts'(store) {
+  async 'distinguishes numeric and string request ids'(store) {
     await open(store, 'one')
     same(await kindOf(store, 'one', [1]), 'entered', 'a request with the id 1 can run')
     same(await kindOf(store, 'one', ['1']), 'entered', "the id '1' is another than 1")
   },
-  async 'takes a request where those of its node do not count'(store) {
+  async 'accepts a request whose id is in use on a node that is taken over'(store) {
     await open(store, 'one')
     await enter(store, 'one', { requests: [1] })
     same(
@@ -159,7 +159,7 @@ const requests: Promises<SessionStore>['alone'] = {
       'enter takes a request that runs at a node of `from`',
     )
   },
-  async 'knows the requests of each session by themselves'(store) {
+  async 'separates the request ids of two sessions'(store) {
     await open(store, 'one')
     await open(store, 'two')
     same(await kindOf(store, 'one', [1]), 'entered', 'the request 1 of one session can run')
@@ -168,7 +168,7 @@ const requests: Promises<SessionStore>['alone'] = {
 }
 
 const ends: Promises<SessionStore>['alone'] = {
-  async 'ends a session, once'(store) {
+  async 'ends a session once'(store) {
     await open(store, 'one')
     await open(store, 'two')
     same(await store.end('one', 'ada'), [], 'end gives the other nodes that had a copy: none')
@@ -176,7 +176,7 @@ const ends: Promises<SessionStore>['alone'] = {
     same(await store.end('one', 'ada'), undefined, 'end gives undefined for a session that was ended')
     same(await kindOf(store, 'two'), 'entered', 'another session goes on')
   },
-  async 'leaves one that is in use, where only an idle one is to end'(store) {
+  async 'does not end a session in use with onlyIdle'(store) {
     await open(store, 'one')
     await mark(store, [['one', 'ada', true]])
     same(
@@ -195,7 +195,7 @@ const ends: Promises<SessionStore>['alone'] = {
     await eventually(async () => (await store.nodeOf('one', 1)) === undefined)
     same(await store.end('one', 'ada', true), [], 'end with onlyIdle ends a session that idles')
   },
-  async 'lets a session go that idles for too long, and tells how long it has'(store, expiry) {
+  async 'expires an idle session and reports its remaining time'(store, expiry) {
     const bounds = { idleTimeout: expiry.ms }
     const inTime = expiry.start()
     await open(store, 'one', 'ada', bounds)
@@ -209,7 +209,7 @@ const ends: Promises<SessionStore>['alone'] = {
       'a session that idled for idleTimeout is missing, and was not ended',
     )
   },
-  async 'keeps a session that requests come to, and one that is said to be in use'(store, expiry) {
+  async 'keeps a session that receives requests or is marked as in use'(store, expiry) {
     const bounds = { idleTimeout: expiry.ms }
     let inTime = expiry.start()
     for (const digest of ['asked', 'used', 'idle']) {

@@ -4,7 +4,7 @@ import { holds, type Promises, same } from './contract.ts'
 import { BOUNDS, enter, kindOf, mark, open, recordIn, recordOf } from './session-steps.ts'
 
 export const sharedRecords: Promises<SessionStore>['together'] = {
-  async 'what one opens the other can enter; a change names those who have a copy'(one, other) {
+  async 'shares sessions between nodes and names the nodes with a copy on each change'(one, other) {
     holds(
       one.shared && other.shared && one.node !== other.node,
       'the stores of two nodes are shared, and each says its own node',
@@ -24,7 +24,7 @@ export const sharedRecords: Promises<SessionStore>['together'] = {
       'a node whose copy is older gets the record',
     )
   },
-  async 'a request runs at one of them'(one, other) {
+  async 'runs a request on one node only'(one, other) {
     await open(one, 'one')
     await enter(one, 'one', { requests: [1] })
     same(
@@ -40,21 +40,21 @@ export const sharedRecords: Promises<SessionStore>['together'] = {
     )
     same(await one.nodeOf('one', 1), other.node, 'the request runs at the node that took it')
   },
-  async 'of many with one id, at both, one begins'(one, other) {
+  async 'starts one of many concurrent requests with the same id'(one, other) {
     await open(one, 'one')
     const entered = await Promise.all(
       Array.from({ length: 20 }, (_, index) => kindOf(index % 2 ? one : other, 'one', [1])),
     )
     same(entered.filter(kind => kind === 'entered').length, 1, 'of many visits with one request, one enters')
   },
-  async 'a session whose home is gone is adopted once'(one, other) {
+  async 'lets one node adopt a session whose node is gone'(one, other) {
     await open(one, 'one')
     same(await other.adopt('one', one.node), true, 'adopt gives true where the home still is `from`')
     same(await other.adopt('one', one.node), false, 'adopt gives false where the home is another by now')
     const record = recordIn(await enter(one, 'one', { version: 1 }))
     same([record?.home, record?.version], [other.node, 2], 'the record names the new home, one version on')
   },
-  async 'the stream for what belongs to no call passes from one to the other'(one, other) {
+  async 'moves the general stream from one node to the other'(one, other) {
     await open(one, 'one')
     const first = await one.claimStream('one', 'a')
     const next = await other.claimStream('one', 'a')
@@ -65,7 +65,7 @@ export const sharedRecords: Promises<SessionStore>['together'] = {
     )
     holds(first && next && next.epoch > first.epoch, 'each claim of another node has a higher epoch')
   },
-  async 'a session that was ended is gone for both, and is not restored'(one, other) {
+  async 'ends a session on both nodes and does not restore it'(one, other) {
     await open(one, 'one')
     await enter(other, 'one')
     same(await one.end('one', 'ada'), [other.node], 'end names the other nodes that had a copy')
@@ -83,13 +83,13 @@ export const sharedRecords: Promises<SessionStore>['together'] = {
 }
 
 export const sharedBounds: Promises<SessionStore>['together'] = {
-  async 'a holder has so many sessions at both together, opened at once'(one, other) {
+  async 'enforces maxPerOwner across nodes for sessions opened concurrently'(one, other) {
     const opened = await Promise.all(
       Array.from({ length: 20 }, (_, index) => open(index % 2 ? one : other, `a${index}`, 'ada', { maxPerOwner: 5 })),
     )
     same(opened.filter(Boolean).length, 5, 'maxPerOwner counts the sessions of a holder at all nodes')
   },
-  async 'those that idle are counted together, and any of them may be told who goes'(one, other) {
+  async 'counts idle sessions across nodes and evicts from any node'(one, other) {
     await open(one, 'a1')
     await open(one, 'a2')
     await open(other, 'b1', 'bob')

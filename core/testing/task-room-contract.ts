@@ -10,7 +10,7 @@ const ROOM = { bytesPerHolder: 64_000 }
 const NARROW: TaskBounds = { ...WIDE, ...ROOM }
 
 export const rooms: Promises<TaskStore>['alone'] = {
-  async 'gives a task without its large parts'(store) {
+  async 'returns a task without its body, questions and outcome from look and list'(store) {
     same(await store.look('unknown'), undefined, 'look gives undefined where nothing is')
     for (const owner of ['naïve 🦆', '', 'o'.repeat(128)]) {
       const id = await create(store, { owner, body: 'first line\nx' })
@@ -30,7 +30,7 @@ export const rooms: Promises<TaskStore>['alone'] = {
       holds(!('outcome' in (over ?? {})), 'look gives no outcome')
     }
   },
-  async 'forgets what a task was to do, and what it asked, once it is over'(store) {
+  async 'deletes the body and the questions of a finished task'(store) {
     const end = async (how: 'end' | 'cancel') => {
       const run = await begin(store, { body: 'x'.repeat(LARGE) })
       await store.ask(run, { key: 'k', text: 'x' })
@@ -43,7 +43,7 @@ export const rooms: Promises<TaskStore>['alone'] = {
     await end('end')
     await end('cancel')
   },
-  async 'keeps no more bytes of one holder than the bounds say'(store) {
+  async 'limits the stored bytes per owner'(store) {
     const large = (holder = 'ann') => store.create(newTask({ holder, body: 'x'.repeat(LARGE) }), NARROW)
     same(await large(), 'created', 'what fits is kept')
     same(await large(), 'holder', 'a holder has no more than bytesPerHolder')
@@ -55,7 +55,7 @@ export const rooms: Promises<TaskStore>['alone'] = {
     const bare = newTask({ body: 'x'.repeat(70_000) })
     same(await store.create(bare, NARROW), 'holder', 'one that is larger than all of it is refused')
   },
-  async 'ends a task with little where there is no room for its outcome'(store) {
+  async 'ends a task with a short error if its result does not fit'(store) {
     const run = await begin(store)
     const end = (outcome: string) => store.end(run, { state: 'completed', outcome }, MINUTE, ROOM)
     same(await end('x'.repeat(70_000)), 'holder', 'end says that there is no room for the outcome')
@@ -68,14 +68,14 @@ export const rooms: Promises<TaskStore>['alone'] = {
     same((await read(store, run.id)).state, 'completed', 'the task is over')
     same(await store.create(newTask({ body: 'x'.repeat(LARGE) }), NARROW), 'holder', 'what is kept of it is counted')
   },
-  async 'ends a task whose outcome takes the place of what it was to do'(store) {
+  async 'reuses the space of the body for the outcome'(store) {
     const run = await begin(store, { body: 'x'.repeat(LARGE) })
     const outcome = 'y'.repeat(LARGE)
     same(await store.end(run, { state: 'completed', outcome }, MINUTE, ROOM), true, 'there is room for the outcome')
     same((await read(store, run.id)).outcome === outcome, true, 'it is there')
     same(await store.create(newTask({ body: 'x'.repeat(LARGE) }), NARROW), 'holder', 'outcomes are counted')
   },
-  async 'takes answers while there is room for all of them, or none'(store) {
+  async 'stores all responses or none if they do not fit'(store) {
     const run = await begin(store)
     for (const key of ['a', 'b', 'c']) await store.ask(run, { key, text: '?' })
     const text = 'x'.repeat(600)

@@ -5,7 +5,7 @@ import { holds, type Promises, pause, same } from './contract.ts'
 import { begin, create, MINUTE, offer, read, takenFrom } from './task-steps.ts'
 
 const turns: Promises<TaskStore>['alone'] = {
-  async 'gives a task to one claim, and says so'(store) {
+  async 'gives a task to one claim only'(store) {
     const id = await create(store, { body: 'what to do' })
     const taken = await store.claim([offer()], MINUTE)
     same([taken?.id, taken?.body], [id, 'what to do'], 'claim gives the whole task')
@@ -14,7 +14,7 @@ const turns: Promises<TaskStore>['alone'] = {
     same(await store.get(id), taken, 'get gives the same')
     same(await takenFrom(store), undefined, 'what runs is claimed by nobody')
   },
-  async 'gives tasks of the offered queues alone, of the first that has one'(store) {
+  async 'claims from the first offered queue that has a task'(store) {
     const [first, second] = [await create(store, { queue: 'first' }), await create(store, { queue: 'second' })]
     await create(store, { queue: 'third' })
     const offers = ['none', 'second', 'first'].map(queue => offer({ queue }))
@@ -22,7 +22,7 @@ const turns: Promises<TaskStore>['alone'] = {
     same(await takenFrom(store, ...offers), first, 'then from the next')
     same(await takenFrom(store, ...offers), undefined, 'what is in a queue that is not offered stays there')
   },
-  async 'lets holders take turns, and each have its first one first'(store) {
+  async 'alternates between owners, first in first out for each owner'(store) {
     const created: Record<string, string> = {}
     for (const name of ['ann 1', 'ann 2', 'ann 3', 'bob 1', 'bob 2', 'eve 1']) {
       created[await create(store, { holder: name.slice(0, 3) })] = name
@@ -31,7 +31,7 @@ const turns: Promises<TaskStore>['alone'] = {
     for (let index = 0; index < 6; index++) order.push(created[(await takenFrom(store)) ?? ''])
     same(order, ['ann 1', 'bob 1', 'eve 1', 'ann 2', 'bob 2', 'ann 3'], 'claim takes from the holders by turns')
   },
-  async 'runs no more of a queue than is offered, and no more of a holder'(store) {
+  async 'enforces the concurrency limits per queue and per owner'(store) {
     for (const holder of ['ann', 'ann', 'ann', 'bob', 'bob']) await create(store, { holder })
     const narrow = offer({ running: 3, runningPerHolder: 2 })
     const taken: Array<string | undefined> = []
@@ -56,7 +56,7 @@ const turns: Promises<TaskStore>['alone'] = {
     await store.cancel(first?.id ?? '')
     same(await takenFrom(store, alone), undefined, 'nothing waits any more')
   },
-  async 'frees the place of a run that is cancelled or given back'(store) {
+  async 'frees the slot of a cancelled or returned run'(store) {
     const one = offer({ running: 1, runningPerHolder: 1 })
     const [first, second] = [await create(store), await create(store)]
     same(await takenFrom(store, one), first, 'the first is taken')
@@ -68,7 +68,7 @@ const turns: Promises<TaskStore>['alone'] = {
     same((await read(store, second)).state, 'queued', 'it waits again')
     same(await takenFrom(store, one), second, 'what was given back is taken again')
   },
-  async 'puts what is given back before the others of its holder'(store) {
+  async 'puts a returned task before the other tasks of its owner'(store) {
     const [first, second] = [await create(store), await create(store)]
     const taken = await store.claim([offer()], MINUTE)
     await store.release({ id: first, fence: taken?.fence ?? 0 })
@@ -80,7 +80,7 @@ const turns: Promises<TaskStore>['alone'] = {
 }
 
 const leases: Promises<TaskStore>['alone'] = {
-  async 'gives a lease that lapsed to another, once'(store, expiry) {
+  async 'gives a task with an expired lease to one other claim'(store, expiry) {
     const inTime = expiry.start()
     const lost = await begin(store, {}, expiry.ms)
     const kept = await begin(store, { queue: 'other' })
@@ -109,7 +109,7 @@ const leases: Promises<TaskStore>['alone'] = {
     same([record.state, record.note, record.questions], ['running', undefined, []], 'nothing of it was written')
     same((await store.renew([kept], MINUTE)).length, 1, 'the other lease lasts')
   },
-  async 'keeps a lease that is renewed, and tells the version'(store, expiry) {
+  async 'renews a lease and returns the task version'(store, expiry) {
     const { id, fence, version } = await begin(store, {}, expiry.ms)
     for (let index = 0; index < 4; index++) {
       const inTime = expiry.start()
@@ -124,14 +124,14 @@ const leases: Promises<TaskStore>['alone'] = {
     holds((now ?? 0) > version, 'the version of a task that changed is larger')
     same(now, (await read(store, id)).version, 'it is the one that get gives')
   },
-  async 'lets a lease that lapsed go on while nobody took it'(store, { ms }) {
+  async 'renews an expired lease if no other claim took the task'(store, { ms }) {
     const { id, fence } = await begin(store, {}, ms)
     await pause(ms * 1.5)
     same(typeof (await store.renew([{ id, fence }], MINUTE))[0], 'number', 'a lease that nobody took is renewed')
     same(await store.claimLapsed(MINUTE), undefined, 'and lasts again')
     same(await store.end({ id, fence }, { state: 'completed' }, MINUTE), true, 'its run ends as it would have')
   },
-  async 'lets a lapsed lease be given back, and taken by a claim'(store) {
+  async 'allows a run with an expired lease to return its task'(store) {
     await begin(store, {}, 0)
     const found = await store.claimLapsed(MINUTE)
     holds(found, 'a lease of 0 ms has lapsed')
@@ -142,7 +142,7 @@ const leases: Promises<TaskStore>['alone'] = {
 }
 
 const words: Promises<TaskStore>['alone'] = {
-  async 'keeps what a run says, the last of it'(store) {
+  async 'keeps the last status message of a run'(store) {
     const run = await begin(store)
     for (const note of ['a', '', 'naïve 🦆']) {
       same(await store.note(run, note), true, 'note is done for who runs the task')
@@ -150,7 +150,7 @@ const words: Promises<TaskStore>['alone'] = {
       same((await store.list('ann', 1))[0]?.note, note, 'list gives it too')
     }
   },
-  async 'keeps questions in their order, and the first answer to each'(store) {
+  async 'keeps requests in order and the first response to each'(store) {
     const run = await begin(store)
     for (const key of ['b', 'a', '1', '__proto__']) {
       same(await store.ask(run, { key, text: `${key}?` }), true, 'ask is done for who runs the task')
@@ -166,7 +166,7 @@ const words: Promises<TaskStore>['alone'] = {
     same(answers, ['naïve 🦆', 'yes', undefined, undefined], 'each question has the first answer to it')
     same((await read(store, run.id)).open, 2, 'what was answered is open no more')
   },
-  async 'keeps questions and answers from run to run'(store) {
+  async 'keeps requests and responses across runs'(store) {
     const run = await begin(store)
     for (const key of ['k', 'l']) await store.ask(run, { key, text: 'x' })
     await store.answer(run.id, { k: 'y' })
@@ -182,7 +182,7 @@ const words: Promises<TaskStore>['alone'] = {
       'the next run has them',
     )
   },
-  async 'ends a task once, and keeps how'(store) {
+  async 'ends a task once and keeps its result'(store) {
     for (const state of ['completed', 'failed', 'cancelled'] as const) {
       const run = await begin(store)
       const outcome = `{"text":"naïve 🦆 ${state}"}`
@@ -202,7 +202,7 @@ const words: Promises<TaskStore>['alone'] = {
     }
     same(await store.depths(), [], 'what ended neither waits nor runs')
   },
-  async 'keeps what ended for as long as is said then, and no less than before'(store, expiry) {
+  async 'keeps a finished task for its new ttl, and at least for the previous one'(store, expiry) {
     const inTime = expiry.start()
     const short = await inTime(begin(store, { ttl: expiry.ms }))
     same(await inTime(store.end(short, { state: 'completed' }, MINUTE)), true, 'end is done for who runs the task')
@@ -213,7 +213,7 @@ const words: Promises<TaskStore>['alone'] = {
     same((await read(store, long.id)).until, long.until, 'end does not take time away')
     holds((await read(store, short.id)).until > short.until, 'end gives more time')
   },
-  async 'keeps a large outcome'(store) {
+  async 'stores a large result'(store) {
     const run = await begin(store)
     const outcome = 'x'.repeat(1_000_000)
     same(await store.end(run, { state: 'completed', outcome }, MINUTE), true, 'an outcome of 1 MB is kept')

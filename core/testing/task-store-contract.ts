@@ -9,7 +9,7 @@ import { begin, create, hear, MANY, MINUTE, newTask, offer, read, takenFrom, WID
 const FIRST_NEWS = 30_000
 
 const tasks: Promises<TaskStore>['alone'] = {
-  async 'knows nothing of a task that nobody created'(store) {
+  async 'returns nothing for an unknown task'(store) {
     const lease = { id: 'unknown', fence: 1 }
     same(await store.get('unknown'), undefined, 'get gives undefined where nothing is')
     same(await store.list('ann', 10), [], 'list gives nothing where nothing is')
@@ -27,7 +27,7 @@ const tasks: Promises<TaskStore>['alone'] = {
     same(await store.depths(), [], 'depths gives nothing where nothing is')
     same(await store.get('unknown'), undefined, 'none of these created anything')
   },
-  async 'keeps a task as it was created'(store) {
+  async 'stores a task as it was created'(store) {
     for (const body of ['', '{"text":"naïve 🦆\\r\\n\u2028"}', '\u0000', 'x'.repeat(300_000)]) {
       const task = newTask({ body, holder: 'h'.repeat(128), queue: '/a {b}:c naïve' })
       same(await store.create(task, WIDE), 'created', 'create keeps any text')
@@ -60,7 +60,7 @@ const tasks: Promises<TaskStore>['alone'] = {
       holds(Math.abs(createdAt - Date.now()) < MINUTE, 'createdAt is in milliseconds since the epoch')
     }
   },
-  async 'lists those of a holder, newest first, page by page'(store) {
+  async 'lists the tasks of an owner in pages, newest first'(store) {
     const ids: string[] = []
     for (let index = 0; index < 5; index++) ids.push(await create(store))
     await create(store, { holder: 'bob' })
@@ -82,7 +82,7 @@ const tasks: Promises<TaskStore>['alone'] = {
     await store.cancel(ids[0] ?? '')
     same((await store.list('ann', 10)).at(-1)?.state, 'cancelled', 'list gives those that have ended too')
   },
-  async 'forgets a task whose time is over'(store, expiry) {
+  async 'expires a task after its ttl'(store, expiry) {
     const ttl = expiry.ms
     const inTime = expiry.start()
     const id = await create(store, { ttl })
@@ -97,7 +97,7 @@ const tasks: Promises<TaskStore>['alone'] = {
     same(await store.cancel(id), false, 'what is past its time is not cancelled')
     same(await store.list('ann', 10), [], 'what is past its time is not listed')
   },
-  async 'keeps no more than the bounds say'(store) {
+  async 'enforces the task limits'(store) {
     const bounds = { openPerHolder: 2, keptPerHolder: 3, kept: 4 }
     const tryIt = (holder: string) => store.create(newTask({ holder }), bounds)
     const first = await create(store, {}, bounds)
@@ -111,7 +111,7 @@ const tasks: Promises<TaskStore>['alone'] = {
     same(await tryIt('eve'), 'full', 'all have no more than `kept`')
     same((await store.list('ann', 10)).length, 3, 'what was refused is not kept')
   },
-  async 'has room again once tasks are past their time'(store, expiry) {
+  async 'frees capacity after tasks expire'(store, expiry) {
     const bounds = { openPerHolder: 1, keptPerHolder: 1, kept: 1 }
     same(await store.create(newTask({ ttl: expiry.ms }), bounds), 'created', 'the first is kept')
     const last = newTask()
@@ -122,7 +122,7 @@ const tasks: Promises<TaskStore>['alone'] = {
     })
     same(outcome, 'created', 'what is past its time counts for nobody')
   },
-  async 'cancels a task that waits, and one that runs, once'(store) {
+  async 'cancels a queued or running task once'(store) {
     const waiting = await create(store, { queue: 'other' })
     same(await store.cancel(waiting), true, 'cancel ends a task that waits')
     same((await read(store, waiting)).state, 'cancelled', 'it is cancelled')
@@ -140,7 +140,7 @@ const tasks: Promises<TaskStore>['alone'] = {
     same([state, outcome], ['cancelled', undefined], 'cancelled it stays')
     holds(fence > running.fence, 'cancel makes the fence larger')
   },
-  async 'says how many wait and run in each queue'(store) {
+  async 'reports the number of queued and running tasks per queue'(store) {
     for (let index = 0; index < 3; index++) await create(store)
     await create(store, { queue: 'other' })
     await takenFrom(store)
@@ -158,7 +158,7 @@ const tasks: Promises<TaskStore>['alone'] = {
       '`waited` is in milliseconds',
     )
   },
-  async 'tells of every change, once it is kept'(store) {
+  async 'notifies of every change after it is stored'(store) {
     const { told, stop } = hear(store)
     const { id, fence } = await begin(store)
     await store.note({ id, fence }, 'half')
@@ -215,7 +215,7 @@ async function racing(...stores: readonly TaskStore[]) {
 }
 
 const together: Promises<TaskStore>['together'] = {
-  async 'what one does the other sees'(one, other) {
+  async 'shares tasks between nodes'(one, other) {
     holds(one.shared && other.shared, 'the stores of two nodes say that they are shared')
     const id = await create(one)
     same((await read(other, id)).state, 'queued', 'what one node creates the other has')
@@ -230,7 +230,7 @@ const together: Promises<TaskStore>['together'] = {
     same(await one.cancel(id), true, 'what one node runs the other cancels')
     same(await other.end(lease, { state: 'completed' }, MINUTE), false, 'the node that runs it learns of that')
   },
-  async 'both are told of what either does'(one, other) {
+  async 'notifies both nodes of every change'(one, other) {
     const heard = [hear(one), hear(other)]
     // One that listens may be told late that it does: what was told before is not told again.
     let last = ''
@@ -250,7 +250,7 @@ const together: Promises<TaskStore>['together'] = {
     holds(ends(), 'both nodes are told of its end')
     for (const { stop } of heard) stop()
   },
-  'of many that create, claim, answer, end or cancel at both at once, one is first': racing,
+  'lets one of many concurrent create, claim, answer, end or cancel calls on both nodes succeed': racing,
 }
 
 /** Of the slot `taskStore`; `shared` as the store's own. */
@@ -260,7 +260,7 @@ export const taskStoreContract = (settings: ContractSettings<TaskStore>): readon
       ...tasks,
       ...runs,
       ...rooms,
-      'does one of many that create, claim, answer, end or cancel at once first': store => racing(store),
+      'lets one of many concurrent create, claim, answer, end or cancel calls succeed': store => racing(store),
     },
     together,
   })

@@ -1,5 +1,9 @@
 // One line of the access log, from what is known of a request that is over: JSON for programs, or a text for people.
 import type { CallRecord } from '../../core/index.ts'
+import { plainText } from '../../core/transport.ts'
+
+/** Characters of a reason in a text line. */
+const MOST_REASON = 160
 
 const round = (milliseconds: number) => Math.round(milliseconds * 100) / 100
 
@@ -80,7 +84,7 @@ export function jsonLine(record: CallRecord, { slow, sample }: LineFacts): strin
 
 /** When, how long, what came of it, where, what, who. */
 export function textLine(record: CallRecord, { slow }: LineFacts): string {
-  const { at, route = '-', method, item, refusedBy, milliseconds, http, user = 'anonymous', client } = record
+  const { at, route = '-', method, item, error, refusedBy, milliseconds, http, user = 'anonymous', client } = record
   const what = http ? `${http.verb} ${http.status}` : [method, item?.name].filter(Boolean).join(' ')
   const parts = [
     timeText(at),
@@ -92,6 +96,7 @@ export function textLine(record: CallRecord, { slow }: LineFacts): string {
     // In quotes: it must not look like the columns beside it.
     client && JSON.stringify(`${client.name} ${client.version}`.trim()),
     refusedBy && `refused by ${refusedBy}`,
+    error?.reason && JSON.stringify(plainText(error.reason, MOST_REASON)),
     slow && 'SLOW',
   ]
   return `${parts.filter(Boolean).join('  ')}\n`

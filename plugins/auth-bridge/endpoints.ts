@@ -58,10 +58,14 @@ function sayAway(ctx: HostContext, { log, pages }: Bridge, err: Error): void {
   sendPage(ctx, pages.message({ title: 'Not now', text, isError: true }), 503)
 }
 
-/** For a client that names no scope. */
-function nameScope(ctx: HostContext, { resources }: Bridge): void {
-  if (ctx.method !== 'GET' || ctx.path !== ROUTES.authorization || 'scope' in ctx.query) return
-  ctx.querystring = `${ctx.querystring}&scope=${encodeURIComponent(resources.defaultScope)}`
+/** Adds the default scope, and `openid` to a request with `max_age`: oidc-provider requires it there. */
+function completeScope(ctx: HostContext, { resources }: Bridge): void {
+  if (ctx.method !== 'GET' || ctx.path !== ROUTES.authorization) return
+  const { scope: asked, max_age: maxAge } = ctx.query
+  const scope = asked ?? resources.defaultScope
+  if (typeof scope !== 'string') return
+  const isWhole = maxAge === undefined || scope.split(' ').includes('openid')
+  ctx.query = { ...ctx.query, scope: isWhole ? scope : `openid ${scope}` }
 }
 
 /** Everything that the bridge serves. `base`: its path. */
@@ -97,7 +101,7 @@ export function addEndpoints(host: PluginHost, base: string, getBridge: GetBridg
     forPeople(limited(what, MOST_SIGN_INS, handler, async ctx => refusePeople(ctx, (await getBridge()).bridge)))
   const open = { public: true, cors: openToPages }
   const discovery = { ...open, methods: { GET: at('/.well-known/openid-configuration') } }
-  for (const path of discoveryPaths(base)) host.endpoint(path, discovery)
+  for (const path of discoveryPaths(base, host.http.publicUrl)) host.endpoint(path, discovery)
   host.endpoint(`${base}${ROUTES.jwks}`, { ...open, methods: { GET: at(ROUTES.jwks) } })
   for (const path of [ROUTES.token, ROUTES.revocation])
     host.endpoint(`${base}${path}`, { ...open, methods: { POST: at(path) } })
@@ -114,7 +118,7 @@ export function addEndpoints(host: PluginHost, base: string, getBridge: GetBridg
   })
   host.endpoint(`${base}/account/sign-in`, { methods: { GET: visit('account', page('signInForAccount')) } })
   const authorize = visit('authorize', async ctx => {
-    nameScope(ctx, (await getBridge()).bridge)
+    completeScope(ctx, (await getBridge()).bridge)
     ctx.set('Referrer-Policy', 'no-referrer')
     ctx.set('X-Frame-Options', 'DENY')
     await serve(ctx)

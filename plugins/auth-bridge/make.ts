@@ -15,6 +15,7 @@ import { Consents } from './people/consents.ts'
 import { createDecide } from './people/decide.ts'
 import { Logins } from './people/logins.ts'
 import { createRecords, createSealer, withFailures } from './records.ts'
+import { createClientFetch } from './server/client-fetch.ts'
 import { createProvider, type Lifetimes } from './server/provider.ts'
 import { refusalPage } from './server/refusal-page.ts'
 import { createResources } from './server/resources.ts'
@@ -22,7 +23,7 @@ import type { SigningKey } from './server/signing-keys.ts'
 import { settle } from './upstream/settings.ts'
 import type { Upstream } from './upstream/upstream.ts'
 
-/** Documents of clients that one address may have us fetch in a minute. */
+/** Documents and key sets of clients that one address may have us fetch in a minute. */
 const MOST_DOCUMENTS = 30
 const STORE_AWAY = 'what this server keeps cannot be reached now'
 
@@ -74,10 +75,15 @@ export function makeBridge(parts: BridgeParts): Bridge {
   })
   const provider = createProvider({
     ...{ issuer, options, lifetimes, records, accounts, resources, decide, trusted, signing, log, figures },
+    now: host.clock.now,
     upstream: settle(options.provider, [...host.at, 'provider']),
     clients: createRegisteredClients(host.keys('auth-bridge clients')),
     cookieKeys: host.keys('auth-bridge cookies'),
-    mayFetchDocument: createAddressLimit(MOST_DOCUMENTS, host.clock),
+    clientFetch: createClientFetch({
+      guardedFetch: services.guardedFetch,
+      mayFetch: createAddressLimit(MOST_DOCUMENTS, host.clock),
+      clock: host.clock,
+    }),
     renderError: refusalPage(pages),
   })
   const known = new Set(options.clients.fixed.map(({ clientId }) => clientId))

@@ -18,6 +18,7 @@ export function redirectFault(uris: unknown): string | undefined {
 export function settleMetadata(metadata: Record<string, unknown>): void {
   // The code comes back to this machine: a native client by RFC 8252, a browser's page on localhost among them.
   metadata['application_type'] = 'native'
+  metadata['response_modes'] = ['query']
   // Registered scopes would bound later ones; a step-up asks for more than the client knew at first.
   delete metadata['scope']
 }

@@ -78,7 +78,7 @@ function addEndpoints(host: PluginHost, getProvider: () => Promise<Provider>, us
   }
   const open = { public: true, cors: openToOwnPages }
   const discovery = { ...open, methods: { GET: at('/.well-known/openid-configuration') } }
-  for (const path of discoveryPaths(BASE)) host.endpoint(path, discovery)
+  for (const path of discoveryPaths(BASE, host.http.publicUrl)) host.endpoint(path, discovery)
   host.endpoint(`${BASE}/jwks`, { ...open, methods: { GET: at('/jwks') } })
   for (const path of ['/token', '/reg', '/token/revocation']) {
     host.endpoint(`${BASE}${path}`, { ...open, methods: { POST: at(path) } })
@@ -164,6 +164,7 @@ export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['d
         issuer: host.url(BASE),
         users,
         state,
+        guardedFetch: services.guardedFetch,
         scopes: scopes ?? promisedScopes(host, services),
         isResource: resource =>
           resources?.includes(resource) ??

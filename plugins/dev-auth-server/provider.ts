@@ -2,6 +2,7 @@
 // the configured resources.
 import Provider, { errors } from 'oidc-provider'
 import { isLoopback } from '../../core/auth.ts'
+import { withQueryOnly } from '../families/oidc-provider/index.ts'
 import { createAdapter } from './adapter.ts'
 import { redirectFault, settleMetadata } from './client-rules.ts'
 import { type KeptState, SIGNING } from './kept-state.ts'
@@ -15,18 +16,16 @@ export interface ProviderSettings {
   readonly state: KeptState
   /** Whether tokens may be for this resource. */
   isResource(resource: string): boolean
+  readonly guardedFetch: typeof fetch
 }
 
 const HOUR = 3_600
 
-/**
- * oidc-provider hands over a dispatcher that refuses addresses of private networks. A metadata document on this machine
- * is what one has in development.
- */
-function fetchDocument(url: string, { dispatcher, ...options }: RequestInit & { dispatcher?: unknown }) {
-  const local = isLoopback(new URL(url).hostname)
-  return fetch(url, local ? options : ({ dispatcher, ...options } as RequestInit))
-}
+/** In development a metadata document can be on this machine. The dispatcher of oidc-provider would refuse it. */
+const fetchDocument =
+  (guardedFetch: typeof fetch) =>
+  (url: string, { dispatcher: _, ...options }: RequestInit & { dispatcher?: unknown }) =>
+    isLoopback(new URL(url).hostname) ? fetch(url, options) : guardedFetch(url, options)
 
 function features({ isResource, scopes }: ProviderSettings) {
   const info = (resource: string) => {
@@ -61,7 +60,7 @@ const ALWAYS_CHECKED = 'x_dev_auth_server'
 export function createProvider(settings: ProviderSettings): Provider {
   const { issuer, users, scopes, state } = settings
   const userOf = (id: unknown) => users.find(user => user.id === id)
-  const provider = new Provider(issuer, {
+  const provider = new (withQueryOnly(Provider))(issuer, {
     adapter: createAdapter(state),
     jwks: state.jwks,
     cookies: { keys: state.cookieKeys },
@@ -72,7 +71,7 @@ export function createProvider(settings: ProviderSettings): Provider {
     clientDefaults: { id_token_signed_response_alg: SIGNING, application_type: 'native' },
     enabledJWA: { idTokenSigningAlgValues: [SIGNING] },
     clientBasedCORS: () => true,
-    fetch: fetchDocument,
+    fetch: fetchDocument(settings.guardedFetch),
     renderError(ctx: { type: string; body: unknown }, out: Record<string, string | undefined>) {
       ctx.type = 'text/plain'
       ctx.body = `${out['error']}: ${out['error_description'] ?? ''}\n`

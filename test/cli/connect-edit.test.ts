@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { setEntry } from '../../cli/connect/edit-json.ts'
+import { caseCount } from '../support/thorough.ts'
 
 const ENTRY = { url: 'http://127.0.0.1:3000/' }
 const set = (text: string, name = 'clock') => setEntry(text, ['mcpServers', name], ENTRY)
@@ -92,7 +93,7 @@ describe('an entry in a file of JSON', () => {
           })
         },
       ),
-      { numRuns: 300 },
+      { numRuns: caseCount(300, 60) },
     )
   })
 })

@@ -7,7 +7,7 @@ describe('the type errors of a project', () => {
     const one = (line: number) => `tools/a.ts(${line},5): error TS1: \u001b[2J${'long '.repeat(200)}`
     const shown = shortTypeErrors(Array.from({ length: 11 }, (_, index) => one(index + 1)).join('\n'))
     expect(shown).to.have.length(9)
-    expect(shown.at(-1)).to.equal('types: and 3 more; see npx tsc --noEmit')
+    expect(shown.at(-1)).to.match(/^types.*3.*--noEmit$/)
     for (const line of shown) expect(line).to.match(/^[ -~…]{1,320}$/)
     expect(shortTypeErrors('Found 2 errors.\n')).to.deep.equal([])
   })

@@ -33,7 +33,7 @@ describe("mcp-host doctor, the client's view", () => {
     expect(wrongs(findings)).to.deep.equal([])
     const text = (check: string) => findings.find(finding => finding.check === check)?.text
     expect(text('client: scopes')).to.equal('a login asks for read write (of the metadata)')
-    expect(text('client: resource')).to.contain(`tokens are asked for ${fake.serverUrl}`)
+    expect(text('client: resource')).to.include(fake.serverUrl)
     const { url, issuer } = fake.as
     expect(text('client: issuer')).to.equal(
       `${issuer}, by ${issuer}/.well-known/openid-configuration [looked at ${[
@@ -208,8 +208,6 @@ describe("mcp-host doctor, the client's view", () => {
     const { code, stdout, stderr } = await runCli(['doctor', fake.serverUrl], await makeFolder({}))
     expect([code, stderr]).to.deep.equal([1, ''])
     expect(stdout).to.match(/^ok +address +/m)
-    expect(stdout).to.match(
-      /^WRONG +client: issuer +\S+ does not say in \S+ that it does PKCE .*\n +fix: .*assumePkceS256/m,
-    )
+    expect(stdout).to.match(/^WRONG +client: issuer +\S+.*\S+.*PKCE [\s\S]*fix: .*assumePkceS256/m)
   })
 })

@@ -112,9 +112,9 @@ describe('mcp-host explain', () => {
   it('prints what plugins ask beside that: the limits of the route and of the tool', async () => {
     expectTold(
       await explain('--route', '/limited', '--tool', 'echo'),
-      'plugins   rate-limit: user: at most 120 requests in 1m of one user',
-      '          rate-limit: concurrent: at most 4 tool calls of one user at once, in one process',
-      '          rate-limit: tools "e*": at most 5 calls in 1h of all callers',
+      /^plugins {3}rate-limit: user: .*120.*1m/m,
+      /^ {10}rate-limit: concurrent: .* 4 /m,
+      /^ {10}rate-limit: tools "e\*": .* 5 .*1h/m,
       'result    allowed, listed',
     )
   })
@@ -130,8 +130,8 @@ describe('mcp-host explain', () => {
     )
     expectTold(
       told,
-      /limits: a call may take 10000 ms, its wait for a place counted \(tools.limits "list\*"\)$/m,
-      /limits: at most 2 at once in one process, more wait \(tools.limits "list\*"\)$/m,
+      /limits: .*10000 ms.*\(tools.limits "list\*"\)$/m,
+      /limits: .* 2 .*\(tools.limits "list\*"\)$/m,
       'result    allowed, listed',
     )
   })
@@ -141,8 +141,8 @@ describe('mcp-host explain', () => {
     for (const more of [[], ['--token', 'a.b.c']])
       expectTold(
         await explain(...limited, ...more),
-        'plugins   rate-limit: address: at most 9 requests in 1s of one address',
-        '          rate-limit: tools "p*": at most 3 calls in 1h of one user',
+        /^plugins {3}rate-limit: address: .* 9 .*1s/m,
+        /^ {10}rate-limit: tools "p\*": .* 3 .*1h/m,
         /^result {4}401 /m,
       )
   })
@@ -175,14 +175,14 @@ describe('mcp-host explain', () => {
 
   it('tells that a token is refused, why, and what it says of itself', async () => {
     const ended = await explain('--token', `${sign({ scope: 'mcp.tools' })}x`, '--route', '/admin')
-    expectTold(ended, 'token     refused: the signature is wrong', /^claims {4}\{.*"sub":"ann"/m, /^result {4}401 /m)
+    expectTold(ended, /^token {5}refused: .*signature/m, /^claims {4}\{.*"sub":"ann"/m, /^result {4}401 /m)
   })
 
   it('says that it did not verify a token where nobody can tell now, and goes on with its claims', async () => {
     const ended = await explain('--token', sign({ scope: 'mcp.tools' }), '--route', '/down', '--tool', 'purge')
     expectTold(
       ended,
-      /^token {5}NOT VERIFIED: .*the issuer does not answer; what follows takes its claims as they are$/m,
+      /^token {5}NOT VERIFIED: .*issuer/m,
       'scopes    mcp.tools',
       /^result {4}denied: lacks scope "mcp.admin", role "admin"/m,
     )
@@ -225,7 +225,7 @@ describe('mcp-host explain', () => {
     expectTold(
       await explain('--route', '/t/admin', '--tool', 'purg'),
       'address   /t/admin, route /t/:category?, toolsets admin',
-      'tool      there is no tool "purg" at this address; did you mean "purge"?',
+      /^tool {6}.*"purg".*"purge"/m,
     )
     expectTold(await explain('--route', '/t', '--tool', 'echo'), /toolsets open$/m, 'result    allowed, listed')
   })
@@ -233,8 +233,8 @@ describe('mcp-host explain', () => {
   it('exits 2 for an address that serves nothing and for a token that cannot be read', async () => {
     const [nowhere, unread] = [await explain('--route', '/no'), await explain('--token', '@none.txt')]
     expect([nowhere.code, nowhere.stdout]).to.deep.equal([2, ''])
-    expect(nowhere.stderr).to.contain('nothing is served at /no; there are: /, /admin, /down, /t/:category?')
+    expect(nowhere.stderr).to.match(/\/no\b.*\/, \/admin, \/down, \/t\/:category\?/)
     expect([unread.code, unread.stdout]).to.deep.equal([2, ''])
-    expect(unread.stderr).to.match(/^mcp-host: --token: it cannot be read: ENOENT/)
+    expect(unread.stderr).to.match(/^mcp-host: --token.*ENOENT/)
   })
 })

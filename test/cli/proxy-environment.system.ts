@@ -58,7 +58,7 @@ describe('mcp-host proxy and the HTTP proxy of the environment', () => {
       const before = connects
       process.env['NO_PROXY'] = 'mcp.example'
       const around = await openProxy('http://mcp.example/mcp', { 'allow-http': true })
-      expect((await around.request(1, 'ping')).error?.message).to.match(/^http:\/\/mcp\.example\/mcp cannot be reached/)
+      expect((await around.request(1, 'ping')).error?.message).to.match(/^http:\/\/mcp\.example\/mcp/)
       delete process.env['NO_PROXY']
       // Of this machine, as other programs have it; a proxy that was named by hand is for all.
       expect((await initialize(await openProxy(url))).result).to.have.property('serverInfo')

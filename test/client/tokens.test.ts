@@ -1,4 +1,5 @@
 // Tests token storage, refresh, expiry, revocation and concurrent requests.
+import { inspect } from 'node:util'
 import { expect } from 'chai'
 import type { TokenCache, TokenContainer } from '../../client/index.ts'
 import { createMemoryTokenCache } from '../../client/index.ts'
@@ -90,6 +91,30 @@ it('R-72: reports a failed store to waiting callers', async () => {
   expect(error.code).to.equal('cache_failed')
   expect(error.cause).to.equal(cause)
   expect(fake.rs.admitted).to.equal(0)
+})
+
+it('redacts tokens in the cause of a failed store', async () => {
+  const fake = await startFakeServers()
+  const failWith = async (fail: (text: string) => unknown) => {
+    let secret = ''
+    const tokenCache: TokenCache = {
+      getTokens: () => null,
+      storeTokens({ accessToken }) {
+        if (!accessToken) return
+        secret = accessToken
+        throw fail(`cannot write ${accessToken}`)
+      },
+    }
+    const { cause } = await authErrorOf(() => startClient(fake, { tokenCache }).post())
+    expect(secret).to.have.length.greaterThan(8)
+    expect(inspect(cause)).to.not.include(secret)
+    return cause
+  }
+  const failed = await failWith(text => Object.assign(new TypeError(text), { code: 'ENOSPC' }))
+  expect(failed)
+    .to.be.an('error')
+    .and.include({ name: 'TypeError', code: 'ENOSPC', message: 'cannot write [redacted]' })
+  expect(await failWith(text => text)).to.equal('[redacted]')
 })
 
 it('R-73: keeps the refresh token if a refresh returns none', async () => {

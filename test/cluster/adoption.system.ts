@@ -47,9 +47,11 @@ describe('session failover', () => {
     }))
     const headers = { 'X-User': 'ann', 'X-Tier': 'gold', 'X-Team': 'blue', Cookie: 'secret=1' }
     const session = await openSession(`${cluster.nodes[0]?.url}/`, { headers })
-    // Another token of hers, without what the session was opened with.
-    const other = at(`${cluster.nodes[1]?.url}/`, session, { 'X-User': 'ann' })
+    // Tokens of hers, without the other headers that the session was opened with.
+    const other = at(`${cluster.nodes[1]?.url}/`, session, { 'X-User': 'ann', 'X-Tier': 'gold' })
     expect((await other.request('tools/call', { name: 'gold' })).message.result.content[0].text).to.equal('gold')
+    const weaker = at(`${cluster.nodes[1]?.url}/`, session, { 'X-User': 'ann' })
+    expect((await weaker.request('tools/call', { name: 'gold' })).message.error.code).to.equal(-32602)
     expect(trace).to.deep.equal(['begins at 0, restored: false, ann, blue, secret=1'])
     await cluster.nodes[0]?.host.close({ grace: 0 })
     expect(trace.slice(1)).to.deep.equal(['ends at 0'])
@@ -61,7 +63,7 @@ describe('session failover', () => {
     })
     expect((await other.end()).status).to.equal(204)
     expect(trace.slice(2)).to.deep.equal([begins, 'ends at 1'])
-    expect(configured).to.deep.equal(['0 76', '1 76'])
+    expect(configured).to.deep.equal(['0 76', '1 76', '1 76', '1 76'])
   })
 
   it('answers a call of a killed node with node-lost', async function () {

@@ -1,7 +1,6 @@
 // Runs the store contracts against the Redis plugins; each check has its own keys.
 
 import {
-  type Check,
   changeBusContract,
   eventStoreContract,
   grantStoreContract,
@@ -16,6 +15,7 @@ import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
 import { createRedisGrantStore } from '../../plugins/grant-store-redis/store.ts'
 import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'
 import { createRedisTaskStore } from '../../plugins/task-store-redis/store.ts'
+import { describeContracts } from '../support/describe-contracts.ts'
 import { type RedisHost, startRedisHost, stopHostsAndRedis } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 
@@ -59,7 +59,7 @@ async function openTasks({ connection, plugin }: RedisHost) {
 
 const BOUNDS = { ttl: 60_000, maxEvents: 1_000, maxBytes: 1_000_000 }
 
-const contracts: Readonly<Record<string, readonly Check[]>> = {
+const contracts = {
   'Redis session store': sessionStoreContract(
     onRedis(({ connection, plugin }) => createRedisSessionStore(connection, plugin)),
   ),
@@ -70,16 +70,13 @@ const contracts: Readonly<Record<string, readonly Check[]>> = {
   'Redis node messages (peers)': peersContract(onRedis(async host => (await beginReading(host)).peers)),
 }
 
-for (const [subject, checks] of Object.entries(contracts)) {
-  describe(subject, () => {
-    before(async function () {
-      needsRedis(this)
-      redis = await startRedis()
-    })
-    after(async () => {
-      for (const close of closing.splice(0)) close()
-      await stopHostsAndRedis()
-    })
-    for (const { name, run } of checks) it(name, run)
-  })
-}
+describeContracts(contracts, {
+  async before() {
+    needsRedis(this)
+    redis = await startRedis()
+  },
+  async after() {
+    for (const close of closing.splice(0)) close()
+    await stopHostsAndRedis()
+  },
+})

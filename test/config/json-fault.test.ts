@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { findJsonFault } from '../../core/config/json-fault.ts'
+import { caseCount } from '../support/thorough.ts'
 
 const parses = (text: string): boolean => {
   try {
@@ -47,7 +48,7 @@ describe('findJsonFault', () => {
         const text = words.join('')
         expect(findJsonFault(text) === undefined, text).to.equal(parses(text))
       }),
-      { numRuns: 1_000 },
+      { numRuns: caseCount(1_000, 200) },
     )
   })
 

@@ -60,8 +60,8 @@ async function answered(row: Row): Promise<void> {
   const all = JSON.stringify(told, undefined, 2)
   const place = placeOf(row)
   const fits = (one: Reported) =>
-    shown(one, folder) === place && row.says.every(words => one.message.includes(words.replaceAll('<folder>', folder)))
-  expect(told.some(fits), `${place}: ${row.says.join(' | ')}\nwas answered: ${all}`).to.equal(true)
+    shown(one, folder) === place && row.names.every(name => one.message.includes(name.replaceAll('<folder>', folder)))
+  expect(told.some(fits), `${place}: ${row.names.join(' | ')}\nwas answered: ${all}`).to.equal(true)
   if (row.severity === 'warning') expect(report.problems, 'errors').to.deep.equal([])
   else expect(report.problems, all).to.have.lengthOf(row.errors ?? 1)
 }
@@ -85,10 +85,6 @@ describe('Config error catalogue', () => {
   it('gives each error a line, or a reason for its absence', () => {
     const unplaced = all.filter(row => !/:\d+$/.test(placeOf(row) ?? '') && row.noLine === undefined)
     expect(unplaced.map(({ mistake }) => mistake)).to.deep.equal([])
-  })
-
-  it('states both the cause and the fix of each error', () => {
-    expect(all.filter(({ says }) => says.length < 2).map(({ mistake }) => mistake)).to.deep.equal([])
   })
 
   it('reports no problems for a valid config', async () => {

@@ -103,21 +103,15 @@ export const acme = definePlugin({
 
   it('reject two schemas under one name, and names of host keys', async () => {
     const other = { queue: { ...QUEUE_SECTIONS.queue } }
-    await expectStopped(
-      withQueue({ one: reading([]), other: reading([], other) }),
-      `plugins.other: it declares the section "queue", and so does one, with another schema`,
-    )
+    await expectStopped(withQueue({ one: reading([]), other: reading([], other) }), /plugins\.other.*"queue"/)
     const taking = (name: string) =>
       definePlugin({ options: NO_OPTIONS, sections: { [name]: QUEUE_SECTIONS.queue }, setup: () => undefined })()
     await expectStopped(
       withPlugins({ one: taking('server') }),
       `plugins.one: it declares the section "server", which is`,
     )
-    await expectStopped(withPlugins({ one: taking('runSession') }), `the section "runSession", which is a key of the`)
-    await expectStopped(
-      withPlugins({ one: taking('redis') }),
-      `plugins.one: it declares the section "redis", and so does`,
-    )
+    await expectStopped(withPlugins({ one: taking('runSession') }), /"runSession"/)
+    await expectStopped(withPlugins({ one: taking('redis') }), /plugins\.one.*"redis"/)
   })
 
   it('are unreadable for a plugin that does not declare them', async () => {
@@ -125,7 +119,7 @@ export const acme = definePlugin({
       // @ts-expect-error: without `sections` there is none to read
       host.section('queue')
     })
-    await expectStopped(withQueue({ sneaky, one: reading([]) }), 'plugins.sneaky: it reads the section "queue"')
+    await expectStopped(withQueue({ sneaky, one: reading([]) }), /plugins\.sneaky.*"queue"/)
   })
 
   it('are typed in the config', () => {

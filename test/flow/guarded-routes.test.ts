@@ -1,6 +1,8 @@
 // Tests that a guarded route takes precedence over an open parameter route for every path encoding.
 import { expect } from 'chai'
+import { createHost } from '../../core/create-host.ts'
 import { defineTool } from '../../core/index.ts'
+import { createKeptLog } from '../../core/testing/kept-log.ts'
 import { LOGIN, lock, WELL_KNOWN } from '../plugins/resource-metadata/documents.ts'
 import { askPath, closePaths, toolsIn } from '../support/raw-path.ts'
 import { type StartedHost, startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
@@ -100,6 +102,35 @@ describe('guarded fixed route next to an open parameter route', () => {
     expect(open?.toolsets).to.deep.equal(['clock'])
     expect(host.host.inspect('/t/%61dmin')?.route.path).to.equal('/t/admin')
     expect(host.host.inspect('/t/admin//')).to.equal(undefined)
+  })
+})
+
+describe('open route of a host that other machines can reach', () => {
+  const warned = async (http: object, routes: TestConfig['routes'], purpose: 'inspect' | 'serve' = 'inspect') => {
+    const log = createKeptLog()
+    const server = { name: 'test-host', version: '1.2.3' }
+    const plugins = { 'transport-streamable': {}, lock: lock() }
+    const host = await createHost({ ...config, server, http, routes, plugins }, { log, purpose })
+    await host.close()
+    return log.lines.flatMap(line => (line.message?.includes('without a token') ? [line['routes']] : []))
+  }
+  const open = { '/': { toolsets: 'clock' }, '/admin': { toolsets: 'admin', ...guard } }
+
+  it('is reported by check and at startup', async () => {
+    for (const purpose of ['inspect', 'serve'] as const)
+      expect(await warned({ host: '0.0.0.0' }, open, purpose)).to.deep.equal([['/']])
+    expect(await warned({ host: '::' }, open)).to.deep.equal([['/']])
+    expect(await warned({ host: '192.0.2.7' }, open)).to.deep.equal([['/']])
+  })
+
+  it('is not reported with publicUrl, allowedHosts, authorize or a loopback address', async () => {
+    const host = '0.0.0.0'
+    expect(await warned({ host, publicUrl: 'https://mcp.example' }, open)).to.deep.equal([])
+    expect(await warned({ host, allowedHosts: ['mcp.example'] }, open)).to.deep.equal([])
+    expect(
+      await warned({ host, publicUrl: 'https://a.example' }, { '/': { toolsets: 'clock', ...guard } }),
+    ).to.deep.equal([])
+    expect(await warned({ host: '127.0.0.1' }, open)).to.deep.equal([])
   })
 })
 

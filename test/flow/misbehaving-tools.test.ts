@@ -14,19 +14,25 @@ import { type LogLine, startHost, stopHosts, type TestConfig } from '../support/
 const released = createGate()
 let deaf = 0
 const patience = createGate()
-/** The clock of the host whose handler blocks the event loop. */
-let computing: ManualClock | undefined
+/** The clock of the host that runs now. */
+let clock: ManualClock
+/** Blocks the event loop, by the host's clock. */
+const block = (ms: number) => {
+  clock.block(ms)
+  return `blocked ${ms} ms`
+}
 const tools = [
   defineTool({ name: 'fine', handler: () => 'fine' }),
-  defineTool({ name: 'second', handler: () => compute(1_000) }),
-  defineTool({ name: 'again', handler: () => compute(250) }),
-  defineTool({ name: 'brief_limit', timeout: '50ms', handler: () => compute(150) }),
+  defineTool({ name: 'second', handler: () => block(1_000) }),
+  defineTool({ name: 'again', handler: () => block(250) }),
+  defineTool({ name: 'brief_limit', timeout: '50ms', handler: () => block(150) }),
   defineTool({
     name: 'endless',
     timeout: '2s',
     async handler(_, { signal }) {
+      block(120)
       while (!signal.aborted) {
-        compute(120)
+        compute(1)
         await turn()
       }
     },
@@ -44,15 +50,16 @@ const tools = [
     name: 'computes_first',
     timeout: '400ms',
     async handler() {
-      computing?.block(250)
+      block(250)
       await released.opened
     },
   }),
   defineTool({ name: 'patient', handler: () => patience.opened.then(() => 'patient') }),
 ]
 
-const serve = (more: Partial<TestConfig['tools']> = {}, clock?: ManualClock) =>
-  startHost(
+const serve = (more: Partial<TestConfig['tools']> = {}) => {
+  clock = createManualClock()
+  return startHost(
     {
       toolsets: { all: tools },
       routes: { '/': { toolsets: 'all' } },
@@ -60,8 +67,9 @@ const serve = (more: Partial<TestConfig['tools']> = {}, clock?: ManualClock) =>
       plugins: { 'transport-streamable': {}, health: {} },
     },
     undefined,
-    clock && { clock },
+    { clock },
   )
+}
 
 const call = (url: string, name: string) => modern(url, 'tools/call', { name })
 const textOf = ({ message }: Awaited<ReturnType<typeof call>>): string => message.result?.content[0]?.text
@@ -87,29 +95,27 @@ describe('misbehaving tools: timeouts and event loop stalls', () => {
 
   it('logs the tool that blocks the event loop; a timeout cannot stop it', async () => {
     const { url, log } = await serve()
-    expect(textOf(await call(url, 'second'))).to.equal('computed 1000 ms')
+    expect(textOf(await call(url, 'second'))).to.equal('blocked 1000 ms')
     expect(stallsIn(log).map(({ name }) => name)).to.deep.equal(['second'])
-    expect(textOf(await call(url, 'brief_limit'))).to.equal('computed 150 ms')
+    expect(textOf(await call(url, 'brief_limit'))).to.equal('blocked 150 ms')
   })
 
   it('counts time spent blocking the event loop against the timeout of the call', async () => {
-    computing = createManualClock()
-    const { url } = await serve({}, computing)
+    const { url } = await serve()
     const called = call(url, 'computes_first')
-    await eventually('it waits, with what is left of its 400 ms', () => computing?.pending().includes(150))
-    await computing.advance(150)
-    expect(textOf(await called)).to.equal('computes_first: The call took too long: stopped after 400 ms')
+    await eventually('it waits, with what is left of its 400 ms', () => clock.pending().includes(150))
+    await clock.advance(150)
+    expect(textOf(await called)).to.match(/^computes_first.*400 ms$/)
   })
 
   it('stops an endless tool that yields at its timeout and serves other calls meanwhile', async () => {
-    const clock = createManualClock()
-    const { url, log } = await serve({}, clock)
+    const { url, log } = await serve()
     // Calls that wait the whole time are there whenever the other one computes, and are not what does.
     const waiting = call(url, 'patient')
     const endless = call(url, 'endless')
     expect(textOf(await call(url, 'fine'))).to.equal('fine')
     await clock.advance(2_000)
-    expect(textOf(await endless)).to.equal('endless: The call took too long: stopped after 2000 ms')
+    expect(textOf(await endless)).to.match(/^endless.*2000 ms$/)
     const stalls = stallsIn(log)
     expect(stalls.length).to.be.at.least(1)
     for (const line of stalls)
@@ -119,8 +125,7 @@ describe('misbehaving tools: timeouts and event loop stalls', () => {
   })
 
   it('answers at the timeout in every protocol version when a tool ignores its abort signal', async () => {
-    const clock = createManualClock()
-    const { url, log } = await serve({}, clock)
+    const { url, log } = await serve()
     async function timeOut(called: Promise<Pick<Awaited<ReturnType<typeof call>>, 'message'>>) {
       const before = deaf
       await eventually('its handler runs', () => deaf > before)
@@ -149,7 +154,7 @@ describe('misbehaving tools: timeouts and event loop stalls', () => {
     await call(url, 'again')
     const { status, checks, reasons } = await askReady(url)
     expect([status, checks]).to.deep.equal([503, { accepting: true, 'event loop': false }])
-    expect(reasons?.['event loop']).to.match(/^the event loop is held by tool again: \d\.\d s in the last 10 s$/)
+    expect(reasons?.['event loop']).to.match(/again: \d+\.\d.*10 s$/)
     // Who comes all the same is served.
     expect(textOf(await call(url, 'fine'))).to.equal('fine')
   })
@@ -159,7 +164,7 @@ describe('misbehaving tools: timeouts and event loop stalls', () => {
       () => undefined,
       (thrown: unknown) => thrown,
     )
-    expect(String(error)).to.include("tools.stallUnready: it is a part of the last 10 s, so it is at most '10s'")
+    expect(String(error)).to.match(/tools\.stallUnready.*10 s.*10s/)
   })
 
   it('does not affect readiness when switched off', async () => {

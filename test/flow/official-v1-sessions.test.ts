@@ -7,7 +7,13 @@ import { sessionToolset } from '../fixtures/session-toolset.ts'
 import { type CuttingProxy, startCuttingProxy } from '../support/cutting-proxy.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
-import { describeResumption, describeSessionJourney, listenTo, type Traveller } from '../support/v1-journey.ts'
+import {
+  describeElicitation,
+  describeResumption,
+  describeSessionJourney,
+  listenTo,
+  type Traveller,
+} from '../support/v1-journey.ts'
 
 // Its transports' types do not hold under exactOptionalPropertyTypes.
 type Transport = Parameters<Client['connect']>[0]
@@ -22,16 +28,6 @@ async function start() {
   const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
   const client = new Client({ name: 'official', version: '1.0.0' }, { capabilities })
   return { url, traveller: { client, puppet, heard: listenTo(client, types, true) } }
-}
-
-function describeElicitation(traveller: () => Traveller) {
-  it('answers form elicitation and URL elicitation', async () => {
-    const { client, heard } = traveller()
-    heard.asked.length = 0
-    const { content } = await client.callTool({ name: 'ask_the_user' })
-    expect(content).to.deep.equal([{ type: 'text', text: '{"name":"Ada","consent":"accept"}' }])
-    expect(heard.asked).to.deep.equal(['form: Who are you?', 'url: Please consent.'])
-  })
 }
 
 describe('@modelcontextprotocol/sdk 1.32 over Streamable HTTP with a session', () => {

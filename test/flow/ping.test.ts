@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { defineResource, defineTool } from '../../core/index.ts'
+import { MAX_BATCH } from '../../core/mcp/limits.ts'
 import { legacy, modern } from '../support/rpc.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -39,16 +40,23 @@ describe('ctx.ping', () => {
 })
 
 describe('resources/subscribe', () => {
-  it('rejects subscription 1,001 of a session and accepts it after an unsubscribe', async function () {
-    this.timeout(60_000)
+  it('rejects subscription 1,001 of a session and accepts it after an unsubscribe', async () => {
     const { url } = await startHost(config)
-    const client = await openSession(url)
-    const subscribe = async (id: number, method = 'resources/subscribe') =>
-      (await client.request(method, { uri: `test://${id}` })).message
-    for (let id = 0; id < 1_000; id++) expect((await subscribe(id)).error).to.equal(undefined)
-    expect((await subscribe(1_000)).error.message).to.include('at most 1000 resources')
-    expect((await subscribe(5)).error, 'one that is watched already').to.equal(undefined)
-    await subscribe(5, 'resources/unsubscribe')
-    expect((await subscribe(1_000)).error).to.equal(undefined)
+    const client = await openSession(url, { revision: '2025-03-26' })
+    const message = (id: number, method = 'resources/subscribe') => ({
+      jsonrpc: '2.0',
+      id,
+      method,
+      params: { uri: `test://${id}` },
+    })
+    const send = async (id: number, method?: string) => (await client.send(message(id, method))).message
+    for (let first = 0; first < 1_000; first += MAX_BATCH) {
+      const { messages } = await client.send(Array.from({ length: MAX_BATCH }, (_, index) => message(first + index)))
+      expect(messages.flat().map(({ result }) => result)).to.deep.equal(Array(MAX_BATCH).fill({}))
+    }
+    expect((await send(1_000)).error.message).to.include('at most 1000 resources')
+    expect((await send(5)).error, 'one that is watched already').to.equal(undefined)
+    await send(5, 'resources/unsubscribe')
+    expect((await send(1_000)).error).to.equal(undefined)
   })
 })

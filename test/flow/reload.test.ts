@@ -216,9 +216,7 @@ describe('config reload', () => {
     expect(namesIn((await modern(served.url, 'tools/list')).message)).to.deep.equal(['added', 'say'])
     await served.edit('tools/say.ts', "name: 'say'", "name: 'added'")
     const error = await served.reload().catch((thrown: unknown) => thrown)
-    expect(errorText(error)).to.match(
-      /^two tools are called "added" in toolset "talk": one was added while the host runs/,
-    )
+    expect(errorText(error)).to.match(/"added".*"talk"/)
     expect(await say(clients)).to.equal('two')
   })
 
@@ -332,7 +330,7 @@ describe('config reload', () => {
   }
 })
 
-const RELOADS = caseCount(10, 3)
+const RELOADS = caseCount(6, 3)
 
 describe('config reload: running calls', () => {
   const ASKING = `import { defineTool } from HERE

@@ -1,7 +1,7 @@
 // Tests validation of elicitation, sampling and roots responses in sessions, and requests to clients without the
 // capability.
 import { expect } from 'chai'
-import { ALL_CAPABILITIES } from '../fixtures/asking-client.ts'
+import { ALL_CAPABILITIES, answerTo } from '../fixtures/asking-client.ts'
 import { asking } from '../fixtures/asking-toolset.ts'
 import type { RpcMessage } from '../support/rpc.ts'
 import { nextMessage, openSession, restOf, type SessionClient } from '../support/session-client.ts'
@@ -19,16 +19,6 @@ const accept = (client: SessionClient, { id }: RpcMessage, text: unknown) =>
   client.send({ id, result: { action: 'accept', content: { text } } })
 
 const textOf = ({ result }: RpcMessage) => result.content[0].text
-
-/** What a tool answers once its one question got this answer. */
-async function answerTo(client: SessionClient, tool: string, answer: object): Promise<RpcMessage> {
-  const stream = await client.call(tool)
-  const { id } = await nextMessage(stream)
-  await client.send({ id, ...answer })
-  const [message, ...more] = await restOf(stream)
-  expect(more).to.deep.equal([])
-  return message
-}
 
 describe('elicitation, sampling and roots responses in sessions', () => {
   it('passes decline and cancel to the handler', async () => {

@@ -1,6 +1,6 @@
 // Tests elicitation, sampling and roots requests in sessions with the toolset of test/flow/asks.test.ts.
 import { expect } from 'chai'
-import { ALL_CAPABILITIES, callTool, questionsIn } from '../fixtures/asking-client.ts'
+import { ALL_CAPABILITIES, answerTo, callTool, questionsIn } from '../fixtures/asking-client.ts'
 import { asking, effects } from '../fixtures/asking-toolset.ts'
 import { createManualClock } from '../support/manual-clock.ts'
 import { legacy, type RpcMessage } from '../support/rpc.ts'
@@ -31,16 +31,6 @@ const accept = (client: SessionClient, question: RpcMessage, text: unknown) =>
   reply(client, question, { action: 'accept', content: { text } })
 
 const textOf = ({ result }: RpcMessage) => result.content[0].text
-
-/** What a tool answers once its one question got this answer. */
-async function answerTo(client: SessionClient, tool: string, answer: object): Promise<RpcMessage> {
-  const stream = await client.call(tool)
-  const { id } = await nextMessage(stream)
-  await client.send({ id, ...answer })
-  const [message, ...more] = await restOf(stream)
-  expect(more).to.deep.equal([])
-  return message
-}
 
 async function expectAskedAnd(stream: StreamExchange, method: string): Promise<RpcMessage> {
   const question = await nextMessage(stream)

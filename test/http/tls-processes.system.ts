@@ -159,9 +159,7 @@ describe('mcp-host start with http.tls', function () {
     for (const verb of ['start', 'check']) {
       const { code, stderr } = await startCli([verb], folder).ended
       expect([verb, code]).to.deep.equal([verb, 2])
-      expect(stderr).to.match(
-        /mcp\.config\.mjs:\d+: http\.tls\.key: \.\/key\.pem is neither PEM nor a file.*no such file/,
-      )
+      expect(stderr).to.match(/mcp\.config\.mjs:\d+: http\.tls\.key: \.\/key\.pem.*PEM/)
     }
   })
 

@@ -64,7 +64,7 @@ describe('Isolated tool definition', () => {
   it('must come from a module if isolated by the operator', async () => {
     const limits = { 'ord*': { isolate: true } } as const
     const message = await refusal({ ...base, toolsets: { all: ordinary }, tools: { limits } })
-    expect(message).to.include('"ordinary" cannot be isolated')
+    expect(message).to.match(/"ordinary"/)
     expect(message).to.include('tools.limits')
   })
 
@@ -119,9 +119,7 @@ describe('Isolated tool definition', () => {
     const limits = { where: { isolate: { cpuTime: '100ms' } }, loop_loop: { isolate: { cpuTime: '50ms' } } } as const
     await using host = await testHost({ ...base, toolsets: { all: TOOLS }, tools: { limits } })
     await using client = await host.client()
-    expect((await client.callTool('loop_loop')).text).to.equal(
-      'loop_loop used more than 50 ms of CPU time and was ended',
-    )
+    expect((await client.callTool('loop_loop')).text).to.match(/^loop_loop.*50 ms.*CPU/)
   })
 
   it('runs in the main thread with testTool, with transferable results required', async () => {

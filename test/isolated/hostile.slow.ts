@@ -97,9 +97,7 @@ describe('Misbehaving isolated tool', function () {
   it('sends only valid messages, up to a limit', async () => {
     await using client = await host.client({ revision: '2025-11-25' })
     await client.request('logging/setLevel', { level: 'debug' })
-    expect((await client.callTool('chatters')).text).to.equal(
-      'chatters used more than 300 ms of CPU time and was ended',
-    )
+    expect((await client.callTool('chatters')).text).to.match(/300 ms.*CPU/)
     const messages = client.notifications.filter(({ method }) => method === 'notifications/message')
     expect(messages.length).to.be.within(1, 20_000)
   })

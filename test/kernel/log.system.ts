@@ -63,7 +63,7 @@ describe('Log rate limit', () => {
     expect(line?.err).to.deep.include({ type: 'Error', message: 'cannot be reached', cause: 'connect ECONNREFUSED' })
     expect(line?.err.at).to.match(/^mcp\.config\.mjs:\d+:\d+$/)
     expect(line?.err.stack.split('\n')).to.have.length(4)
-    expect(line?.err.hidden).to.match(/^\d+ frames of Node and mcp-host: --log-level debug shows them$/)
+    expect(line?.err.hidden).to.match(/^\d+.*mcp-host: --log-level/)
     expect(line?.fix).to.match(/ToolError/)
   })
 

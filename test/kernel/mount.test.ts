@@ -239,7 +239,7 @@ describe('host.mount', () => {
       host.mount('/app', createApp())
       host.mount('/app', createApp())
     })
-    await expectStopped(withPlugins({ twice }), 'plugins.twice serves /app twice; give one of the two another path')
+    await expectStopped(withPlugins({ twice }), /plugins\.twice/)
   })
 
   it('serves an app below a route without affecting the route', async () => {

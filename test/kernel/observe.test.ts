@@ -14,6 +14,7 @@ afterEach(stopHosts)
 const waiting = new Set<() => void>()
 const toolset = [
   defineTool({ name: 'hello', handler: () => 'hello' }),
+  defineTool({ name: 'succeeds', handler: () => ({ content: [{ type: 'text', text: 'done' }], isError: false }) }),
   defineTool({
     name: 'fails',
     handler() {
@@ -65,7 +66,11 @@ describe('host.observe', () => {
     const call = (name: string) => modern(url, 'tools/call', { name })
     await call('hello')
     expect(records[0]?.milliseconds).to.be.within(0, 5_000)
-    expect(told()).to.deep.equal([['tools/call', 'ok', undefined]])
+    await call('succeeds')
+    expect(told()).to.deep.equal([
+      ['tools/call', 'ok', undefined],
+      ['tools/call', 'ok', undefined],
+    ])
     await call('fails')
     await call('unknown')
     await call('refused')

@@ -1,14 +1,17 @@
 // Tests time limits for plugin promises that never settle at startup and shutdown.
-import { setTimeout as wait } from 'node:timers/promises'
 import { expect } from 'chai'
 import { definePlugin } from '../../core/index.ts'
-import { inTime } from '../../core/kernel/patience.ts'
+import { CLOSE_PATIENCE, inTime } from '../../core/kernel/patience.ts'
+import { eventually } from '../support/eventually.ts'
+import { createManualClock } from '../support/manual-clock.ts'
 import { startHost } from '../support/start-host.ts'
 
 const never = () => new Promise<void>(() => undefined)
 const fault = async (part: () => void | Promise<void>) => {
+  const clock = createManualClock()
   try {
-    await inTime(part, 50)
+    const ended = inTime(part, 50, clock)
+    await Promise.all([ended, clock.advance(50)])
     return undefined
   } catch (error) {
     return String(error)
@@ -19,12 +22,11 @@ describe('Plugin task that never settles', () => {
   it('times out with an error', async () => {
     expect(await fault(never)).to.match(/has not ended after 0\.05 s/)
     expect(await fault(() => undefined)).to.equal(undefined)
-    expect(await fault(() => wait(5))).to.equal(undefined)
+    expect(await fault(() => Promise.resolve())).to.equal(undefined)
     expect(await fault(() => Promise.reject(new Error('its own')))).to.equal('Error: its own')
   })
 
-  it('is logged with the plugin name at shutdown while other plugins close', async function () {
-    this.timeout(30_000)
+  it('is logged with the plugin name at shutdown while other plugins close', async () => {
     const closed: string[] = []
     const closing = (name: string, task: () => void | Promise<void>) =>
       definePlugin<Record<never, never>>({
@@ -35,7 +37,8 @@ describe('Plugin task that never settles', () => {
             return task()
           }),
       })()
-    const { host, log } = await startHost({
+    const clock = createManualClock()
+    const config = {
       toolsets: { all: [] },
       routes: { '/': { toolsets: 'all' } },
       plugins: {
@@ -44,8 +47,12 @@ describe('Plugin task that never settles', () => {
         hangs: closing('hangs', never),
         last: closing('last', () => undefined),
       },
-    })
-    await host.close({ grace: 0 })
+    }
+    const { host, log } = await startHost(config, undefined, { clock })
+    const ended = host.close({ grace: 0 })
+    await eventually('the hanging plugin closes', () => closed.includes('hangs'))
+    await clock.advance(CLOSE_PATIENCE)
+    await ended
     expect(closed).to.have.members(['first', 'hangs', 'last'])
     const [line] = log.filter(({ message }) => message === 'failed to close')
     expect(line).to.include({ level: 'error', plugin: 'hangs' })

@@ -104,10 +104,7 @@ describe('Plugin setup order', () => {
   })
 
   it('stops startup for an unmet dependency and names the plugin', async () => {
-    await expectStopped(
-      withPlugins({ limits: named('limits', { needs: ['user'] }) }),
-      'plugins.limits: it needs "user", which no plugin of this config provides',
-    )
+    await expectStopped(withPlugins({ limits: named('limits', { needs: ['user'] }) }), /plugins\.limits.*"user"/)
   })
 
   it('stops startup for circular dependencies', async () => {

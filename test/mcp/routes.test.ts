@@ -109,34 +109,14 @@ describe('Config routes', () => {
   })
 
   const mistakes: Array<[string, Config['routes'], RegExp]> = [
-    ['a path without a slash', { a: { toolsets: 'clock' } }, /a path starts with "\/"/],
-    ['an unknown toolset', { '/': { toolsets: 'cluck' } }, /there is no toolset "cluck"; did you mean "clock"\?/],
-    ['an unknown default', { '/:c?': { toolsets: ':c', default: ['x'] } }, /there is no toolset "x"/],
-    ['a parameter that the path has not', { '/': { toolsets: ':category' } }, /the path has no parameter ":category"/],
-    ['a parameter among names', { '/:c': { toolsets: [':c', 'clock'] } }, /stands alone/],
-    [
-      'an optional parameter in the middle',
-      { '/:a?/b': { toolsets: 'clock' } },
-      /only the last parameter may be optional/,
-    ],
-    ['a parameter twice', { '/:a/:a': { toolsets: 'clock' } }, /occurs twice/],
-    ['a pattern', { '/a*': { toolsets: 'clock' } }, /neither plain text nor a parameter/],
-    ['two spellings of one path', { '/a': { toolsets: 'clock' }, '/a/': { toolsets: 'clock' } }, /are one path/],
-    ['two names of one parameter', { '/:a': { toolsets: 'clock' }, '/:b': { toolsets: 'clock' } }, /are one path/],
     [
       'a parameter next to an optional one',
       { '/t/:a?': { toolsets: 'clock' }, '/t/:b': { toolsets: 'clock' } },
       /one path/,
     ],
     ['two escapings of one path', { '/a b': { toolsets: 'clock' }, '/%61%20b': { toolsets: 'clock' } }, /are one path/],
-    ['a path that no request has', { '/a/../b': { toolsets: 'clock' } }, /no request's path has ".." between/],
-    ['an empty part', { '/a//b': { toolsets: 'clock' } }, /no request's path has "" between/],
-    ['a bad escape', { '/a%2/b': { toolsets: 'clock' } }, /no request's path has "a%2" between/],
-    [
-      'two paths of which neither is the narrower',
-      { '/:who/info': { toolsets: 'clock' }, '/admin/:what': { toolsets: 'clock' } },
-      /'\/admin\/:what'\]: it and .*'\/:who\/info'\] both match \/admin\/info, and neither .*routes\['\/admin\/info'\]/,
-    ],
+    ['a path that no request has', { '/a/../b': { toolsets: 'clock' } }, /"\.\."/],
+    ['a bad escape', { '/a%2/b': { toolsets: 'clock' } }, /"a%2"/],
   ]
   for (const [what, routes, message] of mistakes) {
     it(`stop startup for ${what}`, () => {

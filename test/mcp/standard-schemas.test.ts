@@ -104,7 +104,7 @@ describe('Standard Schema without JSON Schema stops startup', () => {
   it('for valibot, with the function and package that provide it', async () => {
     const input = v.object({ item: v.string() })
     await expectStopped(start(input), /toolset "all": tool "order": its input, a schema of valibot, cannot give/)
-    await expectStopped(start(input), 'write toStandardJsonSchema(v.object({ ... })), from @valibot/to-json-schema')
+    await expectStopped(start(input), /toStandardJsonSchema\(v\.object.*@valibot\/to-json-schema/)
   })
 
   it('for zod types without JSON representation, with library and reason', async () => {
@@ -113,7 +113,7 @@ describe('Standard Schema without JSON Schema stops startup', () => {
   })
 
   it('for any library if the root is not an object', async () => {
-    await expectStopped(start(z.string()), /tool "order": its input schema's `type` must be "object"/)
-    await expectStopped(start(type('string')), /tool "order": its input schema's `type` must be "object"/)
+    await expectStopped(start(z.string()), /tool "order".*`type`.*"object"/)
+    await expectStopped(start(type('string')), /tool "order".*`type`.*"object"/)
   })
 })

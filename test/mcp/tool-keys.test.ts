@@ -122,7 +122,7 @@ describe('Extension tool key', () => {
     const routes = { '/': { toolsets: 'all' }, '/off': { toolsets: 'all', plugins: { keys: false as const } } }
     const plugins = { keys: plugin(addKeys, { provides }) }
     const off = withPlugins(plugins, { routes, toolsets: { all: [later] } })
-    await expectStopped(off, '/off\'] serves the tool "later", whose `task` no plugin of this route reads')
+    await expectStopped(off, /"later".*`task`/)
   })
 
   it('is rejected at run time if no plugin reads it', async () => {

@@ -108,11 +108,7 @@ describe('Toolset errors stop startup with toolset and file name', () => {
 
   it('for a file without definitions', async () => {
     const folder = await makeFolder({ 'none.ts': 'export const tool = { name: "a", handler: () => "a" }' })
-    await expectStopped(
-      config('none.ts'),
-      /none\.ts:1: toolsets\.all: "a" is a plain object, and no definition: wrap it/,
-      folder,
-    )
+    await expectStopped(config('none.ts'), /none\.ts:1: toolsets\.all: "a"/, folder)
   })
 
   it('for a glob without matches', async () => {
@@ -122,6 +118,6 @@ describe('Toolset errors stop startup with toolset and file name', () => {
 
   it('for an unknown toolset in a route, listing the known ones', async () => {
     const wrong = { toolsets: { clock: [], notes: [] }, routes: { '/': { toolsets: ['clock', 'note'] } } }
-    await expectStopped(wrong, `routes['/'].toolsets[1]: there is no toolset "note"; did you mean "notes"?`)
+    await expectStopped(wrong, /routes\['\/'\]\.toolsets\[1\].*"note".*"notes"/)
   })
 })

@@ -91,6 +91,6 @@ describe('Event store in Redis: refused append', () => {
     gates[2]?.open()
     const again = await session.get(seen?.id)
     expect(again.status).to.equal(404)
-    expect(await again.text()).to.include('events after this Last-Event-ID are gone')
+    expect(await again.text()).to.match(/Last-Event-ID/)
   })
 })

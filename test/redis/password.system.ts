@@ -84,7 +84,7 @@ describe('redis.password as a function', () => {
     await eventually('a line in the log', () => lines().length)
     const had = tokens.given.length
     await eventually('a new password', () => tokens.given.length > had)
-    expect(lines()[0]?.['reason']).to.equal('the function redis.password gave no password: the cloud is away')
+    expect(lines()[0]?.['reason']).to.match(/redis\.password/)
     expect(lines()[0]?.level).to.equal('warn')
     expect(connectionsAt(redis)).to.deep.equal(first)
     expect(connection.healthy).to.equal(true)

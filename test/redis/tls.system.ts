@@ -75,7 +75,7 @@ describe('Redis over mutual TLS', () => {
     {
       what: 'the client certificate is missing',
       client: () => undefined,
-      fix: /Redis asks for our certificate: redis\.tls\.cert/,
+      fix: /redis\.tls\.cert/,
     },
     {
       what: 'the client certificate has expired',
@@ -85,7 +85,7 @@ describe('Redis over mutual TLS', () => {
     {
       what: 'an unknown CA signed the client certificate',
       client: ({ other }: ReturnType<typeof create>) => other.issue('mcp'),
-      fix: /Redis does not accept redis\.tls\.cert/,
+      fix: /redis\.tls\.cert/,
     },
     {
       what: 'the key does not match the client certificate',
@@ -148,9 +148,7 @@ describe('Redis over mutual TLS', () => {
     await eventually('a line that names the file', line)
     copyFileSync(kept.key, files.key)
     await whenHealthy(connection)
-    expect(String(line()?.['reason'])).to.match(
-      /redis\.tls\.key is no PEM, and as the name of a file cannot be read \(ENOENT\)/,
-    )
+    expect(String(line()?.['reason'])).to.match(/redis\.tls\.key.*PEM.*ENOENT\)/)
   })
 
   it('uses renewed certificates in a Redis Cluster', async () => {
@@ -213,13 +211,10 @@ describe('Redis over mutual TLS', () => {
     const binary = join(folder, 'binary.der')
     writeFileSync(binary, Buffer.from([0x30, 0x82]))
     for (const [tls, message] of [
-      [{ cert }, /redis\.tls\.cert and redis\.tls\.key go together/],
+      [{ cert }, /redis\.tls\.cert and redis\.tls\.key/],
       [{ key }, /go together/],
-      [{ cert: binary, key }, /the file of redis\.tls\.cert holds no PEM: convert it/],
-      [
-        { ca: join(folder, 'none.pem') },
-        /redis\.tls\.ca is no PEM, and as the name of a file cannot be read \(ENOENT\)/,
-      ],
+      [{ cert: binary, key }, /redis\.tls\.cert.*PEM/],
+      [{ ca: join(folder, 'none.pem') }, /redis\.tls\.ca.*PEM.*ENOENT\)/],
     ] as const) {
       const error = await rejectionOf(startRedisHost({ url: 'rediss://127.0.0.1:1', tls }))
       expect(error).to.be.instanceOf(StartError)

@@ -27,4 +27,20 @@ describe('Messages between worker processes', () => {
     )
     expect(await here.send('stuck', 'a short one', 'yet another')).to.equal(true)
   })
+
+  it('count against the limit of a session until each is delivered', async () => {
+    const hub = createHub(0, { underWay: 1_000 })
+    const deliveries: Array<() => void> = []
+    hub.connect((_message, delivered) => void deliveries.push(delivered)).take({ to: 'join', node: 'slow' })
+    const here = connectTo(hub)
+    const countAccepted = async () => {
+      const sent = await Promise.allSettled(
+        Array.from({ length: 20 }, () => here.send('slow', 'x'.repeat(100), FLOOD_SHARE)),
+      )
+      return sent.filter(({ status }) => status === 'fulfilled').length
+    }
+    expect(await countAccepted()).to.equal(5)
+    deliveries.at(-1)?.()
+    expect(await countAccepted()).to.equal(1)
+  })
 })

@@ -6,45 +6,7 @@ import { createHolders, type Held } from '../../core/sessions/holders.ts'
 const session = (holder: string): Held => ({ holder })
 
 describe('Session owners', () => {
-  it('count all sessions, sessions per owner and idle sessions', () => {
-    const owners = createHolders<Held>()
-    const [one, two] = [session('ada'), session('ada')]
-    owners.add(one)
-    owners.add(two)
-    owners.add(session('bob'))
-    owners.idle(one)
-    expect([owners.count, owners.countOf('ada'), owners.countOf('bob'), owners.idleCount]).to.deep.equal([3, 2, 1, 1])
-    owners.use(one)
-    expect(owners.idleCount).to.equal(0)
-    owners.remove(one)
-    owners.remove(two)
-    expect([owners.count, owners.countOf('ada'), owners.countOf('nobody')]).to.deep.equal([1, 0, 0])
-  })
-
-  it('evict the oldest idle session of the owner with the most idle sessions', () => {
-    const owners = createHolders<Held>()
-    const quiet = session('quiet')
-    const greedy = [session('greedy'), session('greedy'), session('greedy')]
-    for (const one of [quiet, ...greedy]) {
-      owners.add(one)
-      owners.idle(one)
-    }
-    expect(owners.victim()).to.equal(greedy[0])
-    for (const one of greedy.slice(0, 1)) owners.idle(one)
-    expect(owners.victim()).to.equal(greedy[1])
-  })
-
-  it('never evict a session in use', () => {
-    const owners = createHolders<Held>()
-    const used = [session('greedy'), session('greedy')]
-    const quiet = session('quiet')
-    for (const one of [...used, quiet]) owners.add(one)
-    expect(owners.victim()).to.equal(undefined)
-    owners.idle(quiet)
-    expect(owners.victim()).to.equal(quiet)
-  })
-
-  it('keep correct counts for any order of events and drop owners without sessions', () => {
+  it('keep correct counts and evict the oldest idle session of the owner with the most, for any order of events', () => {
     const step = fc.record({
       act: fc.constantFrom('add', 'idle', 'use', 'remove'),
       holder: fc.constantFrom('a', 'b', 'c'),

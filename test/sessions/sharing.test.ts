@@ -49,26 +49,24 @@ describe('Startup of one of two processes fails', () => {
   it('with in-memory sessions, listing the routes and both solutions', async () => {
     const message = await refusal({ '/': { toolsets: 'all' }, '/b': { toolsets: 'all' }, '/c': stateless })
     expect(message).to.include("the sessions of routes['/'], routes['/b'], whose clients")
-    expect(message).to.include('set `stateless: true` on those routes, or switch on cluster-redis (')
+    expect(message).to.match(/`stateless: true`.*cluster-redis/)
   })
 
   it('with generated keys, explaining how to create and set a secret', async () => {
     const message = await refusal({ '/': stateless }, { secrets: [] })
     expect(message).to.include('`openssl rand -base64 32`')
-    expect(message).to.include("MCP_HOST_SECRETS, or into the config's `secrets`")
+    expect(message).to.match(/MCP_HOST_SECRETS.*`secrets`/)
     expect(message).not.to.include('the sessions of')
   })
 
   it('with changes that other processes do not receive', async () => {
     const message = await refusal({ '/a': { ...stateless, listen: true }, '/b': stateless })
-    expect(message).to.include(
-      "subscriptions/listen on routes['/a'] tells of: remove `listen: true`, or switch on cluster-redis or change-bus-redis",
-    )
+    expect(message).to.match(/subscriptions\/listen.*routes\['\/a'\].*`listen: true`.*cluster-redis.*change-bus-redis/)
   })
 
   it('with the development authorization server, which is limited to one process', async () => {
     const message = await refusal({ '/': stateless }, { plugins: { 'dev-auth-server': {} } })
-    expect(message).to.match(/^plugins\['dev-auth-server'\]: .*start without --workers$/)
+    expect(message).to.match(/^plugins\['dev-auth-server'\]: .*--workers$/)
   })
 
   it('with all problems in one message', async () => {
@@ -149,13 +147,13 @@ describe('Startup with a shared session store', () => {
 
   it('fails without messages between nodes', async () => {
     const message = await refused(['sessionStore'])
-    expect(message).to.include("routes['/']: its sessions are kept for every node, but nothing provides peers")
-    expect(message).to.include('fill the slot `peers` there as well, or switch on cluster-redis or change-bus-redis')
+    expect(message).to.match(/routes\['\/'\]/)
+    expect(message).to.match(/`peers`.*cluster-redis.*change-bus-redis/)
   })
 
   it('fails without shared secrets for session ids', async () => {
     const message = await refused(['sessionStore', 'peers'], [])
-    expect(message).to.include("routes['/']: its sessions are kept for every node, but the keys that sign")
+    expect(message).to.match(/routes\['\/'\]/)
     expect(message).to.include('`openssl rand -base64 32`')
   })
 

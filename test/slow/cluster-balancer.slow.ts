@@ -9,7 +9,13 @@ import { MODERN_REVISION } from '../../core/transport.ts'
 import { type Balanced, needsDeployment, startBalanced, stopBalanced } from '../cluster/support/balanced.ts'
 import { createRemotePuppet, type RemotePuppet } from '../cluster/support/remote-puppet.ts'
 import { type CuttingProxy, startCuttingProxy } from '../support/cutting-proxy.ts'
-import { describeResumption, describeSessionJourney, listenTo, type Traveller } from '../support/v1-journey.ts'
+import {
+  describeElicitation,
+  describeResumption,
+  describeSessionJourney,
+  listenTo,
+  type Traveller,
+} from '../support/v1-journey.ts'
 
 // Its transports' types do not hold under exactOptionalPropertyTypes.
 type Transport = Parameters<OldClient['connect']>[0]
@@ -39,16 +45,6 @@ function createTraveller(): Traveller {
   const client = new OldClient({ name: 'official', version: '1.0.0' }, { capabilities })
   puppet.forget()
   return { client, puppet, heard: listenTo(client, types, true) }
-}
-
-function describeElicitation(traveller: () => Traveller) {
-  it('answers form elicitation and URL elicitation', async () => {
-    const { client, heard } = traveller()
-    heard.asked.length = 0
-    const { content } = await client.callTool({ name: 'ask_the_user' })
-    expect(content).to.deep.equal(text('{"name":"Ada","consent":"accept"}'))
-    expect(heard.asked).to.deep.equal(['form: Who are you?', 'url: Please consent.'])
-  })
 }
 
 describe('@modelcontextprotocol/sdk 1.32 over Streamable HTTP, load balanced over three nodes', () => {

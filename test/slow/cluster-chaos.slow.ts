@@ -6,7 +6,7 @@ import { DESCRIPTIONS, KINDS } from '../cluster/chaos/kinds.ts'
 import { needsDeployment } from '../cluster/support/balanced.ts'
 import { sideBySide } from '../support/side-by-side.ts'
 
-const SECONDS = 20
+const SECONDS = 10
 const FAILURES = 5
 const SEED = Number(process.env['SEED'] ?? 20_261_121)
 

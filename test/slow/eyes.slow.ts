@@ -10,6 +10,10 @@ const SUITES = [
   'test/flow/*.test.ts',
   'test/plugins/{auth-jwt,tool-policy,transport-streamable,transport-sse}/*.test.ts',
 ]
+/** Their tests repeat few requests very often. */
+const LEFT_OUT = ['client-said', 'guarded-routes-properties', 'misbehaving-tools', 'ping', 'reload'].map(
+  name => `--ignore=test/flow/${name}.test.ts`,
+)
 const MOCHA = 'node_modules/mocha/bin/mocha.js'
 const SECRETS = 'secrets.jsonl'
 /** What else was noted of a host, and may be told. */
@@ -62,7 +66,10 @@ describe('secrets in logs, metrics and traces', () => {
     this.timeout(600_000)
     const env = { ...process.env, EYES_FOLDER: root, CI: '' }
     // Some of their tests count headers or plugins, and fail with more of them: what matters here is what was written.
-    const run = promisify(execFile)(process.execPath, [MOCHA, '--jobs', '2', ...SUITES], { env, maxBuffer: 1 << 28 })
+    const run = promisify(execFile)(process.execPath, [MOCHA, '--jobs', '2', ...LEFT_OUT, ...SUITES], {
+      env,
+      maxBuffer: 1 << 28,
+    })
     await run.catch(() => undefined)
     const folders = readdirSync(root, { withFileTypes: true }).filter(entry => entry.isDirectory())
     const hosts = folders.map(({ name }) => readHost(join(root, name)))

@@ -64,7 +64,7 @@ describe('eviction of idle sessions: one owner with 10,000 sessions, ten with a 
       },
     })
     const started = await startHost({
-      sessions: { maxIdle: MAX_IDLE },
+      sessions: { maxIdle: MAX_IDLE, maxPerOwner: GREEDY },
       toolsets: { all: [defineTool({ name: 'echo', handler: () => 'hi' })] },
       routes: { '/': { toolsets: 'all' } },
       plugins: { 'transport-streamable': {}, look: look() },

@@ -57,7 +57,7 @@ describe('readiness with a blocked event loop', function () {
     await holdEach(url, workers, 4)
     const { ready, reason } = await isReady(url)
     expect(ready).to.equal(false)
-    expect(reason).to.match(/^the event loop is held by tool hold: \d\.\d s in the last 10 s$/)
+    expect(reason).to.match(/hold: \d\.\d.*10 s$/)
     const seen: boolean[] = []
     const look = async () => {
       seen.push((await isReady(url)).ready)

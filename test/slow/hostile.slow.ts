@@ -1,9 +1,9 @@
-// Tests `npm run hostile` with planted faults: each is detected, and a host without faults passes.
+// Tests `npm run hostile` with planted faults: each is detected. CI runs it against a host without faults.
 import { expect } from 'chai'
 import { PLANTS } from '../hostile/attacked-settings.ts'
 import { type HostileReport, runHostile } from '../hostile/hostile.ts'
 import { FAULT_KINDS } from '../hostile/tally.ts'
-import { describeReport, verdictsOf } from '../hostile/verdicts.ts'
+import { verdictsOf } from '../hostile/verdicts.ts'
 import { sideBySide } from '../support/side-by-side.ts'
 
 const SEED = 11
@@ -15,13 +15,6 @@ const LIMITS = { answer: 3_000, settle: 8_000 }
 const failed = (report: HostileReport) => verdictsOf(report).filter(({ holds }) => !holds)
 
 describe('npm run hostile', () => {
-  it('passes a host without faults', async () => {
-    const report = await runHostile({ seconds: 2, seed: SEED, only: QUICK })
-    const requests = [...report.tally.kinds.values()].reduce((sum, { sent }) => sum + sent, 0)
-    expect(failed(report), describeReport(report, SEED)).to.deep.equal([])
-    expect(requests).to.be.greaterThan(100)
-  })
-
   // Each has a host of its own, and waits most of the time until what was begun there has ended.
   const planted = sideBySide()
 

@@ -5,16 +5,15 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { freePort } from '../support/free-port.ts'
 import { pending } from '../support/needs-program.ts'
+import { PACKAGE_ENV as env, packPackage } from '../support/packed.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
-/** Children find the Node that runs the tests, and no loader of ours. */
-const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH']}`, NODE_OPTIONS: '' }
 
 let outer: string
 /** Has everything installed; the other projects share its packages. */
@@ -117,25 +116,23 @@ async function passesItsOwnScripts(folder: string) {
 before(async function () {
   this.timeout(300_000)
   outer = await mkdtemp(join(tmpdir(), 'mcp-host-init-'))
-  await npm(ROOT, 'pack', '--pack-destination', outer)
+  const tarball = await packPackage(outer)
   await npm(join(ROOT, 'create'), 'pack', '--pack-destination', outer)
   // As `npm create mcp-host` finds it in the registry: both packages, side by side.
   const desk = join(outer, 'desk')
   await mkdir(desk)
   await writeFile(join(desk, 'package.json'), '{ "private": true }')
-  await npm(desk, 'install', await tarballIn(outer, 'mcp-host-'), await tarballIn(outer, 'create-mcp-host-'))
+  await npm(desk, 'install', tarball, await tarballIn(outer, 'create-mcp-host-'))
   const printed = await works(outer, join(desk, 'node_modules/.bin/create-mcp-host'), 'first', '--yes')
   expect(printed).to.match(/^Made first in first:\n/m)
   first = join(outer, 'first')
   // The others are what a protected project, and one with Redis, name in its package.json: those of below share the packages of this one.
-  await npm(first, 'install', await tarballIn(outer, 'mcp-host-'), 'oidc-provider@9', '@redis/client@6')
+  await npm(first, 'install', tarball, 'oidc-provider@9', '@redis/client@6')
 })
 
 after(() => rm(outer, { recursive: true, force: true }))
 
-describe('project of mcp-host init', function () {
-  this.timeout(120_000)
-
+describe('project of mcp-host init', () => {
   it('TypeScript project of npm create passes check and test', async () => {
     await passesItsOwnScripts(first)
   })
@@ -173,9 +170,7 @@ describe('project of mcp-host init', function () {
   })
 })
 
-describe('project of mcp-host init with store-sqlite', function () {
-  this.timeout(120_000)
-
+describe('project of mcp-host init with store-sqlite', () => {
   before(function () {
     if (!isBuiltin('node:sqlite')) pending(this, 'no node:sqlite in this Node: 22.13 or later has it')
   })
@@ -203,8 +198,7 @@ describe('project of mcp-host init with store-sqlite', function () {
   }
 })
 
-describe('plugin of mcp-host init --plugin', function () {
-  this.timeout(120_000)
+describe('plugin of mcp-host init --plugin', () => {
   let folder: string
   let project: string
 
@@ -272,9 +266,7 @@ describe('plugin of mcp-host init --plugin', function () {
   }
 })
 
-describe('examples of the package', function () {
-  this.timeout(60_000)
-
+describe('examples of the package', () => {
   it('run from the installed package', async () => {
     for (const config of ['mcp.config.example.ts', 'examples/protected/mcp.config.ts']) {
       expect(await mcpHost(first, 'check', '--config', `node_modules/mcp-host/${config}`)).to.include(

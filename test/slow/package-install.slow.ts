@@ -2,17 +2,17 @@
 // messages where an optional package is missing.
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { billOfMaterials } from '../../build/release.ts'
 import { needsTerminals } from '../cli/in-terminal.ts'
+import { PACKAGE_ENV as env, packPackage } from '../support/packed.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
-const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH']}`, NODE_OPTIONS: '' }
 const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
 /** Permissive licences. */
@@ -34,10 +34,9 @@ async function install(name: string, ...packages: string[]): Promise<string> {
 }
 
 before(async function () {
-  this.timeout(180_000)
+  this.timeout(300_000)
   outer = await mkdtemp(join(tmpdir(), 'mcp-host-install-'))
-  await run('npm', ['pack', '--silent', '--pack-destination', outer], { cwd: ROOT, env })
-  const tarball = join(outer, (await readdir(outer)).find(name => name.endsWith('.tgz')) ?? '')
+  const tarball = await packPackage(outer)
   bare = await install('bare', tarball)
   const optional = Object.entries(peerDependencies).map(([name, range]) => `${name}@${range}`)
   full = await install('full', tarball, ...optional)
@@ -72,9 +71,7 @@ const lineFor = (...names: string[]) => `run: npm i ${packages(...names)}`
 /** Of what a config needs, in production too. */
 const prodLineFor = (...names: string[]) => `run: npm i --save-prod ${packages(...names)}`
 
-describe('a production installation of the package', function () {
-  this.timeout(120_000)
-
+describe('a production installation of the package', () => {
   it('has every dependency as an installed package that npm ls lists, and prints its size', async () => {
     const { stdout } = await run('npm', ['ls', '--all', '--parseable'], { cwd: bare, env })
     for (const name of Object.keys(dependencies)) expect(stdout).to.include(join(bare, 'node_modules', name))
@@ -138,9 +135,7 @@ const configOf = (plugins: object, others: object) =>
     plugins: { 'transport-streamable': {}, ...plugins },
   })}`
 
-describe('missing optional packages', function () {
-  this.timeout(60_000)
-
+describe('missing optional packages', () => {
   for (const [name, plugins, others, needs] of PLUGINS) {
     it(`plugin ${name}: check and startup print the install command, which fixes the config`, async () => {
       for (const folder of [bare, full]) await writeFile(join(folder, `${name}.mjs`), configOf(plugins, others))

@@ -3,30 +3,28 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { eventually } from '../support/eventually.ts'
+import { PACKAGE_ENV as env, packPackage } from '../support/packed.ts'
 import { examplesOf } from '../support/page-examples.ts'
 import { modern } from '../support/rpc.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
-/** Children find the Node that runs the tests, and no loader of ours. */
-const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH']}`, NODE_OPTIONS: '' }
 
 let folder: string
 let tarball: string
 const running = new Set<ChildProcess>()
 
 before(async function () {
-  this.timeout(180_000)
+  this.timeout(300_000)
   folder = await mkdtemp(join(tmpdir(), 'mcp-host-package-'))
-  await run('npm', ['pack', '--pack-destination', folder], { cwd: ROOT, env })
-  tarball = (await readdir(folder)).find(name => name.endsWith('.tgz')) ?? ''
+  tarball = basename(await packPackage(folder))
   await cp(join(ROOT, 'test/slow/consumer'), folder, { recursive: true })
   await writeFile(join(folder, 'package.json'), '{ "private": true }')
   await mkdir(join(folder, 'esm/page'))

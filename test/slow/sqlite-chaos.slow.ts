@@ -1,4 +1,4 @@
-// Tests store-sqlite with workers that are killed a hundred times under load. `SEED=7`, `KILLS=20` and `WORKERS=4`
+// Tests store-sqlite with workers that are killed 40 times under load. `SEED=7`, `KILLS=20` and `WORKERS=4`
 // change the run.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { describeReport, runChaos } from '../sqlite/chaos/chaos.ts'
 import { HAS_SQLITE } from '../sqlite/support/sqlite.ts'
 
 const SEED = Number(process.env['SEED'] ?? 20_261_123)
-const KILLS = Number(process.env['KILLS'] ?? 100)
+const KILLS = Number(process.env['KILLS'] ?? 40)
 const WORKERS = Number(process.env['WORKERS'] ?? 3)
 
 if (HAS_SQLITE) {

@@ -1,5 +1,5 @@
 // Runs the suites of sessions and streams (suites.ts) with their store in a file, on a Node that has `node:sqlite`. Names of
-// its files narrow it to them; other arguments go to mocha, such as `--retries 1`.
+// its files narrow it to them; other arguments go to mocha, such as `--jobs 2`.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

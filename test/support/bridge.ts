@@ -1,5 +1,4 @@
 // A host with the bridge, in front of an identity provider of the test's own; and what a client and its person do there.
-import { setTimeout as pause } from 'node:timers/promises'
 import { type BuiltInOptions, defineTool } from '../../core/index.ts'
 import { Browser, HandClient, type Page, type TokenAnswer } from './form-browser.ts'
 import {
@@ -8,7 +7,8 @@ import {
   startIdentityProvider,
   stopIdentityProviders,
 } from './identity-provider.ts'
-import { type StartedHost, type StartOptions, startHost, stopHosts, type TestConfig } from './start-host.ts'
+import type { ManualClock } from './manual-clock.ts'
+import { type StartedHost, startHost, stopHosts, type TestConfig } from './start-host.ts'
 
 type Plugins = NonNullable<TestConfig['plugins']>
 type BridgeOptions = NonNullable<BuiltInOptions['auth-bridge']>
@@ -33,7 +33,7 @@ export interface BridgeSettings {
   readonly options?: Partial<BridgeOptions>
   readonly plugins?: Plugins
   readonly config?: Partial<TestConfig>
-  readonly clock?: StartOptions['clock']
+  readonly clock?: ManualClock
 }
 
 export interface StartedBridge extends StartedHost {
@@ -82,7 +82,7 @@ export async function startBridge({
     issuer,
     resource: `${started.url}/mcp`,
     browser: () => new Browser(started.url, idp.origin),
-    client: metadata => new BridgeClient(issuer, `${started.url}/mcp`, idp.origin).start(metadata),
+    client: metadata => new BridgeClient(issuer, `${started.url}/mcp`, idp.origin, clock).start(metadata),
   }
 }
 
@@ -95,13 +95,15 @@ export async function stopBridges(): Promise<void> {
 /** A client of the bridge, whose person allows by a click. */
 export class BridgeClient extends HandClient {
   readonly #resource: string
+  readonly #clock: ManualClock | undefined
 
-  constructor(issuer: string, resource: string, provider: string) {
+  constructor(issuer: string, resource: string, provider: string, clock?: ManualClock) {
     super(issuer, {
       paths: { authorization: '/authorize', token: '/token', registration: '/register' },
       homes: [provider],
     })
     this.#resource = resource
+    this.#clock = clock
   }
 
   /** To the page that asks, past the provider. */
@@ -128,9 +130,10 @@ export class BridgeClient extends HandClient {
     return this.token({ ...this.codeForm(code), ...form })
   }
 
-  /** The same for whoever tries again and again: a grant may be refreshed once a second, on the average of a minute. */
-  async refreshSlowly(token: string): Promise<TokenAnswer> {
-    await pause(200)
+  /** Refreshes two seconds later by the bridge's manual clock: a grant may be refreshed 60 times a minute. */
+  async refreshLater(token: string): Promise<TokenAnswer> {
+    if (!this.#clock) throw new Error('the bridge was started without a manual clock')
+    await this.#clock.advance(2_000)
     return this.refresh(token)
   }
 

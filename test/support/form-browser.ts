@@ -106,6 +106,8 @@ export class HandClient {
   readonly #paths: ServerPaths
   readonly verifier = randomBytes(32).toString('base64url')
   clientId = ''
+  /** Of a client that registered with a secret. */
+  #secret: string | undefined
 
   /** `homes`: other servers that its browser goes through. */
   constructor(
@@ -134,8 +136,9 @@ export class HandClient {
 
   /** Registers and remembers who it is. */
   async start(metadata?: object): Promise<this> {
-    const { client_id } = (await (await this.register(metadata)).json()) as { client_id: string }
-    this.clientId = client_id
+    const registered = (await (await this.register(metadata)).json()) as { client_id: string; client_secret?: string }
+    this.clientId = registered.client_id
+    this.#secret = registered.client_secret
     return this
   }
 
@@ -155,7 +158,8 @@ export class HandClient {
   }
 
   async token(form: Readonly<Record<string, string>>): Promise<TokenAnswer> {
-    const body = new URLSearchParams({ client_id: this.clientId, ...form })
+    const secret = this.#secret === undefined ? {} : { client_secret: this.#secret }
+    const body = new URLSearchParams({ client_id: this.clientId, ...secret, ...form })
     return (await (await fetch(`${this.issuer}${this.#paths.token}`, { method: 'POST', body })).json()) as TokenAnswer
   }
 

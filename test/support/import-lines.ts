@@ -68,7 +68,7 @@ function mayCoreImport(from: string, { specifier }: Import): boolean {
   if (name !== undefined) return CORE_PACKAGES.has(name)
   const file = fileOf(from, specifier)
   if (file === undefined || isIn('core', file)) return true
-  return file === 'plugins/index.ts' && from === 'core/create-host.ts'
+  return from === 'core/create-host.ts' && ['plugins/index.ts', 'client/node/guarded-fetch.ts'].includes(file)
 }
 
 const REDIS_STORES = [

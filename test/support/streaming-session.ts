@@ -56,7 +56,8 @@ export async function openStreamingSession(
   return {
     id,
     url,
-    initialized: JSON.parse(text),
+    // A response that takes long is a stream.
+    initialized: JSON.parse(/^data: (\{.*)$/m.exec(text)?.[1] ?? text),
     request,
     call: (name, args = {}, id = ++lastId) =>
       request('tools/call', { name, arguments: args, _meta: { progressToken: `progress ${id}` } }, id),

@@ -18,8 +18,8 @@ interface LogLine {
   readonly message: string | undefined
 }
 
-/** An upstream of these options, and what it logged. */
-export function makeUpstream(options: Record<string, unknown>, { timeout = 2_000 } = {}) {
+/** An upstream of these options, and what it logged. The default time-out is for no test to reach. */
+export function makeUpstream(options: Record<string, unknown>, { timeout = 60_000 } = {}) {
   const lines: LogLine[] = []
   const write = (level: string) => (fields: object, message?: string) => void lines.push({ level, fields, message })
   const log = {

@@ -159,6 +159,17 @@ export function describeSessionJourney(traveller: () => Traveller): void {
   })
 }
 
+/** What a client does that supports elicitation. */
+export function describeElicitation(traveller: () => Traveller): void {
+  it('answers form elicitation and URL elicitation', async () => {
+    const { client, heard } = traveller()
+    heard.asked.length = 0
+    const { content } = await client.callTool({ name: 'ask_the_user' })
+    expect(content).to.deep.equal([{ type: 'text', text: '{"name":"Ada","consent":"accept"}' }])
+    expect(heard.asked).to.deep.equal(['form: Who are you?', 'url: Please consent.'])
+  })
+}
+
 /** What a client does whose connections break in the midst of a call. */
 export function describeResumption(traveller: () => Traveller, cutAll: () => void): void {
   it('resumes after a disconnect with missed progress, result and notifications', async () => {

@@ -21,12 +21,13 @@ import {
 } from '../../core/testing.ts'
 import type { EventStore, Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { describeContracts } from '../support/describe-contracts.ts'
 import { importSources } from '../support/import-sources.ts'
 
 /** One node, and what it has is of this process. */
 const inMemory = <Service>(create: () => Service) => ({ shared: false, open: () => ({ nodes: [create()] }) })
 
-const contracts: Readonly<Record<string, readonly Check[]>> = {
+const contracts = {
   'the session store in memory': sessionStoreContract(inMemory(() => createMemorySessionStore('here'))),
   'the event store in memory': eventStoreContract(inMemory(createMemoryEventStore)),
   'the grant store in memory': grantStoreContract(inMemory(createMemoryGrantStore)),
@@ -35,11 +36,7 @@ const contracts: Readonly<Record<string, readonly Check[]>> = {
   'the peers of a node without others': peersContract(inMemory(() => createMemoryPeers('here'))),
 }
 
-for (const [subject, checks] of Object.entries(contracts)) {
-  describe(subject, () => {
-    for (const { name, run } of checks) it(name, run)
-  })
-}
+describeContracts(contracts, { together: true })
 
 describe('Example store of docs/plugins.md', () => {
   const page = readFileSync(new URL('../../docs/plugins.md', import.meta.url), 'utf8')
@@ -58,9 +55,15 @@ describe('Example store of docs/plugins.md', () => {
 
 /** The names of the checks that fail. */
 async function failing(checks: readonly Check[]): Promise<string[]> {
-  const failed: string[] = []
-  for (const { name, run } of checks) await run().catch(() => failed.push(name))
-  return failed
+  const failed = await Promise.all(
+    checks.map(({ name, run }) =>
+      run().then(
+        () => [],
+        () => [name],
+      ),
+    ),
+  )
+  return failed.flat()
 }
 
 /** A session store that keeps the later of the last use that it saw and of the one that it is told. */
@@ -123,7 +126,7 @@ describe('Store contracts', () => {
       return { ...store, enter: (digest, visit, bounds) => store.enter(digest, { ...visit, requests: [] }, bounds) }
     }
     expect(await failing(sessionStoreContract(inMemory(forgetful)))).to.include(
-      'knows a request that runs until it is answered, and does nothing for a second one with its id',
+      'rejects a second request with the id of a running request',
     )
   })
 
@@ -133,7 +136,7 @@ describe('Store contracts', () => {
       return { ...store, append: (session, stream, message) => store.append(session, stream, message, 0) }
     }
     expect(await failing(eventStoreContract(inMemory(own)))).to.deep.equal([
-      'goes on after the last number that its writer knows, where it has forgotten the stream; what came before is a gap',
+      'continues a lost stream after the last number its writer knows and reports the gap before it',
     ])
   })
 
@@ -150,8 +153,8 @@ describe('Store contracts', () => {
       }
     }
     expect(await failing(grantStoreContract(inMemory(hasty)))).to.deep.equal([
-      'keeps a set apart from the text of its key',
-      'does one of many that take, add, replace or join at once first',
+      'separates a set from the text stored under the same key',
+      'lets one of many concurrent take, add, replace or join calls succeed',
     ])
   })
 
@@ -166,7 +169,7 @@ describe('Store contracts', () => {
         store.end({ ...lease, fence: (await store.get(lease.id))?.fence ?? 0 }, ...rest)
       return { ...store, end }
     }
-    expect(await failsAt(unfenced, 'gives a lease that lapsed to another, once')).to.include(
+    expect(await failsAt(unfenced, 'gives a task with an expired lease to one other claim')).to.include(
       'end does nothing for a fence',
     )
     const greedy = (): TaskStore => {
@@ -178,7 +181,7 @@ describe('Store contracts', () => {
         )
       return { ...store, claim }
     }
-    const name = 'runs no more of a queue than is offered, and no more of a holder'
+    const name = 'enforces the concurrency limits per queue and per owner'
     expect(await failsAt(greedy, name)).to.include('no more run than `running`')
   })
 
@@ -192,13 +195,13 @@ describe('Store contracts', () => {
       }
     }
     expect(await failing(changeBusContract(inMemory(hasty)))).to.include(
-      'tells every listener of every change once, in the order in which they were published',
+      'notifies every listener of every change once, in publishing order',
     )
   })
 
   it('detect peers that keep messages for unknown nodes', async () => {
     const trusting = (): Peers => ({ ...createMemoryPeers('here'), send: async () => true })
-    expect(await failing(peersContract(inMemory(trusting)))).to.deep.equal(['keeps nothing for a node that never was'])
+    expect(await failing(peersContract(inMemory(trusting)))).to.deep.equal(['stores no messages for an unknown node'])
   })
 
   it('retry with a longer lifetime for a store slower than a short one', async () => {
@@ -213,7 +216,7 @@ describe('Store contracts', () => {
       return { nodes: [{ ...store, claim }] }
     }
     const checks = taskStoreContract({ shared: false, open })
-    await checks.find(({ name }) => name === 'forgets a task whose time is over')?.run()
+    await checks.find(({ name }) => name === 'expires a task after its ttl')?.run()
     expect(opened).to.equal(2)
   })
 

@@ -129,9 +129,7 @@ describe('testHost with a protected config', () => {
   })
 
   it('throws if no token can be issued for a route', () => {
-    expect(() => host.token({}, { route: '/nowhere' })).to.throw(
-      'nothing is served at /nowhere; there are: /mcp, /admin',
-    )
+    expect(() => host.token({}, { route: '/nowhere' })).to.throw(/\/nowhere.*\/mcp, \/admin/)
   })
 
   for (const [provider, options] of Object.entries({
@@ -209,7 +207,7 @@ describe('testHost with a protected config', () => {
       },
     })
     await using host = await testHost({ ...open, plugins: { own: own() } })
-    expect(() => host.token()).to.throw('plugins.own says who calls, and has no `underTest`')
+    expect(() => host.token()).to.throw(/plugins\.own .*`underTest`/)
     expect(await seen(host, { headers: { 'X-User': 'ann' } })).to.include({ subject: 'ann' })
   })
 })
@@ -218,8 +216,8 @@ describe('testHost startup and lifecycle', () => {
   it('rejects with the StartError of a failed startup', async () => {
     for (const [config, words] of [
       [{ ...open, routes: { '/': { toolsets: 'none' } } }, 'none'],
-      [{ ...open, plugins: { helth: {} } }, 'did you mean "health"'],
-      [{ ...open, http: { prot: 1 } }, 'did you mean "port"'],
+      [{ ...open, plugins: { helth: {} } }, '"health"'],
+      [{ ...open, http: { prot: 1 } }, '"port"'],
       [{ ...open, routes: [] }, 'routes'],
       [undefined, 'config'],
     ] as unknown as Array<[Config, string]>) {
@@ -250,7 +248,7 @@ describe('testHost startup and lifecycle', () => {
     await using client = await host.client()
     await client.callTool('grow')
     const error = await rejectionOf(client.notified('notifications/prompts/list_changed', 50))
-    expect(String(error)).to.include('no notifications/prompts/list_changed within 50 ms')
+    expect(String(error)).to.match(/notifications\/prompts\/list_changed.*50 ms/)
   })
 
   it('rejects if a tool sends a request without a prepared answer', async () => {

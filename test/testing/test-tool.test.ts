@@ -66,7 +66,7 @@ describe('testTool', () => {
     expect(asked).to.deep.equal([{ scope: 'Files.Read' }])
     const none = await testTool(files)
     expect(none.isError).to.equal(true)
-    expect(none.text).to.include('There is no token of an identity provider here')
+    expect(none.text).to.match(/identity provider/)
     const refused = () => {
       throw new ToolError('The provider gives no such token.')
     }
@@ -89,7 +89,7 @@ describe('testTool', () => {
     })
     const answers = { elicit: { action: 'accept', content: { sure: 'yes' } } } as const
     expect(String(await rejectionOf(testTool(asking, {}, { answers })))).to.match(
-      /the answer to "elicit-1" "Sure\?" is not one that the question takes: sure: must be boolean, was string "yes"/,
+      /"elicit-1" "Sure\?".*sure: .*boolean.*"yes"/,
     )
     const shapeless = { elicit: { action: 'yes' } as never }
     expect(String(await rejectionOf(testTool(asking, {}, { answers: shapeless })))).to.contain(
@@ -190,7 +190,9 @@ describe('testTool', () => {
     const broken = defineTool({ name: 'broken', input: { type: 'string' }, handler: () => '' })
     const error = await rejectionOf(testTool(broken, ''))
     expect(error).to.be.instanceOf(StartError)
-    expect(String(error)).to.include('tool "broken"').and.to.include('must be "object"')
+    expect(String(error))
+      .to.include('tool "broken"')
+      .and.to.match(/"object"/)
   })
 })
 

@@ -11,6 +11,7 @@ import { startFakeBrowser, stopFakeBrowsers } from '../cli/fake-browser.ts'
 import { removeFolders } from '../config/folder.ts'
 import { Browser } from '../support/form-browser.ts'
 import { freePort } from '../support/free-port.ts'
+import { packPackage } from '../support/packed.ts'
 import { killAll, run, type Served, serve, tryRun } from './processes.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -35,7 +36,7 @@ function expectThat(holds: boolean, what: string): void {
 }
 
 async function pack(folder: string): Promise<string[]> {
-  await run(ROOT, ['npm', 'pack', '--pack-destination', folder, ...QUIET])
+  await packPackage(folder)
   await run(join(ROOT, 'create'), ['npm', 'pack', '--pack-destination', folder, ...QUIET])
   const names = (await readdir(folder)).filter(name => name.endsWith('.tgz'))
   expectThat(names.length === 2, `two tarballs, not ${names}`)

@@ -85,7 +85,7 @@ export function createCalls(opening: Opening, { port, questions, timing, logLeve
       }
       throw untold(`the server asked more than ${MAX_ROUNDS} times before it answered ${method}`)
     } finally {
-      if (token !== undefined && steps.get(token) === step) steps.delete(token)
+      if (token !== undefined) steps.delete(token)
     }
   }
 

@@ -1,8 +1,9 @@
 // Enterprise-managed authorization: a client shows an identity assertion (ID-JAG) of a trusted issuer at the token endpoint,
 // and gets an access token for the person in it. Nobody is asked, and there is no login: no refresh token, no `sid`.
 import type Provider from 'oidc-provider'
-import { type Client, errors, type ProviderContext } from 'oidc-provider'
+import { errors, type ProviderContext } from 'oidc-provider'
 import type { Logger } from '../../../core/index.ts'
+import { isConfidential } from '../clients/client-rules.ts'
 import { JWT_BEARER } from '../clients/fixed-clients.ts'
 import type { Decide, Standing } from '../people/decide.ts'
 import { grantedAt, type Records } from '../records.ts'
@@ -37,9 +38,6 @@ export const assertionMetadata = (trusted: TrustedIssuers) =>
 export const assertedIn = ({ oidc }: ProviderContext) => oidc.entities[ASSERTED] as Standing | undefined
 
 const refuse = (why: string, error = 'invalid_grant') => new errors.CustomOIDCProviderError(error, why)
-
-/** A client that shows who it is: an assertion that was stolen from another is of no use to a thief. */
-const isConfidential = (client: Client) => client.metadata()['token_endpoint_auth_method'] !== 'none'
 
 const wordsOf = (value: unknown): string[] => (typeof value === 'string' ? value.split(' ').filter(Boolean) : [])
 
@@ -80,6 +78,7 @@ function createHandler(provider: Provider, settings: IdJagSettings) {
 
   async function checkAssertion(ctx: ProviderContext): Promise<Assertion> {
     const { client, params } = ctx.oidc
+    // A public client could show an assertion that was stolen from another client.
     if (!isConfidential(client))
       throw refuse('only clients that authenticate may show assertions', 'unauthorized_client')
     const given = params['assertion']

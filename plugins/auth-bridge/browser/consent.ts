@@ -2,6 +2,7 @@
 // record of what the person saw.
 import type { Client, Interaction } from 'oidc-provider'
 import type { HostContext } from '../../../core/index.ts'
+import { isRemembered } from '../clients/client-rules.ts'
 import type { ShownClient } from '../pages/index.ts'
 import { asText, asTexts } from '../parameters.ts'
 import { type Changed, changedSince, digestOfDocument } from '../people/consents.ts'
@@ -40,13 +41,12 @@ export const documentHostOf = (client: Pick<Client, 'clientId' | 'clientIdMetada
 function showClient(client: Client, { known }: Bridge): ShownClient {
   const { clientId, clientName, clientUri } = client
   const host = documentHostOf(client)
-  const isKnown = known.has(clientId)
   return {
     id: clientId,
     name: clientName,
     documentHost: host,
-    isKnown,
-    ...(clientUri !== undefined && (isKnown || host !== undefined) && { homepage: clientUri }),
+    isKnown: known.has(clientId),
+    ...(clientUri !== undefined && { homepage: clientUri }),
   }
 }
 
@@ -98,7 +98,7 @@ export async function askConsent(ctx: HostContext, bridge: Bridge, interaction: 
     person: login.person,
     resources,
     scopes,
-    remembered: client.applicationType === 'web',
+    remembered: isRemembered(client),
     withheld,
     token: tokenFor(bridge, formOf(asked)),
     ...(changed && { changed }),

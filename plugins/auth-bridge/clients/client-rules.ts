@@ -1,6 +1,6 @@
 // Which MCP clients there may be, whatever they say of themselves: codes go where the config lets them, and what oidc-provider
 // could do for other kinds of clients is off.
-import { errors } from 'oidc-provider'
+import { type Client, errors } from 'oidc-provider'
 import { isObject } from '../../../core/index.ts'
 import { GRANT_TYPES, JWT_BEARER } from './fixed-clients.ts'
 import { mayRedirect, type RedirectPattern } from './redirects.ts'
@@ -35,6 +35,15 @@ function checkRedirects(uris: unknown, patterns: readonly RedirectPattern[]): vo
   )
 }
 
+/** Whether a client authenticates at the token endpoint. */
+export const isConfidential = (client: Client) => client.metadata()['token_endpoint_auth_method'] !== 'none'
+
+/**
+ * Whether consent is remembered for a client. Any party can send the id of a public client and redeem its code, so an earlier
+ * consent proves nothing about the next request. A native client shares its machine with other programs (RFC 8252, 8.6).
+ */
+export const isRemembered = (client: Client) => isConfidential(client) && client.applicationType === 'web'
+
 /** A client whose codes stay on the person's machine, or go to an app on it (RFC 8252). */
 const isNative = (uris: readonly string[]) => uris.some(uri => !uri.startsWith('https:'))
 
@@ -61,6 +70,7 @@ export function settleMetadata(
   for (const key of Object.keys(metadata)) if (!KNOWN.has(key)) delete metadata[key]
   metadata['application_type'] = isNative(metadata['redirect_uris'] as string[]) ? 'native' : 'web'
   metadata['response_types'] = ['code']
+  metadata['response_modes'] = ['query']
   metadata['subject_type'] = 'public'
   metadata['id_token_signed_response_alg'] = 'ES256'
   // What this server does not do is nothing that a client must have: it asks, and is told what it got.

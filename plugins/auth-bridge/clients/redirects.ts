@@ -12,6 +12,8 @@ export interface RedirectPattern {
   readonly port: string
   /** Segments; `*` is any one, `**` at the end any that follow. */
   readonly path: readonly string[]
+  /** With its `?`: exactly this query; `?*`: any query; empty: no query. */
+  readonly query: string
 }
 
 /** Never the scheme of an app. */
@@ -34,11 +36,13 @@ const NO_APPS = new Set([
   // On Android it opens any address, in any app.
   'intent:',
 ])
-const PATTERN = /^([a-z][a-z0-9+.-]*):(?:\/\/([^/?#]*))?([^?#]*)$/i
+const PATTERN = /^([a-z][a-z0-9+.-]*):(?:\/\/([^/?#]*))?([^?#]*)(\?[^#]*)?$/i
+
+const ANY_QUERY = '?*'
 
 /** Throws a text for the operator. */
 export function parseRedirectPattern(text: string): RedirectPattern {
-  const [, name = '', authority, path = ''] = PATTERN.exec(text) ?? []
+  const [, name = '', authority, path = '', query = ''] = PATTERN.exec(text) ?? []
   const scheme = `${name.toLowerCase()}:`
   const bad = (why: string) => new Error(`"${text}" ${why}`)
   if (name === '')
@@ -57,7 +61,8 @@ export function parseRedirectPattern(text: string): RedirectPattern {
     throw bad('has ** before its end; write it last')
   if (segments.some(segment => segment.includes('*') && segment !== '*' && segment !== '**'))
     throw bad('has a * within a part of its path; a part is * or plain text')
-  return { scheme, host: authority === undefined ? undefined : host.toLowerCase(), port, path: segments }
+  if (query.includes('*') && query !== ANY_QUERY) throw bad('has a * within its query; a query is ?* or plain text')
+  return { scheme, host: authority === undefined ? undefined : host.toLowerCase(), port, path: segments, query }
 }
 
 /** A slash, a backslash or a control character, escaped: servers that decode first see another path. */
@@ -89,8 +94,9 @@ function fitsPath(path: readonly string[], pathname: string): boolean {
   return fixed.every((segment, index) => segment === '*' || segment === parts[index])
 }
 
-function fits({ scheme, host, port, path }: RedirectPattern, url: URL): boolean {
+function fits({ scheme, host, port, path, query }: RedirectPattern, url: URL): boolean {
   if (url.protocol !== scheme || NO_APPS.has(url.protocol)) return false
+  if (query !== ANY_QUERY && url.search !== query) return false
   const isWeb = scheme === 'https:' || scheme === 'http:'
   if (host !== '*' && url.hostname.toLowerCase() !== (host ?? '')) return false
   if (port !== '*' && url.port !== normalPort(port, scheme)) return false

@@ -1,10 +1,27 @@
-// Where oidc-provider keeps sessions, logins under way, grants, codes and refresh tokens: in records. What it finds and then
-// uses up it must be alone in using, on whatever node; a refresh token works a little longer, for refreshes side by side.
-import { errors } from 'oidc-provider'
+// Keeps sessions, sign-ins, grants, codes and refresh tokens of oidc-provider in records. A code or token is used once, on
+// whatever node. A used refresh token works during its grace period, for concurrent refreshes.
+import Provider, { errors, type ProviderContext } from 'oidc-provider'
 import type { ClientMetadata, RegisteredClients } from '../clients/registered-clients.ts'
-import { grantedAt, type Place, pendingAt, type Records } from '../records.ts'
+import { digest, grantedAt, type Place, pendingAt, type Records } from '../records.ts'
+
+/**
+ * A refresh token and the token that replaced it. Within its grace period a token can be replaced several times, by concurrent
+ * refreshes or by a thief. Once the period is over, only one of the replacements and its successors can be used.
+ */
+interface Branch {
+  readonly replaced: string
+  readonly by: string
+  /** End of the grace period, milliseconds since the epoch. */
+  readonly until: number
+}
+
+/** The replacement whose branch was used first after the grace period. Kept only for a token that was replaced several times. */
+interface Fork {
+  readonly chosen?: string
+}
 
 interface Payload {
+  readonly branches?: readonly Branch[]
   readonly uid?: string
   readonly accountId?: string
   readonly grantId?: string
@@ -14,10 +31,14 @@ interface Payload {
 export interface AdapterSettings {
   readonly records: Records
   readonly clients: RegisteredClients
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
   /** Milliseconds that a refresh token still works once it was used. */
   readonly refreshGrace: number
-  /** Hears that what was used up came again: a stolen code, or token. */
-  readonly replayed: (model: string, grantId: string | undefined) => void
+  /** Milliseconds that an unused refresh token is kept. */
+  readonly refreshToken: number
+  /** Receives each use of a code or refresh token that may be stolen; its grant ends. */
+  readonly replayed: (model: string, grantId: string | undefined, reason: string) => void
 }
 
 /** How long it is known of a refresh token that it was used, milliseconds. Later it is none. */
@@ -33,6 +54,14 @@ const PENDING = new Set(['Interaction', 'ReplayDetection', 'PushedAuthorizationR
 /** Used once, a refresh token but for its grace. */
 const USED_ONCE = new Set(['AuthorizationCode', 'RefreshToken'])
 
+/** Branches of a refresh token that are kept: a client refreshes 60 times in a minute at most. */
+const MOST_BRANCHES = 100
+
+const USED_AGAIN = 'it was used already'
+const SECOND_BRANCH = 'another token that replaced the same one was used after the grace period'
+
+const forkAt = (name: string) => grantedAt('fork', name)
+
 const uidAt = (uid: string) => grantedAt('session of', uid)
 
 const seconds = (time: number) => Math.floor(time / 1_000)
@@ -41,6 +70,8 @@ const seconds = (time: number) => Math.floor(time / 1_000)
 class Adapter {
   readonly #settings: AdapterSettings
   readonly #model: string
+  /** For the token that replaces a refresh token in this request. */
+  readonly #branches = new WeakMap<ProviderContext, readonly Branch[]>()
 
   constructor(settings: AdapterSettings, model: string) {
     this.#settings = settings
@@ -63,7 +94,7 @@ class Adapter {
   async #used(id: string): Promise<number | undefined> {
     const { records, refreshGrace } = this.#settings
     const used = await records.read<number>(this.#usedAt(id))
-    const isInGrace = used !== undefined && this.#model === 'RefreshToken' && Date.now() < used + refreshGrace
+    const isInGrace = used !== undefined && this.#model === 'RefreshToken' && this.#settings.now() < used + refreshGrace
     return isInGrace ? undefined : used
   }
 
@@ -75,7 +106,7 @@ class Adapter {
     if (!payload || !USED_ONCE.has(this.#model)) return payload
     const used = await this.#used(id)
     if (used === undefined) return payload
-    replayed(this.#model, payload.grantId)
+    replayed(this.#model, payload.grantId, USED_AGAIN)
     return { ...payload, consumed: seconds(used) }
   }
 
@@ -85,7 +116,14 @@ class Adapter {
     if (this.#model === 'Client') return
     const ttl = expiresIn === undefined ? DEFAULT_TTL : expiresIn * 1_000
     if (this.#model === 'Session') return this.#keepSession(id, payload, ttl)
-    await records.write(this.#at(id), payload, ttl)
+    await records.write(this.#at(id), this.#withBranches(id, payload), ttl)
+  }
+
+  #withBranches(id: string, payload: Payload): Payload {
+    const before = Provider.ctx && this.#branches.get(Provider.ctx)
+    return before
+      ? { ...payload, branches: before.map(branch => ({ ...branch, by: branch.by || digest(id) })) }
+      : payload
   }
 
   async #keepSession(id: string, payload: Payload, ttl: number): Promise<void> {
@@ -109,20 +147,53 @@ class Adapter {
   }
 
   async consume(id: string): Promise<void> {
-    const { records, refreshGrace, replayed } = this.#settings
-    if (this.#model === 'RefreshToken') {
-      // A client refreshes every few minutes: what it used is not kept for as long as what it has. That comes first, and ends
-      // first: no token outlives the knowledge that it was used, wherever a node dies.
-      const payload = await this.#read(id)
-      if (payload) await records.write(this.#at(id), payload, USED_TTL)
+    const { records, refreshGrace } = this.#settings
+    const isRefresh = this.#model === 'RefreshToken'
+    const payload = isRefresh ? await this.#read(id) : undefined
+    // A client refreshes every few minutes: what it used is not kept for as long as what it has. That comes first, and ends
+    // first: no token outlives the knowledge that it was used, wherever a node dies.
+    if (payload) await records.write(this.#at(id), payload, USED_TTL)
+    const now = this.#settings.now()
+    if (await records.add(this.#usedAt(id), now, USED_TTL + refreshGrace + MARGIN)) {
+      if (payload) await this.#follow(id, payload, now + refreshGrace)
+      return
     }
-    if (await records.add(this.#usedAt(id), Date.now(), USED_TTL + refreshGrace + MARGIN)) return
-    if (this.#model === 'RefreshToken' && (await this.#used(id)) === undefined) return
-    // Somebody else was first, after both had found it unused: nobody knows who is the thief.
-    const payload = await this.#read(id)
-    replayed(this.#model, payload?.grantId)
+    const used = await records.read<number>(this.#usedAt(id))
+    if (payload && used !== undefined && now < used + refreshGrace) {
+      await records.add(forkAt(digest(id)), {}, this.#settings.refreshToken)
+      return this.#follow(id, payload, used + refreshGrace)
+    }
+    // Another request was first, after both had found it unused: one of the two may be a thief's.
+    await this.#endGrant(payload ?? (await this.#read(id)), USED_AGAIN)
+  }
+
+  /** Ends the grant if another branch was used. `until`: the end of this token's grace period. */
+  async #follow(id: string, payload: Payload, until: number): Promise<void> {
+    const { branches = [] } = payload
+    const now = this.#settings.now()
+    for (const branch of branches)
+      if (branch.until <= now && (await this.#isAbandoned(branch))) await this.#endGrant(payload, SECOND_BRANCH)
+    const open = branches.filter(branch => branch.until > now).slice(0, MOST_BRANCHES)
+    if (Provider.ctx) this.#branches.set(Provider.ctx, [...open, { replaced: digest(id), by: '', until }])
+  }
+
+  /** Whether another branch was used since the grace period; otherwise this one is the chosen one from now on. */
+  async #isAbandoned({ replaced, by }: Branch): Promise<boolean> {
+    const { records, refreshToken } = this.#settings
+    const fork = await records.read<Fork>(forkAt(replaced))
+    if (!fork || fork.chosen === by) return false
+    if (fork.chosen !== undefined) return true
+    const chosen = await records.update<Fork>(forkAt(replaced), refreshToken, known =>
+      known.chosen === undefined ? { chosen: by } : undefined,
+    )
+    return chosen === undefined && (await records.read<Fork>(forkAt(replaced)))?.chosen !== by
+  }
+
+  async #endGrant(payload: Payload | undefined, reason: string): Promise<never> {
+    const { records, replayed } = this.#settings
+    replayed(this.#model, payload?.grantId, reason)
     if (payload?.grantId !== undefined) await records.delete(grantedAt('Grant', payload.grantId))
-    throw new errors.InvalidGrant('it was used already')
+    throw new errors.InvalidGrant(reason)
   }
 
   async destroy(id: string): Promise<void> {

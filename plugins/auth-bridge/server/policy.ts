@@ -1,6 +1,6 @@
-// When a person is asked something: to sign in where their login has ended, and for each client that they did not allow yet,
-// as they see it now. What oidc-provider asks for by itself stays.
+// Decides when a person must sign in or give consent. The checks of oidc-provider stay, except for native clients.
 import { interactionPolicy, type ProviderContext } from 'oidc-provider'
+import { isRemembered } from '../clients/client-rules.ts'
 import { type Account, consentIn } from '../people/accounts.ts'
 
 const { base, Check } = interactionPolicy
@@ -34,6 +34,14 @@ export function createPolicy() {
     }),
   )
   const { checks } = policy.get('consent')
+  checks.remove('native_client_prompt')
+  // The first check that fails decides the error of prompt=none.
+  checks.add(
+    new Check('asked_each_time', 'this client needs consent each time', 'consent_required', ctx => {
+      return !isRemembered(ctx.oidc.client) && !wasAnswered(ctx)
+    }),
+    0,
+  )
   checks.add(
     new Check('not_asked_yet', 'this client was not allowed yet', 'consent_required', ctx => {
       // A grant that nobody saved has no id.

@@ -2,11 +2,11 @@
 // host's routes, and refresh tokens that are replaced at each use.
 import Provider, { type Client, errors, type ProviderContext } from 'oidc-provider'
 import type { Logger } from '../../../core/index.ts'
+import { withQueryOnly } from '../../families/oidc-provider/index.ts'
 import { assertedIn, assertionMetadata, takeAssertions } from '../assertions/id-jag.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
-import { registrationOf, settleMetadata } from '../clients/client-rules.ts'
+import { isRemembered, registrationOf, settleMetadata } from '../clients/client-rules.ts'
 import { fixedClients } from '../clients/fixed-clients.ts'
-import { isPublic } from '../clients/public-address.ts'
 import { parseRedirectPattern, type RedirectPattern } from '../clients/redirects.ts'
 import type { RegisteredClients } from '../clients/registered-clients.ts'
 import type { BridgeFigures } from '../figures.ts'
@@ -17,6 +17,7 @@ import { RETRY_AFTER, ROUTES, SIGN_IN_TTL } from '../places.ts'
 import type { Records } from '../records.ts'
 import type { Settings } from '../upstream/settings.ts'
 import { createAdapter } from './adapter.ts'
+import type { createClientFetch } from './client-fetch.ts'
 import { cookieNames, longCookie, shortCookie } from './cookies.ts'
 import { createPolicy } from './policy.ts'
 import { logRefusals } from './refusals.ts'
@@ -28,6 +29,8 @@ export interface ProviderSettings {
   readonly options: FilledAuthBridge
   /** Milliseconds. */
   readonly lifetimes: Lifetimes
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
   readonly records: Records
   readonly clients: RegisteredClients
   readonly accounts: Accounts
@@ -42,8 +45,8 @@ export interface ProviderSettings {
   readonly cookieKeys: readonly Buffer[]
   readonly log: Logger
   readonly figures: BridgeFigures
-  /** False where an address asks for too many documents of clients. */
-  readonly mayFetchDocument: (ip: string) => boolean
+  /** For documents and keys of clients. */
+  readonly clientFetch: ReturnType<typeof createClientFetch>
   /** A page for people that says what went wrong. */
   readonly renderError: (ctx: ProviderContext, out: Readonly<Record<string, string | undefined>>) => void
 }
@@ -58,8 +61,6 @@ export interface Lifetimes {
 
 const CODE_TTL = 60
 const DOCUMENT_AGE = { min: 10, max: 3_600 }
-/** Bytes of a client's metadata document. */
-const MAX_DOCUMENT = 16_384
 
 const seconds = (milliseconds: number) => Math.max(1, Math.floor(milliseconds / 1_000))
 
@@ -83,8 +84,15 @@ function resourceIndicators(settings: ProviderSettings) {
     enabled: true,
     // A client that asked for several names one of them for the token.
     defaultResource: (_ctx: unknown, _client: unknown, oneOf?: readonly string[]) => oneOf ?? resources.only,
-    // A client that names its resource on the way in need not name it again for the token.
-    useGrantedResource: () => true,
+    /**
+     * A client without `resource` in its token request could be led here by another server (mix-up), and would show that
+     * server our token. The consent page prevents this for all clients that are asked each time.
+     */
+    useGrantedResource(ctx: ProviderContext, { kind }: { readonly kind: string }) {
+      if (kind === 'AuthorizationCode' && isRemembered(ctx.oidc.client))
+        throw new errors.InvalidTarget('resource is required in the token request of this client')
+      return true
+    },
     getResourceServerInfo(ctx: ProviderContext, resource: string) {
       if (!resources.has(resource)) throw new errors.InvalidTarget('this server has no such resource')
       return describe(resource, accountIn(ctx)?.standing)
@@ -112,16 +120,8 @@ function registration({ options, clients }: ProviderSettings) {
   }
 }
 
-/** Refuses for a reason that is in the log; the client is told no more than that its document is not fetched. */
-async function allowDocument(isInLimit: boolean, url: string): Promise<true> {
-  const refuse = (why: string) => new errors.InvalidClient('client_id metadata document fetch not allowed', why)
-  if (!isInLimit) throw refuse('too many documents for one address in a minute')
-  if (!(await isPublic(url))) throw refuse('its host is not on the public internet, or has no address')
-  return true
-}
-
 function features(settings: ProviderSettings) {
-  const { options, mayFetchDocument } = settings
+  const { options } = settings
   return {
     devInteractions: { enabled: false },
     rpInitiatedLogout: { enabled: false },
@@ -135,9 +135,6 @@ function features(settings: ProviderSettings) {
       enabled: options.clients.metadataDocuments,
       ack: 'draft-02',
       cacheDuration: DOCUMENT_AGE,
-      // Without a request it is the consent page that asks, for a client that a request named before.
-      allowFetch: (ctx: ProviderContext | undefined, url: string) =>
-        allowDocument(ctx === undefined || mayFetchDocument(ctx.ip), url),
     },
     resourceIndicators: resourceIndicators(settings),
   }
@@ -188,14 +185,16 @@ const ttl = ({ lifetimes }: ProviderSettings) => ({
   Session: seconds(lifetimes.session),
 })
 
-const adapterOf = ({ records, clients, lifetimes, figures, log }: ProviderSettings) =>
+const adapterOf = ({ records, clients, lifetimes, figures, log, now }: ProviderSettings) =>
   createAdapter({
+    now,
     records,
     clients,
     refreshGrace: lifetimes.refreshGrace,
-    replayed(model, grantId) {
+    refreshToken: Math.min(lifetimes.refreshToken, lifetimes.login),
+    replayed(model, grantId, reason) {
       figures.replayed(model)
-      log.warn({ model, grantId }, 'what was used up came again: somebody may have stolen it')
+      log.warn({ model, grantId, reason }, 'what was used up came again: somebody may have stolen it')
     },
   })
 
@@ -225,7 +224,7 @@ function configurationOf(settings: ProviderSettings) {
     enabledJWA: { idTokenSigningAlgValues: [SIGNING] },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'],
     clientBasedCORS: () => true,
-    fetchResponseBodyLimits: { 'client_id metadata document': MAX_DOCUMENT, jwks_uri: MAX_DOCUMENT },
+    fetch: settings.clientFetch,
     renderError: settings.renderError,
     interactions: {
       policy: createPolicy(),
@@ -246,7 +245,7 @@ function configurationOf(settings: ProviderSettings) {
 /** Throws where oidc-provider does. */
 export function createProvider(settings: ProviderSettings): Provider {
   const { issuer, log } = settings
-  const provider = new Provider(issuer, configurationOf(settings))
+  const provider = new (withQueryOnly(Provider))(issuer, configurationOf(settings))
   takeAssertions(provider, { ...settings, describe: describeResource(settings) })
   // Its addresses are the issuer's, whatever Host a request names: who hands over says so in X-Forwarded-*.
   provider.proxy = true

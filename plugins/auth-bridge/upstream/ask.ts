@@ -1,6 +1,6 @@
 // How the provider is asked over HTTP: within a time, up to a size, never by way of a redirect, and never without TLS
 // beyond this machine.
-import { shownUrl } from '../../../core/auth.ts'
+import { parseJson, shownUrl } from '../../../core/auth.ts'
 import { errorText } from '../../../core/index.ts'
 import { isLocal } from './settings.ts'
 import { UpstreamError } from './upstream.ts'
@@ -120,10 +120,10 @@ export function createAsk({ local, timeout = TIMEOUT }: AskSettings): Ask {
   }
 }
 
-/** The JSON of an answer; undefined where it is none. */
+/** The JSON of an answer; undefined for an answer without JSON, or nested too deep. */
 export async function jsonOf(response: Response): Promise<unknown> {
   try {
-    return JSON.parse(await response.clone().text())
+    return parseJson(await response.clone().text())
   } catch {
     return undefined
   }

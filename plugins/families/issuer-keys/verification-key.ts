@@ -29,9 +29,6 @@ export interface KeySource {
 
 const MIN_RSA_BITS = 2048
 
-/** Tried for one token, at most: more would let a token without a `kid` cost a multiple. */
-const MAX_CANDIDATES = 5
-
 /** Why a key is not good enough; undefined: it is. */
 export function weaknessOf({ key }: VerificationKey): string | undefined {
   const bits = key.asymmetricKeyDetails?.modulusLength
@@ -56,10 +53,9 @@ export function candidates(
 ): VerificationKey[] {
   const named = (key: VerificationKey) => kid === undefined || key.kid === undefined || key.kid === kid
   const meant = (key: VerificationKey) => key.alg === undefined || key.alg === algorithm
-  const fitting = keys.filter(
+  return keys.filter(
     key => fitsType(key.key, algorithm) && (loose || (named(key) && meant(key) && weaknessOf(key) === undefined)),
   )
-  return fitting.slice(0, MAX_CANDIDATES)
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)

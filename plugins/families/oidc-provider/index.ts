@@ -29,6 +29,25 @@ export function handOver(getProvider: () => Promise<Provider>): Serve {
   }
 }
 
+/**
+ * The provider with the response mode `query` only. The page of `form_post` has an inline script. `fragment` stays for errors of
+ * response types that are not supported; clients need `response_modes: ['query']`.
+ */
+export const withQueryOnly = (Base: typeof Provider): typeof Provider =>
+  class extends Base {
+    constructor(issuer: string, configuration: object) {
+      super(issuer, configuration)
+      this.use(async (ctx, next) => {
+        await next()
+        if (ctx.oidc?.route === 'discovery') Object.assign(Object(ctx.body), { response_modes_supported: ['query'] })
+      })
+    }
+
+    override registerResponseMode(name: string, handler: (...given: unknown[]) => void): void {
+      if (name !== 'form_post') super.registerResponseMode(name, handler)
+    }
+  }
+
 /** Outside of the host's guard, for clients in pages of any origin; nothing there may depend on a cookie. */
 export const openToPages: HostMiddleware = (ctx, next) => {
   ctx.set('Access-Control-Allow-Origin', '*')
@@ -43,11 +62,15 @@ export const openToPages: HostMiddleware = (ctx, next) => {
 }
 
 /**
- * Where the metadata of an issuer with this path is asked for: RFC 8414 puts the well-known part in front of the path, OpenID
- * Connect Discovery behind it.
+ * The paths of an issuer's metadata. RFC 8414 inserts the well-known part before the whole path of the issuer, which begins with
+ * the path of `publicUrl`; a proxy passes that path on as it is, or without its prefix. OpenID Connect Discovery appends it.
  */
-export const discoveryPaths = (base: string): string[] =>
-  ['oauth-authorization-server', 'openid-configuration'].flatMap(name => [
+export function discoveryPaths(base: string, publicUrl: string | undefined): string[] {
+  const prefix = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '')
+  const paths = ['oauth-authorization-server', 'openid-configuration'].flatMap(name => [
+    `/.well-known/${name}${prefix}${base}`,
     `/.well-known/${name}${base}`,
     `${base}/.well-known/${name}`,
   ])
+  return [...new Set(paths)]
+}

@@ -104,13 +104,17 @@ declare module 'oidc-provider' {
 
   interface Prompt {
     readonly name: string
-    readonly checks: { add(check: object): void }
+    readonly checks: { add(check: object, index?: number): void; remove(reason: string): void }
   }
 
   export default class Provider {
     constructor(issuer: string, configuration: object)
+    /** Of the request that is answered; undefined outside of one. */
+    static readonly ctx: ProviderContext | undefined
     readonly issuer: string
     proxy: boolean
+    use(middleware: (ctx: ProviderContext, next: () => Promise<void>) => Promise<void>): this
+    registerResponseMode(name: string, handler: (...given: unknown[]) => void): void
     readonly Grant: {
       new (of: { accountId: string; clientId: string }): Grant
       find(id: string): Promise<Grant | undefined>

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { Counter, Registry } from 'prom-client'
 import { grown, grownHistogram, histogramsBy, quantileOf, sum } from '../../../cli/metrics-page/figures.ts'
 import { MOST_SAMPLES, MOST_SKIPPED, parsePage } from '../../../cli/metrics-page/parse-page.ts'
+import { caseCount } from '../../support/thorough.ts'
 
 const one = (line: string) => [...parsePage(line).samples.values()].flat()
 
@@ -46,7 +47,7 @@ describe('the reader of a metrics page', () => {
         expect(read).to.deep.equal(rows.map(([x, value]) => [x, value]))
         expect(page.skipped).to.equal(0)
       }),
-      { numRuns: 200 },
+      { numRuns: caseCount(200, 40) },
     )
   })
 

@@ -3,10 +3,10 @@ import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'nod
 import { rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { AuthError } from '../../../client/errors.ts'
 import { acquireFileLock, fileLockFreed, tryFileLock, withFileLock } from '../../../client/node/file-lock.ts'
 import { judgeOwner, nameOwner } from '../../../client/node/lock-owner.ts'
 import { eventually } from '../../support/eventually.ts'
+import { failure } from '../support/failure.ts'
 import { countTogether } from './support/counting-processes.ts'
 import { endForks, forkJob } from './support/forks.ts'
 import { makeTemporaryDirectory, removeTemporaryDirectories } from './support/temporary-directory.ts'
@@ -31,15 +31,6 @@ function otherOwner(part: 0 | 1 | 2, value: string): string {
 
 const elsewhere = () => otherOwner(0, 'AnotherMachine_0')
 const FAST = { poll: 10, heartbeat: 10, stale: 100 }
-
-async function failure(work: Promise<unknown>): Promise<AuthError> {
-  const thrown = await work.then(
-    () => new Error('it did not fail'),
-    (error: unknown) => error,
-  )
-  if (!AuthError.is(thrown)) throw thrown
-  return thrown
-}
 
 describe('File lock', () => {
   it('R-80: serialises holders in one process', async () => {

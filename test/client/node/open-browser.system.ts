@@ -2,8 +2,8 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { AuthError } from '../../../client/errors.ts'
 import { browserCommands, openBrowser } from '../../../client/node/open-browser.ts'
+import { failure } from '../support/failure.ts'
 import { makeTemporaryDirectory, removeTemporaryDirectories } from './support/temporary-directory.ts'
 
 const SCREEN = ['BROWSER', 'DISPLAY', 'WAYLAND_DISPLAY', 'WSL_DISTRO_NAME'] as const
@@ -20,15 +20,6 @@ beforeEach(() => {
 })
 afterEach(restore)
 after(removeTemporaryDirectories)
-
-async function failure(work: Promise<unknown>): Promise<AuthError> {
-  const thrown = await work.then(
-    () => new Error('it did not fail'),
-    (error: unknown) => error,
-  )
-  if (!AuthError.is(thrown)) throw thrown
-  return thrown
-}
 
 /** A "browser" that writes down its arguments, one a line. */
 function makeBrowser(exitCode = 0): { command: string; arguments(): string[] } {

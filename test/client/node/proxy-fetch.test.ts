@@ -59,9 +59,7 @@ it('reports an unreachable or invalid proxy', async () => {
   const { authFetch } = startClient(fake, { fetch: createProxyFetch({ proxy: proxy.url }) })
   const away = await authErrorOf(() => authFetch.session.login())
   expect(away.code).to.equal('temporarily_unavailable')
-  expect(away.message).to.include(
-    `was not asked: the HTTP proxy ${proxy.url} that was given cannot be reached (ECONNREFUSED)`,
-  )
+  expect(away.message).to.include('HTTP').and.include(proxy.url).and.include('ECONNREFUSED')
   for (const wrong of ['proxy.example:3128', 'socks5://127.0.0.1:1080', '']) {
     expect((await authErrorOf(() => createProxyFetch({ proxy: wrong }))).code).to.equal('invalid_options')
   }

@@ -10,17 +10,17 @@ export const POLICY_ROWS: readonly Row[] = [
   {
     mistake: 'a rule with a misspelt policy',
     files: policy('    policies: { admin: { role: admin } }\n    rules:\n      echo: amdin # HERE'),
-    says: ['there is no policy "amdin"', 'did you mean "admin"?'],
+    names: ['"amdin"', '"admin"'],
   },
   {
     mistake: 'a rule with an unknown policy',
     files: policy('    policies: { admin: { role: admin } }\n    rules:\n      echo: everybody # HERE'),
-    says: ['there is no policy "everybody"', 'there are: admin'],
+    names: ['"everybody"'],
   },
   {
     mistake: 'a detailed rule with an unknown policy',
     files: policy('    rules:\n      echo: { policy: everybody } # HERE'),
-    says: ['there is no policy "everybody"', 'there are none'],
+    names: ['"everybody"'],
   },
   {
     mistake: 'a route with a misspelt policy',
@@ -28,48 +28,48 @@ export const POLICY_ROWS: readonly Row[] = [
       '    policies: { admin: { role: admin } }',
       'routes:\n  /:\n    toolsets: a\n    authorize: admim # HERE',
     ),
-    says: ['there is no policy "admim"', 'did you mean "admin"?', "{ scope: 'admim' }"],
+    names: ['"admim"', '"admin"'],
   },
   {
     mistake: 'a rule that matches nothing',
     files: policy('    rules:\n      ehco: { role: admin } # HERE'),
     severity: 'warning',
-    says: ['the rule matches nothing that is defined at start', 'did you mean "echo"?'],
+    names: ['"echo"'],
   },
   {
     mistake: 'a rule over URIs without its prefix',
     files: policy('    rules:\n      "notes://*": { role: admin } # HERE'),
     severity: 'warning',
-    says: ['the rule matches nothing that is defined at start', 'a rule over URIs begins with "resource:"'],
+    names: ['URIs', '"resource:"'],
   },
   {
     mistake: 'a scope with a space',
     files: policy('    policies:\n      both:\n        scope: a b # HERE'),
-    says: ['nobody can meet it: scope "a b" holds a space', 'write a list of scopes'],
+    names: ['"a b"'],
   },
   {
     mistake: 'a claim without a value',
     files: policy('    policies:\n      gold:\n        claim:\n          tier: [] # HERE'),
-    says: ['nobody can meet it: claim "tier" has no value that fits', 'list one'],
+    names: ['"tier"'],
   },
   {
     mistake: 'anyOf that is empty',
     files: policy('    policies:\n      any:\n        anyOf: [] # HERE'),
-    says: ['nobody can meet it: anyOf is empty', 'list policies, or remove it'],
+    names: ['anyOf'],
   },
   {
     mistake: 'a policy with a key that is not known',
     files: policy('    policies:\n      admin:\n        roles: admin # HERE'),
-    says: ['unknown option', 'did you mean "role"?'],
+    names: ['"role"'],
   },
   {
     mistake: 'a mode that is not known',
     files: policy('    mode: shadwo # HERE'),
-    says: ['found "shadwo"', 'did you mean "shadow"?'],
+    names: ['"shadwo"', '"shadow"'],
   },
   {
     mistake: 'an answer to denied calls that is not known',
     files: policy('    onDenied: refuse # HERE'),
-    says: ['found "refuse"', "'challenge' or 'error'"],
+    names: ['"refuse"'],
   },
 ]

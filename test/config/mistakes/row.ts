@@ -9,8 +9,8 @@ export interface Row {
   readonly at?: string
   /** Why there is no line to tell. */
   readonly noLine?: string
-  /** What the answer says: what was found, and what to do. */
-  readonly says: readonly string[]
+  /** What the message names: the value or key, and what fixes it. Not its wording. */
+  readonly names: readonly string[]
   /** Default: an error. */
   readonly severity?: 'warning'
   /** Errors that it is, together with others that it has to be. Default 1. */

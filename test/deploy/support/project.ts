@@ -1,18 +1,12 @@
 // A project as an operator has it: made by `mcp-host init` of the packed package, with the files of examples/deploy.
 import { execFile } from 'node:child_process'
-import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { delimiter, dirname, join } from 'node:path'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { PACKAGE_ENV, packPackage } from '../../support/packed.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 const run = promisify(execFile)
-
-/** Children find the Node that runs the tests, and no loader of ours. */
-export const CHILD_ENV = {
-  ...process.env,
-  PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH']}`,
-  NODE_OPTIONS: '',
-}
 
 export interface DeployedProject {
   readonly folder: string
@@ -20,14 +14,13 @@ export interface DeployedProject {
   readonly tarball: string
 }
 
-/** Packs the repository, so call it once. The lock file is written, and nothing is installed. */
+/** The lock file is written, and nothing is installed. */
 export async function makeProject(outer: string): Promise<DeployedProject> {
-  await run('npm', ['pack', '--pack-destination', outer], { cwd: ROOT, env: CHILD_ENV })
-  const tarball = join(outer, (await readdir(outer)).find(name => name.endsWith('.tgz')) ?? '')
+  const tarball = await packPackage(outer)
   const folder = join(outer, 'project')
   await mkdir(folder)
   const cli = join(ROOT, 'dist/cli/bin.js')
-  await run(process.execPath, [cli, 'init', folder, '--yes', '--name', 'my-server'], { cwd: outer, env: CHILD_ENV })
+  await run(process.execPath, [cli, 'init', folder, '--yes', '--name', 'my-server'], { cwd: outer, env: PACKAGE_ENV })
   // As the package has them, for that is where an operator takes them from.
   await run('tar', ['-xzf', tarball, '-C', outer, 'package/examples/deploy'])
   const deploy = join(outer, 'package/examples/deploy')
@@ -42,6 +35,6 @@ export async function makeProject(outer: string): Promise<DeployedProject> {
   }
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest, null, 2))
   const install = ['install', '--package-lock-only', '--ignore-scripts', '--no-audit', '--no-fund']
-  await run('npm', install, { cwd: folder, env: CHILD_ENV })
+  await run('npm', install, { cwd: folder, env: PACKAGE_ENV })
   return { folder, tarball }
 }

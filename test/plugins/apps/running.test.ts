@@ -62,7 +62,7 @@ describe('App of a tool added at run time', () => {
     host.runtime.tools.add(tool('one', { app: defineApp({ name: 'chart', module: './nowhere.ts' }) }))
     expect((await read(url)).error).to.deep.include({ code: -32603 })
     const [line] = log.filter(({ level }) => level === 'error')
-    expect(String((line as { err?: unknown }).err)).to.match(/there is no file .*nowhere\.ts/)
+    expect(String((line as { err?: unknown }).err)).to.match(/nowhere\.ts/)
     expect(JSON.stringify((await read(url)).error)).not.to.contain('nowhere')
     expect(await listed(url)).to.deep.equal(['hello', 'one'])
   })
@@ -149,7 +149,7 @@ export const draw = defineTool({ name: 'draw', isolate: true, app: defineApp({ n
         () => 'taken',
         error => String(error),
       )
-      expect(refused).to.contain('two different resources are called "ui://chart/app.html"')
+      expect(refused).to.match(/"ui:\/\/chart\/app\.html"/)
       expect(await listed(host.url)).to.deep.equal(['added', 'one'])
       expect((await read(host.url)).result.contents[0].text).to.equal(PAGE)
       host.runtime.tools.remove('added')

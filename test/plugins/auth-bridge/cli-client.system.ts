@@ -1,8 +1,7 @@
-// Tests the `mcp-host login`, `list`, `call`, `token` and `logout` commands as processes against a host with
-// auth-bridge.
+// Tests the `mcp-host login`, `list`, `call`, `token` and `logout` commands against a host with auth-bridge.
 import { expect } from 'chai'
 import { startFakeBrowser, stopFakeBrowsers } from '../../cli/fake-browser.ts'
-import { runCli, stopAll } from '../../cli/run-cli.ts'
+import { runCli, stopAll } from '../../cli/in-process.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
 import { claimsOf } from '../../support/form-browser.ts'
@@ -30,14 +29,19 @@ describe('CLI client commands with auth-bridge', function () {
     const browser = await startFakeBrowser(person.answer)
     const home = await makeFolder({})
     const env = { ...browser.env, MCP_HOST_HOME: home, MCP_HOST_TOKEN_KEY: '' }
-    return { bridge, person, url: bridge.resource, run: (...args: string[]) => runCli(args, home, env) }
+    return {
+      bridge,
+      person,
+      url: bridge.resource,
+      run: (...args: string[]) => runCli(args, home, env, { openBrowser: browser.open }),
+    }
   }
 
   it('log in, list tools, call a tool, print a token and log out', async () => {
     const { bridge, person, url, run } = await startDesk('10m')
     const before = await run('list', url)
     expect([before.code, before.stdout]).to.deep.equal([1, ''])
-    expect(before.stderr).to.match(new RegExp(`; log in with: mcp-host login ${url}\n$`))
+    expect(before.stderr).to.match(new RegExp(`mcp-host login ${url}\n$`))
 
     const login = await run('login', url)
     expect(login.code, login.stderr).to.equal(0)
@@ -89,7 +93,7 @@ describe('CLI client commands with auth-bridge', function () {
     await eventually('that has expired, too', async () => (await callAs(url, renewed.stdout.trim())).status === 401)
     const refused = await run('call', url, 'whoami')
     expect([refused.code, refused.stdout]).to.deep.equal([1, ''])
-    expect(refused.stderr).to.match(new RegExp(`; log in with: mcp-host login ${url}\n$`))
+    expect(refused.stderr).to.match(new RegExp(`mcp-host login ${url}\n$`))
     const again = await run('login', url)
     expect(again.code, again.stderr).to.equal(0)
     expect([person.asked.length, person.consents.length]).to.deep.equal([2, 2])

@@ -1,10 +1,13 @@
-// Tests when the consent page is shown: once for web clients, each time for local clients, and again after changes.
+// Tests when the consent page is shown: once for web clients that authenticate, each time for all others, and again after changes.
 import { expect } from 'chai'
 import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
 import { claimsOf } from '../../support/form-browser.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 
 const WEB = 'https://client.example/callback'
+/** Of a client that authenticates at the token endpoint. */
+const CONFIDENTIAL = { token_endpoint_auth_method: 'client_secret_post' }
 
 describe('auth-bridge: consent', () => {
   let bridge: StartedBridge
@@ -22,15 +25,38 @@ describe('auth-bridge: consent', () => {
   const asked = (client: BridgeClient, redirect_uri: string, more = {}) =>
     client.browser.open(client.authorizeUrl({ resource: bridge.resource, scope: 'read', redirect_uri, ...more }))
 
-  it('asks once per browser for a web client', async () => {
-    const client = await bridge.client({ redirect_uris: [WEB] })
+  it('asks once per browser for a web client that authenticates', async () => {
+    const client = await bridge.client({ redirect_uris: [WEB], ...CONFIDENTIAL })
     await client.decide(await client.ask({ redirect_uri: WEB, scope: 'read' }))
     const again = await asked(client, WEB)
     expect('redirect' in again && again.redirect.searchParams.get('code')).to.be.a('string')
   })
 
-  it('asks again for more scopes and for another user', async () => {
+  it('requires resource in the token request of a client whose consent is remembered', async () => {
+    const client = await bridge.client({ redirect_uris: [WEB], ...CONFIDENTIAL })
+    const page = () => client.ask({ redirect_uri: WEB, scope: 'read', prompt: 'consent' })
+    const without = await client.exchange(await client.decide(await page()), { redirect_uri: WEB })
+    expect(without).to.include({ error: 'invalid_target' })
+    const back = await client.decide(await page())
+    const other = { redirect_uri: WEB, resource: 'https://attacker.example/mcp' }
+    expect(await client.exchange(back, other)).to.include({ error: 'invalid_target' })
+  })
+
+  it('asks each time for a public web client, whatever the request says', async () => {
     const client = await bridge.client({ redirect_uris: [WEB] })
+    const first = await client.ask({ redirect_uri: WEB, scope: 'read' })
+    expect(first.html).to.include('You will be asked again next time')
+    await client.decide(first)
+    for (const more of [{}, { login_hint: 'ann' }, { prompt: 'consent' }, { scope: 'openid' }]) {
+      const again = await asked(client, WEB, more)
+      expect('html' in again && again.html, JSON.stringify(more)).to.include('name="decision"')
+    }
+    const silent = await asked(client, WEB, { prompt: 'none' })
+    expect('redirect' in silent && silent.redirect.searchParams.get('error')).to.equal('consent_required')
+  })
+
+  it('asks again for more scopes and for another user', async () => {
+    const client = await bridge.client({ redirect_uris: [WEB], ...CONFIDENTIAL })
     await client.decide(await client.ask({ redirect_uri: WEB, scope: 'read' }))
     const more = await asked(client, WEB, { scope: 'read admin' })
     expect('html' in more && more.html).to.include('admin')
@@ -40,12 +66,24 @@ describe('auth-bridge: consent', () => {
     const other = await asked(client, WEB, { prompt: 'login', login_hint: 'bob' })
     expect('html' in other && other.html).to.include('bob@acme.example')
     const back = await client.decide(other as Parameters<typeof client.decide>[0])
-    const { access_token } = await client.exchange(back, { redirect_uri: WEB })
+    const { access_token } = await client.exchange(back, { redirect_uri: WEB, resource: bridge.resource })
     expect(claimsOf(access_token)['sub']).to.equal('bob')
   })
 
-  it('asks again in another browser', async () => {
+  it('asks again for a scope that was not granted only once the user may have it', async () => {
+    const person = { sub: 'cat', email: 'cat@acme.example' }
+    bridge.idp.users.set('cat', person)
     const client = await bridge.client({ redirect_uris: [WEB] })
+    await client.decide(await client.ask({ redirect_uri: WEB, scope: 'read admin', login_hint: 'cat' }))
+    expect(await asked(client, WEB, { scope: 'read admin' })).to.have.property('redirect')
+    bridge.idp.users.set('cat', { ...person, groups: ['engineering'] })
+    const more = await asked(client, WEB, { scope: 'read admin', prompt: 'login', login_hint: 'cat' })
+    const back = await client.decide(more as Parameters<typeof client.decide>[0])
+    expect(await client.exchange(back, { redirect_uri: WEB })).to.include({ scope: 'read admin' })
+  })
+
+  it('asks again in another browser', async () => {
+    const client = await bridge.client({ redirect_uris: [WEB], ...CONFIDENTIAL })
     await client.decide(await client.ask({ redirect_uri: WEB, scope: 'read' }))
     const elsewhere = await bridge
       .browser()
@@ -61,7 +99,7 @@ describe('auth-bridge: consent', () => {
 
   it('asks again when the redirect URI changes', async () => {
     const other = 'https://client.example/other'
-    const client = await bridge.client({ redirect_uris: [WEB, other] })
+    const client = await bridge.client({ redirect_uris: [WEB, other], ...CONFIDENTIAL })
     await client.decide(await client.ask({ redirect_uri: WEB, scope: 'read' }))
     const page = await asked(client, other)
     expect('html' in page && page.status).to.equal(200)
@@ -78,7 +116,7 @@ describe('auth-bridge: consent', () => {
         },
       },
     })
-    const client = await several.client({ redirect_uris: [WEB] })
+    const client = await several.client({ redirect_uris: [WEB], ...CONFIDENTIAL })
     const [one, other] = [`${several.url}/mcp`, `${several.url}/t/all`]
     const open = (resource: string, scope?: string) =>
       client.browser.open(client.authorizeUrl({ redirect_uri: WEB, resource, ...(scope && { scope }) }))
@@ -116,7 +154,7 @@ describe('auth-bridge: account page', () => {
   let bridge: StartedBridge
 
   before(async () => {
-    bridge = await startBridge()
+    bridge = await startBridge({ clock: createManualClock() })
   })
   after(stopBridges)
 
@@ -172,7 +210,7 @@ describe('auth-bridge: account page', () => {
     const asked = bridge.idp.asked('token')
     const refreshing = (async () => {
       while (bridge.idp.asked('token') === asked) {
-        const { error, refresh_token } = await client.refreshSlowly(token)
+        const { error, refresh_token } = await client.refreshLater(token)
         if (error !== undefined) return error
         token = refresh_token ?? ''
       }

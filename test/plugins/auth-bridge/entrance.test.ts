@@ -18,6 +18,27 @@ describe('auth-bridge: endpoints', () => {
     expect([status, headers.get('location')]).to.deep.equal([302, '/auth/account'])
   })
 
+  it('serves its metadata where RFC 8414 and OpenID Connect put it, for a publicUrl with a path', async () => {
+    const publicUrl = 'https://mcp.acme.example/tools'
+    const { host } = await startBridge({ config: { http: { port: 0, publicUrl } } })
+    const listening = `http://127.0.0.1:${new URL(host.url).port}`
+    for (const path of [
+      // As clients request it, if the proxy passes it on as it is.
+      '/.well-known/oauth-authorization-server/tools/auth',
+      '/.well-known/openid-configuration/tools/auth',
+      // Without the prefix.
+      '/.well-known/oauth-authorization-server/auth',
+      '/auth/.well-known/openid-configuration',
+    ]) {
+      const response = await fetch(`${listening}${path}`)
+      expect(response.status, path).to.equal(200)
+      expect(await response.json(), path).to.include({
+        issuer: `${publicUrl}/auth`,
+        token_endpoint: `${publicUrl}/auth/token`,
+      })
+    }
+  })
+
   it('rejects other spellings of a path and unserved oidc-provider endpoints', async () => {
     const paths = [
       '/Register',

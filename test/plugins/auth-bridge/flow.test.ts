@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
 import { claimsOf } from '../../support/form-browser.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 import { callAs, userIn } from '../../support/protected-host.ts'
 
 describe('auth-bridge: authorization code flow', () => {
@@ -25,6 +26,16 @@ describe('auth-bridge: authorization code flow', () => {
     expect(claimsOf(tokens.access_token)).to.include({ iss: bridge.issuer, aud: bridge.resource, scope: 'read admin' })
   })
 
+  it('signs the user in again for max_age without the scope openid', async () => {
+    const client = await bridge.client()
+    await client.logIn({ scope: 'read' })
+    const logins = () => bridge.idp.asked('authorization')
+    const before = logins()
+    const page = await client.ask({ scope: 'read', max_age: '0' })
+    expect(page.status).to.equal(200)
+    expect(logins()).to.be.above(before)
+  })
+
   it('refreshes an access token', async () => {
     const client = await bridge.client()
     const first = await client.logIn({ scope: 'read' })
@@ -42,14 +53,14 @@ describe('auth-bridge: authorization code flow', () => {
   })
 
   it('removes a client from the account page after refresh token reuse', async () => {
-    const short = await startBridge({ options: { refreshGrace: '1s' } })
+    const short = await startBridge({ clock: createManualClock(), options: { refreshGrace: '1s' } })
     const client = await short.client({ client_name: 'Twice' })
     const first = await client.logIn({ scope: 'read' })
     expect((await client.browser.page(`${short.issuer}/account`)).html).to.include('Twice')
     await client.refresh(first.refresh_token ?? '')
     const refused = await eventually(
       'the grace is over',
-      () => client.refreshSlowly(first.refresh_token ?? ''),
+      () => client.refreshLater(first.refresh_token ?? ''),
       ({ error }) => error !== undefined,
     )
     expect(refused.error).to.equal('invalid_grant')

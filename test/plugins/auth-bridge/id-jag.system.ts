@@ -222,7 +222,7 @@ describe('auth-bridge: identity assertions (ID-JAG)', () => {
       grant_types: ['authorization_code', GRANT],
     })
     const ofConfig = await show({ assertion: assertion({ claims: { client_id: 'public' } }), client_id: 'public' }, {})
-    expect(text(ofConfig)).to.equal('400 unauthorized_client: only clients that authenticate may show assertions')
+    expect(text(ofConfig)).to.match(/^400 unauthorized_client/)
     const { clientId } = registered
     const ofItself = await show({ assertion: assertion({ claims: { client_id: clientId } }), client_id: clientId }, {})
     expect(text(ofItself)).to.match(/^400 invalid_request: .*grant type is not allowed/)

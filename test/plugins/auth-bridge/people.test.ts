@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
 import { claimsOf } from '../../support/form-browser.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 import { callAs } from '../../support/protected-host.ts'
 
 const USERS = [
@@ -18,6 +19,7 @@ describe('auth-bridge: users', () => {
 
   before(async () => {
     bridge = await startBridge({
+      clock: createManualClock(),
       idp: { users: USERS },
       options: {
         allow: { domains: ['acme.example'], groups: ['engineering'] },
@@ -83,7 +85,7 @@ describe('auth-bridge: users', () => {
     bridge.idp.users.set('ann', { sub: 'ann', email: 'ann@acme.example', groups: ['sales'] })
     let token = first.refresh_token ?? ''
     const refresh = async () => {
-      const next = await client.refreshSlowly(token)
+      const next = await client.refreshLater(token)
       token = next.refresh_token ?? token
       return next.scope
     }
@@ -102,7 +104,7 @@ describe('auth-bridge: users', () => {
     const last = await eventually(
       'the refresh is refused',
       async () => {
-        const next = await client.refreshSlowly(token)
+        const next = await client.refreshLater(token)
         token = next.refresh_token ?? token
         return next
       },
@@ -120,7 +122,7 @@ describe('auth-bridge: users', () => {
     let token = (await client.logIn({ login_hint: 'joe', scope: 'read' })).refresh_token ?? ''
     bridge.idp.users.set('joe', { sub: 'joe', email: 'joe@elsewhere.example' })
     const refresh = async () => {
-      const next = await client.refreshSlowly(token)
+      const next = await client.refreshLater(token)
       token = next.refresh_token ?? token
       return next.error
     }

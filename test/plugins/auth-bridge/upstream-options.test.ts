@@ -168,9 +168,11 @@ describe('Upstream options: authorization request', () => {
   })
 
   it('has a new PKCE challenge and nonce each time', async () => {
-    const all = await Promise.all(Array.from({ length: 50 }, () => ask({})))
+    const { upstream } = makeUpstream(idp.options())
+    const request = { redirectUri: CALLBACK, state: 'a state' }
+    const all = await Promise.all(Array.from({ length: 50 }, () => upstream.begin(request)))
     for (const read of [
-      ({ parameters }: (typeof all)[number]) => parameters['code_challenge'],
+      ({ url }: (typeof all)[number]) => new URL(url).searchParams.get('code_challenge'),
       ({ underWay }: (typeof all)[number]) => underWay.nonce,
       ({ underWay }: (typeof all)[number]) => underWay.codeVerifier,
     ])

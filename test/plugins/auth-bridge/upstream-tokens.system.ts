@@ -1,8 +1,11 @@
 // Tests upstream tokens for tools: owner, scopes, expiry and provider outages.
 import { expect } from 'chai'
+import { defineTool } from '../../../core/index.ts'
 import { type StartedBridge, seen, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 import { modern, type RpcAnswer } from '../../support/rpc.ts'
+import { taskClient } from '../tasks/support/task-client.ts'
 
 const API = 'https://api.acme.example/files'
 
@@ -70,6 +73,33 @@ describe('auth-bridge: ctx.upstreamToken', () => {
     )
   })
 
+  it('is available to task.before, and not to the run of a task', async () => {
+    const tasks = await startBridge({
+      config: {
+        toolsets: {
+          all: [
+            defineTool({
+              name: 'later',
+              input: { type: 'object', properties: { length: { type: 'number' } } },
+              task: {
+                use: 'required',
+                before: async (_args, { upstreamToken }) => ({ length: (await upstreamToken()).length }),
+              },
+              handler: async ({ length }, { upstreamToken }) => `${length} ${await upstreamToken()}`,
+            }),
+          ],
+        },
+      },
+      plugins: { tasks: {} },
+    })
+    const { access_token } = await (await tasks.client()).logIn({ scope: 'read' })
+    const client = taskClient(tasks.resource, undefined, {}, { Authorization: `Bearer ${access_token}` })
+    const { status, result } = await client.until(await client.begin('later'))
+    expect(status).to.equal('completed')
+    expect(result.isError).to.equal(true)
+    expect(result.content[0].text).to.include('in the run of a task')
+  })
+
   it('requires a new sign-in after the upstream login ended', async () => {
     const client = await bridge.client()
     const { access_token } = await client.logIn({ scope: 'read' })
@@ -97,7 +127,7 @@ describe('auth-bridge: provider outage', () => {
   let bridge: StartedBridge
 
   before(async () => {
-    bridge = await startBridge()
+    bridge = await startBridge({ clock: createManualClock() })
   })
   after(stopBridges)
 
@@ -109,7 +139,7 @@ describe('auth-bridge: provider outage', () => {
       bridge.idp.mood = mood
       const asked = bridge.idp.asked('token')
       const refresh = async () => {
-        const { error, refresh_token } = await client.refreshSlowly(token)
+        const { error, refresh_token } = await client.refreshLater(token)
         expect(error, mood).to.equal(undefined)
         token = refresh_token ?? ''
       }
@@ -125,7 +155,7 @@ describe('auth-bridge: provider outage', () => {
   })
 
   it('keeps logins after an untrusted provider response, and logs an error', async () => {
-    const strange = await startBridge()
+    const strange = await startBridge({ clock: createManualClock() })
     const client = await strange.client()
     let token = (await client.logIn({ scope: 'read' })).refresh_token ?? ''
     const answers: Record<string, (answer: Record<string, unknown>) => Record<string, unknown>> = {
@@ -141,7 +171,7 @@ describe('auth-bridge: provider outage', () => {
       strange.idp.rotates = false
       strange.idp.tamper = tamper
       const refresh = async () => {
-        const { error, refresh_token } = await client.refreshSlowly(token)
+        const { error, refresh_token } = await client.refreshLater(token)
         expect(error, what).to.equal(undefined)
         token = refresh_token ?? ''
       }
@@ -150,7 +180,7 @@ describe('auth-bridge: provider outage', () => {
     const lines = strange.log.filter(({ message }) => message?.startsWith('the provider cannot be asked whether'))
     expect(lines.map(({ level }) => level)).to.include('error')
     strange.idp.tamper = undefined
-    expect((await client.refreshSlowly(token)).error).to.equal(undefined)
+    expect((await client.refreshLater(token)).error).to.equal(undefined)
   })
 
   it('shows a page for an outage and for a provider error', async () => {

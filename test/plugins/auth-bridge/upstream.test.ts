@@ -72,6 +72,17 @@ for (const vendor of VENDORS) {
   })
 }
 
+describe('Upstream login: name', () => {
+  it('is kept if a refresh does not return it', async () => {
+    const idp = await start()
+    const { upstream } = makeUpstream({ ...idp.options(), claims: { name: 'name' } })
+    const first = await signIn(upstream, idp)
+    idp.users.set('ann', { sub: 'ann' })
+    const second = await upstream.renew(first)
+    expect([first.person.name, second.person.name]).to.deep.equal(['Ann Example', 'Ann Example'])
+  })
+})
+
 describe('Upstream login: login page', () => {
   it('completes for the chosen user, and fails if cancelled', async () => {
     const idp = await start({ page: 'form' })

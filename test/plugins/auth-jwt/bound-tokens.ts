@@ -1,6 +1,7 @@
 // Tokens that are bound to a key, and a host that takes them: for the tests of DPoP.
 import { boundTo } from '../../support/dpop.ts'
 import { startProtected } from '../../support/protected-host.ts'
+import type { TestConfig } from '../../support/start-host.ts'
 import { inSeconds, makeKey, signToken, toJwk } from '../../support/test-issuer.ts'
 
 export const ISSUER = 'https://issuer.test'
@@ -9,7 +10,8 @@ export const key = makeKey('mine')
 export const thief = makeKey('of-a-thief')
 
 /** A host that takes the tokens of this issuer. */
-export const startBound = () => startProtected({ 'auth-jwt': { issuer: ISSUER, keys: [toJwk(issuerKey)] } })
+export const startBound = (plugins: TestConfig['plugins'] = {}) =>
+  startProtected({ 'auth-jwt': { issuer: ISSUER, keys: [toJwk(issuerKey)] }, ...plugins })
 
 /** A token for this address; `bound`: what it says of its key. */
 export const tokenFor = (url: string, bound: object = boundTo(key), changes: Record<string, unknown> = {}) =>

@@ -88,6 +88,12 @@ describe('DPoP: used proofs', () => {
     expect(all).to.be.at.most(most - ann.taken)
   })
 
+  it('are limited to 44,445 per key by default', () => {
+    const whose = { thumbprint: 'eve', user: 'eve' }
+    const flood = takeUntilRefused(createUsedProofs(), 60_000, index => proof(`eve ${index}`, 70_000, whose))
+    expect(flood).to.deep.equal({ taken: 44_445, kind: 'tooManyRequests' })
+  })
+
   it('free capacity of their key and user at expiry', () => {
     let now = 1_000_000
     const useOnce = createUsedProofs(1_000, () => now)

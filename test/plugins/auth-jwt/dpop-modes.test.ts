@@ -77,7 +77,7 @@ describe('auth-jwt: dpop mode "required"', () => {
       for (const scheme of ['Bearer', 'bearer', 'DPoP']) {
         const answer = await callWith(url, { Authorization: `${scheme} ${unbound}` })
         expect(answer.status).to.equal(401)
-        expect(challengeIn(answer)).to.match(/^DPoP error="invalid_token", .*bound to no key/)
+        expect(challengeIn(answer)).to.match(/^DPoP error="invalid_token", /)
       }
     }
     const bad = await callWith(guarded, bearer('x'))

@@ -60,21 +60,21 @@ describe("auth-jwt without an issuer, with the host's own authorization server",
     const rows: ReadonlyArray<readonly [string, string, string]> = [
       ['a key of the same name that is another', own.token(guarded, {}, makeKey(key.kid)), 'signature'],
       ['a key that it does not have', own.token(guarded, {}, makeKey('foreign')), 'signature'],
-      ['another issuer', own.token(guarded, { iss: OTHER }), 'another issuer'],
-      ['its issuer with a slash', own.token(guarded, { iss: `${url}/auth/` }), 'another issuer'],
-      ['the address of the host', own.token(guarded, { iss: url }), 'another issuer'],
-      ['no issuer', own.token(guarded, { iss: undefined }), 'another issuer'],
-      ['an empty issuer', own.token(guarded, { iss: '' }), 'another issuer'],
-      ['a list of issuers', own.token(guarded, { iss: [`${url}/auth`] }), 'another issuer'],
-      ['another route', own.token(open), 'another audience'],
-      ['another host', own.token(OTHER), 'another audience'],
-      ['no audience', own.token(guarded, { aud: undefined }), 'another audience'],
+      ['another issuer', own.token(guarded, { iss: OTHER }), 'issuer'],
+      ['its issuer with a slash', own.token(guarded, { iss: `${url}/auth/` }), 'issuer'],
+      ['the address of the host', own.token(guarded, { iss: url }), 'issuer'],
+      ['no issuer', own.token(guarded, { iss: undefined }), 'issuer'],
+      ['an empty issuer', own.token(guarded, { iss: '' }), 'issuer'],
+      ['a list of issuers', own.token(guarded, { iss: [`${url}/auth`] }), 'issuer'],
+      ['another route', own.token(open), 'audience'],
+      ['another host', own.token(OTHER), 'audience'],
+      ['no audience', own.token(guarded, { aud: undefined }), 'audience'],
       ['a time that is over', own.token(guarded, { exp: inSeconds(-300) }), 'expired'],
       ['an ID token', own.token(guarded, { nonce: 'n' }), 'ID token'],
-      ['nobody', own.token(guarded, { sub: undefined, client_id: undefined }), 'neither a subject'],
-      ['ES384', own.token(guarded, {}, makeKey(key.kid, 'ES384')), 'ES384 is not accepted'],
-      ['RS256', own.token(guarded, {}, makeKey(key.kid, 'RS256')), 'RS256 is not accepted'],
-      ['its public key as a secret', `${hs}.${signatureOf(hs, 'HS256', pem)}`, 'HS256 is not accepted'],
+      ['nobody', own.token(guarded, { sub: undefined, client_id: undefined }), 'subject'],
+      ['ES384', own.token(guarded, {}, makeKey(key.kid, 'ES384')), 'ES384'],
+      ['RS256', own.token(guarded, {}, makeKey(key.kid, 'RS256')), 'RS256'],
+      ['its public key as a secret', `${hs}.${signatureOf(hs, 'HS256', pem)}`, 'HS256'],
       ['no signature', none, 'not signed'],
     ]
     for (const [what, token, why] of rows) {
@@ -128,10 +128,11 @@ describe('auth-jwt with an authorization server on some routes only', () => {
 
   it('fails startup for a route without a token issuer, unless auth-jwt is off there', async () => {
     const config = { toolsets: { all: [] }, routes }
-    const words = "plugins['auth-jwt']: no keys for routes['/open']: set authority, or issuer with one of"
     const plugins = () => ({ 'transport-streamable': {}, own: ownServer().plugin, 'auth-jwt': {} })
-    await expectStopped({ ...config, plugins: plugins() }, words)
-    await expectStopped({ ...config, plugins: plugins() }, 'switch on auth-bridge')
+    await expectStopped(
+      { ...config, plugins: plugins() },
+      /plugins\['auth-jwt'\].*routes\['\/open'\].*authority.*auth-bridge/,
+    )
     const own = ownServer()
     const off = {
       '/guarded': GUARDED,
@@ -227,17 +228,17 @@ describe('auth-jwt startup with a possible own authorization server', () => {
   })
 
   it('fails without an issuer or authorization server, and names both options', async () => {
-    await expectStopped(config({}), /no keys: set authority, or issuer .*; or switch on auth-bridge/)
-    await expectStopped(config({ ownIssuer: true }), /no keys: set authority, or issuer .*; or switch on auth-bridge/)
+    await expectStopped(config({}), /authority.*issuer.*auth-bridge/)
+    await expectStopped(config({ ownIssuer: true }), /authority.*issuer.*auth-bridge/)
     const beside = { authority: OTHER, ownIssuer: true }
-    await expectStopped(config(beside), "plugins['auth-jwt'].ownIssuer: this host gives out no tokens here")
-    await expectStopped(config({ ownIssuer: false }, { own: ownServer().plugin }), 'no keys: set authority')
+    await expectStopped(config(beside), "plugins['auth-jwt'].ownIssuer")
+    await expectStopped(config({ ownIssuer: false }, { own: ownServer().plugin }), 'authority')
     await expectStopped(
       config({ algorithms: ['RS256'] }, { own: ownServer().plugin }),
-      'this host signs its own tokens',
+      "plugins['auth-jwt'].algorithms",
     )
     const offLoopback = { ...config({}, { own: ownServer().plugin }), http: { host: '0.0.0.0' } }
-    await expectStopped(offLoopback, 'set http.publicUrl, or plugins.auth-jwt.audience')
+    await expectStopped(offLoopback, /http\.publicUrl.*plugins\.auth-jwt\.audience/)
   })
 
   it('reports the same error for `mcp-host check`', async () => {
@@ -252,7 +253,9 @@ describe('auth-jwt startup with a possible own authorization server', () => {
     expect(host.inspect('/')).to.not.equal(undefined)
     await host.close()
     const [failed] = await Promise.allSettled([inspect({})])
-    expect(failed).to.have.nested.property('reason.message').that.contains('switch on auth-bridge')
+    expect(failed)
+      .to.have.nested.property('reason.message')
+      .that.match(/auth-bridge/)
   })
 
   it('accepts fake tokens and host-issued tokens in testHost', async () => {

@@ -73,6 +73,24 @@ describe('auth-jwt: valid token', () => {
     }
   })
 
+  it('is accepted without kid if the issuer has many keys without kid', async () => {
+    const nameless = (count: number) =>
+      Array.from({ length: count }, () => ({ ...makeKey('').publicKey.export({ format: 'jwk' }), use: 'sig' }))
+    const key = makeKey('last')
+    for (const [count, status] of [
+      [31, 200],
+      [33, 401],
+    ] as const) {
+      const many = await startIssuer({ keys: [] })
+      many.others = [...nameless(count), { ...key.publicKey.export({ format: 'jwk' }), use: 'sig' }]
+      const host = await startProtected({ 'auth-jwt': { authority: many.url } })
+      const token = signToken(many.claims(host.guarded), key, { kid: undefined })
+      const answer = await callAs(host.guarded, token)
+      expect(answer.status).to.equal(status)
+      if (status === 401) expect(challengeIn(answer)).to.include('names no key (kid)')
+    }
+  })
+
   it('is accepted within the clock tolerance and rejected beyond it', async () => {
     const times = [
       [{ exp: inSeconds(-30) }, 200],

@@ -258,12 +258,9 @@ describe('discovery plugin', () => {
     await expectStopped(config({}, { experimental: [] }), 'experimental')
     await expectStopped(config({ http: { host: '0.0.0.0' } }), 'set http.publicUrl')
     const routes = { '/': { toolsets: 'clock' }, '/mcp': { toolsets: 'clock' } }
-    await expectStopped(config({ routes }), 'would both be called "com.acme/tools"')
+    await expectStopped(config({ routes }), /"com\.acme\/tools"/)
     const toolsets = { clock: tool('clock'), 'server-card': tool('x') }
     const byName = { '/t/:category?': { toolsets: ':category', default: ['clock'] } }
-    await expectStopped(
-      config({ toolsets, routes: byName }),
-      'the toolset "server-card" would be at /t/server-card, which plugins.discovery serves',
-    )
+    await expectStopped(config({ toolsets, routes: byName }), /"server-card"/)
   })
 })

@@ -85,9 +85,7 @@ describe('Metrics on their own port', () => {
     const other = createServer().listen(0, '127.0.0.1')
     await new Promise(resolve => other.once('listening', resolve))
     const { port } = other.address() as { port: number }
-    expect(await failure({ port })).to.match(
-      new RegExp(`port ${port} of 127.0.0.1 is in use; set another \`port\` \\(0: any that is free\\)`),
-    )
+    expect(await failure({ port })).to.match(new RegExp(`port ${port} of 127.0.0.1.*\`port\``))
     other.close()
   })
 })
@@ -119,18 +117,18 @@ describe('Metrics at a path of the host', () => {
 
 describe('Metrics endpoint configuration errors', () => {
   it('fail startup with the missing setting if everyone or no one could read the metrics', async () => {
-    expect(await failure({ host: '0.0.0.0' })).to.include(
-      'plugins.metrics.host: whoever reaches 0.0.0.0 could read the metrics; set `token`, or `host` to 127.0.0.1',
+    expect(await failure({ host: '0.0.0.0' })).to.match(
+      /plugins\.metrics\.host.*0\.0\.0\.0.*`token`.*`host`.*127\.0\.0\.1/,
     )
-    expect(await failure({ path: '/metrics' })).to.include('plugins.metrics.path: whoever reaches the host could read')
-    expect(await failure({ token: 'short' })).to.include('plugins.metrics.token: is shorter than 16 characters')
-    expect(await failure({ path: '/metrics', port: 9000, token: TOKEN })).to.include('set `path`, or `port` and `host`')
+    expect(await failure({ path: '/metrics' })).to.match(/plugins\.metrics\.path/)
+    expect(await failure({ token: 'short' })).to.match(/^.*plugins\.metrics\.token.*16/)
+    expect(await failure({ path: '/metrics', port: 9000, token: TOKEN })).to.match(/`path`.*`port`.*`host`/)
   })
 
   it('refuse per-route options', async () => {
     const routes = { '/mcp': { toolsets: 'all', plugins: { metrics: { port: 0 } } } }
     const plugins = { 'transport-streamable': {}, metrics: { port: 0 } }
     const error = await startHost({ ...config, routes, plugins }).catch((thrown: Error) => thrown)
-    expect(String(error)).to.include('a route may only say `metrics: false`')
+    expect(String(error)).to.match(/`metrics: false`/)
   })
 })

@@ -30,10 +30,7 @@ describe('resource-metadata: startup', () => {
   })
 
   it('fails with resourceMetadataUri but no resource', async () => {
-    await expectStopped(
-      protectedBy({ resourceMetadataUri: '/resource.json' }),
-      '.resourceMetadataUri: it needs `resource`',
-    )
+    await expectStopped(protectedBy({ resourceMetadataUri: '/resource.json' }), /resourceMetadataUri.*`resource`/)
   })
 
   it('fails if DPoP is required but not checked, and warns if it is only announced', async () => {
@@ -88,7 +85,7 @@ describe('resource-metadata: startup', () => {
       })
     })
     const plugins = { other, lock: lock() }
-    await expectStopped(protectedBy({}, { plugins }), 'already provides the protectedResource')
+    await expectStopped(protectedBy({}, { plugins }), /protectedResource/)
   })
 
   it('warns about a publicUrl off loopback without https', async () => {

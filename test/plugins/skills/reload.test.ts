@@ -7,6 +7,7 @@ import { heard, type ReloadingHost, startReloading, stopReloading } from '../../
 import { repeatDuring } from '../../support/repeat-during.ts'
 import { modern, type RpcMessage } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
+import { caseCount } from '../../support/thorough.ts'
 import { bytesIn, digestOf, skill, urisOf } from './serve-skills.ts'
 
 const CONFIG = `import { defineConfig } from HERE
@@ -125,6 +126,8 @@ describe('Skills reload', () => {
     await expectSound()
   })
 
+  const RELOADS = caseCount(12, 4)
+
   it('keeps files and digests consistent during concurrent calls and reloads', async () => {
     let checked = 0
     const mixed: string[] = []
@@ -142,7 +145,7 @@ describe('Skills reload', () => {
       checked++
     }
     const reloadOften = async () => {
-      for (let version = 0; version < 12; version++) {
+      for (let version = 0; version < RELOADS; version++) {
         await write('skills/one/a.md', `version ${version}`)
         await write('skills/one/SKILL.md', skill('one', `metadata:\n  version: "${version}"\n`))
         await host.reload()

@@ -1,11 +1,11 @@
 // The store contracts against one SQLite file, with one thread per node and a new file per check.
 import {
-  type Check,
   eventStoreContract,
   grantStoreContract,
   sessionStoreContract,
   taskStoreContract,
 } from '../../../core/testing.ts'
+import { describeContracts } from '../../support/describe-contracts.ts'
 import { closeFiles, hasSqlite, newFile, type OpenedFile, openFile } from './support/sqlite-files.ts'
 
 const onFile = <Service>(serviceOf: (file: OpenedFile) => Service) => ({
@@ -20,18 +20,11 @@ const onFile = <Service>(serviceOf: (file: OpenedFile) => Service) => ({
   },
 })
 
-const contracts: Readonly<Record<string, readonly Check[]>> = {
+const contracts = {
   'Session store in SQLite': sessionStoreContract(onFile(({ sessions }) => sessions)),
   'Event store in SQLite': eventStoreContract(onFile(({ events }) => events)),
   'Grant store in SQLite': grantStoreContract(onFile(({ grants }) => grants)),
   'Task store in SQLite': taskStoreContract(onFile(({ tasks }) => tasks)),
 }
 
-if (hasSqlite) {
-  for (const [subject, checks] of Object.entries(contracts)) {
-    describe(subject, () => {
-      after(closeFiles)
-      for (const { name, run } of checks) it(name, run)
-    })
-  }
-}
+if (hasSqlite) describeContracts(contracts, { after: closeFiles })

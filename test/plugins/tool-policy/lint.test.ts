@@ -44,7 +44,7 @@ describe('tool-policy: startup warnings', () => {
     const lines = await warnings({ rules })
     const rule = (key: string) => `plugins['tool-policy'].rules['${key}']`
     expect(lines.map(({ path }) => path)).to.deep.equal(['prge*', 'prompt:purge', 'notes://*'].map(rule))
-    expect(lines[2]?.message).to.contain('begins with "resource:"')
+    expect(lines[2]?.message).to.match(/"resource:"/)
   })
 
   it('report required scopes missing from scopesSupported, by route', async () => {
@@ -85,7 +85,7 @@ describe('tool-policy: startup warnings', () => {
       '/plain mcp.nothing',
     ])
     expect(told[0]?.path).to.equal('toolsets.all[5].access')
-    expect(told[0]?.message).to.contain('did you mean "purger"?')
+    expect(told[0]?.message).to.match(/"purger"/)
     expect(told[1]?.message).to.match(/; add a scope to plugins\['resource-metadata'\]\.scopesSupported, or name/)
   })
 

@@ -5,7 +5,7 @@ import { queryWords } from '../../../plugins/tool-search/words.ts'
 import { modernRequest, post } from '../../support/rpc.ts'
 import { createSeededRandom } from '../../support/seeded-random.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
-import { caseCount } from '../../support/thorough.ts'
+import { caseCount, casesOf } from '../../support/thorough.ts'
 import { as, bearerJson } from '../tool-policy/bearer-json.ts'
 
 afterEach(stopHosts)
@@ -99,14 +99,15 @@ const USERS: ReadonlyArray<Partial<User> | undefined> = [
   { subject: 'bob', scopes: ['hr', 'ops'] },
   { subject: 'eve', scopes: [] },
 ]
-const QUERIES = caseCount(30, 4)
+const QUERIES = caseCount(15, 4)
+const SIZES = [4, 12, 40, 120, 300]
 
 describe('find_tools: isolation between callers', () => {
   it('returns the same results as a host without the hidden tools', async function () {
     this.timeout(60_000)
     const sums = { found: 0, hidden: 0, nothing: 0 }
     const different: string[] = []
-    for (const size of [4, 12, 40, 120, 300]) {
+    for (const size of SIZES.slice(0, caseCount(SIZES.length, 4))) {
       const all = Array.from({ length: size }, (_, index) => makeTool(index, 2))
       const url = await startWith(all.map(({ tool }) => tool))
       for (const user of USERS) {
@@ -127,9 +128,9 @@ describe('find_tools: isolation between callers', () => {
       }
     }
     expect(different).to.deep.equal([])
-    expect(sums.found).to.be.greaterThan(QUERIES * 6)
+    expect(sums.found).to.be.greaterThan(QUERIES * caseCount(6, 4))
     expect(sums.nothing).to.be.greaterThan(0)
-    expect(sums.hidden).to.be.greaterThan(500)
+    expect(sums.hidden).to.be.greaterThan(caseCount(500, 150))
   })
 
   it('computes the query cost from visible tools only', async function () {
@@ -178,7 +179,9 @@ describe('find_tools: isolation between callers', () => {
     const eve = { subject: 'eve', scopes: [] }
     const told = new Map<string, string[]>()
     // Without its ending a shorter word is no misspelling of anything.
-    const candidates = [...secret, ...begun, ...nobody].filter(one => (queryWords(one)[0] ?? '').length >= 5)
+    const candidates = [...secret, ...casesOf(begun, 10), ...nobody].filter(
+      one => (queryWords(one)[0] ?? '').length >= 5,
+    )
     for (const candidate of candidates) {
       for (const frame of ['qqxzwk zzqwxj ? invoyce', '? qqxzwk zzqwxj invoyce', '? invoyce zzqwxj qqxzwk']) {
         const own = await answerOf(url, eve, { query: frame.replace('?', candidate), limit: 20 })

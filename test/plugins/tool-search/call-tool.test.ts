@@ -153,39 +153,33 @@ describe('call_tool', () => {
         routes: { ...ROUTES, '/other': { toolsets: 'other', search: {} } },
       },
     )
-    const cases: ReadonlyArray<readonly [args: unknown, text: string]> = [
-      [{ name: 'plan' }, 'There is no tool "plan". Did you mean "plain"? find_tools finds those that there are.'],
-      [{ name: 'admn' }, 'There is no tool "admn". find_tools finds those that there are.'],
-      [{ name: 'call_tool' }, 'call_tool runs other tools; call call_tool by its own name.'],
-      [
-        { name: 'call_tool', arguments: { name: 'plain' } },
-        'call_tool runs other tools; call call_tool by its own name.',
-      ],
-      [
-        { name: 'find_tools', arguments: { query: 'a' } },
-        'call_tool runs other tools; call find_tools by its own name.',
-      ],
-      [{}, 'Invalid arguments for call_tool'],
-      [undefined, 'Invalid arguments for call_tool'],
-      [{ name: 7 }, 'Invalid arguments for call_tool'],
-      [{ name: 'plain', arguments: 'x' }, 'Invalid arguments for call_tool'],
-      [{ name: 'plain', arguments: null }, 'Invalid arguments for call_tool'],
-      [{ name: 'plain', arguments: [] }, 'Invalid arguments for call_tool'],
-      [{ name: 'plain', args: {} }, 'Invalid arguments for call_tool'],
-      [{ name: 'x'.repeat(300) }, 'Invalid arguments for call_tool'],
-      [{ name: '__proto__' }, 'There is no tool "__proto__".'],
-      [{ name: 'constructor' }, 'There is no tool "constructor".'],
-      [{ name: 'PLAIN' }, 'There is no tool "PLAIN". Did you mean "plain"?'],
-      [{ name: 'plain ' }, 'There is no tool "plain '],
-      [{ name: ['plain'] }, 'Invalid arguments for call_tool'],
-      [{ name: null }, 'Invalid arguments for call_tool'],
+    const cases: ReadonlyArray<readonly [args: unknown, text: RegExp]> = [
+      [{ name: 'plan' }, /"plan".*"plain".*find_tools/],
+      [{ name: 'admn' }, /"admn"[^"]*find_tools/],
+      [{ name: 'call_tool' }, /call_tool.*call_tool/],
+      [{ name: 'call_tool', arguments: { name: 'plain' } }, /call_tool.*call_tool/],
+      [{ name: 'find_tools', arguments: { query: 'a' } }, /call_tool.*find_tools/],
+      [{}, /arguments.*call_tool/],
+      [undefined, /arguments.*call_tool/],
+      [{ name: 7 }, /arguments.*call_tool/],
+      [{ name: 'plain', arguments: 'x' }, /arguments.*call_tool/],
+      [{ name: 'plain', arguments: null }, /arguments.*call_tool/],
+      [{ name: 'plain', arguments: [] }, /arguments.*call_tool/],
+      [{ name: 'plain', args: {} }, /arguments.*call_tool/],
+      [{ name: 'x'.repeat(300) }, /arguments.*call_tool/],
+      [{ name: '__proto__' }, /"__proto__"/],
+      [{ name: 'constructor' }, /"constructor"/],
+      [{ name: 'PLAIN' }, /"PLAIN".*"plain"/],
+      [{ name: 'plain ' }, /"plain /],
+      [{ name: ['plain'] }, /arguments.*call_tool/],
+      [{ name: null }, /arguments.*call_tool/],
       // A tool of another route alone.
-      [{ name: 'elsewhere' }, 'There is no tool "elsewhere". find_tools finds those that there are.'],
+      [{ name: 'elsewhere' }, /"elsewhere"[^"]*find_tools/],
     ]
     for (const [args, text] of cases) {
       const { status, message } = await modern(url, 'tools/call', plain('call_tool', args))
       expect([status, message.result?.isError], JSON.stringify(args)).to.deep.equal([200, true])
-      expect(textOf(message)).to.contain(text)
+      expect(textOf(message)).to.match(text)
       const [record, ...more] = await next()
       expect(more).to.deep.equal([])
       expect(record).to.deep.include({ item: { kind: 'tools', name: 'call_tool' }, outcome: 'tool_error' })

@@ -71,7 +71,7 @@ describe('find_tools with tool-policy', () => {
     let found = 0
     let forbidden = 0
     let asked = 0
-    for (let index = 0; index < caseCount(100, 12); index += 1) {
+    for (let index = 0; index < caseCount(40, 12); index += 1) {
       const user = someUser(index)
       const may = mayCall(user)
       for (const query of QUERIES) {

@@ -9,6 +9,7 @@ import { startReloading, stopReloading } from '../../support/reloading-host.ts'
 import { legacy, modern, type RpcMessage } from '../../support/rpc.ts'
 import { listen, nextMessage, openSession } from '../../support/session-client.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
+import { casesOf } from '../../support/thorough.ts'
 
 afterEach(stopHosts)
 after(stopReloading)
@@ -32,12 +33,12 @@ const found = ({ result }: RpcMessage): string[] =>
   JSON.parse(result.content[0].text).tools.map(({ name }: { name: string }) => name)
 
 describe('Route with `search`', () => {
-  it('lists pinned tools and its two own tools of 300, and calls every tool by name', async () => {
+  it('lists pinned tools and its two own tools of 300, and calls any tool by name', async () => {
     const { url } = await serve({ '/': { toolsets: 'all', search: PINNED }, '/plain': { toolsets: 'all' } })
     expect(IN_LIST).to.have.lengthOf(2 + 1 + 39)
     expect(await namesAt(url)).to.deep.equal(IN_LIST)
     expect(await namesAt(`${url}/plain`)).to.have.lengthOf(300)
-    for (const { name } of TOOLS) {
+    for (const { name } of casesOf(TOOLS, 60)) {
       const { result } = (await modern(url, 'tools/call', { name })).message
       expect(result.content[0].text).to.equal(`ran ${name.split('_')[1]}`)
     }
@@ -201,9 +202,7 @@ export default {
     ]) {
       const [outcome] = await Promise.allSettled([startReloading({ 'mcp.config.ts': config(route) })])
       expect(outcome).to.have.property('status', 'rejected')
-      expect((outcome as PromiseRejectedResult).reason.message).to.match(
-        /mcp\.config\.ts:10: .*: there is no tool "nobody"/,
-      )
+      expect((outcome as PromiseRejectedResult).reason.message).to.match(/mcp\.config\.ts:10: .*"nobody"/)
     }
   })
 

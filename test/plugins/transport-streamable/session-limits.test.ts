@@ -1,5 +1,7 @@
 import { expect } from 'chai'
-import { type Config, defineTool } from '../../../core/index.ts'
+import { type Config, definePlugin, defineTool } from '../../../core/index.ts'
+import { createMemorySessionStore } from '../../../core/sessions/memory-session-store.ts'
+import type { SessionBounds } from '../../../core/sessions/session-bounds.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createGate } from '../../support/gate.ts'
@@ -192,9 +194,22 @@ describe('sessions.maxPerOwner', () => {
     expect(asked, 'a session that is refused was configured').to.equal(2)
   })
 
-  it('is unlimited by default', async () => {
-    const { url } = await start({})
-    const answers = await Promise.all(Array.from({ length: 40 }, () => initialize(url)))
-    expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([200]))
+  it('leaves half of maxIdle to other owners by default', async () => {
+    const bounds: SessionBounds[] = []
+    const store = createMemorySessionStore('a', Date.now)
+    const watched = definePlugin<Record<never, never>>({
+      options: { type: 'object', additionalProperties: false, properties: {} },
+      setup: host =>
+        host.fill('sessionStore', {
+          ...store,
+          create(digest, record, given) {
+            bounds.push(given)
+            return store.create(digest, record, given)
+          },
+        }),
+    })
+    const { url } = await start({}, { plugins: { 'transport-streamable': {}, watched: watched() } })
+    expect((await initialize(url)).status).to.equal(200)
+    expect(bounds.map(({ maxPerOwner, maxIdle }) => [maxPerOwner, maxIdle])).to.deep.equal([[5_000, 10_000]])
   })
 })

@@ -17,12 +17,21 @@ export interface Killed {
   older: number
 }
 
-/** Two writers at a time: one is killed, the other goes on over what it left. */
-export async function killWriters(directory: string, kills: number, random: SeededRandom): Promise<Killed> {
+export interface Enough {
+  readonly kills: number
+  /** How many kills leave a half-written file, and how many leave the lock taken. */
+  readonly left: number
+  /** Kills at most. */
+  readonly most: number
+}
+
+/** Two writers at a time: one is killed, the other continues with the files that it left. */
+export async function killWriters(directory: string, enough: Enough, random: SeededRandom): Promise<Killed> {
   const counts: Killed = { kills: 0, acknowledged: 0, leftFile: 0, leftLock: 0, unreadable: 0, older: 0 }
   let last = 0
   let following = forkJob({ type: 'store', directory })
-  while (counts.kills < kills) {
+  const isEnough = () => counts.kills >= enough.kills && Math.min(counts.leftFile, counts.leftLock) >= enough.left
+  while (counts.kills < enough.most && !isEnough()) {
     const writer = following
     following = forkJob({ type: 'store', directory })
     await writer.next()

@@ -10,10 +10,17 @@ import {
   startIdentityProvider,
   stopIdentityProviders,
 } from '../../../support/identity-provider.ts'
+import { makeKey, toJwk } from '../../../support/test-issuer.ts'
 import { type Documents, goodAt, idAt, startDocuments, startHostOf } from './document-server.ts'
 import { Tally } from './tally.ts'
 
 const HOME = 'https://app.example/cb'
+/** Consent is remembered only for clients that authenticate. */
+const CONFIDENTIAL = {
+  token_endpoint_auth_method: 'private_key_jwt',
+  token_endpoint_auth_signing_alg: 'ES256',
+  jwks: { keys: [toJwk(makeKey('client'))] },
+}
 
 describe('auth-bridge attacks: changed client metadata documents', () => {
   let idp: IdentityProvider
@@ -37,12 +44,12 @@ describe('auth-bridge attacks: changed client metadata documents', () => {
       name: { client_name: 'Another' },
       page: { client_uri: 'https://app.example/' },
       places: { redirect_uris: [HOME, 'https://app.example/more'] },
-      'the way to authenticate': { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [] } },
+      'the way to authenticate': { token_endpoint_auth_method: 'none' },
     }
     const allowed = await Promise.all(
       Object.entries(changes).map(async ([what, change], index) => {
         const path = `/changing-${index}`
-        const document = { ...goodAt(documents, path), redirect_uris: [HOME] }
+        const document = { ...goodAt(documents, path), ...CONFIDENTIAL, redirect_uris: [HOME] }
         documents.said.set(path, document)
         const client = new BridgeClient(host.issuer, host.resource, idp.origin)
         client.clientId = idAt(documents, path)
@@ -73,9 +80,23 @@ describe('auth-bridge attacks: changed client metadata documents', () => {
     tally.end(4)
   })
 
+  it('links the homepage of a client only at the host of its document', async () => {
+    const homepages = [idAt(documents, '/about'), 'https://elsewhere.example/about']
+    const pages = await Promise.all(
+      homepages.map(async (client_uri, index) => {
+        const path = `/homepage-${index}`
+        documents.said.set(path, { ...goodAt(documents, path), redirect_uris: [HOME], client_uri })
+        const client = new BridgeClient(host.issuer, host.resource, idp.origin)
+        client.clientId = idAt(documents, path)
+        return (await client.ask({ redirect_uri: HOME, resource: host.resource })).html
+      }),
+    )
+    expect(pages.map((html, index) => html.includes(`href="${homepages[index]}"`))).to.deep.equal([true, false])
+  })
+
   it('keeps the open consent page usable, and ignores an answer to the outdated one', async () => {
     const path = '/open-page'
-    const document = { ...goodAt(documents, path), redirect_uris: [HOME] }
+    const document = { ...goodAt(documents, path), ...CONFIDENTIAL, redirect_uris: [HOME] }
     documents.said.set(path, document)
     const client = new BridgeClient(host.issuer, host.resource, idp.origin)
     client.clientId = idAt(documents, path)

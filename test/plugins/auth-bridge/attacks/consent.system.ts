@@ -8,6 +8,8 @@ import { Tally } from './tally.ts'
 const HOME = 'https://app.example/cb'
 const SECOND = 'https://app.example/second'
 const EVIL = 'https://evil.example/cb'
+/** Consent is remembered only for clients that authenticate. */
+const CONFIDENTIAL = { token_endpoint_auth_method: 'client_secret_post' }
 
 describe('auth-bridge attacks: consent (confused deputy, CSRF)', () => {
   let bridge: StartedBridge
@@ -20,7 +22,7 @@ describe('auth-bridge attacks: consent (confused deputy, CSRF)', () => {
 
   /** A client that a person has allowed, which this browser is not asked about again. */
   async function allowed(): Promise<BridgeClient> {
-    const client = await bridge.client({ redirect_uris: [HOME, SECOND] })
+    const client = await bridge.client({ redirect_uris: [HOME, SECOND], ...CONFIDENTIAL })
     await client.decide(await client.ask({ redirect_uri: HOME, scope: 'read' }))
     const again = await client.browser.open(
       client.authorizeUrl({ redirect_uri: HOME, resource: bridge.resource, scope: 'read' }),
@@ -34,12 +36,12 @@ describe('auth-bridge attacks: consent (confused deputy, CSRF)', () => {
     const victim = await allowed()
     const others: Record<string, object> = {
       'another place': { redirect_uris: [EVIL] },
-      'the same redirect URI': { redirect_uris: [HOME] },
-      'the same redirect URIs, another order': { redirect_uris: [SECOND, HOME] },
+      'the same redirect URI': { redirect_uris: [HOME], ...CONFIDENTIAL },
+      'the same redirect URIs, another order': { redirect_uris: [SECOND, HOME], ...CONFIDENTIAL },
       'the same host': { redirect_uris: ['https://app.example/other'] },
       'the same with one more': { redirect_uris: [HOME, SECOND, EVIL] },
       'the same with another name': { redirect_uris: [HOME, SECOND], client_name: 'Another' },
-      'the same, with a secret': { redirect_uris: [HOME, SECOND], token_endpoint_auth_method: 'client_secret_post' },
+      'the same, with a secret': { redirect_uris: [HOME, SECOND], ...CONFIDENTIAL },
       'a native one': { redirect_uris: ['http://127.0.0.1:9/callback'] },
     }
     for (const [what, metadata] of Object.entries(others)) {
@@ -52,6 +54,40 @@ describe('auth-bridge attacks: consent (confused deputy, CSRF)', () => {
       }
     }
     tally.end(40)
+  })
+
+  it('issues no code without a click when a malicious server sends the browser here for a public client', async () => {
+    const tally = new Tally('authorization server in the middle')
+    const fixedId = 'acme-portal'
+    const host = await startBridge({
+      config: { http: { trustProxy: true } },
+      options: { clients: { redirects: [HOME], fixed: [{ clientId: fixedId, redirects: [HOME] }] } },
+    })
+    const registered = await host.client({ redirect_uris: [HOME] })
+    const fixed = Object.assign(await host.client({ redirect_uris: [HOME] }), { clientId: fixedId })
+    for (const client of [registered, fixed]) {
+      await client.decide(await client.ask({ redirect_uri: HOME, scope: 'read' }))
+      for (const site of ['none', 'same-site', 'cross-site', 'same-origin', undefined])
+        for (const Referer of ['https://evil.example/authorize', `${host.issuer}/authorize`, undefined])
+          for (const more of [{}, { prompt: 'none' }, { login_hint: 'ann' }, { response_mode: 'query' }]) {
+            const url = client.authorizeUrl({ redirect_uri: HOME, resource: host.resource, scope: 'read', ...more })
+            const headers: Record<string, string> = {
+              ...(site && { 'Sec-Fetch-Site': site }),
+              ...(Referer && { Referer }),
+            }
+            const next = await client.browser.open(url, { headers })
+            const isAsked =
+              'html' in next
+                ? next.html.includes('name="decision"')
+                : next.redirect.searchParams.get('error') === 'consent_required'
+            tally.add(
+              `${client.clientId.slice(0, 8)} ${JSON.stringify({ site, Referer, ...more })}`,
+              isAsked,
+              'html' in next ? next.html : next.redirect.href,
+            )
+          }
+    }
+    tally.end(120)
   })
 
   it('asks again when the same client requests another redirect URI, resource or scope', async () => {

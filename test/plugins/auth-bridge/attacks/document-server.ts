@@ -11,7 +11,7 @@ import { makeFolder } from '../../../config/folder.ts'
 import { REDIRECT } from '../../../support/form-browser.ts'
 import type { IdentityProvider } from '../../../support/identity-provider.ts'
 
-/** A name that a host of these tests finds: at a public address when it asks, and on this machine when it connects. */
+/** A name that the hosts of these tests find, see `preload`. */
 export const NAME = 'documents.example'
 const NAMES = [
   `DNS:${NAME}`,
@@ -123,33 +123,35 @@ export const goodAt = (documents: Documents, path: string): Record<string, unkno
 })
 
 /**
- * What a host finds under NAME: whoever looks first is told a public address, whoever connects comes to this machine. With
- * `open`, the port whose connections pass: as if the documents were at a public address.
+ * What a host finds under NAME: an address of this machine, whatever it was told at first. With `open` the name server answers
+ * with a public address, and the network routes connections to that port here: the sockets do so once the host has accepted
+ * the address.
  */
 const preload = (open: number | undefined) => `
 import dns from 'node:dns'
+import net from 'node:net'
 import { syncBuiltinESMExports } from 'node:module'
+const PUBLIC = { address: '93.184.215.14', family: 4 }
+const HERE = { address: '127.0.0.1', family: 4 }
+const answer = (found, options, done) => options.all ? done(null, [found]) : done(null, found.address, found.family)
 const { lookup } = dns
-const local = (name, options, done) => lookup(name === '${NAME}' ? '127.0.0.1' : name, options, done)
-dns.lookup = local
+dns.lookup = (name, options, done) =>
+  name === '${NAME}' ? answer(${open === undefined ? 'HERE' : 'PUBLIC'}, options, done) : lookup(name, options, done)
 const { lookup: ask } = dns.promises
 dns.promises.lookup = async (name, options) => {
   if (name !== '${NAME}') return ask(name, options)
-  const found = { address: '93.184.215.14', family: 4 }
-  return options?.all ? [found] : found
+  return options?.all ? [PUBLIC] : PUBLIC
 }
 syncBuiltinESMExports()
-Response
-// Of the undici in this Node: 24 has another than 20.
-const symbol = [2, 1].map(version => Symbol.for('undici.globalDispatcher.' + version)).find(one => globalThis[one])
-const { constructor: Agent } = globalThis[symbol]
-class Open extends Agent {
-  on(event, listener) {
-    if (event !== 'connect') return super.on(event, listener)
-    return super.on(event, (origin, targets) => origin.port === '${open}' ? undefined : listener(origin, targets))
-  }
+const { connect } = net.Socket.prototype
+net.Socket.prototype.connect = function (...given) {
+  const [options] = Array.isArray(given[0]) ? given[0] : given
+  const { host, port, lookup: judge } = options ?? {}
+  if (host === '${NAME}' && Number(port) === ${open} && judge)
+    options.lookup = (name, asked, done) =>
+      judge(name, asked, error => (error ? done(error) : answer(HERE, asked, done)))
+  return connect.apply(this, given)
 }
-${open === undefined ? '' : 'globalThis[symbol] = new Open()'}
 `
 
 const CLIENTS = "clients: { redirects: ['https://app.example/**', 'http://127.0.0.1:*/**'] }"

@@ -10,7 +10,7 @@ import {
   startIdentityProvider,
   stopIdentityProviders,
 } from '../../../support/identity-provider.ts'
-import { encode, inSeconds, makeKey, signToken } from '../../../support/test-issuer.ts'
+import { encode, inSeconds, makeKey, signToken, toJwk } from '../../../support/test-issuer.ts'
 import { errorIn, post, send } from './attacker.ts'
 import { type Documents, goodAt, HUGE, idAt, NAME, startDocuments, startHostOf } from './document-server.ts'
 import { Tally } from './tally.ts'
@@ -155,6 +155,7 @@ describe('auth-bridge attacks: client metadata documents (SSRF)', () => {
       tally.add(path, status === 400 && location === undefined, status)
     }
     expect(documents.requests, 'requests that the server got').to.deep.equal([])
+    expect(documents.connections, 'connections').to.equal(0)
     tally.end(3)
   })
 
@@ -230,7 +231,7 @@ describe('auth-bridge attacks: client metadata documents (SSRF)', () => {
   it('does not fetch jwks_uri at a private address', async () => {
     const tally = new Tally('SSRF: jwks_uri')
     const key = makeKey('client')
-    for (const host of ['127.0.0.1', 'localhost', '[::1]', NAME]) {
+    for (const host of ['127.0.0.1', 'localhost', '[::1]', NAME, '10.0.0.1', '169.254.169.254', '168.63.129.16']) {
       const path = `/keys-of-${encode(host)}`
       const jwks_uri = `https://${host}:${inner.port}/jwks`
       const method = {
@@ -256,8 +257,45 @@ describe('auth-bridge attacks: client metadata documents (SSRF)', () => {
       const got = await post(`${open.issuer}/token`, form, fromAnother())
       tally.add(host, got.status >= 400 && got.status < 500 && errorIn(got) !== 'invalid_grant', got.text)
     }
-    expect(inner.requests, 'requests that the server of the keys got').to.deep.equal([])
-    tally.end(4)
+    expect(inner.connections, 'connections to the server of the keys').to.equal(0)
+    tally.end(7)
+  })
+
+  it('limits key set fetches per address, and fetches one key set once for many token requests', async () => {
+    const tally = new Tally('key set flood of one address')
+    const key = makeKey('client')
+    const host = await startHostOf(idp, documents, { open: documents.port, proxied: false })
+    const clientOf = (path: string) => {
+      const jwks_uri = idAt(documents, `/jwks${path}`)
+      const method = {
+        token_endpoint_auth_method: 'private_key_jwt',
+        token_endpoint_auth_signing_alg: 'ES256',
+        jwks_uri,
+      }
+      documents.said.set(path, { ...goodAt(documents, path), ...method })
+      documents.said.set(`/jwks${path}`, { keys: [toJwk(key)] })
+      return idAt(documents, path)
+    }
+    let count = 0
+    const redeem = (client_id: string) => {
+      count += 1
+      const claims = { iss: client_id, sub: client_id, aud: host.issuer, jti: `flood-${count}`, exp: inSeconds(60) }
+      const form = {
+        ...{ client_id, grant_type: 'refresh_token', refresh_token: 'x' },
+        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+        client_assertion: signToken({ ...claims, iat: inSeconds(0) }, key, { typ: 'JWT' }),
+      }
+      return post(`${host.issuer}/token`, form)
+    }
+    const before = documents.requests.length
+    const one = clientOf('/one-key-set')
+    const answers = await Promise.all(Array.from({ length: 60 }, () => redeem(one)))
+    for (const got of answers) tally.add('authenticated', errorIn(got) === 'invalid_grant', got.text)
+    expect(documents.requests.slice(before).sort()).to.deep.equal(['/jwks/one-key-set', '/one-key-set'])
+    const many = Array.from({ length: 60 }, (_, index) => clientOf(`/many-${index}`))
+    await Promise.all(many.map(redeem))
+    tally.add('fetches', documents.requests.length - before <= 30, documents.requests.length - before)
+    tally.end(61)
   })
 
   it('limits document fetches per address, regardless of forwarding headers', async () => {

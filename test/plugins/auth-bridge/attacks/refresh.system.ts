@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { eventually } from '../../../support/eventually.ts'
+import { createManualClock } from '../../../support/manual-clock.ts'
 import { callAs } from '../../../support/protected-host.ts'
 import { errorIn, post, startTwo, watchedStore } from './attacker.ts'
 import { Tally } from './tally.ts'
@@ -13,7 +14,7 @@ describe('auth-bridge attacks: refresh tokens', () => {
   let bridge: StartedBridge
 
   before(async () => {
-    bridge = await startBridge({ options: { refreshGrace: '1s' } })
+    bridge = await startBridge({ clock: createManualClock(), options: { refreshGrace: '1s' } })
   })
   after(stopBridges)
 
@@ -28,7 +29,7 @@ describe('auth-bridge attacks: refresh tokens', () => {
       expect(next.access_token, 'the next').to.be.a('string')
       const replay = await eventually(
         'the end of the grace period',
-        () => client.refreshSlowly(stolen),
+        () => client.refreshLater(stolen),
         ({ error }) => error !== undefined,
       )
       const who = thiefIsFirst ? 'the victim, later' : 'the thief, later'
@@ -40,6 +41,36 @@ describe('auth-bridge attacks: refresh tokens', () => {
     }
     expect(bridge.log.filter(({ message }) => message?.includes('somebody may have stolen it'))).to.not.have.length(0)
     tally.end(8)
+  })
+
+  it('ends the grant when two branches of a refresh token are used after the grace period', async () => {
+    const tally = new Tally('refresh token stolen within the grace period')
+    const clock = createManualClock()
+    const host = await startBridge({ clock })
+    for (const thiefIsFirst of [true, false]) {
+      const client = await host.client()
+      const { refresh_token: stolen = '' } = await client.logIn()
+      // Both replace the same token, and each goes on within the grace period.
+      const victim = await client.refresh((await client.refresh(stolen)).refresh_token ?? '')
+      const thief = await client.refresh(stolen)
+      expect([victim.error, thief.error]).to.deep.equal([undefined, undefined])
+      const [first, second] = thiefIsFirst ? [thief, victim] : [victim, thief]
+      await clock.advance(61_000)
+      const chosen = await client.refresh(first.refresh_token ?? '')
+      expect(chosen.error, 'one branch').to.equal(undefined)
+      const next = await client.refresh(chosen.refresh_token ?? '')
+      expect(next.error, 'one branch, again').to.equal(undefined)
+      const before = host.log.length
+      const other = await client.refresh(second.refresh_token ?? '')
+      tally.add('the other branch', other.error === 'invalid_grant', other)
+      const ended = await client.refresh(next.refresh_token ?? '')
+      tally.add('the first branch, later', ended.error === 'invalid_grant', ended)
+      const told = host.log.slice(before).filter(({ message }) => message?.includes('somebody may have stolen it'))
+      expect(told.map(({ reason }) => reason)).to.deep.equal([
+        'another token that replaced the same one was used after the grace period',
+      ])
+    }
+    tally.end(4)
   })
 
   it(`accepts ${CROWD} concurrent refreshes at two hosts, and all new tokens work`, async () => {

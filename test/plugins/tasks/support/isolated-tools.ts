@@ -22,6 +22,20 @@ export const asks = defineTool({
   },
 })
 
+/** Asks twice, and waits for neither. */
+export const hurries = defineTool({
+  name: 'hurries',
+  task: 'optional',
+  isolate,
+  async handler(_, { elicit, log }) {
+    log('info', 'a run')
+    void elicit({ message: 'One?', requestedSchema: form })
+    await new Promise(resolve => setTimeout(resolve, 20))
+    void elicit({ message: 'Two?', requestedSchema: form })
+    return 'done'
+  },
+})
+
 export const computes = defineTool({
   name: 'computes',
   task: 'optional',

@@ -1,0 +1,68 @@
+// The only fetch for documents and keys of clients: public addresses, https, no redirects, limits on size, time and number.
+
+import { LRUCache } from 'lru-cache'
+import Provider from 'oidc-provider'
+import type { Clock } from '../../../core/index.ts'
+
+/** Bytes of a response. */
+const MAX_DOCUMENT = 16_384
+/** Milliseconds to a whole response. */
+const TIMEOUT = 2_500
+/** Milliseconds for which a response answers further requests: oidc-provider fetches the key set for each token request. */
+const KEPT_FOR = 10_000
+const MOST_KEPT = 1_000
+
+export interface ClientFetchSettings {
+  /** Resolves a name once, and connects to that address if it is public. */
+  readonly guardedFetch: typeof fetch
+  /** False for an address with too many fetches. */
+  readonly mayFetch: (ip: string) => boolean
+  readonly clock: Clock
+}
+
+async function readBytes(response: Response): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength
+    if (size > MAX_DOCUMENT) throw new Error(`the response has more than ${MAX_DOCUMENT} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+interface Kept {
+  readonly headers: Headers
+  readonly bytes: Uint8Array
+}
+
+/** `fetch` of oidc-provider's configuration. Rejects unless the response is 200. */
+export function createClientFetch({ guardedFetch, mayFetch, clock }: ClientFetchSettings) {
+  const perf = { now: () => clock.monotonic() }
+  const kept = new LRUCache<string, Promise<Kept>>({ max: MOST_KEPT, ttl: KEPT_FOR, ttlResolution: 0, perf })
+
+  async function load(url: string, given: RequestInit['headers']): Promise<Kept> {
+    if (!url.startsWith('https:')) throw new Error('the URL is not https')
+    const ip = Provider.ctx?.ip
+    // Without a request the consent page reads a client that a request named before.
+    if (ip !== undefined && !mayFetch(ip)) throw new Error('too many documents for one address in a minute')
+    const signal = AbortSignal.timeout(TIMEOUT)
+    const response = await guardedFetch(url, { redirect: 'manual', signal, ...(given && { headers: given }) })
+    const { status, headers, body } = response
+    if (status === 200) return { headers, bytes: await readBytes(response) }
+    await body?.cancel()
+    throw new Error(`the response has the status ${status}`)
+  }
+
+  return async (url: string, { headers: given }: RequestInit): Promise<Response> => {
+    let loading = kept.get(url)
+    if (!loading) {
+      loading = load(url, given)
+      kept.set(url, loading)
+      // The caller receives the error.
+      loading.catch(() => kept.delete(url))
+    }
+    const { headers, bytes } = await loading
+    return new Response(Buffer.from(bytes), { headers })
+  }
+}

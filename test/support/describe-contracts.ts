@@ -1,0 +1,22 @@
+// Runs the checks of store contracts as tests.
+import type { Check } from '../../core/testing.ts'
+import { sideBySide } from './side-by-side.ts'
+
+interface Options {
+  readonly before?: Mocha.Func
+  readonly after?: Mocha.Func
+  /** The checks run at the same time: most of them wait for an expiry. */
+  readonly together?: boolean
+}
+
+/** One suite for each store, named by its key. */
+export function describeContracts(contracts: Readonly<Record<string, readonly Check[]>>, options: Options = {}): void {
+  for (const [subject, checks] of Object.entries(contracts)) {
+    describe(subject, () => {
+      if (options.before) before(options.before)
+      if (options.after) after(options.after)
+      const check = options.together ? sideBySide() : it
+      for (const { name, run } of checks) check(name, run)
+    })
+  }
+}
