@@ -190,6 +190,15 @@ describe('auth-bridge attacks: client metadata documents (SSRF)', () => {
     tally.end(7)
   })
 
+  it('answers each request for a document whose server upgrades the protocol', async () => {
+    const tally = new Tally('documents with a protocol upgrade')
+    // Requests at once share one fetch; the last one finds nothing pending.
+    const answers = await Promise.all(Array.from({ length: 3 }, () => ask(open, idAt(documents, '/upgrade'))))
+    answers.push(await ask(open, idAt(documents, '/upgrade')))
+    for (const got of answers) tally.add('upgrade', got.status === 400, got.status)
+    tally.end(4)
+  })
+
   it('rejects invalid documents', async () => {
     const tally = new Tally('documents that are none, or another’s')
     const bent: Record<string, unknown> = {
