@@ -116,6 +116,8 @@ describe('auth-bridge attacks: client metadata documents (SSRF)', () => {
         '[64:ff9b::7f00:1]',
         '[64:ff9b::a9fe:a9fe]',
         '[2002:7f00:1::]',
+        '[2002:7f00:1::5efe:808:808]',
+        '[4000::5efe:808:808]',
         '[ff02::1]',
       ],
     ]
@@ -145,7 +147,7 @@ describe('auth-bridge attacks: client metadata documents (SSRF)', () => {
     expect(new Set(answers.map(errorIn)).size).to.equal(1)
     expect(documents.requests).to.deep.equal([])
     expect(documents.connections, 'connections').to.equal(0)
-    tally.end(50)
+    tally.end(52)
   })
 
   it('resists DNS rebinding from a public to a loopback address', async () => {
