@@ -56,6 +56,8 @@ export async function findDocument<Found>(
       if (found !== undefined) return { found }
     } catch (thrown) {
       if (signal.aborted || !AuthError.is(thrown) || (stopIfUnavailable && thrown.retryable)) throw thrown
+      // The network policy refused it: the caller must decide.
+      if (thrown.code === 'blocked_address') throw thrown
       failure ??= thrown
     }
   }

@@ -119,9 +119,13 @@ async function readNamed(ctx: ClientContext, url: string, signal: AbortSignal): 
 }
 
 /** The well-known locations; a success that is no JSON object is some page for every path, not a document. */
-async function findWellKnown(ctx: ClientContext, signal: AbortSignal): Promise<Search<ResourceInfo>> {
+async function findWellKnown(
+  ctx: ClientContext,
+  unusable: readonly string[],
+  signal: AbortSignal,
+): Promise<Search<ResourceInfo>> {
   let busy: (Lookup & { readonly kind: 'absent' }) | undefined
-  const urls = wellKnownUrls(ctx.options.serverUrl)
+  const urls = wellKnownUrls(ctx.options.serverUrl).filter(url => !unusable.includes(url))
   async function read(url: string): Promise<ResourceInfo | undefined> {
     const lookup = await lookUp(ctx, url, WHAT, signal)
     if (lookup.kind === 'found') return readDocument(ctx, lookup.members, url)
@@ -148,7 +152,7 @@ export async function discoverResource(
   const read = (url: string) => readNamed(ctx, url, signal)
   const first = await findDocument(named, read, { signal, stopIfUnavailable: false })
   if (first.found) return first.found
-  const { found, failure } = await findWellKnown(ctx, signal)
+  const { found, failure } = await findWellKnown(ctx, first.failure === undefined ? [] : named, signal)
   if (found) return found
   if (first.failure !== undefined || failure !== undefined) throw first.failure ?? failure
   const { serverUrl, legacyFallback } = ctx.options

@@ -51,6 +51,12 @@ function withHint(error: unknown, name: string, tools: readonly Tool[]): unknown
   return new StartError(`the server has no tool "${name}"; ${hint}`, { cause: error })
 }
 
+interface Called {
+  readonly result: CallToolResult
+  /** How the result violates the output schema of the tool. */
+  readonly mismatch: string | undefined
+}
+
 async function call(
   values: VerbValues<typeof OPTIONS>,
   positionals: readonly string[],
@@ -58,34 +64,42 @@ async function call(
 ): Promise<number> {
   const [url = '', name = '', ...given] = positionals
   const timeout = readTimeout(values.timeout)
-  const result = await withServer(context, url, values, async ({ client, signal, ids }): Promise<CallToolResult> => {
-    const tools = await listTools(client, signal)
-    const tool = tools.find(one => one.name === name)
-    const line = createProgressLine(context.stderr)
-    try {
-      const answer = await client.callTool(
-        { name, arguments: await readToolArguments(given, tool?.inputSchema, context) },
-        {
-          signal,
-          timeout,
-          resetTimeoutOnProgress: true,
-          onprogress: progress => void (isRound(progress) || line.show(progress)),
-        },
-      )
-      line.clear()
-      await checkResult(answer, tool?.outputSchema, { signal, context })
-      if (answer.isError || values.verbose) ids.tell()
-      return answer
-    } catch (error) {
-      throw withHint(error, name, tools)
-    } finally {
-      line.clear()
-    }
-  })
+  const { result, mismatch } = await withServer(
+    context,
+    url,
+    values,
+    async ({ client, signal, ids }): Promise<Called> => {
+      const tools = await listTools(client, signal)
+      const tool = tools.find(one => one.name === name)
+      const line = createProgressLine(context.stderr)
+      try {
+        const answer = await client.callTool(
+          { name, arguments: await readToolArguments(given, tool?.inputSchema, context) },
+          {
+            signal,
+            timeout,
+            resetTimeoutOnProgress: true,
+            onprogress: progress => void (isRound(progress) || line.show(progress)),
+            // Without the output schema: the official client would hide a result that does not match.
+            ...(tool && { toolDefinition: { ...tool, outputSchema: undefined } }),
+          },
+        )
+        line.clear()
+        const mismatch = await checkResult(answer, tool?.outputSchema, { signal, context })
+        if (answer.isError || mismatch !== undefined || values.verbose) ids.tell()
+        return { result: answer, mismatch }
+      } catch (error) {
+        throw withHint(error, name, tools)
+      } finally {
+        line.clear()
+      }
+    },
+  )
   const text = values.json ? jsonText(result) : showResult(result)
   if (text !== '') context.print(text)
   if (result.isError && !values.json) context.say(`mcp-host: the tool ${name} failed`)
-  return result.isError ? 1 : 0
+  if (mismatch !== undefined) context.say(`mcp-host: ${mismatch}`)
+  return result.isError || mismatch !== undefined ? 1 : 0
 }
 
 export const callVerb = defineVerb({
@@ -95,6 +109,6 @@ export const callVerb = defineVerb({
   notes: `Arguments: name=value for each, read by the tool's schema; or one JSON object; @file; - for stdin.
   mcp-host call URL add a=1 b=2
   mcp-host call URL add '{"a": 1, "b": 2}'
-Exits 1 where the tool fails. Ctrl-C cancels the call.`,
+Exits 1 if the tool fails or its result does not match its output schema. Ctrl-C cancels the call.`,
   run: call,
 })

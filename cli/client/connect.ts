@@ -16,6 +16,7 @@ import type { Login } from './logins.ts'
 import { createNarrator } from './narrate.ts'
 import { loginCommand } from './profile.ts'
 import { createReceiver, type Receiver } from './receiver.ts'
+import { repairAnswers } from './repair-answers.ts'
 import type { RequestIds } from './request-ids.ts'
 import { hasPerson } from './terminal.ts'
 
@@ -165,6 +166,7 @@ async function open(
   const transport = new sdk.StreamableHTTPClientTransport(url, { fetch: watched })
   try {
     await client.connect(transport, wait)
+    await repairAnswers(transport, { client, say: context.say })
     return {
       client,
       async close() {
@@ -177,8 +179,10 @@ async function open(
     await client.close().catch(() => undefined)
     if (signal.aborted || authErrorIn(error) || !isRefusal(status)) throw error
     const older = await makeClient(options, context)
+    const olderTransport = new sdk.SSEClientTransport(url, { fetch: authFetch })
     try {
-      await older.connect(new sdk.SSEClientTransport(url, { fetch: authFetch }), wait)
+      await older.connect(olderTransport, wait)
+      await repairAnswers(olderTransport, { client: older, say: context.say })
     } catch {
       await older.close().catch(() => undefined)
       throw error

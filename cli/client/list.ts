@@ -40,19 +40,9 @@ async function readOffer(client: Client, values: ListValues, signal: AbortSignal
     ...(wants('tools') && { tools: has('tools') ? (await client.listTools({}, about)).tools : [] }),
     ...(wants('resources') && {
       resources: has('resources') ? (await client.listResources({}, about)).resources : [],
-      resourceTemplates: has('resources') ? await readTemplates(client, signal) : [],
+      resourceTemplates: has('resources') ? (await client.listResourceTemplates({}, about)).resourceTemplates : [],
     }),
     ...(wants('prompts') && { prompts: has('prompts') ? (await client.listPrompts({}, about)).prompts : [] }),
-  }
-}
-
-/** A server with resources need not know templates. */
-async function readTemplates(client: Client, signal: AbortSignal): Promise<readonly ResourceTemplateType[]> {
-  try {
-    return (await client.listResourceTemplates({}, { signal })).resourceTemplates
-  } catch (error) {
-    if ((error as { code?: unknown }).code === -32601) return []
-    throw error
   }
 }
 

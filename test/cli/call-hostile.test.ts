@@ -187,6 +187,88 @@ describe('mcp-host call and list at a server that attacks', function () {
     expect(String(await rejectionOf(checking))).to.include('interrupted')
   })
 
+  it('call prints a result that does not match the output schema, then the mismatch', async () => {
+    const outputSchema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
+    const lists = { 'tools/list': { tools: [tool('a', { outputSchema })] } }
+    const content = [{ type: 'text', text: 'the reason' }]
+    const wrong = await run(['call', 'a'], { ...lists, 'tools/call': { content, structuredContent: { a: 1 } } })
+    expect(wrong).to.include({ code: 1, stdout: 'the reason\n{\n  "a": 1\n}\n' })
+    expect(wrong.stderr).to.match(/^mcp-host: the structured content does not match .*\n$/)
+    const missing = await run(['call', 'a'], { ...lists, 'tools/call': { content } })
+    expect(missing).to.include({ code: 1, stdout: 'the reason\n' })
+    expect(missing.stderr).to.match(/^mcp-host: the result has no structured content, .*\n$/)
+    const failed = await run(['call', 'a'], { ...lists, 'tools/call': { content, isError: true } })
+    expect(failed).to.include({ code: 1, stdout: 'the reason\n', stderr: 'mcp-host: the tool a failed\n' })
+  })
+
+  it('call prints a result with invalid members, and a warning', async () => {
+    const content = [
+      { type: 'text', text: 'fine' },
+      { type: 'image', mimeType: 'image/png' },
+    ]
+    const replies = { 'tools/list': { tools: [tool('a')] }, 'tools/call': { content, isError: null } }
+    const ended = await run(['call', 'a'], replies)
+    expect(ended, ended.stderr).to.deep.include({
+      code: 0,
+      stdout: 'fine\n{"type":"image","mimeType":"image/png"}\n',
+      stderr: 'warning: the result of the tool has invalid content, isError\n',
+    })
+  })
+
+  it('list shows the valid entries of a list, and one warning for each invalid one', async () => {
+    const tools = [
+      tool('good', { title: 'Good' }),
+      { name: 'empty', inputSchema: {} },
+      { name: 'none', inputSchema: null, title: null },
+      tool('output', { outputSchema: { anyOf: [] }, title: null, annotations: { title: null } }),
+      tool('deep', { inputSchema: { type: 'object', properties: { a: { default: null } } } }),
+      { inputSchema: { type: 'object' } },
+      null,
+    ]
+    const { code, stdout, stderr } = await run(['list', '--json'], {
+      'tools/list': { tools, nextCursor: null },
+      'resources/list': { resources: [{ uri: 'x://a', name: 'a', size: 'big' }, { name: 'no uri' }], nextCursor: null },
+    })
+    const offer = JSON.parse(stdout)
+    expect(code).to.equal(0)
+    expect(offer.tools).to.deep.equal([
+      tool('good', { title: 'Good' }),
+      tool('empty'),
+      tool('none'),
+      tool('output'),
+      tools[4],
+    ])
+    expect(offer.resources).to.deep.equal([{ uri: 'x://a', name: 'a' }])
+    expect(offer.prompts).to.deep.equal([])
+    expect(stderr.trim().split('\n').sort()).to.deep.equal([
+      'warning: omitted resource "no uri": invalid uri',
+      'warning: omitted tool 6: invalid name',
+      'warning: omitted tool 7',
+      'warning: resource "x://a": invalid size',
+      'warning: the server declares prompts and does not support prompts/list',
+      'warning: tool "empty": invalid inputSchema',
+      'warning: tool "none": invalid inputSchema, title',
+      'warning: tool "output": invalid outputSchema, title, annotations',
+    ])
+  })
+
+  it('list shows all pages if one has an invalid entry, and limits its warnings', async () => {
+    const page: Reply = (response, { id, params }) => {
+      response.setHeader('Content-Type', 'application/json')
+      const bad = Array.from({ length: 30 }, (_, index) => ({ name: `bad${index}`, inputSchema: {} }))
+      const last = params?.['cursor'] === 'next'
+      response.end(jsonOf(id, last ? { tools: [tool('last')], nextCursor: null } : { tools: bad, nextCursor: 'next' }))
+    }
+    const { code, stdout, stderr } = await run(['list', '--tools', '--json'], { 'tools/list': page })
+    expect([code, JSON.parse(stdout).tools.length]).to.deep.equal([0, 31])
+    expect(stderr.trim().split('\n')).to.have.length(21)
+    const none = await run(['list', '--tools'], {})
+    expect(none).to.include({ code: 0, stderr: 'warning: the server declares tools and does not support tools/list\n' })
+    expect(
+      (await run(['call', 'hidden'], { 'tools/call': { content: [{ type: 'text', text: 'here' }] } })).stdout,
+    ).to.equal('here\n')
+  })
+
   it('call passes on the error of a server for a tool that is not listed, and names tools only for an unknown one', async () => {
     const failing =
       (code: number): Reply =>
