@@ -7,28 +7,20 @@ import type { CommandContext } from '../context.ts'
 import { jsonText } from '../json-text.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { checkResult } from './check-result.ts'
+import { NO_TIMEOUT } from './connect.ts'
 import { createProgressLine, type Progress } from './progress.ts'
 import { showResult } from './show-result.ts'
 import { readToolArguments } from './tool-arguments.ts'
-import { SERVER_OPTIONS, withServer } from './with-server.ts'
+import { SERVER_OPTIONS, TIMEOUT_OPTION, withServer } from './with-server.ts'
 
 const OPTIONS = {
   ...SERVER_OPTIONS,
+  ...TIMEOUT_OPTION,
   json: { type: 'boolean', help: 'print the whole result as one JSON document' },
-  timeout: { type: 'string', value: '<seconds>', help: 'for an answer, or the next sign of progress; default: 300' },
 } as const
 
-/** Seconds. */
-const PATIENCE = 300
 /** Characters of the names of other tools. */
 const MAX_WORDS = 4_000
-
-/** Milliseconds. */
-function readTimeout(text: string | undefined): number {
-  const seconds = text === undefined ? PATIENCE : Number(text)
-  if (seconds > 0 && seconds <= 86_400) return seconds * 1_000
-  throw new StartError('--timeout is a number of seconds, at most 86400', { exitCode: 2 })
-}
 
 /** The official client reports its own rounds of questions as progress; the person sees the questions themselves. */
 const isRound = ({ message = '' }: Progress) => /^Fulfilling input required by '.*' \(round \d+\)$/.test(message)
@@ -36,7 +28,7 @@ const isRound = ({ message = '' }: Progress) => /^Fulfilling input required by '
 /** Where there is no such list, the server may still know the tool. */
 async function listTools(client: Client, signal: AbortSignal): Promise<readonly Tool[]> {
   if (!client.getServerCapabilities()?.tools) return []
-  return (await client.listTools({}, { signal })).tools
+  return (await client.listTools({}, { signal, timeout: NO_TIMEOUT })).tools
 }
 
 /** Codes for a tool that the server does not have: that of the specification, and of servers that know no such method. */
@@ -63,12 +55,11 @@ async function call(
   context: CommandContext,
 ): Promise<number> {
   const [url = '', name = '', ...given] = positionals
-  const timeout = readTimeout(values.timeout)
   const { result, mismatch } = await withServer(
     context,
     url,
     values,
-    async ({ client, signal, ids }): Promise<Called> => {
+    async ({ client, signal, ids, postpone }): Promise<Called> => {
       const tools = await listTools(client, signal)
       const tool = tools.find(one => one.name === name)
       const line = createProgressLine(context.stderr)
@@ -77,9 +68,11 @@ async function call(
           { name, arguments: await readToolArguments(given, tool?.inputSchema, context) },
           {
             signal,
-            timeout,
-            resetTimeoutOnProgress: true,
-            onprogress: progress => void (isRound(progress) || line.show(progress)),
+            timeout: NO_TIMEOUT,
+            onprogress(progress) {
+              postpone()
+              if (!isRound(progress)) line.show(progress)
+            },
             // Without the output schema: the official client would hide a result that does not match.
             ...(tool && { toolDefinition: { ...tool, outputSchema: undefined } }),
           },

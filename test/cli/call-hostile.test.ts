@@ -39,7 +39,7 @@ describe('mcp-host call and list at a server that attacks', function () {
     if (id === undefined || method === '') return void response.writeHead(202).end()
     const initialized = { protocolVersion: '2025-11-25', serverInfo: { name: `s${ESCAPES}`, version: '1' } }
     const reply: Reply | undefined =
-      method === 'initialize'
+      method === 'initialize' && typeof replies[method] !== 'function'
         ? { ...initialized, capabilities: { tools: {}, resources: {}, prompts: {} }, ...replies['initialize'] }
         : replies[method]
     if (typeof reply === 'function') return reply(response, message)
@@ -213,6 +213,51 @@ describe('mcp-host call and list at a server that attacks', function () {
       stdout: 'fine\n{"type":"image","mimeType":"image/png"}\n',
       stderr: 'warning: the result of the tool has invalid content, isError\n',
     })
+  })
+
+  it('end at once if a response ends without an answer', async () => {
+    const ended = 'mcp-host: the server ended its response without an answer\n'
+    const headers = { 'Content-Type': 'text/event-stream' }
+    const silent: Reply = response => void response.writeHead(200, headers).end(': nothing\n\n')
+    const noise: Reply = response => {
+      response.writeHead(200, headers)
+      const note = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x' } }
+      response.end(`data: ${JSON.stringify(note)}\n\ndata: ${jsonOf(999, {})}\n\n`)
+    }
+    // The official client asks for the rest of this one, and this server has no GET.
+    const resumable: Reply = response => {
+      response.writeHead(200, headers)
+      response.end('id: 1\nretry: 1\ndata: \n\n')
+    }
+    const broken: Reply = response => {
+      response.writeHead(200, headers).write(': begun\n\n', () => response.destroy())
+    }
+    const accepted: Reply = response => void response.writeHead(202).end()
+    const lists = { 'tools/list': { tools: [tool('a')] } }
+    for (const [what, reply] of Object.entries({ silent, noise, resumable, broken, accepted })) {
+      const list = await run(['list', '--tools'], { 'tools/list': reply })
+      expect([list.code, list.stderr.endsWith(ended)], `list: ${what}: ${list.stderr}`).to.deep.equal([1, true])
+      const call = await run(['call', 'a'], { ...lists, 'tools/call': reply })
+      expect([call.code, call.stderr.endsWith(ended)], `call: ${what}: ${call.stderr}`).to.deep.equal([1, true])
+    }
+    const opening = await run(['list'], { initialize: silent })
+    expect(opening).to.include({ code: 1, stderr: ended })
+  })
+
+  it('have one deadline for the whole command', async () => {
+    const never: Reply = () => {}
+    const lists = { 'tools/list': { tools: [tool('a')] } }
+    const late = 'mcp-host: no answer within 0.2 s; --timeout <seconds> waits longer\n'
+    for (const [args, replies] of [
+      [['list'], { initialize: never }],
+      [['list'], { 'tools/list': never }],
+      [['call', 'a'], { initialize: never }],
+      [['call', 'a'], { 'tools/list': never }],
+      [['call', 'a'], { ...lists, 'tools/call': never }],
+    ] as [string[], Record<string, Reply>][]) {
+      const ended = await run([...args, '--timeout', '0.2'], replies)
+      expect(ended, args.join(' ')).to.deep.include({ code: 1, stdout: '', stderr: late })
+    }
   })
 
   it('list shows the valid entries of a list, and one warning for each invalid one', async () => {
