@@ -5,18 +5,22 @@ import { StartError } from '../../core/http/errors.ts'
 import { didYouMean } from '../../core/mcp/nearest.ts'
 import type { CommandContext } from '../context.ts'
 import { jsonText } from '../json-text.ts'
+import { shellWord } from '../shell-word.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { checkResult } from './check-result.ts'
 import { NO_TIMEOUT } from './connect.ts'
 import { createProgressLine, type Progress } from './progress.ts'
+import { taskOf } from './repair-answers.ts'
 import { showResult } from './show-result.ts'
 import { readToolArguments } from './tool-arguments.ts'
+import { waitForTask } from './wait-for-task.ts'
 import { SERVER_OPTIONS, TIMEOUT_OPTION, withServer } from './with-server.ts'
 
 const OPTIONS = {
   ...SERVER_OPTIONS,
   ...TIMEOUT_OPTION,
   json: { type: 'boolean', help: 'print the whole result as one JSON document' },
+  detach: { type: 'boolean', help: 'if the call becomes a task: print the task id, and do not wait for the result' },
 } as const
 
 /** Characters of the names of other tools. */
@@ -46,7 +50,9 @@ function withHint(error: unknown, name: string, tools: readonly Tool[]): unknown
 interface Called {
   readonly result: CallToolResult
   /** How the result violates the output schema of the tool. */
-  readonly mismatch: string | undefined
+  readonly mismatch?: string | undefined
+  /** A task that is not waited for. */
+  readonly task?: { readonly taskId: string }
 }
 
 async function call(
@@ -55,16 +61,16 @@ async function call(
   context: CommandContext,
 ): Promise<number> {
   const [url = '', name = '', ...given] = positionals
-  const { result, mismatch } = await withServer(
+  const { result, mismatch, task } = await withServer(
     context,
     url,
     values,
-    async ({ client, signal, ids, postpone }): Promise<Called> => {
+    async ({ client, signal, ids, elicit, postpone }): Promise<Called> => {
       const tools = await listTools(client, signal)
       const tool = tools.find(one => one.name === name)
       const line = createProgressLine(context.stderr)
       try {
-        const answer = await client.callTool(
+        const first = await client.callTool(
           { name, arguments: await readToolArguments(given, tool?.inputSchema, context) },
           {
             signal,
@@ -77,6 +83,13 @@ async function call(
             ...(tool && { toolDefinition: { ...tool, outputSchema: undefined } }),
           },
         )
+        const task = taskOf(first)
+        if (task && values.detach) return { result: first, task }
+        const changed = (message: string) => {
+          postpone()
+          line.show(message)
+        }
+        const answer = task ? await waitForTask(client, task, { signal, elicit, changed }) : first
         line.clear()
         const mismatch = await checkResult(answer, tool?.outputSchema, { signal, context })
         if (answer.isError || mismatch !== undefined || values.verbose) ids.tell()
@@ -88,6 +101,11 @@ async function call(
       }
     },
   )
+  if (task) {
+    context.print(values.json ? jsonText(task) : printable(task.taskId))
+    context.say(`follow the task with: mcp-host tasks ${shellWord(url)} --follow ${shellWord(task.taskId)}`)
+    return 0
+  }
   const text = values.json ? jsonText(result) : showResult(result)
   if (text !== '') context.print(text)
   if (result.isError && !values.json) context.say(`mcp-host: the tool ${name} failed`)
@@ -102,6 +120,7 @@ export const callVerb = defineVerb({
   notes: `Arguments: name=value for each, read by the tool's schema; or one JSON object; @file; - for stdin.
   mcp-host call URL add a=1 b=2
   mcp-host call URL add '{"a": 1, "b": 2}'
-Exits 1 if the tool fails or its result does not match its output schema. Ctrl-C cancels the call.`,
+  mcp-host call URL report --detach
+Exits 1 if the tool fails or its result does not match its output schema. Ctrl-C cancels the call or its task.`,
   run: call,
 })

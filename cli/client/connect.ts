@@ -20,6 +20,7 @@ import { repairAnswers } from './repair-answers.ts'
 import type { RequestIds } from './request-ids.ts'
 import { hasPerson } from './terminal.ts'
 
+const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 /** Milliseconds: the longest time of a timer. No request of the official client ends earlier than the command. */
 export const NO_TIMEOUT = 2 ** 31 - 1
 /** Characters of what a server says of an error. */
@@ -128,7 +129,7 @@ async function makeClient({ elicit }: ConnectOptions, { say }: CommandContext): 
   const client = new OfficialClient(
     { name: 'mcp-host', version },
     {
-      capabilities: { elicitation: { form: {} } },
+      capabilities: { elicitation: { form: {} }, extensions: { [TASKS_EXTENSION]: {} } },
       versionNegotiation: { mode: 'auto' },
       // Schemas of a server never run on this thread: see check-result.ts.
       jsonSchemaValidator: { getValidator: acceptAll },

@@ -72,6 +72,15 @@ export interface RepairOptions {
   readonly say: (line: string) => void
 }
 
+/** The task that a call became, as a member of its result: the official client refuses results of other types. */
+const TASK = 'io.mcp-host/task'
+
+/** The task that a call became, if it did. */
+export function taskOf(result: Members): (Members & { readonly taskId: string }) | undefined {
+  const task = result[TASK]
+  return isObject(task) && typeof task['taskId'] === 'string' ? { ...task, taskId: task['taskId'] } : undefined
+}
+
 /** Call it after `client.connect`: from then on the client receives repaired answers. Prints a warning for each repair. */
 export async function repairAnswers(transport: Transport, { client, say }: RepairOptions): Promise<void> {
   const { specTypeSchemas } = await import('@modelcontextprotocol/client')
@@ -125,7 +134,9 @@ export async function repairAnswers(transport: Transport, { client, say }: Repai
     const list = LISTS.get(method)
     const { error, result, ...others } = message
     if (isObject(result)) {
-      const isInput = result['resultType'] === 'input_required'
+      const type = result['resultType']
+      if (type === 'task') return { ...others, result: { resultType: 'complete', content: [], [TASK]: result } }
+      const isInput = type === 'input_required'
       return { ...others, result: list ? repairList(result, list) : isInput ? result : repairResult(result) }
     }
     if (!list || !isObject(error) || error['code'] !== METHOD_NOT_FOUND) return message

@@ -1,5 +1,5 @@
 // What `call` and `list` do alike: connect to the server of a URL, do something, close, and say what went wrong.
-import type { Client } from '@modelcontextprotocol/client'
+import type { Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
 import { StartError } from '../../core/http/errors.ts'
 import { assertInstalled } from '../../core/http/optional-packages.ts'
 import type { CommandContext } from '../context.ts'
@@ -38,6 +38,8 @@ export interface ServerWork {
   readonly client: Client
   readonly signal: AbortSignal
   readonly ids: RequestIds
+  /** Answers what the server requests of the person. */
+  readonly elicit: (params: ElicitRequest['params']) => Promise<ElicitResult>
   /** Restarts the deadline: the server is at work. */
   readonly postpone: () => void
 }
@@ -89,25 +91,26 @@ export async function withServer<T>(
     const failed = new AbortController()
     const signal = AbortSignal.any([interrupted, failed.signal])
     const deadline = createDeadline(timeout, reason => failed.abort(reason))
-    const elicit = createElicitor(context, signal)
+    const ask = createElicitor(context, signal)
+    const elicit: ServerWork['elicit'] = async params => {
+      deadline.stop()
+      try {
+        return await ask(params)
+      } finally {
+        deadline.restart()
+      }
+    }
     try {
       const { client, close } = await connect(accounts, login, {
         signal,
         fail: reason => failed.abort(reason),
         begin: deadline.restart,
-        async elicit(params) {
-          deadline.stop()
-          try {
-            return await elicit(params)
-          } finally {
-            deadline.restart()
-          }
-        },
+        elicit,
         own,
         ids,
       })
       try {
-        return await work({ client, signal, ids, postpone: deadline.restart })
+        return await work({ client, signal, ids, elicit, postpone: deadline.restart })
       } finally {
         await withoutHanging(close())
       }
