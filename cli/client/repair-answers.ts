@@ -35,6 +35,13 @@ function nameOf(entry: unknown, index: number): string {
   return typeof name === 'string' ? JSON.stringify(printable(name, MAX_NAME)) : `${index + 1}`
 }
 
+interface Checks {
+  /** Whether the connection has protocol version 2026-07-28 or later. */
+  readonly modern: boolean
+  readonly findFaults: FindFaults
+  readonly warn: (text: string) => void
+}
+
 interface Repaired {
   /** Undefined: the entry is unusable. */
   readonly entry: Members | undefined
@@ -42,7 +49,7 @@ interface Repaired {
   readonly faults: readonly string[]
 }
 
-function repairEntry(entry: unknown, type: SpecType, modern: boolean, findFaults: FindFaults): Repaired {
+function repairEntry(entry: unknown, type: SpecType, { modern, findFaults }: Checks): Repaired {
   if (!isObject(entry)) return { entry: undefined, faults: [] }
   const repaired: Record<string, unknown> = { ...entry }
   const faults = new Set<string>()
@@ -67,9 +74,32 @@ function repairEntry(entry: unknown, type: SpecType, modern: boolean, findFaults
   return { entry: isUsable ? repaired : undefined, faults: [...faults] }
 }
 
-export interface RepairOptions {
-  readonly client: Client
-  readonly say: (line: string) => void
+function repairList(result: Members, { key, type, noun }: List, checks: Checks): Members {
+  const { warn } = checks
+  const { nextCursor, ...others } = result
+  const entries = result[key]
+  if (!Array.isArray(entries)) return result
+  const usable: Members[] = []
+  for (const [index, given] of entries.entries()) {
+    const { entry, faults } = repairEntry(given, type, checks)
+    const what = faults.length === 0 ? '' : `: invalid ${faults.join(', ')}`
+    if (entry === undefined) warn(`omitted ${noun} ${nameOf(given, index)}${what}`)
+    else if (faults.length > 0) warn(`${noun} ${nameOf(given, index)}${what}`)
+    if (entry) usable.push(entry)
+  }
+  return { ...others, [key]: usable, ...(typeof nextCursor === 'string' && { nextCursor }) }
+}
+
+function repairResult(result: Members, { findFaults, warn }: Checks): Members {
+  const faults = findFaults('CallToolResult', result)
+  if (faults.length === 0) return result
+  const valid = Object.fromEntries(Object.entries(result).filter(([name]) => !faults.includes(name)))
+  const { content } = result
+  warn(`the result of the tool has invalid ${faults.join(', ')}`)
+  const blocks = (Array.isArray(content) ? content : []).map(block =>
+    findFaults('ContentBlock', block).length === 0 ? block : { type: 'text', text: JSON.stringify(block) },
+  )
+  return { ...valid, content: blocks as CallToolResult['content'] }
 }
 
 /** The task that a call became, as a member of its result: the official client refuses results of other types. */
@@ -79,6 +109,32 @@ const TASK = 'io.mcp-host/task'
 export function taskOf(result: Members): (Members & { readonly taskId: string }) | undefined {
   const task = result[TASK]
   return isObject(task) && typeof task['taskId'] === 'string' ? { ...task, taskId: task['taskId'] } : undefined
+}
+
+/** The response to a request with this method. */
+function repair(message: Members, method: string, checks: Checks): Members {
+  const { modern, warn } = checks
+  const list = LISTS.get(method)
+  const { error, result, ...others } = message
+  if (isObject(result)) {
+    const type = result['resultType']
+    if (type === 'task') return { ...others, result: { resultType: 'complete', content: [], [TASK]: result } }
+    const isInput = type === 'input_required'
+    return {
+      ...others,
+      result: list ? repairList(result, list, checks) : isInput ? result : repairResult(result, checks),
+    }
+  }
+  if (!list || !isObject(error) || error['code'] !== METHOD_NOT_FOUND) return message
+  // A server with resources need not know templates.
+  if (list.type !== 'ResourceTemplate') warn(`the server declares ${list.key} and does not support ${method}`)
+  const modernMembers = modern && { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }
+  return { ...others, result: { [list.key]: [], ...modernMembers } }
+}
+
+export interface RepairOptions {
+  readonly client: Client
+  readonly say: (line: string) => void
 }
 
 /** Call it after `client.connect`: from then on the client receives repaired answers. Prints a warning for each repair. */
@@ -98,53 +154,7 @@ export async function repairAnswers(transport: Transport, { client, say }: Repai
     const issues = 'issues' in checked ? (checked.issues ?? []) : []
     return [...new Set(issues.map(({ path = [] }) => String(path[0] ?? '')))]
   }
-
-  function repairList(result: Members, { key, type, noun }: List): Members {
-    const { nextCursor, ...others } = result
-    const entries = result[key]
-    if (!Array.isArray(entries)) return result
-    const usable: Members[] = []
-    for (const [index, given] of entries.entries()) {
-      const { entry, faults } = repairEntry(given, type, modern, findFaults)
-      const what = faults.length === 0 ? '' : `: invalid ${faults.join(', ')}`
-      if (entry === undefined) warn(`omitted ${noun} ${nameOf(given, index)}${what}`)
-      else if (faults.length > 0) warn(`${noun} ${nameOf(given, index)}${what}`)
-      if (entry) usable.push(entry)
-    }
-    return { ...others, [key]: usable, ...(typeof nextCursor === 'string' && { nextCursor }) }
-  }
-
-  function repairResult(result: Members): Members {
-    const faults = findFaults('CallToolResult', result)
-    if (faults.length === 0) return result
-    const valid = Object.fromEntries(Object.entries(result).filter(([name]) => !faults.includes(name)))
-    const { content } = result
-    warn(`the result of the tool has invalid ${faults.join(', ')}`)
-    const blocks = (Array.isArray(content) ? content : []).map(block =>
-      findFaults('ContentBlock', block).length === 0 ? block : { type: 'text', text: JSON.stringify(block) },
-    )
-    return { ...valid, content: blocks as CallToolResult['content'] }
-  }
-
-  function repair(message: unknown): unknown {
-    if (!isObject(message) || 'method' in message) return message
-    const method = methods.get(message['id'])
-    if (method === undefined) return message
-    methods.delete(message['id'])
-    const list = LISTS.get(method)
-    const { error, result, ...others } = message
-    if (isObject(result)) {
-      const type = result['resultType']
-      if (type === 'task') return { ...others, result: { resultType: 'complete', content: [], [TASK]: result } }
-      const isInput = type === 'input_required'
-      return { ...others, result: list ? repairList(result, list) : isInput ? result : repairResult(result) }
-    }
-    if (!list || !isObject(error) || error['code'] !== METHOD_NOT_FOUND) return message
-    // A server with resources need not know templates.
-    if (list.type !== 'ResourceTemplate') warn(`the server declares ${list.key} and does not support ${method}`)
-    const modernMembers = modern && { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }
-    return { ...others, result: { [list.key]: [], ...modernMembers } }
-  }
+  const checks = { modern, findFaults, warn }
 
   const send = transport.send.bind(transport)
   transport.send = (message, options) => {
@@ -155,5 +165,10 @@ export async function repairAnswers(transport: Transport, { client, say }: Repai
     return send(message, options)
   }
   const receive = transport.onmessage
-  transport.onmessage = (message, extra) => receive?.(repair(message) as typeof message, extra)
+  transport.onmessage = (message, extra) => {
+    const id = 'method' in message ? undefined : message.id
+    const method = id === undefined ? undefined : methods.get(id)
+    methods.delete(id)
+    receive?.(method === undefined ? message : (repair({ ...message }, method, checks) as typeof message), extra)
+  }
 }
