@@ -8,6 +8,7 @@ import { nearest } from '../core/mcp/nearest.ts'
 import { readArguments, usageError } from './arguments.ts'
 import { inFlags } from './client/flag-words.ts'
 import { type CommandContext, type CommandEnvironment, createContext } from './context.ts'
+import { keepStdout } from './keep-stdout.ts'
 import { describeVerb, listVerbs } from './usage.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS, type Verb } from './verb.ts'
 import { version } from './version.ts'
@@ -84,6 +85,9 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
   ],
 ]
 
+/** Commands without output for programs. Their prompts and logs may use stdout. */
+const SHARES_STDOUT: ReadonlySet<string> = new Set(['init', 'add', 'start', 'dev'])
+
 /** All verbs by name, each with what loads it. */
 export const VERBS: ReadonlyMap<string, () => Promise<Verb>> = new Map(
   GROUPS.flatMap(([, verbs]) => Object.entries(verbs)),
@@ -99,8 +103,11 @@ async function describeAll(): Promise<string> {
 
 const isFlag = (argument: string | undefined) => argument?.startsWith('-') ?? false
 
-/** Returns the exit code. */
-async function run(argv: readonly string[], context: CommandContext): Promise<number> {
+/** Commands that handle the end of their output themselves. */
+const HANDLES_STDOUT: ReadonlySet<string> = new Set(['start', 'dev', 'stdio', 'proxy'])
+
+/** Returns the exit code. `release` leaves errors of stdout to the command. */
+async function run(argv: readonly string[], context: CommandContext, release: () => void): Promise<number> {
   // Options may come before their verb.
   const at = isFlag(argv[0]) ? argv.findIndex(argument => VERBS.has(argument)) : 0
   const name = argv[at]
@@ -123,6 +130,8 @@ async function run(argv: readonly string[], context: CommandContext): Promise<nu
   const verb = await load()
   const { values, positionals } = readArguments(name, verb, [...argv.slice(0, at), ...argv.slice(at + 1)])
   if (values['help'] === true) return help(describeVerb(name, verb))
+  if (!SHARES_STDOUT.has(name)) keepStdout(context)
+  if (HANDLES_STDOUT.has(name)) release()
   return (await verb.run(values, positionals, context)) ?? 0
 }
 
@@ -168,11 +177,18 @@ export function main(argv: readonly string[], environment: CommandEnvironment): 
       // Node would end with exit code 0.
       if (!isLoading()) fail(new StartError(NEVER_SETTLES, { exitCode: 1 }))
     }
+    const { stdout, stderr } = environment
+    // The reader has enough, such as `head`.
+    const onStdoutError = (error: NodeJS.ErrnoException) => (error.code === 'EPIPE' ? end(0) : fail(error))
+    const onStderrError = () => undefined
+    const release = () => void stdout.off('error', onStdoutError)
     function end(code: number) {
       context.process.off('beforeExit', onIdle)
       resolve(code)
     }
     context.process.on('beforeExit', onIdle)
-    run(argv, context).then(end, fail)
+    stdout.on('error', onStdoutError)
+    stderr.on('error', onStderrError)
+    run(argv, context, release).then(end, fail)
   })
 }

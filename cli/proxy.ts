@@ -27,7 +27,6 @@ import {
 } from './proxy/settings.ts'
 import { signInFetch } from './proxy/sign-in.ts'
 import { nextSignal } from './serve.ts'
-import { keepStdout } from './stdio/keep-stdout.ts'
 import { defineVerb } from './verb.ts'
 
 const TOO_NEW = 'speaks no revision that this client knows; --protocol auto translates between the two'
@@ -110,7 +109,7 @@ const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
 async function proxy(values: ProxyValues, [given = '']: readonly string[], context: CommandContext): Promise<void> {
   const { process: events, stdin: input } = context
-  const relay = await startProxy(context, given, values, { input, output: keepStdout(context) })
+  const relay = await startProxy(context, given, values, { input, output: context.stdout })
   void nextSignal(events, ...ENDING).then(() => {
     void nextSignal(events, ...ENDING).then(() => context.exit(1))
     relay.end()

@@ -4,7 +4,6 @@ import { HostError, StartError } from '../core/http/errors.ts'
 import type { ServedLine, StdioEnds } from '../plugins/transport-stdio/index.ts'
 import { openLog } from './log.ts'
 import { nextSignal, onCrash, surviveRejections } from './serve.ts'
-import { keepStdout } from './stdio/keep-stdout.ts'
 import { findPlace, type ServedPlace, type StdioHost, stdioHostOf } from './stdio/stdio-host.ts'
 import { CONFIG_OPTION, defineVerb, LOG_OPTIONS } from './verb.ts'
 
@@ -97,7 +96,7 @@ export const stdioVerb = defineVerb({
 Who calls is said by plugins['transport-stdio'].user of the config; default: nobody. What tools print goes to stderr.`,
   async run({ config, route, ...logging }, _positionals, context) {
     const { process: events, stdin: input, cwd } = context
-    const output = keepStdout(context)
+    const output = context.stdout
     const ending = nextSignal(events, ...ENDING)
     let serving = false
     void ending.then(() => {

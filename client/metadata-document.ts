@@ -34,6 +34,36 @@ export async function lookUp(ctx: ClientContext, url: string, what: string, sign
   return { kind: 'absent', status, busy: status === 408 || status === 429 }
 }
 
+export interface Search<Found> {
+  readonly found?: Found
+  /** Of the first location with an unusable document. */
+  readonly failure?: unknown
+}
+
+/**
+ * Finds the first location whose document `read` accepts; `read` returns undefined where there is none. An unusable document
+ * does not hide the next one. With `stopIfUnavailable` a temporary failure ends the search: the document may be there.
+ */
+export async function findDocument<Found>(
+  urls: readonly string[],
+  read: (url: string) => Promise<Found | undefined>,
+  { signal, stopIfUnavailable }: { readonly signal: AbortSignal; readonly stopIfUnavailable: boolean },
+): Promise<Search<Found>> {
+  let failure: unknown
+  for (const url of urls) {
+    try {
+      const found = await read(url)
+      if (found !== undefined) return { found }
+    } catch (thrown) {
+      if (signal.aborted || !AuthError.is(thrown) || (stopIfUnavailable && thrown.retryable)) throw thrown
+      // The network policy refused it: the caller must decide.
+      if (thrown.code === 'blocked_address') throw thrown
+      failure ??= thrown
+    }
+  }
+  return { failure }
+}
+
 /** A member that is a non-empty string. */
 export const textOf = (members: Members, name: string): string | undefined => {
   const value = members[name]

@@ -51,6 +51,11 @@ const number = (what: string, most = Number.POSITIVE_INFINITY): Fit => ({
   fits: value => typeof value === 'number' && Number.isFinite(value) && value >= 0 && value <= most,
 })
 
+const count: Fit = {
+  what: 'a whole number of 0 or more',
+  fits: value => Number.isSafeInteger(value) && (value as number) >= 0,
+}
+
 const members = (what: string, shape: Shape): Fit => ({ what, fits: isRecord, members: shape })
 
 const needed = (fit: Fit): Fit => ({ ...fit, needed: true })
@@ -177,7 +182,7 @@ export const OPTIONS: ShapeOf<ClientOAuthOptions> = {
   refreshScope: oneOf('omit', 'granted'),
   legacyFallback: truth,
   refreshLeewaySeconds: number('a number of 0 or more'),
-  maxStepUps: number('a number of 0 or more'),
+  maxStepUps: count,
   interactive: oneOf('post', 'any', 'never', 'defer'),
   loginTimeoutMs: number(`a number of milliseconds from 0 to ${MAX_MS}`, MAX_MS),
   networkPolicy: members('an object', networkPolicy),

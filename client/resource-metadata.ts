@@ -2,7 +2,16 @@
 import type { ClientContext } from './context.ts'
 import { AuthError } from './errors.ts'
 import { isScope } from './json.ts'
-import { type Lookup, listOf, lookUp, type Members, textOf, unavailable } from './metadata-document.ts'
+import {
+  findDocument,
+  type Lookup,
+  listOf,
+  lookUp,
+  type Members,
+  type Search,
+  textOf,
+  unavailable,
+} from './metadata-document.ts'
 import { printableUrl } from './printable.ts'
 
 const WHAT = 'The resource metadata'
@@ -92,7 +101,7 @@ function wellKnownUrls(serverUrl: string): string[] {
   return [...new Set([`${origin}${WELL_KNOWN}${withoutSlash(pathname)}`, `${origin}${WELL_KNOWN}`])]
 }
 
-/** An address that a challenge names; undefined where no document is there. */
+/** Reads a location that a challenge names; undefined where no document is there. */
 async function readNamed(ctx: ClientContext, url: string, signal: AbortSignal): Promise<ResourceInfo | undefined> {
   if (URL.canParse(url) && new URL(url).origin !== new URL(ctx.options.serverUrl).origin) {
     ctx.emit('resource-metadata-cross-origin', { url: printableUrl(url) })
@@ -109,41 +118,28 @@ async function readNamed(ctx: ClientContext, url: string, signal: AbortSignal): 
   return undefined
 }
 
-/**
- * The first good document of those that a challenge names, else the first failure, unless each is plainly not there: then
- * undefined. One bad address among several (some servers send the parameter twice) does not spoil the others.
- */
-async function findNamed(ctx: ClientContext, urls: readonly string[], signal: AbortSignal) {
-  let failure: unknown
-  for (const url of urls.slice(0, MAX_NAMED)) {
-    try {
-      const info = await readNamed(ctx, url, signal)
-      if (info) return info
-    } catch (thrown) {
-      if (signal.aborted) throw thrown
-      failure ??= thrown
-    }
-  }
-  if (failure !== undefined) throw failure
-  return undefined
-}
-
-/** The well-known places; a success that is no JSON object is some page for every path, not a document. */
-async function findWellKnown(ctx: ClientContext, signal: AbortSignal): Promise<ResourceInfo | undefined> {
+/** The well-known locations; a success that is no JSON object is some page for every path, not a document. */
+async function findWellKnown(
+  ctx: ClientContext,
+  unusable: readonly string[],
+  signal: AbortSignal,
+): Promise<Search<ResourceInfo>> {
   let busy: (Lookup & { readonly kind: 'absent' }) | undefined
-  const urls = wellKnownUrls(ctx.options.serverUrl)
-  for (const url of urls) {
+  const urls = wellKnownUrls(ctx.options.serverUrl).filter(url => !unusable.includes(url))
+  async function read(url: string): Promise<ResourceInfo | undefined> {
     const lookup = await lookUp(ctx, url, WHAT, signal)
     if (lookup.kind === 'found') return readDocument(ctx, lookup.members, url)
     if (lookup.kind === 'absent' && lookup.busy) busy = lookup
+    return undefined
   }
-  if (busy) throw unavailable(WHAT, urls[0] ?? '', busy.status)
-  return undefined
+  const search = await findDocument(urls, read, { signal, stopIfUnavailable: true })
+  if (search.found === undefined && busy) throw unavailable(WHAT, urls[0] ?? '', busy.status)
+  return search
 }
 
 /**
- * Finds the server's metadata: at the addresses that a challenge names, else at the well-known places (RFC 9728 §3, §5).
- * Without any, the server's origin is its own authorization server, if `legacyFallback`. Keeps nothing: every call asks.
+ * Finds the server's metadata: at the URLs that a challenge names, else at the well-known locations (RFC 9728 §3, §5).
+ * Throws the first failure if no document is usable. Without any document, the server's origin is its own authorization server, if `legacyFallback`. Keeps nothing: every call asks.
  * Throws AuthErrors `invalid_resource_metadata`, `resource_mismatch`, `no_authorization_server`,
  * `temporarily_unavailable`, `malformed_response`, `insecure_endpoint` and `blocked_address`.
  */
@@ -152,8 +148,13 @@ export async function discoverResource(
   metadataUrls: readonly string[],
   signal: AbortSignal,
 ): Promise<ResourceInfo> {
-  const found = (await findNamed(ctx, metadataUrls, signal)) ?? (await findWellKnown(ctx, signal))
+  const named = metadataUrls.slice(0, MAX_NAMED)
+  const read = (url: string) => readNamed(ctx, url, signal)
+  const first = await findDocument(named, read, { signal, stopIfUnavailable: false })
+  if (first.found) return first.found
+  const { found, failure } = await findWellKnown(ctx, first.failure === undefined ? [] : named, signal)
   if (found) return found
+  if (first.failure !== undefined || failure !== undefined) throw first.failure ?? failure
   const { serverUrl, legacyFallback } = ctx.options
   const { origin } = new URL(serverUrl)
   if (!legacyFallback) {

@@ -3,7 +3,7 @@
 // normalizing them, so that `https://as.example:443/` passes for `https://as.example`.
 import type { ClientContext } from './context.ts'
 import { AuthError } from './errors.ts'
-import { listOf, lookUp, type Members, textOf, unavailable } from './metadata-document.ts'
+import { findDocument, listOf, lookUp, type Members, textOf, unavailable } from './metadata-document.ts'
 import type { ServerInfo } from './parties.ts'
 import { printableUrl } from './printable.ts'
 
@@ -152,9 +152,10 @@ function refusePkce({ issuer, metadataUrl }: ServerInfo): never {
 
 /**
  * The metadata of an authorization server that a resource lists. `legacy`: nobody listed it, it is the server's origin.
- * For the authorization code grant a server that does not say it does PKCE with S256 is refused, after its other
- * documents were asked. `tokenEndpoint` is the caller's, in place of the published one. Keeps nothing. Throws AuthErrors `issuer_mismatch`, `pkce_unsupported`,
- * `invalid_server_metadata`, `temporarily_unavailable`, `malformed_response`, `insecure_endpoint`, `blocked_address`.
+ * `tokenEndpoint` is the caller's, in place of the published one. Keeps nothing. The first usable document counts; if there
+ * is none, its first failure is thrown. The authorization code grant requires PKCE with S256 in the document.
+ * Throws AuthErrors `issuer_mismatch`, `pkce_unsupported`, `invalid_server_metadata`, `temporarily_unavailable`,
+ * `malformed_response`, `insecure_endpoint`, `blocked_address`.
  */
 export async function discoverServer(
   ctx: ClientContext,
@@ -164,17 +165,17 @@ export async function discoverServer(
   tokenEndpoint?: string,
 ): Promise<ServerInfo> {
   const urls = metadataUrls(checkListed(ctx, listed))
-  let withoutPkce: ServerInfo | undefined
   let busyStatus: number | undefined
-  for (const url of urls) {
+  async function read(url: string): Promise<ServerInfo | undefined> {
     const lookup = await lookUp(ctx, url, WHAT, signal)
     if (lookup.kind === 'absent' && lookup.busy) busyStatus = lookup.status
-    if (lookup.kind !== 'found') continue
+    if (lookup.kind !== 'found') return undefined
     const server = readDocument(ctx, lookup.members, { listed, legacy, tokenEndpoint }, url)
-    if (server.pkceS256 || !isCodeGrant(ctx)) return server
-    withoutPkce ??= server
+    return server.pkceS256 || !isCodeGrant(ctx) ? server : refusePkce(server)
   }
-  if (withoutPkce) refusePkce(withoutPkce)
+  const { found, failure } = await findDocument(urls, read, { signal, stopIfUnavailable: true })
+  if (found) return found
+  if (failure !== undefined) throw failure
   if (busyStatus !== undefined) throw unavailable(WHAT, urls[0] ?? listed, busyStatus)
   if (legacy) return defaultEndpoints(listed, tokenEndpoint)
   if (tokenEndpoint !== undefined && !isCodeGrant(ctx)) return tokenEndpointAlone(listed, tokenEndpoint)

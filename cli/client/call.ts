@@ -5,30 +5,26 @@ import { StartError } from '../../core/http/errors.ts'
 import { didYouMean } from '../../core/mcp/nearest.ts'
 import type { CommandContext } from '../context.ts'
 import { jsonText } from '../json-text.ts'
+import { shellWord } from '../shell-word.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { checkResult } from './check-result.ts'
+import { NO_TIMEOUT } from './connect.ts'
 import { createProgressLine, type Progress } from './progress.ts'
+import { taskOf } from './repair-answers.ts'
 import { showResult } from './show-result.ts'
 import { readToolArguments } from './tool-arguments.ts'
-import { SERVER_OPTIONS, withServer } from './with-server.ts'
+import { waitForTask } from './wait-for-task.ts'
+import { SERVER_OPTIONS, TIMEOUT_OPTION, withServer } from './with-server.ts'
 
 const OPTIONS = {
   ...SERVER_OPTIONS,
+  ...TIMEOUT_OPTION,
   json: { type: 'boolean', help: 'print the whole result as one JSON document' },
-  timeout: { type: 'string', value: '<seconds>', help: 'for an answer, or the next sign of progress; default: 300' },
+  detach: { type: 'boolean', help: 'if the call becomes a task: print the task id, and do not wait for the result' },
 } as const
 
-/** Seconds. */
-const PATIENCE = 300
 /** Characters of the names of other tools. */
 const MAX_WORDS = 4_000
-
-/** Milliseconds. */
-function readTimeout(text: string | undefined): number {
-  const seconds = text === undefined ? PATIENCE : Number(text)
-  if (seconds > 0 && seconds <= 86_400) return seconds * 1_000
-  throw new StartError('--timeout is a number of seconds, at most 86400', { exitCode: 2 })
-}
 
 /** The official client reports its own rounds of questions as progress; the person sees the questions themselves. */
 const isRound = ({ message = '' }: Progress) => /^Fulfilling input required by '.*' \(round \d+\)$/.test(message)
@@ -36,7 +32,7 @@ const isRound = ({ message = '' }: Progress) => /^Fulfilling input required by '
 /** Where there is no such list, the server may still know the tool. */
 async function listTools(client: Client, signal: AbortSignal): Promise<readonly Tool[]> {
   if (!client.getServerCapabilities()?.tools) return []
-  return (await client.listTools({}, { signal })).tools
+  return (await client.listTools({}, { signal, timeout: NO_TIMEOUT })).tools
 }
 
 /** Codes for a tool that the server does not have: that of the specification, and of servers that know no such method. */
@@ -51,41 +47,70 @@ function withHint(error: unknown, name: string, tools: readonly Tool[]): unknown
   return new StartError(`the server has no tool "${name}"; ${hint}`, { cause: error })
 }
 
+interface Called {
+  readonly result: CallToolResult
+  /** How the result violates the output schema of the tool. */
+  readonly mismatch?: string | undefined
+  /** A task that is not waited for. */
+  readonly task?: { readonly taskId: string }
+}
+
 async function call(
   values: VerbValues<typeof OPTIONS>,
   positionals: readonly string[],
   context: CommandContext,
 ): Promise<number> {
   const [url = '', name = '', ...given] = positionals
-  const timeout = readTimeout(values.timeout)
-  const result = await withServer(context, url, values, async ({ client, signal, ids }): Promise<CallToolResult> => {
-    const tools = await listTools(client, signal)
-    const tool = tools.find(one => one.name === name)
-    const line = createProgressLine(context.stderr)
-    try {
-      const answer = await client.callTool(
-        { name, arguments: await readToolArguments(given, tool?.inputSchema, context) },
-        {
-          signal,
-          timeout,
-          resetTimeoutOnProgress: true,
-          onprogress: progress => void (isRound(progress) || line.show(progress)),
-        },
-      )
-      line.clear()
-      await checkResult(answer, tool?.outputSchema, { signal, context })
-      if (answer.isError || values.verbose) ids.tell()
-      return answer
-    } catch (error) {
-      throw withHint(error, name, tools)
-    } finally {
-      line.clear()
-    }
-  })
+  const { result, mismatch, task } = await withServer(
+    context,
+    url,
+    values,
+    async ({ client, signal, ids, elicit, postpone }): Promise<Called> => {
+      const tools = await listTools(client, signal)
+      const tool = tools.find(one => one.name === name)
+      const line = createProgressLine(context.stderr)
+      try {
+        const first = await client.callTool(
+          { name, arguments: await readToolArguments(given, tool?.inputSchema, context) },
+          {
+            signal,
+            timeout: NO_TIMEOUT,
+            onprogress(progress) {
+              postpone()
+              if (!isRound(progress)) line.show(progress)
+            },
+            // Without the output schema: the official client would hide a result that does not match.
+            ...(tool && { toolDefinition: { ...tool, outputSchema: undefined } }),
+          },
+        )
+        const task = taskOf(first)
+        if (task && values.detach) return { result: first, task }
+        const changed = (message: string) => {
+          postpone()
+          line.show(message)
+        }
+        const answer = task ? await waitForTask(client, task, { signal, elicit, changed }) : first
+        line.clear()
+        const mismatch = await checkResult(answer, tool?.outputSchema, { signal, context })
+        if (answer.isError || mismatch !== undefined || values.verbose) ids.tell()
+        return { result: answer, mismatch }
+      } catch (error) {
+        throw withHint(error, name, tools)
+      } finally {
+        line.clear()
+      }
+    },
+  )
+  if (task) {
+    context.print(values.json ? jsonText(task) : printable(task.taskId))
+    context.say(`follow the task with: mcp-host tasks ${shellWord(url)} --follow ${shellWord(task.taskId)}`)
+    return 0
+  }
   const text = values.json ? jsonText(result) : showResult(result)
   if (text !== '') context.print(text)
   if (result.isError && !values.json) context.say(`mcp-host: the tool ${name} failed`)
-  return result.isError ? 1 : 0
+  if (mismatch !== undefined) context.say(`mcp-host: ${mismatch}`)
+  return result.isError || mismatch !== undefined ? 1 : 0
 }
 
 export const callVerb = defineVerb({
@@ -95,6 +120,7 @@ export const callVerb = defineVerb({
   notes: `Arguments: name=value for each, read by the tool's schema; or one JSON object; @file; - for stdin.
   mcp-host call URL add a=1 b=2
   mcp-host call URL add '{"a": 1, "b": 2}'
-Exits 1 where the tool fails. Ctrl-C cancels the call.`,
+  mcp-host call URL report --detach
+Exits 1 if the tool fails or its result does not match its output schema. Ctrl-C cancels the call or its task.`,
   run: call,
 })

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import type { CallToolResult, Tool } from '@modelcontextprotocol/client'
 import { printable } from '../../client/printable.ts'
-import { errorText, StartError } from '../../core/http/errors.ts'
+import { errorText } from '../../core/http/errors.ts'
 import { startThread } from '../../core/threads/start-thread.ts'
 import type { CommandContext } from '../context.ts'
 
@@ -25,13 +25,14 @@ export interface CheckOptions {
   readonly patience?: number
 }
 
-/** Throws a StartError for a result that does not match. If the check itself fails or takes too long, it is skipped with a note. */
+/** What in a result does not match the schema, as a message. If the check itself fails or takes too long, it is skipped with a note. */
 export async function checkResult(
   { structuredContent: value, isError }: CallToolResult,
   schema: Tool['outputSchema'],
   { signal, context: { say }, patience = PATIENCE }: CheckOptions,
-): Promise<void> {
-  if (schema === undefined || value === undefined || isError) return
+): Promise<string | undefined> {
+  if (schema === undefined || isError) return undefined
+  if (value === undefined) return 'the result has no structured content, which the output schema of the tool requires'
   const late = AbortSignal.timeout(patience)
   const worker = startThread('cli/client/thread/main', {
     workerData: { schema, value } satisfies SchemaCheck,
@@ -45,11 +46,11 @@ export async function checkResult(
   } catch (error) {
     if (signal.aborted) throw signal.reason
     const why = late.aborted ? `it took more than ${patience / 1_000} s` : errorText(error)
-    return say(`note: the result was not checked against the tool's output schema: ${why}`)
+    say(`note: the result was not checked against the tool's output schema: ${why}`)
+    return undefined
   } finally {
     await worker.terminate()
   }
-  if (wrong === undefined) return
-  const words = printable(String(wrong), MAX_WORDS)
-  throw new StartError(`Structured content does not match the tool's output schema: ${words}`)
+  if (wrong === undefined) return undefined
+  return `the structured content does not match the tool's output schema: ${printable(String(wrong), MAX_WORDS)}`
 }

@@ -16,12 +16,13 @@ import type { Login } from './logins.ts'
 import { createNarrator } from './narrate.ts'
 import { loginCommand } from './profile.ts'
 import { createReceiver, type Receiver } from './receiver.ts'
+import { repairAnswers } from './repair-answers.ts'
 import type { RequestIds } from './request-ids.ts'
 import { hasPerson } from './terminal.ts'
 
-/** Milliseconds: for the first answers of a server, and for those during which a person may have to log in. */
-const PATIENCE = 60_000
-const PATIENCE_WITH_LOGIN = 310_000
+const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
+/** Milliseconds: the longest time of a timer. No request of the official client ends earlier than the command. */
+export const NO_TIMEOUT = 2 ** 31 - 1
 /** Characters of what a server says of an error. */
 const MAX_WORDS = 4_000
 
@@ -29,6 +30,8 @@ export interface ConnectOptions {
   readonly signal: AbortSignal
   /** Ends the work for good: what the server sent cannot be read. */
   readonly fail: (reason: StartError) => void
+  /** Called once the person is logged in: from then on the server is waited for. */
+  readonly begin: () => void
   /** Sees the requests to the server, with what came of them. */
   readonly ids: Pick<RequestIds, 'watch'>
   /** True: the requests carry an Authorization header of the person's own. */
@@ -105,7 +108,7 @@ export function explainFailure(
     )
   }
   const { code, status } = thrown as { code?: unknown; status?: unknown }
-  if (code === 'REQUEST_TIMEOUT') return new StartError(`no answer in time; --timeout <seconds> waits longer`, about)
+  if (code === 'REQUEST_TIMEOUT') return new StartError('no answer in time', about)
   const words = serverWords(thrown.message)
   if (typeof code === 'number') return new StartError(`the server answered error ${code}: ${words}`, about)
   const fix = status === 404 ? '; check the path of the URL' : ''
@@ -126,7 +129,7 @@ async function makeClient({ elicit }: ConnectOptions, { say }: CommandContext): 
   const client = new OfficialClient(
     { name: 'mcp-host', version },
     {
-      capabilities: { elicitation: { form: {} } },
+      capabilities: { elicitation: { form: {} }, extensions: { [TASKS_EXTENSION]: {} } },
       versionNegotiation: { mode: 'auto' },
       // Schemas of a server never run on this thread: see check-result.ts.
       jsonSchemaValidator: { getValidator: acceptAll },
@@ -152,9 +155,10 @@ async function open(
   context: CommandContext,
 ): Promise<Connection> {
   const authFetch = options.ids.watch(limitAnswers(way, options.fail))
+  const olderFetch = options.ids.watch(limitAnswers(way, options.fail, { answersElsewhere: true }))
   const sdk = await import('@modelcontextprotocol/client')
   const { signal } = options
-  const wait = { signal, timeout: hasPerson(context) ? PATIENCE_WITH_LOGIN : PATIENCE }
+  const wait = { signal, timeout: NO_TIMEOUT }
   let status: number | undefined
   const watched: typeof fetch = async (input, init) => {
     const response = await authFetch(input, init)
@@ -165,6 +169,7 @@ async function open(
   const transport = new sdk.StreamableHTTPClientTransport(url, { fetch: watched })
   try {
     await client.connect(transport, wait)
+    await repairAnswers(transport, { client, say: context.say })
     return {
       client,
       async close() {
@@ -177,8 +182,10 @@ async function open(
     await client.close().catch(() => undefined)
     if (signal.aborted || authErrorIn(error) || !isRefusal(status)) throw error
     const older = await makeClient(options, context)
+    const olderTransport = new sdk.SSEClientTransport(url, { fetch: olderFetch })
     try {
-      await older.connect(new sdk.SSEClientTransport(url, { fetch: authFetch }), wait)
+      await older.connect(olderTransport, wait)
+      await repairAnswers(olderTransport, { client: older, say: context.say })
     } catch {
       await older.close().catch(() => undefined)
       throw error
@@ -215,8 +222,12 @@ const QUIETLY_TOLD: readonly AuthEvent['type'][] = ['authorization-started', 'st
 export async function connect(accounts: Accounts, login: Login, options: ConnectOptions): Promise<Connection> {
   const { context } = accounts
   const narrate = createNarrator(context)
-  if (options.own) return open(new URL(login.url), accounts.fetchFor(login), options, context)
+  if (options.own) {
+    options.begin()
+    return open(new URL(login.url), accounts.fetchFor(login), options, context)
+  }
   await prepare(accounts, login, options.signal)
+  options.begin()
   const receiver = await receiverFor(accounts, login)
   const authFetch = await openAuthFetch(accounts, login, {
     interactive: receiver || (hasPerson(context) && login.grant === 'device') ? 'any' : 'never',

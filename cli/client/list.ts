@@ -6,10 +6,12 @@ import type { CommandContext } from '../context.ts'
 import { jsonText } from '../json-text.ts'
 import { columns } from '../usage.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
-import { SERVER_OPTIONS, withServer } from './with-server.ts'
+import { NO_TIMEOUT } from './connect.ts'
+import { SERVER_OPTIONS, TIMEOUT_OPTION, withServer } from './with-server.ts'
 
 const OPTIONS = {
   ...SERVER_OPTIONS,
+  ...TIMEOUT_OPTION,
   tools: { type: 'boolean', help: 'tools; default: everything' },
   resources: { type: 'boolean', help: 'resources and resource templates' },
   prompts: { type: 'boolean', help: 'prompts' },
@@ -33,26 +35,16 @@ async function readOffer(client: Client, values: ListValues, signal: AbortSignal
   const wants = (kind: 'tools' | 'resources' | 'prompts') => everything || values[kind] === true
   const has = (kind: 'tools' | 'resources' | 'prompts') => wants(kind) && capabilities[kind] !== undefined
   const { name, version } = client.getServerVersion() ?? {}
-  const about = { signal }
+  const about = { signal, timeout: NO_TIMEOUT }
   return {
     server: name === undefined ? null : { name, version: version ?? '' },
     protocolVersion: client.getNegotiatedProtocolVersion() ?? null,
     ...(wants('tools') && { tools: has('tools') ? (await client.listTools({}, about)).tools : [] }),
     ...(wants('resources') && {
       resources: has('resources') ? (await client.listResources({}, about)).resources : [],
-      resourceTemplates: has('resources') ? await readTemplates(client, signal) : [],
+      resourceTemplates: has('resources') ? (await client.listResourceTemplates({}, about)).resourceTemplates : [],
     }),
     ...(wants('prompts') && { prompts: has('prompts') ? (await client.listPrompts({}, about)).prompts : [] }),
-  }
-}
-
-/** A server with resources need not know templates. */
-async function readTemplates(client: Client, signal: AbortSignal): Promise<readonly ResourceTemplateType[]> {
-  try {
-    return (await client.listResourceTemplates({}, { signal })).resourceTemplates
-  } catch (error) {
-    if ((error as { code?: unknown }).code === -32601) return []
-    throw error
   }
 }
 

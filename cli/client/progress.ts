@@ -15,7 +15,7 @@ export function describeProgress({ progress, total, message }: Progress): string
 }
 
 export interface ProgressLine {
-  show(progress: Progress): void
+  show(progress: Progress | string): void
   /** Takes the line away. */
   clear(): void
 }
@@ -24,7 +24,7 @@ export function createProgressLine(stream: CommandOutput): ProgressLine {
   let shown = false
   return {
     show(progress) {
-      const text = describeProgress(progress)
+      const text = typeof progress === 'string' ? printable(progress, 200) : describeProgress(progress)
       if (!stream.isTTY) return void stream.write(`${text}\n`)
       stream.write(`\r\u001b[K${text.slice(0, Math.max(1, (stream.columns || 80) - 1))}`)
       shown = true

@@ -7,6 +7,7 @@ import { printable } from '../../client/printable.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { didYouMean } from '../../core/mcp/nearest.ts'
 import { type CommandContext, readStdin } from '../context.ts'
+import { findInexactNumber } from '../exact-numbers.ts'
 
 type InputContext = Pick<CommandContext, 'stdin' | 'cwd'>
 
@@ -30,6 +31,15 @@ async function readSource(given: string, context: InputContext): Promise<string>
   }
 }
 
+function refuseInexact(json: string, name?: string): void {
+  const number = findInexactNumber(json)
+  if (number === undefined) return
+  const what = name === undefined || number !== json.trim() ? `the number ${number}` : `${name} is ${number}: it`
+  throw usage(
+    `${printable(what, MAX_WORDS)} would be sent with other digits; write it as a string if the tool accepts one`,
+  )
+}
+
 async function readDocument(given: string, context: InputContext): Promise<ToolArguments> {
   const text = await readSource(given, context)
   let value: unknown
@@ -38,6 +48,7 @@ async function readDocument(given: string, context: InputContext): Promise<ToolA
   } catch (cause) {
     throw usage(`the arguments are no JSON: ${errorText(cause)}`, cause)
   }
+  refuseInexact(text)
   if (isObject(value)) return value as ToolArguments
   throw usage('the arguments are no JSON object, such as {"a": 1}')
 }
@@ -66,7 +77,10 @@ function readValue(name: string, text: string, schema: unknown): unknown {
   } catch {
     // A text without quotes.
   }
-  if (fits(value, types)) return value
+  if (fits(value, types)) {
+    if (value !== text) refuseInexact(text, name)
+    return value
+  }
   if (fits(text, types)) return text
   throw usage(`${name} is ${printable(types.join(' or '), MAX_WORDS)}, not ${JSON.stringify(text)}`)
 }

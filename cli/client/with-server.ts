@@ -1,5 +1,6 @@
 // What `call` and `list` do alike: connect to the server of a URL, do something, close, and say what went wrong.
-import type { Client } from '@modelcontextprotocol/client'
+import type { Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
+import { StartError } from '../../core/http/errors.ts'
 import { assertInstalled } from '../../core/http/optional-packages.ts'
 import type { CommandContext } from '../context.ts'
 import type { VerbValues } from '../verb.ts'
@@ -15,10 +16,47 @@ import { createRequestIds, type RequestIds } from './request-ids.ts'
 /** Of the verbs that call a server. */
 export const SERVER_OPTIONS = { ...PROFILE_OPTION, ...REACH_OPTIONS } as const
 
+export const TIMEOUT_OPTION = {
+  timeout: {
+    type: 'string',
+    value: '<seconds>',
+    help: 'for the whole command, restarted by each sign of progress; default: 300',
+  },
+} as const
+
+/** Seconds. */
+const PATIENCE = 300
+
+/** Milliseconds. */
+function readTimeout(text: string | undefined): number {
+  const seconds = text === undefined ? PATIENCE : Number(text)
+  if (seconds > 0 && seconds <= 86_400) return seconds * 1_000
+  throw new StartError('--timeout is a number of seconds, at most 86400', { exitCode: 2 })
+}
+
 export interface ServerWork {
   readonly client: Client
   readonly signal: AbortSignal
   readonly ids: RequestIds
+  /** Answers what the server requests of the person. */
+  readonly elicit: (params: ElicitRequest['params']) => Promise<ElicitResult>
+  /** Restarts the deadline: the server is at work. */
+  readonly postpone: () => void
+}
+
+/** The time limit of a command. It does not run while somebody is asked. */
+function createDeadline(timeout: number, expire: (reason: StartError) => void) {
+  let timer: NodeJS.Timeout | undefined
+  const stop = () => clearTimeout(timer)
+  function restart(): void {
+    stop()
+    const seconds = timeout / 1_000
+    timer = setTimeout(
+      () => expire(new StartError(`no answer within ${seconds} s; --timeout <seconds> waits longer`)),
+      timeout,
+    )
+  }
+  return { stop, restart }
 }
 
 /** Closing is awaited for so long, milliseconds: the result is there already. */
@@ -37,9 +75,10 @@ async function withoutHanging(closing: Promise<void>): Promise<void> {
 export async function withServer<T>(
   context: CommandContext,
   given: string,
-  values: VerbValues<typeof SERVER_OPTIONS>,
+  values: VerbValues<typeof SERVER_OPTIONS & typeof TIMEOUT_OPTION>,
   work: (server: ServerWork) => Promise<T>,
 ): Promise<T> {
+  const timeout = readTimeout(values.timeout)
   const url = checkServerUrl(given)
   assertInstalled(['@modelcontextprotocol/client'], { what: 'whoever calls or lists what a server has' })
   const reach = readReach(context, values)
@@ -51,16 +90,27 @@ export async function withServer<T>(
   return interruptible(context, async interrupted => {
     const failed = new AbortController()
     const signal = AbortSignal.any([interrupted, failed.signal])
+    const deadline = createDeadline(timeout, reason => failed.abort(reason))
+    const ask = createElicitor(context, signal)
+    const elicit: ServerWork['elicit'] = async params => {
+      deadline.stop()
+      try {
+        return await ask(params)
+      } finally {
+        deadline.restart()
+      }
+    }
     try {
       const { client, close } = await connect(accounts, login, {
         signal,
         fail: reason => failed.abort(reason),
-        elicit: createElicitor(context, signal),
+        begin: deadline.restart,
+        elicit,
         own,
         ids,
       })
       try {
-        return await work({ client, signal, ids })
+        return await work({ client, signal, ids, elicit, postpone: deadline.restart })
       } finally {
         await withoutHanging(close())
       }
@@ -69,6 +119,8 @@ export async function withServer<T>(
       if (!interrupted.aborted) ids.tell()
       const { scope = '' } = (await readTokens(accounts, login).catch(() => undefined)) ?? {}
       throw explainFailure(error, login, scope.split(' ').filter(Boolean))
+    } finally {
+      deadline.stop()
     }
   })
 }

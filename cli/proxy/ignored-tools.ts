@@ -1,5 +1,6 @@
 // Tools that the person does not want this client to have: left out of lists, and refused when they are called.
 import { matchesGlob } from '../../core/mcp/glob.ts'
+import { protectNumbers, restoreNumbers } from '../exact-numbers.ts'
 import { type Call, Failure, type Fields, type Outgoing, parse } from './messages.ts'
 
 export interface IgnoredTools {
@@ -26,7 +27,7 @@ export function createIgnoredTools(globs: readonly string[]): IgnoredTools {
       if (globs.length === 0 || out.calls.length === 0) return out
       out.calls.forEach(check)
       // As it was read here: of a name that is given twice, its server may take the other one.
-      return { ...out, text: JSON.stringify(parse(out.text)) }
+      return { ...out, text: restoreNumbers(JSON.stringify(parse(protectNumbers(out.text)))) }
     },
   }
 }

@@ -102,9 +102,8 @@ export function ownVersion({ params }: Pick<Request, 'params'>): string | undefi
   return typeof version === 'string' && !isHandshakeRevision(version) ? version : undefined
 }
 
-/** On one line, however the server wrote it. */
-export const onOneLine = (text: string, messages: unknown): string =>
-  /[\r\n]/.test(text) ? JSON.stringify(messages) : text
+/** On one line, however the server wrote it: a line break in JSON is white space. */
+export const onOneLine = (text: string): string => text.replace(/[\r\n]+/g, ' ')
 
 export const errorLine = (id: Id | undefined, { code, message, data }: Failure): string =>
   JSON.stringify({ jsonrpc: '2.0', ...(id !== undefined && { id }), error: { code, message, data } })

@@ -4,6 +4,7 @@ import type { Readable, Writable } from 'node:stream'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { type Line, readLines } from '../../plugins/transport-stdio/lines.ts'
 import { createOutput } from '../../plugins/transport-stdio/output.ts'
+import { protectNumbers, restoreNumbers } from '../exact-numbers.ts'
 import { createExchange, type Exchange } from './exchange.ts'
 import { createToolHeaders } from './headers.ts'
 import type { IgnoredTools } from './ignored-tools.ts'
@@ -75,24 +76,36 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
   /** Until `initialize` is answered, and its end was told, nothing else of a session is sent. */
   let gate: Promise<void> = Promise.resolve()
 
-  function filtered(message: Fields, method: string | undefined, modern: boolean): Fields {
+  /** The tools of a list that the client may see; undefined: all. */
+  function findShown(message: Fields, method: string | undefined, modern: boolean): ReadonlySet<unknown> | undefined {
     const { result } = message
-    if (method !== 'tools/list' || !isObject(result) || !Array.isArray(result['tools'])) return message
+    if (method !== 'tools/list' || !isObject(result) || !Array.isArray(result['tools'])) return undefined
     const usable = modern ? tools.learn(result['tools']) : result['tools']
-    const left = usable.filter(tool => !ignored.isIgnored(tool))
-    return left.length === result['tools'].length ? message : { ...message, result: { ...result, tools: left } }
+    const shown = new Set(usable.filter(tool => !ignored.isIgnored(tool)))
+    return result['tools'].every(tool => shown.has(tool)) ? undefined : shown
+  }
+
+  /** One of several messages of a text, or one whose list has other tools; with the numbers that the server wrote. */
+  function rewrite(text: string, index: number, message: Fields, shown: ReadonlySet<unknown> | undefined): string {
+    const exact = readMessages(protectNumbers(text))[index] ?? message
+    const [{ result }, { result: before }] = [exact, message]
+    if (shown === undefined || !isObject(result) || !isObject(before)) return restoreNumbers(JSON.stringify(exact))
+    const [all, originals] = [result['tools'] as unknown[], before['tools'] as unknown[]]
+    const left = all.filter((_, at) => shown.has(originals[at]))
+    return restoreNumbers(JSON.stringify({ ...exact, result: { ...result, tools: left } }))
   }
 
   async function hear(text: string): Promise<void> {
     const messages = readMessages(text)
     if (messages.length === 0) return note('the server sent something that is no JSON-RPC message; it was left out')
-    for (const message of messages) {
+    for (const [index, message] of messages.entries()) {
       const id = answeredId(message)
       const exchange = id === undefined ? undefined : pending.get(id)
       if (id !== undefined && !exchange) continue
       const method = id === undefined ? undefined : exchange?.open.get(id)?.method
-      const shown = filtered(message, method, exchange?.version !== undefined)
-      output.respond(shown === message && messages.length === 1 ? onOneLine(text, message) : JSON.stringify(shown))
+      const shown = findShown(message, method, exchange?.version !== undefined)
+      const isWhole = shown === undefined && messages.length === 1
+      output.respond(isWhole ? onOneLine(text) : rewrite(text, index, message, shown))
       if (id === undefined) continue
       pending.delete(id)
       exchange?.open.delete(id)

@@ -14,7 +14,13 @@ import {
   type Services,
   StartError,
 } from '../../core/index.ts'
-import { discoveryPaths, handOver, openToPages } from '../families/oidc-provider/index.ts'
+import {
+  createResources,
+  discoveryPaths,
+  findResource,
+  handOver,
+  openToPages,
+} from '../families/oidc-provider/index.ts'
 import { createConsent } from './consent.ts'
 import type { KeptState } from './kept-state.ts'
 import type { DevUser } from './users.ts'
@@ -97,18 +103,13 @@ function fileToKeepIn(given: string | undefined, { directory, purpose }: PluginH
   return given === undefined ? standard : resolve(directory, given)
 }
 
-/** The scopes that the metadata documents of the host's routes promise. */
-const promisedScopes = ({ routes }: PluginHost, services: Services): string[] => [
-  ...new Set(routes.flatMap(route => services.slot('protectedResource', route).scopesOf(route) ?? [])),
-]
-
 export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['dev-auth-server']>({
   options: {
     type: 'object',
     description: `For development: an authorization server at ${BASE}, on loopback addresses only.`,
     additionalProperties: false,
     properties: {
-      resources: { ...texts, description: 'Tokens are for these. Default: every address of this host.' },
+      resources: { ...texts, description: 'Resources that tokens are issued for. Default: those of the routes.' },
       keepIn: {
         ...text,
         description:
@@ -159,18 +160,19 @@ export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['d
     async function make(services: Services): Promise<Provider> {
       const [{ createProvider }] = await load()
       const state = await open()
-      const own = new URL(host.url('/'))
+      const own = createResources(host, services, [])
       const provider = createProvider({
         issuer: host.url(BASE),
         users,
         state,
         guardedFetch: services.guardedFetch,
-        scopes: scopes ?? promisedScopes(host, services),
-        isResource: resource =>
-          resources?.includes(resource) ??
-          (URL.canParse(resource) &&
-            new URL(resource).origin === own.origin &&
-            new URL(resource).pathname.startsWith(own.pathname)),
+        scopes: scopes ?? own.scopes,
+        resources: resources
+          ? {
+              find: resource => findResource(resources, resource),
+              only: resources.length === 1 ? resources[0] : undefined,
+            }
+          : own,
       })
       provider.on('server_error', ({ path }, err) => host.log.error({ err, path }, 'the authorization server failed'))
       return provider

@@ -2,7 +2,7 @@
 // the configured resources.
 import Provider, { errors } from 'oidc-provider'
 import { isLoopback } from '../../core/auth.ts'
-import { withQueryOnly } from '../families/oidc-provider/index.ts'
+import { type Resources, withQueryOnly } from '../families/oidc-provider/index.ts'
 import { createAdapter } from './adapter.ts'
 import { redirectFault, settleMetadata } from './client-rules.ts'
 import { type KeptState, SIGNING } from './kept-state.ts'
@@ -14,8 +14,7 @@ export interface ProviderSettings {
   readonly scopes: readonly string[]
   /** Keys, clients, grants and logins. */
   readonly state: KeptState
-  /** Whether tokens may be for this resource. */
-  isResource(resource: string): boolean
+  readonly resources: Pick<Resources, 'find' | 'only'>
   readonly guardedFetch: typeof fetch
 }
 
@@ -27,12 +26,13 @@ const fetchDocument =
   (url: string, { dispatcher: _, ...options }: RequestInit & { dispatcher?: unknown }) =>
     isLoopback(new URL(url).hostname) ? fetch(url, options) : guardedFetch(url, options)
 
-function features({ isResource, scopes }: ProviderSettings) {
+function features({ resources, scopes }: ProviderSettings) {
   const info = (resource: string) => {
-    if (!isResource(resource)) throw new errors.InvalidTarget(`${resource} is no resource of this server`)
+    const audience = resources.find(resource)
+    if (audience === undefined) throw new errors.InvalidTarget(`${resource} is no resource of this server`)
     return {
       scope: scopes.join(' '),
-      audience: resource,
+      audience,
       accessTokenFormat: 'jwt',
       accessTokenTTL: HOUR,
       jwt: { sign: { alg: SIGNING } },
@@ -47,6 +47,12 @@ function features({ isResource, scopes }: ProviderSettings) {
     clientIdMetadataDocument: { enabled: true, ack: 'draft-02', cacheDuration: { min: 1, max: HOUR } },
     resourceIndicators: {
       enabled: true,
+      /** A client that requested several resources must name one of them for the token. */
+      defaultResource(_ctx: unknown, _client: unknown, oneOf?: readonly string[]) {
+        const resource = oneOf ?? resources.only
+        if (resource === undefined) throw new errors.InvalidTarget('resource is required: this server has several')
+        return resource
+      },
       getResourceServerInfo: (_ctx: unknown, resource: string) => info(resource),
       // A client that names its resource on the way in need not name it again for the token.
       useGrantedResource: () => true,

@@ -39,7 +39,7 @@ describe('mcp-host call and list at a server that attacks', function () {
     if (id === undefined || method === '') return void response.writeHead(202).end()
     const initialized = { protocolVersion: '2025-11-25', serverInfo: { name: `s${ESCAPES}`, version: '1' } }
     const reply: Reply | undefined =
-      method === 'initialize'
+      method === 'initialize' && typeof replies[method] !== 'function'
         ? { ...initialized, capabilities: { tools: {}, resources: {}, prompts: {} }, ...replies['initialize'] }
         : replies[method]
     if (typeof reply === 'function') return reply(response, message)
@@ -185,6 +185,133 @@ describe('mcp-host call and list at a server that attacks', function () {
     const checking = checkResult(hostile, outputSchema, { signal: leaving.signal, context })
     leaving.abort(new Error('interrupted'))
     expect(String(await rejectionOf(checking))).to.include('interrupted')
+  })
+
+  it('call prints a result that does not match the output schema, then the mismatch', async () => {
+    const outputSchema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
+    const lists = { 'tools/list': { tools: [tool('a', { outputSchema })] } }
+    const content = [{ type: 'text', text: 'the reason' }]
+    const wrong = await run(['call', 'a'], { ...lists, 'tools/call': { content, structuredContent: { a: 1 } } })
+    expect(wrong).to.include({ code: 1, stdout: 'the reason\n{\n  "a": 1\n}\n' })
+    expect(wrong.stderr).to.match(/^mcp-host: the structured content does not match .*\n$/)
+    const missing = await run(['call', 'a'], { ...lists, 'tools/call': { content } })
+    expect(missing).to.include({ code: 1, stdout: 'the reason\n' })
+    expect(missing.stderr).to.match(/^mcp-host: the result has no structured content, .*\n$/)
+    const failed = await run(['call', 'a'], { ...lists, 'tools/call': { content, isError: true } })
+    expect(failed).to.include({ code: 1, stdout: 'the reason\n', stderr: 'mcp-host: the tool a failed\n' })
+  })
+
+  it('call prints a result with invalid members, and a warning', async () => {
+    const content = [
+      { type: 'text', text: 'fine' },
+      { type: 'image', mimeType: 'image/png' },
+    ]
+    const replies = { 'tools/list': { tools: [tool('a')] }, 'tools/call': { content, isError: null } }
+    const ended = await run(['call', 'a'], replies)
+    expect(ended, ended.stderr).to.deep.include({
+      code: 0,
+      stdout: 'fine\n{"type":"image","mimeType":"image/png"}\n',
+      stderr: 'warning: the result of the tool has invalid content, isError\n',
+    })
+  })
+
+  it('end at once if a response ends without an answer', async () => {
+    const ended = 'mcp-host: the server ended its response without an answer\n'
+    const headers = { 'Content-Type': 'text/event-stream' }
+    const silent: Reply = response => void response.writeHead(200, headers).end(': nothing\n\n')
+    const noise: Reply = response => {
+      response.writeHead(200, headers)
+      const note = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x' } }
+      response.end(`data: ${JSON.stringify(note)}\n\ndata: ${jsonOf(999, {})}\n\n`)
+    }
+    // The official client asks for the rest of this one, and this server has no GET.
+    const resumable: Reply = response => {
+      response.writeHead(200, headers)
+      response.end('id: 1\nretry: 1\ndata: \n\n')
+    }
+    const broken: Reply = response => {
+      response.writeHead(200, headers).write(': begun\n\n', () => response.destroy())
+    }
+    const accepted: Reply = response => void response.writeHead(202).end()
+    const lists = { 'tools/list': { tools: [tool('a')] } }
+    for (const [what, reply] of Object.entries({ silent, noise, resumable, broken, accepted })) {
+      const list = await run(['list', '--tools'], { 'tools/list': reply })
+      expect([list.code, list.stderr.endsWith(ended)], `list: ${what}: ${list.stderr}`).to.deep.equal([1, true])
+      const call = await run(['call', 'a'], { ...lists, 'tools/call': reply })
+      expect([call.code, call.stderr.endsWith(ended)], `call: ${what}: ${call.stderr}`).to.deep.equal([1, true])
+    }
+    const opening = await run(['list'], { initialize: silent })
+    expect(opening).to.include({ code: 1, stderr: ended })
+  })
+
+  it('have one deadline for the whole command', async () => {
+    const never: Reply = () => {}
+    const lists = { 'tools/list': { tools: [tool('a')] } }
+    const late = 'mcp-host: no answer within 0.2 s; --timeout <seconds> waits longer\n'
+    for (const [args, replies] of [
+      [['list'], { initialize: never }],
+      [['list'], { 'tools/list': never }],
+      [['call', 'a'], { initialize: never }],
+      [['call', 'a'], { 'tools/list': never }],
+      [['call', 'a'], { ...lists, 'tools/call': never }],
+    ] as [string[], Record<string, Reply>][]) {
+      const ended = await run([...args, '--timeout', '0.2'], replies)
+      expect(ended, args.join(' ')).to.deep.include({ code: 1, stdout: '', stderr: late })
+    }
+  })
+
+  it('list shows the valid entries of a list, and one warning for each invalid one', async () => {
+    const tools = [
+      tool('good', { title: 'Good' }),
+      { name: 'empty', inputSchema: {} },
+      { name: 'none', inputSchema: null, title: null },
+      tool('output', { outputSchema: { anyOf: [] }, title: null, annotations: { title: null } }),
+      tool('deep', { inputSchema: { type: 'object', properties: { a: { default: null } } } }),
+      { inputSchema: { type: 'object' } },
+      null,
+    ]
+    const { code, stdout, stderr } = await run(['list', '--json'], {
+      'tools/list': { tools, nextCursor: null },
+      'resources/list': { resources: [{ uri: 'x://a', name: 'a', size: 'big' }, { name: 'no uri' }], nextCursor: null },
+    })
+    const offer = JSON.parse(stdout)
+    expect(code).to.equal(0)
+    expect(offer.tools).to.deep.equal([
+      tool('good', { title: 'Good' }),
+      tool('empty'),
+      tool('none'),
+      tool('output'),
+      tools[4],
+    ])
+    expect(offer.resources).to.deep.equal([{ uri: 'x://a', name: 'a' }])
+    expect(offer.prompts).to.deep.equal([])
+    expect(stderr.trim().split('\n').sort()).to.deep.equal([
+      'warning: omitted resource "no uri": invalid uri',
+      'warning: omitted tool 6: invalid name',
+      'warning: omitted tool 7',
+      'warning: resource "x://a": invalid size',
+      'warning: the server declares prompts and does not support prompts/list',
+      'warning: tool "empty": invalid inputSchema',
+      'warning: tool "none": invalid inputSchema, title',
+      'warning: tool "output": invalid outputSchema, title, annotations',
+    ])
+  })
+
+  it('list shows all pages if one has an invalid entry, and limits its warnings', async () => {
+    const page: Reply = (response, { id, params }) => {
+      response.setHeader('Content-Type', 'application/json')
+      const bad = Array.from({ length: 30 }, (_, index) => ({ name: `bad${index}`, inputSchema: {} }))
+      const last = params?.['cursor'] === 'next'
+      response.end(jsonOf(id, last ? { tools: [tool('last')], nextCursor: null } : { tools: bad, nextCursor: 'next' }))
+    }
+    const { code, stdout, stderr } = await run(['list', '--tools', '--json'], { 'tools/list': page })
+    expect([code, JSON.parse(stdout).tools.length]).to.deep.equal([0, 31])
+    expect(stderr.trim().split('\n')).to.have.length(21)
+    const none = await run(['list', '--tools'], {})
+    expect(none).to.include({ code: 0, stderr: 'warning: the server declares tools and does not support tools/list\n' })
+    expect(
+      (await run(['call', 'hidden'], { 'tools/call': { content: [{ type: 'text', text: 'here' }] } })).stdout,
+    ).to.equal('here\n')
   })
 
   it('call passes on the error of a server for a tool that is not listed, and names tools only for an unknown one', async () => {

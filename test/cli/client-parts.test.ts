@@ -95,6 +95,33 @@ describe('arguments of a call', () => {
   })
 })
 
+describe('numbers of a call', () => {
+  const properties = { id: { type: 'integer' }, any: {}, text: { type: 'string' }, object: { type: 'object' } }
+  const read = (...given: string[]) => readToolArguments(given, { properties }, testContext())
+
+  for (const given of [
+    'id=1915883588174806058',
+    'any=1915883588174806058',
+    'any=0.12345678901234567890123',
+    'any=[1e400]',
+    'object={"a":["1",{"b":-9007199254740993}]}',
+    '{"text":"1","id":1915883588174806058}',
+  ]) {
+    it(`are refused if they would be sent with other digits: ${given}`, async () => {
+      expect(String(await rejectionOf(read(given)))).to.match(/would be sent with other digits/)
+    })
+  }
+
+  it('are sent as they are if JavaScript can hold them, and digits in strings always', async () => {
+    const exact = '{"any":[9007199254740992,1.50,1e3,-0.1,0,100,1E-7,"1915883588174806058","\\"1e400"]}'
+    expect(await read(exact)).to.deep.equal(JSON.parse(exact))
+    expect(await read('text=1915883588174806058', 'any=x1915883588174806058')).to.deep.equal({
+      text: '1915883588174806058',
+      any: 'x1915883588174806058',
+    })
+  })
+})
+
 describe('text on stdout and stderr', () => {
   it('is escaped wherever it goes: lines and tabs stay on stdout, and one line of limited length is left on stderr', () => {
     const context = testContext()

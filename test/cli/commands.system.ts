@@ -87,6 +87,28 @@ describe('each command as a process', function () {
     })
   }
 
+  it('check, explain, diff and schema keep what a config and its packages print out of stdout', async () => {
+    const banner = 'console.log("[banner] injecting env"); process.stdout.write("[banner] more\\n")\n'
+    const folder = await makeFolder({ 'mcp.config.mjs': banner + configText() })
+    const report = await startCli(['check', '--format', 'json'], folder).ended
+    expect(JSON.parse(report.stdout)).to.include({ ok: true })
+    expect(report.stderr).to.include('[banner] injecting env\n[banner] more\n')
+    const locked = await startCli(['lock'], folder).ended
+    expect(locked.stdout).to.match(/^mcp\.lock\.json: /)
+    expect(JSON.parse((await startCli(['diff', '--json'], folder).ended).stdout)).to.be.an('object')
+    expect((await startCli(['explain'], folder).ended).stdout).to.match(/^address /)
+  })
+
+  for (const args of [['schema'], ['--help'], ['list', 'URL', '--json'], ['check']]) {
+    it(`${args[0]} exits 0 without a message if the reader of its output is gone`, async () => {
+      const words = args.map(arg => (arg === 'URL' ? url : arg))
+      const { child, ended } = startCli(words, folder, { MCP_HOST_HOME: folder })
+      child.stdout.destroy()
+      child.stdin.end()
+      expect(await ended).to.deep.include({ code: 0, stderr: '' })
+    })
+  }
+
   it('proxy passes messages on until its input ends', async () => {
     const running = startCli(['proxy', url], folder, { MCP_HOST_HOME: folder })
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }

@@ -228,6 +228,31 @@ describe('mcp-host proxy', () => {
     expect(client.lines.every(line => line.startsWith('{') && !line.includes('\u001b'))).to.equal(true)
   })
 
+  it('hands on the numbers that server and client wrote', async () => {
+    const numbers = '[1915883588174806058,1e400,-0,1.50,"1e400",0.1,"\\\\",12345678901234567890]'
+    const bodies: string[] = []
+    const exact = await serve((_request, response, body) => {
+      bodies.push(body)
+      const { id, method } = JSON.parse(body) as { id: unknown; method: string }
+      const tools = `{"name":"hidden"},{"name":"shown",\r\n"inputSchema":{"enum":${numbers}}}`
+      const result = method === 'tools/list' ? `{"tools":[${tools}]}` : `{\r\n"a":${numbers}\n}`
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(`{"jsonrpc":"2.0",\n"id":${JSON.stringify(id)},\n"result":${result}}`)
+    })
+    const client = await openProxy(exact)
+    await client.request(1, 'own')
+    expect(client.lines.at(-1)).to.equal(`{"jsonrpc":"2.0", "id":1, "result":{ "a":${numbers} }}`)
+    const filtering = await openProxy(exact, { 'ignore-tool': ['hidden'] })
+    await filtering.request(1, 'tools/list')
+    expect(filtering.lines.at(-1)).to.equal(
+      `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"shown","inputSchema":{"enum":${numbers}}}]}}`,
+    )
+    const call = `"method":"tools/call","params":{"name":"shown","arguments":{"a":${numbers}}}`
+    filtering.write(`{"jsonrpc":"2.0","id":2,${call}}\n`)
+    await filtering.until(message => message.id === 2)
+    expect(bodies.at(-1)).to.include(call)
+  })
+
   it('sends headers: with values of the environment, of files, and the cookies that the server set', async () => {
     const got: IncomingMessage['headers'][] = []
     const echo = await serve(({ headers }, response, body) => {

@@ -65,4 +65,41 @@ describe('mcp-host tasks', function () {
     expect(none.code).to.equal(1)
     expect(none.stderr).to.include('it has no tasks')
   })
+
+  const startCall = (tool: string, ...more: string[]) =>
+    startCli(['call', url, tool, ...more, '--header', 'X-User: ann'], folder, { MCP_HOST_HOME: folder })
+
+  it('call waits for the result of a task, shows its state, and answers its requests', async () => {
+    expect(await startCall('required', 'key=1').ended).to.include({ code: 0, stdout: 'done 1\n' })
+    const running = startCall('reports', 'key=call')
+    await running.logged(/working {2}half of it\n/)
+    bench.open('call')
+    expect(await running.ended).to.include({ code: 0, stdout: 'done call\n' })
+    // No person is there, so the request is declined.
+    const asked = await startCall('ask').ended
+    expect(asked).to.include({ code: 0, stdout: 'hello undefined\n' })
+    expect(asked.stderr).to.match(/^input_required/m)
+    const wrong = await startCall('wrong').ended
+    expect(wrong).to.include({ code: 1, stdout: 'the printer is on fire\n' })
+    expect(wrong.stderr).to.include('mcp-host: the tool wrong failed\n')
+  })
+
+  it('call --detach prints the id of the task, and does not wait', async () => {
+    const { code, stdout, stderr } = await startCall('slow', 'key=detached', '--detach').ended
+    expect([code, stdout]).to.satisfy(([exit, text]: [number, string]) => exit === 0 && /^[\w-]+\n$/.test(text))
+    const taskId = stdout.trim()
+    expect(stderr).to.equal(`follow the task with: mcp-host tasks ${url} --follow ${taskId}\n`)
+    bench.open('detached')
+    expect((await run('--follow', taskId)).stdout).to.match(/completed[\s\S]*done detached/)
+    const json = await startCall('slow', 'key=detached', '--detach', '--json').ended
+    expect(JSON.parse(json.stdout)).to.include.keys('taskId', 'status', 'ttlMs')
+  })
+
+  it('call cancels the task on Ctrl-C', async () => {
+    const running = startCall('slow', 'key=interrupted')
+    await running.logged(/^working/m)
+    running.child.kill('SIGINT')
+    expect((await running.ended).code).to.equal(130)
+    expect(bench.aborted).to.include('interrupted')
+  })
 })

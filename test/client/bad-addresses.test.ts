@@ -67,7 +67,11 @@ describe('SSRF: private addresses named by a public server', () => {
       for (const [address, code] of addresses(new URL(canary.url).port)) {
         world = await publicWorld()
         const make = () => write(world, address)
-        await judge(world, { what: `${place}: ${address}`, code, within: 6, make })
+        if (code === 'insecure_endpoint' && place === 'resource_metadata of a challenge') {
+          // Ignored: the document is at its well-known location.
+          make()
+          expect((await callServer(world, { what: `${place}: ${address}` })).status).to.equal(200)
+        } else await judge(world, { what: `${place}: ${address}`, code, within: 6, make })
         expect([canary.count(), world.strays], address).to.deep.equal([0, []])
       }
     })

@@ -79,6 +79,17 @@ describe('R-22: well-known locations without a URL in the challenge', () => {
     })
   }
 
+  for (const [name, entry, code] of [
+    ['{}', {}, 'invalid_resource_metadata'],
+    ['an error object', { error: 'not_found' }, 'invalid_resource_metadata'],
+    ['a document of another server', document({ resource: 'https://evil.example' }), 'resource_mismatch'],
+  ] as [string, Entry, string][]) {
+    it(`fall back to the root after ${name} at the path, and report it if the root has none`, async () => {
+      expect((await discover({ [AT_PATH]: entry, [AT_ROOT]: document() }).info()).metadataUrl).to.equal(AT_ROOT)
+      expect(await authErrorOf(discover({ [AT_PATH]: entry }).info)).to.include({ code })
+    })
+  }
+
   for (const status of [500, 503, 504]) {
     it(`report ${status} as temporary failure, not as a legacy server`, async () => {
       const { info, asked } = discover({ [AT_PATH]: status })
@@ -122,10 +133,30 @@ describe('R-23: unusable metadata URL in the challenge', () => {
     ['no authorization server', { resource: SERVER }, 'invalid_resource_metadata'],
   ]
   for (const [name, entry, code] of bad) {
-    it(`with 200 and ${name} is an error without further requests`, async () => {
+    it(`with 200 and ${name} falls back to the well-known locations`, async () => {
       const { info, asked } = discover({ [named]: entry, [AT_PATH]: document() }, [named])
+      expect((await info()).metadataUrl).to.equal(AT_PATH)
+      expect(asked).to.deep.equal([named, AT_PATH])
+    })
+
+    it(`with 200 and ${name} is an error if no location has a usable document`, async () => {
+      const { info } = discover({ [named]: entry, [AT_PATH]: {} }, [named])
       expect(await authErrorOf(info)).to.include({ code, retryable: false })
-      expect(asked).to.deep.equal([named])
+      expect(await authErrorOf(discover({ [named]: entry }, [named]).info)).to.include({ code })
+    })
+  }
+
+  for (const value of [
+    '/.well-known/oauth-protected-resource/a/b',
+    `'${AT_PATH}'`,
+    'metadata',
+    'http://mcp.example/',
+  ]) {
+    it(`that is ${value} falls back to the well-known locations`, async () => {
+      const { info, asked } = discover({ [AT_ROOT]: document() }, [value])
+      expect((await info()).metadataUrl).to.equal(AT_ROOT)
+      expect(asked).to.deep.equal([AT_PATH, AT_ROOT])
+      expect(await authErrorOf(discover({}, [value]).info)).to.include({ code: 'insecure_endpoint' })
     })
   }
 })
@@ -423,7 +454,7 @@ describe('R-95: metadata on another origin', () => {
     expect(ctx.events).to.deep.equal([])
   })
 
-  it('in a private network is rejected before any request', async () => {
+  it('in a private network is rejected before any request to it', async () => {
     for (const [named, code] of [
       ['http://localhost:6379/', 'blocked_address'],
       ['https://127.0.0.1/', 'blocked_address'],
@@ -433,7 +464,7 @@ describe('R-95: metadata on another origin', () => {
     ] as const) {
       const { info, asked } = discover({}, [named])
       expect(await authErrorOf(info)).to.include({ code })
-      expect(asked).to.deep.equal([])
+      expect(asked).to.deep.equal(code === 'blocked_address' ? [] : [AT_PATH, AT_ROOT])
     }
   })
 })

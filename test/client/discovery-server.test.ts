@@ -85,10 +85,15 @@ describe('R-31: issuer validation', () => {
     7,
     [AS],
   ]) {
-    it(`fails for ${JSON.stringify(issuer)} without trying other locations`, async () => {
-      const { info, asked } = discover({ [OAUTH]: document({ issuer }), [OIDC]: document() })
-      expect(await authErrorOf(info)).to.include({ code: 'issuer_mismatch', retryable: false })
-      expect(asked).to.deep.equal([OAUTH])
+    it(`never uses a document with ${JSON.stringify(issuer)}, and tries the next location`, async () => {
+      const wrong = document({ issuer, token_endpoint: `${AS}/wrong` })
+      const { info, asked } = discover({ [OAUTH]: wrong, [OIDC]: document() })
+      expect(await info()).to.include({ issuer: AS, metadataUrl: OIDC, tokenEndpoint: `${AS}/token` })
+      expect(asked).to.deep.equal([OAUTH, OIDC])
+      expect(await authErrorOf(discover({ [OAUTH]: wrong, [OIDC]: wrong }).info)).to.include({
+        code: 'issuer_mismatch',
+        retryable: false,
+      })
     })
   }
 
@@ -171,9 +176,9 @@ describe('R-33: PKCE with S256', () => {
     })
   })
 
-  it('rejects the next document if it has another issuer', async () => {
+  it('does not use the next document if it has another issuer', async () => {
     const { info } = discover({ [OAUTH]: bad, [OIDC]: document({ issuer: 'https://evil.example' }) })
-    expect(await authErrorOf(info)).to.include({ code: 'issuer_mismatch' })
+    expect(await authErrorOf(info)).to.include({ code: 'pkce_unsupported' })
   })
 
   it('assumePkceS256 applies to one issuer', async () => {
@@ -216,6 +221,20 @@ describe('R-34: invalid metadata responses', () => {
       const { info, asked } = discover({ [OAUTH]: entry, [OIDC]: document() })
       expect((await info()).metadataUrl).to.equal(OIDC)
       expect(asked).to.deep.equal([OAUTH, OIDC])
+    })
+  }
+
+  for (const [name, entry, code] of [
+    ['{}', {}, 'issuer_mismatch'],
+    ['an error object', { error: 'not_found' }, 'issuer_mismatch'],
+    ['no endpoints', { issuer: AS, code_challenge_methods_supported: ['S256'] }, 'invalid_server_metadata'],
+    ['an http endpoint', document({ token_endpoint: 'http://as.example/token' }), 'insecure_endpoint'],
+    ['a document over the size limit', 'x'.repeat(300_000), 'malformed_response'],
+  ] as [string, Entry, string][]) {
+    it(`${name}: tries the next location, and reports the first failure if none is usable`, async () => {
+      expect((await discover({ [OAUTH]: entry, [OIDC]: document() }).info()).metadataUrl).to.equal(OIDC)
+      expect(await authErrorOf(discover({ [OAUTH]: entry, [OIDC]: 404 }).info)).to.include({ code })
+      expect(await authErrorOf(discover({ [OAUTH]: entry }, { legacy: true }).info)).to.include({ code })
     })
   }
 

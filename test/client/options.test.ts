@@ -51,6 +51,8 @@ const WRONG: ReadonlyArray<readonly [string, Partial<ClientOAuthOptions>, RegExp
   ],
   ['scopes with a space', { scopes: ['a b'] }, /scopes has "a b"/],
   ['loginTimeoutMs below 0', { loginTimeoutMs: -1 }, /loginTimeoutMs is -1/],
+  ['maxStepUps that is no whole number', { maxStepUps: 1.5 }, /maxStepUps is 1\.5; give a whole number of 0 or more/],
+  ['maxStepUps that is infinite', { maxStepUps: Number.POSITIVE_INFINITY }, /maxStepUps is Infinity/],
   ['maxStepUps that is no number', { maxStepUps: Number.NaN }, /maxStepUps is NaN/],
 ]
 

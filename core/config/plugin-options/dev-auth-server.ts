@@ -2,7 +2,7 @@
 
 /** For development: an authorization server at /dev-auth, on loopback addresses only. */
 export interface DevAuthServerOptions {
-  /** Tokens are for these. Default: every address of this host. */
+  /** Resources that tokens are issued for. Default: those of the routes. */
   resources?: string[]
   /** A file that keeps keys, clients and logins over a restart. Default: nothing is kept; with mcp-host dev .mcp-host/dev-auth-server.json. */
   keepIn?: string

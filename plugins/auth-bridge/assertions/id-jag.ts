@@ -3,11 +3,11 @@
 import type Provider from 'oidc-provider'
 import { errors, type ProviderContext } from 'oidc-provider'
 import type { Logger } from '../../../core/index.ts'
+import type { Resources } from '../../families/oidc-provider/index.ts'
 import { isConfidential } from '../clients/client-rules.ts'
 import { JWT_BEARER } from '../clients/fixed-clients.ts'
 import type { Decide, Standing } from '../people/decide.ts'
 import { grantedAt, type Records } from '../records.ts'
-import type { Resources } from '../server/resources.ts'
 import type { Settings } from '../upstream/settings.ts'
 import { assertedPerson } from './asserted-person.ts'
 import { type Assertion, createAssertionCheck } from './assertion.ts'
@@ -43,16 +43,17 @@ const wordsOf = (value: unknown): string[] => (typeof value === 'string' ? value
 
 /** The one resource of the token: what the assertion is for, and the client asks for, where they say. */
 function resourceFor({ claims }: Assertion, asked: unknown, resources: Resources): string {
+  const find = (one: unknown) => (typeof one === 'string' ? resources.find(one) : undefined)
   const claim = claims['resource']
-  const named: readonly unknown[] | undefined = claim === undefined ? undefined : [claim].flat()
-  if (named?.some(one => typeof one !== 'string' || !resources.has(one)))
-    throw refuse('the assertion is for a resource that this server does not have')
+  const named = claim === undefined ? undefined : [claim].flat().map(find)
+  if (named?.includes(undefined)) throw refuse('the assertion is for a resource that this server does not have')
   const alone = named?.length === 1 ? named[0] : undefined
   const wanted = asked ?? (named ? alone : resources.only)
   if (typeof wanted !== 'string') throw refuse('name the one resource that the token is for', 'invalid_target')
-  if (named && !named.includes(wanted)) throw refuse('the assertion is not for this resource', 'invalid_target')
-  if (!resources.has(wanted)) throw refuse('this server has no such resource', 'invalid_target')
-  return wanted
+  const found = find(wanted)
+  if (found === undefined) throw refuse('this server has no such resource', 'invalid_target')
+  if (named && !named.includes(found)) throw refuse('the assertion is not for this resource', 'invalid_target')
+  return found
 }
 
 function scopesFor({ claims }: Assertion, asked: unknown, standing: Standing, resources: Resources): string[] {

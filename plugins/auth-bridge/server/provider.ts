@@ -2,7 +2,7 @@
 // host's routes, and refresh tokens that are replaced at each use.
 import Provider, { type Client, errors, type ProviderContext } from 'oidc-provider'
 import type { Logger } from '../../../core/index.ts'
-import { withQueryOnly } from '../../families/oidc-provider/index.ts'
+import { type Resources, withQueryOnly } from '../../families/oidc-provider/index.ts'
 import { assertedIn, assertionMetadata, takeAssertions } from '../assertions/id-jag.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
 import { isRemembered, registrationOf, settleMetadata } from '../clients/client-rules.ts'
@@ -21,7 +21,6 @@ import type { createClientFetch } from './client-fetch.ts'
 import { cookieNames, longCookie, shortCookie } from './cookies.ts'
 import { createPolicy } from './policy.ts'
 import { logRefusals } from './refusals.ts'
-import type { Resources } from './resources.ts'
 import { SIGNING, type SigningKey } from './signing-keys.ts'
 
 export interface ProviderSettings {
@@ -82,8 +81,12 @@ function resourceIndicators(settings: ProviderSettings) {
   const describe = describeResource(settings)
   return {
     enabled: true,
-    // If a client requested several resources, its token request names one.
-    defaultResource: (_ctx: unknown, _client: unknown, oneOf?: readonly string[]) => oneOf ?? resources.only,
+    /** If a client requested several resources, its token request must name one. */
+    defaultResource(_ctx: unknown, _client: unknown, oneOf?: readonly string[]) {
+      const resource = oneOf ?? resources.only
+      if (resource === undefined) throw new errors.InvalidTarget('resource is required: this server has several')
+      return resource
+    },
     /**
      * Without `resource` in the token request, another server could direct the client to this token endpoint (mix-up) and then
      * receive our token. For clients that need consent each time, the consent page prevents this.
@@ -94,8 +97,9 @@ function resourceIndicators(settings: ProviderSettings) {
       return true
     },
     getResourceServerInfo(ctx: ProviderContext, resource: string) {
-      if (!resources.has(resource)) throw new errors.InvalidTarget('this server has no such resource')
-      return describe(resource, accountIn(ctx)?.standing)
+      const found = resources.find(resource)
+      if (found === undefined) throw new errors.InvalidTarget('this server has no such resource')
+      return describe(found, accountIn(ctx)?.standing)
     },
   }
 }

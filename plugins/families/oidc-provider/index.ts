@@ -3,6 +3,8 @@
 import type Provider from 'oidc-provider'
 import type { HostContext, HostMiddleware } from '../../../core/index.ts'
 
+export { createResources, findResource, type Resources } from './resources.ts'
+
 type Serve = (ctx: HostContext) => Promise<void>
 
 /**

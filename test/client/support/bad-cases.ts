@@ -83,31 +83,31 @@ export const documents: BadCase[] = [
   bad(
     "resource metadata: other origin's resource",
     'resource_mismatch',
-    2,
+    3,
     resourceSays(({ as }) => ({ resource: `${as.url}/mcp` })),
   ),
   bad(
     'resource metadata: sibling path',
     'resource_mismatch',
-    2,
+    3,
     resourceSays(({ rs }) => ({ resource: `${rs.url}/mcp2` })),
   ),
   bad(
     'resource metadata: no resource',
     'invalid_resource_metadata',
-    2,
+    3,
     resourceSays(() => ({ resource: undefined })),
   ),
   bad(
     'resource metadata: no authorization server',
     'invalid_resource_metadata',
-    2,
+    3,
     resourceSays(() => ({ authorization_servers: [] })),
   ),
   bad(
     'resource metadata: a relative authorization server',
     'invalid_resource_metadata',
-    2,
+    3,
     resourceSays(({ as }) => ({ authorization_servers: [as.issuer, '/as'] })),
   ),
   bad(
@@ -116,18 +116,18 @@ export const documents: BadCase[] = [
     4,
     resourceSays(() => ({ authorization_servers: ['http://127.0.0.1:1'] })),
   ),
-  bad('server metadata: 2 MB', 'malformed_response', 3, atServer(ASM, huge)),
+  bad('server metadata: 2 MB', 'malformed_response', 4, atServer(ASM, huge)),
   bad('server metadata: HTML everywhere', 'invalid_server_metadata', 4, atServer(ASM, html)),
   bad(
     "server metadata: another server's issuer (mix-up)",
     'issuer_mismatch',
-    3,
+    4,
     serverSays(world => ({ issuer: otherIssuer(world) })),
   ),
   bad(
     'server metadata: issuer with a slash more',
     'issuer_mismatch',
-    3,
+    4,
     serverSays(({ as }) => ({ issuer: `${as.issuer}/` })),
   ),
   bad(
@@ -145,19 +145,19 @@ export const documents: BadCase[] = [
   bad(
     'server metadata: http token endpoint',
     'insecure_endpoint',
-    3,
+    4,
     serverSays(() => ({ token_endpoint: 'http://as.example/token' })),
   ),
   bad(
     'server metadata: javascript: authorization endpoint',
     'insecure_endpoint',
-    3,
+    4,
     serverSays(() => ({ authorization_endpoint: 'javascript:alert(1)' })),
   ),
   bad(
     'server metadata: no token endpoint',
     'invalid_server_metadata',
-    3,
+    4,
     serverSays(() => ({ token_endpoint: undefined })),
   ),
 ]

@@ -79,7 +79,9 @@ describe('auth-bridge: consent', () => {
     bridge.idp.users.set('cat', { ...person, groups: ['engineering'] })
     const more = await asked(client, WEB, { scope: 'read admin', prompt: 'login', login_hint: 'cat' })
     const back = await client.decide(more as Parameters<typeof client.decide>[0])
-    expect(await client.exchange(back, { redirect_uri: WEB, resource: bridge.resource })).to.include({ scope: 'read admin' })
+    expect(await client.exchange(back, { redirect_uri: WEB, resource: bridge.resource })).to.include({
+      scope: 'read admin',
+    })
   })
 
   it('asks again in another browser', async () => {
@@ -125,6 +127,10 @@ describe('auth-bridge: consent', () => {
     for (const scope of ['openid', 'read', undefined]) {
       const page = await open(other, scope)
       expect('html' in page && page.html, scope ?? 'no scope').to.include(other)
+    }
+    for (const parameters of [{}, { scope: 'read' }]) {
+      const unnamed = await client.browser.open(client.authorizeUrl({ redirect_uri: WEB, ...parameters }))
+      expect('redirect' in unnamed && unnamed.redirect.searchParams.get('error')).to.equal('invalid_target')
     }
     await client.decide(await client.ask({ redirect_uri: WEB, resource: other }))
     expect('redirect' in (await open(one)) && 'redirect' in (await open(other))).to.equal(true)

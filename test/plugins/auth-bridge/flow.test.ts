@@ -26,6 +26,14 @@ describe('auth-bridge: authorization code flow', () => {
     expect(claimsOf(tokens.access_token)).to.include({ iss: bridge.issuer, aud: bridge.resource, scope: 'read admin' })
   })
 
+  it('issues tokens for the route to clients that send its URL with a trailing slash', async () => {
+    const client = await bridge.client()
+    const tokens = await client.logIn({ scope: 'read', resource: `${bridge.resource}/` })
+    expect(claimsOf(tokens.access_token)).to.include({ aud: bridge.resource, scope: 'read' })
+    const renewed = await client.refresh(tokens.refresh_token ?? '')
+    expect((await callAs(bridge.resource, renewed.access_token)).status).to.equal(200)
+  })
+
   it('signs the user in again for max_age without the scope openid', async () => {
     const client = await bridge.client()
     await client.logIn({ scope: 'read' })

@@ -162,6 +162,7 @@ describe('auth-bridge: identity assertions (ID-JAG)', () => {
         serverUrl: bridge.resource,
         clientId: 'desk',
         clientSecret: SECRET,
+        clientIssuer: bridge.issuer,
         scopes: ['read'],
         grant: {
           type: 'enterprise',

@@ -4,17 +4,19 @@ import { expect } from 'chai'
 import jsonwebtoken from 'jsonwebtoken'
 import { defineTool } from '../../../core/index.ts'
 import { Browser, claimsOf, HandClient, REDIRECT } from '../../support/form-browser.ts'
-import { startHost, stopHosts } from '../../support/start-host.ts'
+import { startHost, stopHosts, type TestConfig } from '../../support/start-host.ts'
 
 const USERS = [
   { id: 'ada', name: 'Ada <Lovelace>', roles: ['admin'], claims: { tier: 'gold' } },
   { id: 'bob', roles: [] },
 ]
 
-async function startServer(options: object = {}) {
+const ROUTES = { '/': { toolsets: ['clock'] }, '/clock': { toolsets: ['clock'] } }
+
+async function startServer(options: object = {}, routes: TestConfig['routes'] = ROUTES) {
   const { url, host } = await startHost({
     toolsets: { clock: [defineTool({ name: 'now', handler: () => 'now' })] },
-    routes: { '/': { toolsets: ['clock'] }, '/clock': { toolsets: ['clock'] } },
+    routes,
     plugins: {
       'transport-streamable': {},
       'dev-auth-server': { scopes: ['mcp.tools', 'mcp.admin'], users: USERS, ...options },
@@ -107,6 +109,12 @@ describe('dev-auth-server: OAuth flow', () => {
       expect('redirect' in answer && answer.redirect.searchParams.get('error')).to.equal('invalid_target')
     })
 
+    it('rejects a request without resource if there are several', async () => {
+      const client = await new HandClient(issuer).start()
+      const answer = await client.browser.open(client.authorizeUrl({ scope: 'mcp.tools' }))
+      expect('redirect' in answer && answer.redirect.searchParams.get('error')).to.equal('invalid_target')
+    })
+
     it('rejects an unregistered redirect URI', async () => {
       const client = await new HandClient(issuer).start()
       const page = await client.browser.page(client.authorizeUrl({ redirect_uri: 'http://127.0.0.1:9/other' }))
@@ -150,6 +158,21 @@ describe('dev-auth-server: OAuth flow', () => {
       const client = await new HandClient(issuer).start()
       const { access_token } = await client.signIn('bob', { resource: resource(), scope: 'mcp.tools other' })
       expect(claimsOf(access_token)).to.include({ sub: 'bob', scope: 'mcp.tools' })
+    })
+
+    it('have the resource without trailing slash as audience', async () => {
+      const client = await new HandClient(issuer).start()
+      const tokens = await client.signIn('bob', { resource: `${resource()}/`, scope: 'mcp.tools offline_access' })
+      expect(claimsOf(tokens.access_token)).to.include({ aud: resource(), scope: 'mcp.tools' })
+      const renewed = await client.token({ grant_type: 'refresh_token', refresh_token: tokens.refresh_token ?? '' })
+      expect(claimsOf(renewed.access_token)).to.include({ aud: resource() })
+    })
+
+    it('are for the only resource if the client sends none', async () => {
+      const other = await startServer({}, { '/mcp': { toolsets: ['clock'] } })
+      const client = await new HandClient(other.issuer).start()
+      const { access_token } = await client.signIn('bob', { scope: 'mcp.tools' })
+      expect(claimsOf(access_token)).to.include({ aud: `${other.url}/mcp`, scope: 'mcp.tools' })
     })
 
     it('are renewed by a refresh token, which can be used once', async () => {
@@ -204,6 +227,8 @@ describe('dev-auth-server: OAuth flow', () => {
     const client = await new HandClient(other.issuer).start()
     const { access_token } = await client.signIn('ada', { resource: 'https://mcp.acme.example', scope: 'mcp.tools' })
     expect(claimsOf(access_token)).to.include({ aud: 'https://mcp.acme.example' })
+    const without = await client.signIn('ada', { scope: 'mcp.tools' })
+    expect(claimsOf(without.access_token)).to.include({ aud: 'https://mcp.acme.example' })
     const answer = await new Browser(other.url).open(client.authorizeUrl({ resource: other.url }))
     expect('redirect' in answer && answer.redirect.searchParams.get('error')).to.equal('invalid_target')
   })

@@ -1,5 +1,4 @@
-// What our tokens are for: the addresses of the plugin's routes (RFC 8707), and the scopes that mean something there.
-import { sameResources } from '../../../core/auth.ts'
+// The resources that an authorization server of this host issues tokens for (RFC 8707), and their scopes.
 import type { PluginHost, Services } from '../../../core/index.ts'
 
 type Host = Pick<PluginHost, 'routes' | 'url'>
@@ -27,8 +26,8 @@ function paramsAt(route: Route, pathname: string): Params | undefined {
 }
 
 export interface Resources {
-  /** Whether tokens may be for this: the resource of an address that a route serves. */
-  has(resource: string): boolean
+  /** The resource that a client means, as its metadata spells it, which is the audience; undefined: there is none. */
+  find(resource: string): string | undefined
   /** What a client that names none means, where there is but one; undefined: it must say. */
   readonly only: string | undefined
   /** The scopes that routes promise in their metadata, and those that the config gives to some only. */
@@ -37,20 +36,31 @@ export interface Resources {
   readonly defaultScope: string
 }
 
+/** `/mcp` and `/mcp/` are one endpoint, and clients send either. */
+const withoutSlash = (resource: string) => resource.replace(/^(https?:\/\/[^?#]*[^/?#])\/$/i, '$1')
+
+const isSame = (one: string, other: string) => withoutSlash(one) === withoutSlash(other)
+
+export const findResource = (resources: readonly string[], resource: string): string | undefined =>
+  resources.find(one => isSame(one, resource))
+
 export function createResources(host: Host, services: Services, restricted: readonly string[]): Resources {
   const resourceOf = (route: Route, params: Params) =>
     services.slot('protectedResource', route).resourceOf(route, params)
   /** Behind a proxy that takes a path off, that path comes before each route's. */
   const base = new URL(host.url('/')).pathname.replace(/\/$/, '')
 
-  function isOf(route: Route, resource: string): boolean {
-    // One that the config names for all addresses alike.
-    const same = (params: Params) => sameResources(resourceOf(route, params)).includes(resource)
-    if (!route.path.includes(':')) return same({})
-    if (!URL.canParse(resource)) return false
+  function findIn(route: Route, resource: string): string | undefined {
+    const at = (params: Params) => {
+      const own = resourceOf(route, params)
+      return isSame(own, resource) && route.serves(params) ? own : undefined
+    }
+    if (!route.path.includes(':')) return at({})
+    if (!URL.canParse(resource)) return undefined
     const { pathname } = new URL(resource)
     const params = pathname.startsWith(base) ? paramsAt(route, pathname.slice(base.length)) : undefined
-    return params === undefined ? same({}) && route.serves({}) : route.serves(params) && same(params)
+    // Without parameters: a resource that the config names for all URLs of the route.
+    return at(params ?? {})
   }
 
   const fixed = host.routes.filter(({ path }) => !path.includes(':')).map(route => resourceOf(route, {}))
@@ -58,7 +68,13 @@ export function createResources(host: Host, services: Services, restricted: read
   const isOne = all.size === 1 && fixed.length === host.routes.length
   const promised = host.routes.flatMap(route => services.slot('protectedResource', route).scopesOf(route) ?? [])
   return {
-    has: resource => host.routes.some(route => isOf(route, resource)),
+    find(resource) {
+      for (const route of host.routes) {
+        const found = findIn(route, resource)
+        if (found !== undefined) return found
+      }
+      return undefined
+    },
     only: isOne ? fixed[0] : undefined,
     scopes: [...new Set([...promised, ...restricted])],
     // Without a scope nothing could be granted; this one is no right of anybody's.

@@ -1,0 +1,174 @@
+// Repairs invalid entries in the lists and results of a server, so that one invalid entry does not hide the others.
+import type { CallToolResult, Client, Transport } from '@modelcontextprotocol/client'
+import { isObject } from '../../client/json.ts'
+import { printable } from '../../client/printable.ts'
+
+type Members = Readonly<Record<string, unknown>>
+type SpecType = 'Tool' | 'Resource' | 'ResourceTemplate' | 'Prompt' | 'ContentBlock' | 'CallToolResult'
+/** The top-level members of a value that its schema rejects. */
+type FindFaults = (type: SpecType, value: unknown) => readonly string[]
+
+interface List {
+  /** The member of the result that has the entries. */
+  readonly key: string
+  readonly type: SpecType
+  readonly noun: string
+}
+
+const LISTS = new Map<string, List>([
+  ['tools/list', { key: 'tools', type: 'Tool', noun: 'tool' }],
+  ['resources/list', { key: 'resources', type: 'Resource', noun: 'resource' }],
+  ['resources/templates/list', { key: 'resourceTemplates', type: 'ResourceTemplate', noun: 'resource template' }],
+  ['prompts/list', { key: 'prompts', type: 'Prompt', noun: 'prompt' }],
+])
+
+/** Characters of a name in a warning. */
+const MAX_NAME = 200
+const MAX_WARNINGS = 20
+/** The JSON-RPC error code. */
+const METHOD_NOT_FOUND = -32_601
+
+const isObjectSchema = (schema: unknown) => isObject(schema) && schema['type'] === 'object'
+
+function nameOf(entry: unknown, index: number): string {
+  const name = isObject(entry) ? (entry['uri'] ?? entry['uriTemplate'] ?? entry['name']) : undefined
+  return typeof name === 'string' ? JSON.stringify(printable(name, MAX_NAME)) : `${index + 1}`
+}
+
+interface Checks {
+  /** Whether the connection has protocol version 2026-07-28 or later. */
+  readonly modern: boolean
+  readonly findFaults: FindFaults
+  readonly warn: (text: string) => void
+}
+
+interface Repaired {
+  /** Undefined: the entry is unusable. */
+  readonly entry: Members | undefined
+  /** Invalid members. */
+  readonly faults: readonly string[]
+}
+
+function repairEntry(entry: unknown, type: SpecType, { modern, findFaults }: Checks): Repaired {
+  if (!isObject(entry)) return { entry: undefined, faults: [] }
+  const repaired: Record<string, unknown> = { ...entry }
+  const faults = new Set<string>()
+  if (type === 'Tool') {
+    const { inputSchema, outputSchema } = entry
+    if (!isObjectSchema(inputSchema)) {
+      repaired['inputSchema'] = { ...(isObject(inputSchema) && inputSchema), type: 'object' }
+      faults.add('inputSchema')
+    }
+    // Protocol versions before 2026-07-28 allow only schemas of objects.
+    if (!modern && outputSchema !== undefined && !isObjectSchema(outputSchema)) {
+      delete repaired['outputSchema']
+      faults.add('outputSchema')
+    }
+  }
+  for (const name of findFaults(type, repaired)) {
+    faults.add(name)
+    if (name === 'inputSchema') repaired[name] = { type: 'object' }
+    else delete repaired[name]
+  }
+  const isUsable = faults.size === 0 || findFaults(type, repaired).length === 0
+  return { entry: isUsable ? repaired : undefined, faults: [...faults] }
+}
+
+function repairList(result: Members, { key, type, noun }: List, checks: Checks): Members {
+  const { warn } = checks
+  const { nextCursor, ...others } = result
+  const entries = result[key]
+  if (!Array.isArray(entries)) return result
+  const usable: Members[] = []
+  for (const [index, given] of entries.entries()) {
+    const { entry, faults } = repairEntry(given, type, checks)
+    const what = faults.length === 0 ? '' : `: invalid ${faults.join(', ')}`
+    if (entry === undefined) warn(`omitted ${noun} ${nameOf(given, index)}${what}`)
+    else if (faults.length > 0) warn(`${noun} ${nameOf(given, index)}${what}`)
+    if (entry) usable.push(entry)
+  }
+  return { ...others, [key]: usable, ...(typeof nextCursor === 'string' && { nextCursor }) }
+}
+
+function repairResult(result: Members, { findFaults, warn }: Checks): Members {
+  const faults = findFaults('CallToolResult', result)
+  if (faults.length === 0) return result
+  const valid = Object.fromEntries(Object.entries(result).filter(([name]) => !faults.includes(name)))
+  const { content } = result
+  warn(`the result of the tool has invalid ${faults.join(', ')}`)
+  const blocks = (Array.isArray(content) ? content : []).map(block =>
+    findFaults('ContentBlock', block).length === 0 ? block : { type: 'text', text: JSON.stringify(block) },
+  )
+  return { ...valid, content: blocks as CallToolResult['content'] }
+}
+
+/** The task that a call became, as a member of its result: the official client refuses results of other types. */
+const TASK = 'io.mcp-host/task'
+
+/** The task that a call became, if it did. */
+export function taskOf(result: Members): (Members & { readonly taskId: string }) | undefined {
+  const task = result[TASK]
+  return isObject(task) && typeof task['taskId'] === 'string' ? { ...task, taskId: task['taskId'] } : undefined
+}
+
+/** The response to a request with this method. */
+function repair(message: Members, method: string, checks: Checks): Members {
+  const { modern, warn } = checks
+  const list = LISTS.get(method)
+  const { error, result, ...others } = message
+  if (isObject(result)) {
+    const type = result['resultType']
+    if (type === 'task') return { ...others, result: { resultType: 'complete', content: [], [TASK]: result } }
+    const isInput = type === 'input_required'
+    return {
+      ...others,
+      result: list ? repairList(result, list, checks) : isInput ? result : repairResult(result, checks),
+    }
+  }
+  if (!list || !isObject(error) || error['code'] !== METHOD_NOT_FOUND) return message
+  // A server with resources need not know templates.
+  if (list.type !== 'ResourceTemplate') warn(`the server declares ${list.key} and does not support ${method}`)
+  const modernMembers = modern && { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }
+  return { ...others, result: { [list.key]: [], ...modernMembers } }
+}
+
+export interface RepairOptions {
+  readonly client: Client
+  readonly say: (line: string) => void
+}
+
+/** Call it after `client.connect`: from then on the client receives repaired answers. Prints a warning for each repair. */
+export async function repairAnswers(transport: Transport, { client, say }: RepairOptions): Promise<void> {
+  const { specTypeSchemas } = await import('@modelcontextprotocol/client')
+  const modern = client.getProtocolEra() === 'modern'
+  const methods = new Map<unknown, string>()
+  let warnings = 0
+  function warn(text: string): void {
+    warnings++
+    if (warnings <= MAX_WARNINGS) say(`warning: ${text}`)
+    else if (warnings === MAX_WARNINGS + 1) say('warning: the server sent more invalid entries')
+  }
+
+  const findFaults: FindFaults = (type, value) => {
+    const checked = specTypeSchemas[type]['~standard'].validate(value)
+    const issues = 'issues' in checked ? (checked.issues ?? []) : []
+    return [...new Set(issues.map(({ path = [] }) => String(path[0] ?? '')))]
+  }
+  const checks = { modern, findFaults, warn }
+
+  const send = transport.send.bind(transport)
+  transport.send = (message, options) => {
+    for (const one of [message].flat()) {
+      if ('method' in one && 'id' in one && (LISTS.has(one.method) || one.method === 'tools/call'))
+        methods.set(one.id, one.method)
+    }
+    return send(message, options)
+  }
+  const receive = transport.onmessage
+  transport.onmessage = (message, extra) => {
+    const id = 'method' in message ? undefined : message.id
+    const method = id === undefined ? undefined : methods.get(id)
+    methods.delete(id)
+    receive?.(method === undefined ? message : (repair({ ...message }, method, checks) as typeof message), extra)
+  }
+}
