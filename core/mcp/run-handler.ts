@@ -112,7 +112,7 @@ function createWaiting(turn: Turn | undefined, limit: TimeLimit | undefined, isO
   return async ask => {
     if (waits++ === 0 && !isOver()) {
       limit?.pause()
-      turn?.release()
+      turn?.pause()
     }
     try {
       return await ask()
