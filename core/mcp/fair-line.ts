@@ -2,6 +2,7 @@
 // place, the longest ago.
 import { type Linked, LinkedList } from '../http/linked-list.ts'
 
+/** An entry of a `FairLine`. */
 export interface InLine extends Linked {
   /** Whether it had a place before. It is then ahead of other entries of its owner. Constant while it is in the queue. */
   readonly returns: boolean
@@ -24,6 +25,7 @@ function firstOf<Entry extends InLine>({ returning, waiting }: Share<Entry>, fit
   return undefined
 }
 
+/** A queue that is fair between owners. */
 export class FairLine<Entry extends InLine> {
   /** The owners with a place, a paused entry or an entry in the queue, in the order in which they came or last got a place. */
   readonly #shares = new Map<string, Share<Entry>>()
