@@ -180,12 +180,18 @@ describe('Isolated tool call', () => {
   })
 
   it('limits the questions of a call, and the bytes of the responses', async () => {
+    const warnings: string[] = []
+    const note = ({ name }: Error) => void warnings.push(name)
+    process.on('warning', note)
     let asked = 0
     let pin = 'wrong'
     const elicit = () => ({ action: 'accept' as const, content: { pin: `${pin}${asked++}` } })
     await using client = await host.client({ revision: '2025-11-25', answers: { elicit } })
     expect((await client.callTool('guesses')).text).to.equal('A call of an isolated tool asks at most 100 questions.')
     expect(asked).to.equal(MAX_REPLAYED_QUESTIONS)
+    process.off('warning', note)
+    // Each run removes its listeners from the signal of the call.
+    expect(warnings).not.to.include('MaxListenersExceededWarning')
     asked = 0
     pin = 'x'.repeat(MAX_REPLAYED_BYTES / 2.5)
     const { text } = await client.callTool('guesses')
