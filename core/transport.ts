@@ -27,6 +27,7 @@ export { checkUri, shown, sizeFault } from './mcp/client-said.ts'
 export { callOf } from './mcp/context.ts'
 export { encodeAnswer } from './mcp/encode-answer.ts'
 export type { RouteExtensions } from './mcp/extension.ts'
+export { FairLine, type InLine } from './mcp/fair-line.ts'
 export { holderOf } from './mcp/holder.ts'
 export {
   LARGE_ANSWER,

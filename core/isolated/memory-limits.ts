@@ -34,3 +34,9 @@ export function keepLoopsInterruptible(): void {
   const version = Number.parseInt(process.versions.v8, 10)
   if (version >= FIRST_WITHOUT_CHECKS) setFlagsFromString('--no-turboshaft-loop-unrolling')
 }
+
+/** What the whole process holds, and what all threads that run a call may hold together, bytes. */
+export interface Whole {
+  readonly size: number
+  readonly allowed: number
+}

@@ -3,11 +3,12 @@
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads'
 import type { Clock, Timer } from '../http/clock.ts'
 import type { IsolatedCall } from '../mcp/isolation.ts'
+import type { CallUsage } from '../mcp/replayed-asks.ts'
 import { startThread } from '../threads/start-thread.ts'
-import { computedBy } from './cpu-time.ts'
+import { createTimeCount } from './cpu-time.ts'
 import { endProcessWithout } from './end-process.ts'
 import { type Ended, endedBy, type Over } from './ended.ts'
-import { heapLimit } from './memory-limits.ts'
+import { heapLimit, type Whole } from './memory-limits.ts'
 import type { FromThread, ThreadData, ToThread } from './messages.ts'
 import { packError, unpackError } from './pack-error.ts'
 import type { Probe } from './probe.ts'
@@ -38,19 +39,15 @@ export interface ThreadSettings {
   readonly tell: (ended: Ended) => void
 }
 
-/** What the whole process holds, and what all threads that run a call may hold together, bytes. */
-export interface Whole {
-  readonly size: number
-  readonly allowed: number
-}
-
 interface Running {
   readonly isolated: IsolatedCall
   readonly served: ServedCall
   readonly resolve: (value: unknown) => void
   readonly reject: (reason: unknown) => void
-  /** What the thread had computed before, milliseconds; undefined: not looked at yet. */
-  computedBefore: number | undefined
+  readonly used: CallUsage
+  readonly countTime: () => void
+  /** Whether its memory was checked. */
+  isChecked: boolean
   readonly stop: () => void
   stopTimer: Timer | undefined
   over: Over | undefined
@@ -130,8 +127,11 @@ export class ToolThread {
     return new Promise((resolve, reject) => {
       const stop = () => this.#stop()
       const served = serveCall(id, isolated, message => this.#post(message))
-      const begun = { isolated, served, resolve, reject, stop, computedBefore: undefined }
-      this.#running = { ...begun, stopTimer: undefined, over: undefined }
+      const used = isolated.used ?? { cpuTime: 0 }
+      const countTime = createTimeCount(this.#worker, this.task, used)
+      const begun = { isolated, served, resolve, reject, stop, used, countTime }
+      this.#running = { ...begun, isChecked: false, stopTimer: undefined, over: undefined }
+      if (isolated.used) countTime()
       this.lastTool = tool.name
       // While it runs it keeps the process alive, as other work does.
       this.#worker.ref()
@@ -175,6 +175,7 @@ export class ToolThread {
     else if (message.kind === 'ask') running.served.ask(message)
     else if (message.kind === 'over') this.#endOver('memory')
     else if (message.kind === 'value' || message.kind === 'thrown') {
+      if (running.isolated.used) running.countTime()
       this.#keeps(message.held)
       const ended = this.#settle()
       if (message.kind === 'value') ended?.resolve(message.value)
@@ -220,12 +221,11 @@ export class ToolThread {
   look(now: number, whole: Whole) {
     const running = this.#running
     if (!running || running.over) return
-    const computed = computedBy(this.#worker, this.task)
-    if (running.computedBefore === undefined) {
-      running.computedBefore = computed
-      this.#askNow(now, whole.size)
-    } else if (computed - running.computedBefore > running.isolated.bounds.cpuTime) this.#endOver('cpuTime')
-    else this.#lookAtMemory(now, whole)
+    running.countTime()
+    if (running.used.cpuTime > running.isolated.bounds.cpuTime) this.#endOver('cpuTime')
+    else if (running.isChecked) this.#lookAtMemory(now, whole)
+    else this.#askNow(now, whole.size)
+    running.isChecked = true
   }
 
   /** Whoever does not answer while the process grows by more than all may hold together is taken for the cause. */

@@ -26,7 +26,7 @@ const NAMES = { 'elicitation/create': 'elicit', 'sampling/createMessage': 'sampl
 const INPUT_REQUIRED = { name: 'input_required' }
 
 /** Stops a handler whose questions are being sent; the handler will run again. */
-class AwaitingInput extends Error {
+export class AwaitingInput extends Error {
   constructor() {
     super('waiting for the client to answer; the handler runs again with the answer')
     this.name = 'AwaitingInput'
@@ -79,7 +79,7 @@ async function fitsForm(schema: JsonSchema, content: unknown): Promise<boolean> 
 }
 
 /** Names each question of a run: by the key from the handler, or by kind and number. */
-function createKeys(isTaken: (key: string) => boolean) {
+export function createKeys(isTaken: (key: string) => boolean) {
   const ordinals: Record<string, number> = {}
   return (method: Question['method'], given: string | undefined): string => {
     const name = NAMES[method]
@@ -198,14 +198,20 @@ export const liveParams = ({ method, params }: Question, { elicitationIds }: Rev
     : params
 
 /** For sessions and tasks, which send questions while the handler runs. Throws a ToolError if the client cannot answer. */
-function demandCapability(call: Call, question: Question) {
+export function demandCapability(call: Call, question: Question) {
   noteQuestion(call, question.method)
   const missing = missingCapability(question, call.client.capabilities)
   if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
 }
 
 /** Throws a ToolError if the answer does not fit the question. */
-async function askLive(askClient: AskClient, { rules }: Call, question: Question, signal: AbortSignal, key?: string) {
+export async function askLive(
+  askClient: AskClient,
+  { rules }: Call,
+  question: Question,
+  signal: AbortSignal,
+  key?: string,
+) {
   const answer = await askClient.ask(question.method, liveParams(question, rules), signal, key)
   if (!(await isAnswer(question, answer))) throw new ToolError('The client answered something else than was asked.')
   return answer as never
@@ -223,62 +229,3 @@ export const createLiveAsks = (
     return waiting(() => askLive(askClient, call, question, signal, key))
   },
 })
-
-/** The client's answers for a handler that runs again after each of them. */
-export interface Replay {
-  readonly answers: Map<string, { readonly question: string; readonly outcome: Promise<never> }>
-  /** The last reported progress, which must also increase across runs. */
-  progress: number
-  /** Runs the handler again. */
-  readonly again: () => unknown
-}
-
-/**
- * The questions of an isolated handler: its run ends with its questions, as in 2026-07-28, and `replay.again` runs it with the
- * answers. No thread is occupied while the client answers.
- */
-export function createReplayedAsks(askClient: AskClient, call: Call, replay: Replay, interrupt: Interrupt): Asks {
-  const used = new Set<string>()
-  const keyFor = createKeys(key => used.has(key))
-  let open: Array<{ readonly ask: () => Promise<unknown>; readonly reject: (reason: Error) => void }> = []
-
-  function leave() {
-    if (open.length === 0) return
-    const asked = open
-    open = []
-    interrupt(() =>
-      Promise.allSettled(asked.map(({ ask }) => ask())).then(() => {
-        call.signal.throwIfAborted()
-        return replay.again()
-      }),
-    )
-    for (const { reject } of asked) reject(new AwaitingInput())
-  }
-
-  async function ask(question: Question, given?: string): Promise<never> {
-    demandCapability(call, question)
-    const key = keyFor(question.method, given)
-    used.add(key)
-    const name = digest(question)
-    const known = replay.answers.get(key)
-    if (known?.question === name) return known.outcome
-    return new Promise<never>((_, reject) => {
-      const askClientNow = () => {
-        const outcome = askLive(askClient, call, question, call.signal, given)
-        replay.answers.set(key, { question: name, outcome })
-        return outcome
-      }
-      open.push({ ask: askClientNow, reject })
-      // As in 2026-07-28, questions of the same turn are sent together.
-      setImmediate(leave)
-    })
-  }
-
-  return {
-    ask(question, key) {
-      const answer = ask(question, key)
-      answer.catch(() => undefined)
-      return answer
-    },
-  }
-}

@@ -1,17 +1,23 @@
 // Limits the concurrent calls of one tool. Further calls wait in a queue that is fair between callers; a full queue refuses calls.
 // A call keeps its slot until its handler ends, even if the call was cancelled or timed out, because the handler uses the resources.
-// While the handler waits for its client, another call can use the slot.
+// While the handler waits for its client, another call can use the slot. The number of such handlers is limited, because a
+// handler can ask its client and continue to work.
 import type { Clock } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
-import { type Linked, LinkedList } from '../http/linked-list.ts'
+import type { Linked, LinkedList } from '../http/linked-list.ts'
 import type { Call } from './call.ts'
-import { FairLine } from './fair-line.ts'
+import { FairLine, type InLine } from './fair-line.ts'
 import { holderOf } from './holder.ts'
-import { MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_OWNER } from './limits.ts'
+import {
+  MAX_PAUSED_PER_SLOT,
+  MAX_PAUSED_PER_SLOT_AND_OWNER,
+  MAX_WAITING_CALLS,
+  MAX_WAITING_CALLS_PER_OWNER,
+} from './limits.ts'
 import { ToolError } from './tool-error.ts'
 
 /** The slot of a call, or its position in the queue. */
-export class Turn implements Linked {
+export class Turn implements InLine {
   older?: this | undefined
   newer?: this | undefined
   linked?: boolean
@@ -21,6 +27,8 @@ export class Turn implements Linked {
   waited = 0
   /** Takes a free slot and resolves `ready`. */
   begin: (() => void) | undefined
+  /** Whether the handler is paused: it had a slot and has none now. */
+  returns = false
   readonly owner: string
   readonly #queue: CallQueue
   #held = false
@@ -34,21 +42,29 @@ export class Turn implements Linked {
 
   hold() {
     this.#held = true
+    this.returns = false
     this.#retaking = undefined
-    if (this.#over) this.release()
+    if (this.#over) this.leave()
   }
 
   /** The handler has ended. Frees the slot, if the call has one. */
   leave() {
     this.#over = true
-    this.release()
+    if (this.#held) {
+      this.#held = false
+      this.#queue.free(this.owner)
+    } else if (this.returns && !this.#retaking) {
+      this.returns = false
+      this.#queue.unpause(this.owner)
+    }
   }
 
   /** Frees the slot until `retake`. */
-  release() {
+  pause() {
     if (!this.#held) return
     this.#held = false
-    this.#queue.passOn(this.owner)
+    this.returns = true
+    this.#queue.pause(this.owner)
   }
 
   /** Resolves when the handler has a slot again; undefined: it has one. A cancelled handler also needs one. */
@@ -81,11 +97,9 @@ export class CallQueue implements Linked {
   readonly #busy: LinkedList<CallQueue>
   readonly #refused: () => void
   readonly #line = new FairLine<Turn>()
-  /** Handlers that had a slot and need one again. They have priority over the queue. */
-  readonly #returning = new LinkedList<Turn>()
   #running = 0
 
-  /** `busy`: the list of queues with running handlers. `refused` is called for each refused call. */
+  /** `busy`: the list of queues with running handlers or queued calls. `refused` is called for each refused call. */
   constructor(facts: CallQueueFacts, busy: LinkedList<CallQueue>, refused: () => void) {
     this.facts = facts
     this.#busy = busy
@@ -97,60 +111,101 @@ export class CallQueue implements Linked {
     return this.#running
   }
   get waiting(): number {
-    return this.#line.size + this.#returning.size
+    return this.#line.size
   }
 
   /** Returns a slot or a queue position. Throws `tooManyRequests` if the queue, or the owner's share of it, is full. */
   enter(call: Call): Turn {
     const turn = this.#turnOf(call)
-    if (!this.#hold(turn)) turn.ready = this.#wait(turn, call)
+    if (this.#isFree() && this.#mayBegin(turn)) this.#take(turn)
+    else turn.ready = this.#wait(turn, call)
     return turn
   }
 
-  /** Like `enter`, for a call whose handler has run before: it has priority over the queue and is never refused. */
+  /** Like `enter`, for a call whose handler has run before: it is ahead of other calls of its owner and is never refused. */
   enterAgain(call: Call): Turn {
     const turn = this.#turnOf(call)
+    turn.returns = true
+    this.#line.pause(turn.owner)
     turn.ready = this.retake(turn)
     return turn
   }
 
   retake(turn: Turn): Promise<void> | undefined {
-    if (this.#hold(turn)) return undefined
+    if (this.#isFree()) {
+      this.#take(turn)
+      this.#beginNext()
+      return undefined
+    }
+    const { owner } = turn
     return new Promise(resolve => {
       turn.begin = () => {
-        this.#returning.delete(turn)
+        this.#line.delete(owner, turn)
         this.#take(turn)
         resolve()
       }
-      this.#returning.add(turn)
+      this.#line.add(owner, turn)
     })
+  }
+
+  /** The owner has one slot less. */
+  free(owner: string) {
+    this.#line.leave(owner)
+    this.#running--
+    this.#beginNext()
+  }
+
+  /** A handler of the owner waits for its client. */
+  pause(owner: string) {
+    this.#line.pause(owner)
+    this.free(owner)
+  }
+
+  /** A paused handler of the owner has ended. */
+  unpause(owner: string) {
+    this.#line.unpause(owner)
+    this.#beginNext()
   }
 
   #turnOf({ user, offer }: Call): Turn {
     return new Turn(holderOf({ user, ip: offer.ip }), this)
   }
 
-  /** Returns false if no slot is free. */
-  #hold(turn: Turn): boolean {
-    if (this.#running >= this.facts.most) return false
-    if (this.#running === 0) this.#busy.add(this)
-    this.#running++
-    this.#take(turn)
-    return true
+  #isFree(): boolean {
+    return this.#running < this.facts.most
+  }
+
+  /** Too many paused handlers delay new calls, so that `concurrency` also limits handlers that work while they are paused. */
+  #mayBegin({ owner, returns }: Turn): boolean {
+    const { most } = this.facts
+    if (returns) return true
+    return (
+      this.#line.pausedOf(owner) < MAX_PAUSED_PER_SLOT_AND_OWNER * most &&
+      this.#line.paused < MAX_PAUSED_PER_SLOT * most
+    )
   }
 
   #take(turn: Turn) {
+    this.#running++
     this.#line.take(turn.owner)
+    if (turn.returns) this.#line.unpause(turn.owner)
+    this.#noteBusy()
     turn.hold()
   }
 
-  /** Gives the slot of an owner to the next call. */
-  passOn(owner: string) {
-    this.#line.leave(owner)
-    const next = this.#returning.oldest ?? this.#line.next()
-    if (next?.begin) return next.begin()
-    this.#running--
-    if (this.#running === 0) this.#busy.delete(this)
+  #beginNext() {
+    while (this.#isFree()) {
+      const next = this.#line.next(turn => this.#mayBegin(turn))
+      if (!next?.begin) break
+      next.begin()
+    }
+    this.#noteBusy()
+  }
+
+  #noteBusy() {
+    const isBusy = this.#running + this.#line.size > 0
+    if (!isBusy) this.#busy.delete(this)
+    else if (!this.linked) this.#busy.add(this)
   }
 
   #wait(turn: Turn, call: Call): Promise<void> {
@@ -163,6 +218,7 @@ export class CallQueue implements Linked {
     if (signal.aborted) return Promise.reject(cancelled())
     const since = clock.monotonic()
     this.#line.add(owner, turn)
+    this.#noteBusy()
     return new Promise((resolve, reject) => {
       const leaveLine = () => {
         clock.clear(timer)
@@ -171,10 +227,12 @@ export class CallQueue implements Linked {
       }
       const gone = () => {
         leaveLine()
+        this.#noteBusy()
         reject(cancelled())
       }
       const late = () => {
         leaveLine()
+        this.#noteBusy()
         const why = `it waited ${timeout} ms for its turn and did not run; at most ${calls(most)} of it run at once`
         reject(new HostError('callTimeout', { detail: why }))
       }
@@ -192,7 +250,9 @@ export class CallQueue implements Linked {
   #demandRoom(owner: string) {
     const own = this.#line.waitingOf(owner)
     if (own >= MAX_WAITING_CALLS_PER_OWNER) throw this.#full(`${calls(own)} of one user or address`)
-    if (this.#line.size >= MAX_WAITING_CALLS) throw this.#full(calls(this.#line.size))
+    // Calls that return were accepted before, and do not use the room of new calls.
+    const others = this.#line.size - this.#line.returning
+    if (others >= MAX_WAITING_CALLS) throw this.#full(calls(others))
   }
 
   #full(waiting: string): HostError {

@@ -1,13 +1,14 @@
 // The `ctx` argument of every handler. run-handler.ts runs the handler.
 import type { Clock } from '../http/clock.ts'
 import type { Route } from '../kernel/route.ts'
-import { type Asks, createAsks, createLiveAsks, createReplayedAsks, type Interrupt, type Replay } from './asks.ts'
+import { type Asks, createAsks, createLiveAsks, type Interrupt } from './asks.ts'
 import type { Call } from './call.ts'
 import { createCallFetch } from './call-fetch.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
 import type { AskOptions, CallContext, UpstreamTokenRequest } from './define.ts'
 import type { Isolation } from './isolation.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
+import { type CallUsage, createReplayedAsks, type Replay } from './replayed-asks.ts'
 import type { ToolKeys } from './run-keys.ts'
 import type { StallWatch } from './stall-watch.ts'
 import { ToolError } from './tool-error.ts'
@@ -67,6 +68,7 @@ export class HandlerContext implements CallContext {
   #controller: AbortController | undefined
   #progress: number
   #ended: unknown
+  readonly #stop = () => this.#controller?.abort(this.#call.signal.reason)
 
   constructor(call: Call, item: CatalogItem, settings: HandlerSettings, asking: Asking) {
     this.#call = call
@@ -80,6 +82,9 @@ export class HandlerContext implements CallContext {
 
   static callOf(ctx: CallContext): Call | undefined {
     return #call in ctx ? ctx.#call : undefined
+  }
+  static usageOf(ctx: CallContext): CallUsage | undefined {
+    return #call in ctx ? ctx.#asking.replay?.used : undefined
   }
   get user() {
     return this.#call.user
@@ -113,7 +118,7 @@ export class HandlerContext implements CallContext {
       const { signal } = this.#call
       if (this.#ended !== undefined) this.#controller.abort(this.#ended)
       else if (signal.aborted) this.#controller.abort(signal.reason)
-      else signal.addEventListener('abort', () => this.#controller?.abort(signal.reason), { once: true })
+      else signal.addEventListener('abort', this.#stop, { once: true })
     }
     return this.#controller.signal
   }
@@ -132,6 +137,8 @@ export class HandlerContext implements CallContext {
   /** Stops the handler: nothing that it still says or asks is heard. */
   end(reason: unknown) {
     this.#ended ??= reason
+    // A call can have many runs, each with a context.
+    this.#call.signal.removeEventListener('abort', this.#stop)
     this.#controller?.abort(reason)
   }
 
@@ -252,3 +259,6 @@ export class HandlerContext implements CallContext {
 
 /** The Call that the handler of a plugin's own tool answers, by its `ctx`: for what `ctx` does not say, such as the view. */
 export const callOf = HandlerContext.callOf
+
+/** What earlier runs of the same call used; undefined if the handler cannot run again. */
+export const usageOf = HandlerContext.usageOf

@@ -29,6 +29,12 @@ export const MAX_LISTENS_PER_CALLER = 100
 /** Calls of one tool that may wait for a place, where it has a `concurrency`; and those of one owner among them. */
 export const MAX_WAITING_CALLS = 256
 export const MAX_WAITING_CALLS_PER_OWNER = 32
+/** Handlers of one tool that wait for their clients, for each slot of its `concurrency`; and those of one owner among them. */
+export const MAX_PAUSED_PER_SLOT = 100
+export const MAX_PAUSED_PER_SLOT_AND_OWNER = 10
+/** Questions of one call of an isolated tool, and bytes of the responses: both are kept, for runs of the handler that follow. */
+export const MAX_REPLAYED_QUESTIONS = 100
+export const MAX_REPLAYED_BYTES = 4 * 1_024 * 1_024
 /** GETs that may wait for the same messages at once: a laptop that slept is not locked out by its own past. */
 export const MAX_OPEN_GETS = 3
 /** Characters of what a client said that an error or a log line repeats. */

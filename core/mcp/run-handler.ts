@@ -1,12 +1,12 @@
 // Runs one handler: slot, time limit, questions and end.
 import type { Clock, Timer } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
-import type { Replay } from './asks.ts'
 import type { Call } from './call.ts'
 import { inPlace, type Turn } from './call-queue.ts'
 import type { CatalogItem } from './catalog.ts'
 import { type Asking, HandlerContext, type HandlerSettings } from './context.ts'
 import type { CallContext } from './define.ts'
+import type { Replay } from './replayed-asks.ts'
 import { UNWATCHED } from './stall-watch.ts'
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
@@ -23,7 +23,7 @@ function runToValue(ctx: HandlerContext, handle: (ctx: CallContext) => unknown):
   }
 }
 
-/** The time limit of one run. It stops while the handler waits for its client. */
+/** The time limit of a call. It stops while the handler waits for its client. */
 class TimeLimit {
   readonly #clock: Clock
   readonly #late: () => void
@@ -53,8 +53,10 @@ class TimeLimit {
     this.#since = undefined
   }
 
-  end() {
-    this.#clock.clear(this.#timer)
+  /** Returns the milliseconds that are left. */
+  end(): number {
+    this.pause()
+    return this.#left
   }
 }
 
@@ -76,6 +78,10 @@ export function runHandler(
     isolate && typeof call.asks === 'object'
       ? {
           answers: new Map(),
+          questions: 0,
+          bytes: 0,
+          timeLeft: undefined,
+          used: { cpuTime: 0 },
           progress: Number.NEGATIVE_INFINITY,
           again: () => runInTurn({ call, item, settings, handle, replay }, queue?.enterAgain(call)),
         }
@@ -112,7 +118,7 @@ function createWaiting(turn: Turn | undefined, limit: TimeLimit | undefined, isO
   return async ask => {
     if (waits++ === 0 && !isOver()) {
       limit?.pause()
-      turn?.release()
+      turn?.pause()
     }
     try {
       return await ask()
@@ -136,7 +142,10 @@ function run({ call, item, settings, handle, replay }: Run, turn?: Turn): unknow
   const { timeout, isolate } = settings.limits.of(item)
   const waited = turn?.waited ?? 0
   let late: (() => void) | undefined
-  const limit = timeout === undefined ? undefined : new TimeLimit(settings.clock, timeout - waited, () => late?.())
+  const limit =
+    timeout === undefined
+      ? undefined
+      : new TimeLimit(settings.clock, (replay?.timeLeft ?? timeout) - waited, () => late?.())
   const waiting = createWaiting(turn, limit, () => over)
   const ctx = new HandlerContext(call, item, settings, { interrupt, waiting, replay })
   // A worker thread does not block the event loop of the host.
@@ -166,7 +175,8 @@ function run({ call, item, settings, handle, replay }: Run, turn?: Turn): unknow
     }
     settle = result => {
       over = true
-      limit?.end()
+      const timeLeft = limit?.end()
+      if (replay) replay.timeLeft = timeLeft
       resolve(ctx.whenTold(() => result))
       ctx.end(new Error('waiting for the client to answer'))
     }

@@ -55,7 +55,7 @@ const REFUSED = {
 }
 const BUSY = {
   name: 'mcp_host_tool_calls',
-  help: 'Calls of tools with a concurrency, while some run: handlers that run, and calls that wait for a place.',
+  help: 'Calls of tools with a concurrency, while some run or wait: handlers that run, and calls that wait for a slot.',
   labels: ['tool', 'state'],
 }
 

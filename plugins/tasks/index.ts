@@ -34,7 +34,7 @@ export const tasks = definePlugin<TasksOptions, FilledOptions['tasks']>({
         default: '1mb',
         description: "The most that a task's call, all answers to it, or its result may hold, each.",
       },
-      concurrent: count('Tasks that run at a time in one process; those that wait for answers do not count.', 32),
+      concurrent: count('Handlers that run at a time in one process.', 32),
       perTool: count('Tasks of one tool that are under way at a time, on all nodes.', 100),
       perUser: count('The same, of one user.', 4),
       openPerUser: count('Tasks of one user that are not over; ten times as many with those that are.', 100),

@@ -1,63 +1,135 @@
 // Slots for task handlers in this process. A slot is taken while the handler runs, even if its task has ended, and is free while it
-// waits for its client. Each holder has as many slots in a queue as it can have running tasks. Further runs wait for a slot.
+// waits for its client. A handler needs a slot again before it receives the response. Holders share the slots fairly.
+import { FairLine, type InLine } from '../../core/transport.ts'
 
 /** A run that needs a slot. */
 export interface Placed {
   readonly queue: string
   readonly holder: string
-  /** Whether it waits for its client. */
-  readonly waits: boolean
+}
+
+/** Maximum handlers in this process. */
+export interface PlaceLimits {
+  readonly all: number
+  readonly inQueue: (queue: string) => number
+  /** Of one holder in a queue. */
+  readonly perHolder: number
+}
+
+class Place<Run extends Placed> implements InLine {
+  older?: this | undefined
+  newer?: this | undefined
+  linked?: boolean
+  /** Whether the handler had a slot and has none now. */
+  returns = false
+  ready: Promise<void> | undefined
+  begin: () => void = () => undefined
+  readonly run: Run
+
+  constructor(run: Run) {
+    this.run = run
+  }
 }
 
 export class Places<Run extends Placed> {
-  readonly #begun = new Set<Run>()
-  /** Runs that wait for a slot, with the function that starts each. */
-  readonly #parked = new Map<Run, () => void>()
-  readonly #perHolder: number
+  readonly #places = new Map<Run, Place<Run>>()
+  readonly #held = new Set<Place<Run>>()
+  readonly #line = new FairLine<Place<Run>>()
+  readonly #limits: PlaceLimits
 
-  /** `perHolder`: maximum handlers of one holder in a queue. */
-  constructor(perHolder: number) {
-    this.#perHolder = perHolder
+  constructor(limits: PlaceLimits) {
+    this.#limits = limits
   }
 
-  /** Number of running handlers per queue. */
+  /** Number of handlers with a slot, per queue. */
   counts(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>()
-    for (const { queue, waits } of this.#begun) if (!waits) counts.set(queue, (counts.get(queue) ?? 0) + 1)
+    for (const { run } of this.#held) counts.set(run.queue, (counts.get(run.queue) ?? 0) + 1)
     return counts
+  }
+
+  /** Number of runs that wait for their client, or for a slot after its response, per queue: of all holders, and the most of one. */
+  idle(): ReadonlyMap<string, { readonly all: number; readonly ofOne: number }> {
+    const idle = new Map<string, Map<string, number>>()
+    for (const { run, returns } of this.#places.values()) {
+      if (!returns) continue
+      const holders = idle.get(run.queue) ?? new Map<string, number>()
+      idle.set(run.queue, holders.set(run.holder, (holders.get(run.holder) ?? 0) + 1))
+    }
+    const counted = [...idle].map(([queue, holders]) => {
+      const counts = [...holders.values()]
+      return [queue, { all: counts.reduce((sum, count) => sum + count, 0), ofOne: Math.max(...counts) }] as const
+    })
+    return new Map(counted)
   }
 
   /** Resolves once the run has a slot; never if it leaves before. */
   enter(run: Run): Promise<void> {
-    return new Promise(resolve => {
-      this.#parked.set(run, resolve)
-      this.#begin(run)
-    })
+    const place = new Place(run)
+    this.#places.set(run, place)
+    const ready = this.#wait(place)
+    if (this.#fits(place)) this.#begin(place)
+    return ready
+  }
+
+  /** The run waits for its client, and has no slot until `resume`. */
+  pause(run: Run) {
+    const place = this.#places.get(run)
+    if (place && this.#free(place)) place.returns = true
+  }
+
+  /** Resolves once the run has a slot again, by `beginNext`; never if it leaves before. */
+  resume(run: Run): Promise<void> {
+    const place = this.#places.get(run)
+    if (!place?.returns) return Promise.resolve()
+    return place.ready ?? this.#wait(place)
   }
 
   /** The handler has ended, or will not start. */
   leave(run: Run) {
-    if (this.#parked.delete(run)) return
-    this.#begun.delete(run)
-    this.#beginNext(run)
+    const place = this.#places.get(run)
+    if (!place) return
+    this.#places.delete(run)
+    this.#line.delete(run.holder, place)
+    this.#free(place)
   }
 
-  /** The run waits for its client, so its holder can start another. */
-  pause(run: Run) {
-    if (this.#begun.has(run)) this.#beginNext(run)
-  }
-
-  #beginNext({ queue, holder }: Placed) {
-    const next = [...this.#parked.keys()].find(one => one.queue === queue && one.holder === holder)
+  /** Gives a free slot to the next run that waits for one in this process, in a queue that is open. Returns the run. */
+  beginNext(isOpen: (queue: string) => boolean): Run | undefined {
+    const next = this.#line.next(place => isOpen(place.run.queue) && this.#fits(place))
     if (next) this.#begin(next)
+    return next?.run
   }
 
-  #begin(run: Run) {
-    const own = [...this.#begun].filter(one => one.queue === run.queue && one.holder === run.holder && !one.waits)
-    if (own.length >= this.#perHolder) return
-    const begin = this.#parked.get(run)
-    this.#parked.delete(run)
-    this.#begun.add(run)
-    begin?.()
+  #wait(place: Place<Run>): Promise<void> {
+    place.ready = new Promise(resolve => {
+      place.begin = resolve
+    })
+    this.#line.add(place.run.holder, place)
+    return place.ready
+  }
+
+  #fits({ run: { queue, holder } }: Place<Run>): boolean {
+    const { all, inQueue, perHolder } = this.#limits
+    if (this.#held.size >= all) return false
+    const ofQueue = [...this.#held].filter(({ run }) => run.queue === queue)
+    return ofQueue.length < inQueue(queue) && ofQueue.filter(({ run }) => run.holder === holder).length < perHolder
+  }
+
+  #begin(place: Place<Run>) {
+    const { holder } = place.run
+    this.#line.delete(holder, place)
+    this.#line.take(holder)
+    this.#held.add(place)
+    place.returns = false
+    place.ready = undefined
+    place.begin()
+  }
+
+  /** Returns false if the run has no slot. */
+  #free(place: Place<Run>): boolean {
+    if (!this.#held.delete(place)) return false
+    this.#line.leave(place.run.holder)
+    return true
   }
 }

@@ -29,26 +29,26 @@ export class LeaseLost extends Error {
   }
 }
 
+/** Called when the run begins to wait for its client, and when it does not wait any more, before the handler continues. */
+export interface Pauses {
+  pause(): void
+  resume(): Promise<void>
+}
+
 export class RunQuestions implements AskClient {
   readonly #store: TaskStore
   readonly #lease: TaskLease
   /** In the order in which they were asked; an answer is put in its place. */
   readonly #questions: TaskQuestion[]
   readonly #used = new Set<string>()
-  readonly #begins: () => void
+  readonly #pauses: Pauses
   readonly #waiting = new Map<string, (answer: string) => void>()
 
-  /** `waits`: is told when the run begins to wait for its client. */
-  constructor(store: TaskStore, lease: TaskLease, questions: readonly TaskQuestion[], waits: () => void) {
+  constructor(store: TaskStore, lease: TaskLease, questions: readonly TaskQuestion[], pauses: Pauses) {
     this.#store = store
     this.#lease = lease
-    this.#begins = waits
+    this.#pauses = pauses
     this.#questions = [...questions]
-  }
-
-  /** Whether the run waits for its client. */
-  get waits(): boolean {
-    return this.#waiting.size > 0
   }
 
   /** Questions whose answers this run does not have. */
@@ -106,21 +106,24 @@ export class RunQuestions implements AskClient {
 
   #answerTo(key: string, signal: AbortSignal): Promise<string> {
     return new Promise((resolve, reject) => {
-      const end = () => {
+      const end = (settle: () => void) => {
         this.#waiting.delete(key)
         signal.removeEventListener('abort', stop)
+        void this.#resume().then(settle)
       }
-      const stop = () => {
-        end()
-        reject(signal.reason)
-      }
+      // A handler can continue after its cancellation, so it also needs a slot.
+      const stop = () => end(() => reject(signal.reason))
       if (signal.aborted) return reject(signal.reason)
       signal.addEventListener('abort', stop, { once: true })
-      this.#waiting.set(key, answer => {
-        end()
-        resolve(answer)
-      })
-      this.#begins()
+      this.#waiting.set(key, answer => end(() => resolve(answer)))
+      this.#pauses.pause()
     })
+  }
+
+  async #resume(): Promise<void> {
+    if (this.#waiting.size > 0) return
+    await this.#pauses.resume()
+    // The handler asked again while it had no slot.
+    if (this.#waiting.size > 0) this.#pauses.pause()
   }
 }

@@ -35,6 +35,8 @@ export interface RunHost {
   readonly ended: (end: TaskEnd['state'], milliseconds: number) => void
   /** Called when a run starts to wait for its client. */
   readonly waits: (run: TaskRun) => void
+  /** Called when a run does not wait any more. Resolves when its handler can continue. */
+  readonly returns: (run: TaskRun) => Promise<void>
 }
 
 /** Why a run was stopped from outside. */
@@ -67,15 +69,13 @@ export class TaskRun {
     this.lease = { id: record.id, fence: record.fence }
     this.queue = record.queue
     this.holder = record.holder
-    this.#questions = new RunQuestions(host.store, this.lease, record.questions, () => host.waits(this))
+    this.#questions = new RunQuestions(host.store, this.lease, record.questions, {
+      pause: () => host.waits(this),
+      resume: () => host.returns(this),
+    })
     this.#stopped = new Promise(resolve => {
       this.#stop = resolve
     })
-  }
-
-  /** Whether it waits for its client, and costs nothing meanwhile. */
-  get waits(): boolean {
-    return this.#questions.waits
   }
 
   /** Whether another may run it again. */

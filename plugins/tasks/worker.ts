@@ -22,7 +22,7 @@ const UNSERVED =
 /** The queues that this process takes tasks from, each with how many of it may run here. */
 export type ReadQueues = () => ReadonlyMap<string, number>
 
-export interface WorkerHost extends Omit<RunHost, 'waits'> {
+export interface WorkerHost extends Omit<RunHost, 'waits' | 'returns'> {
   readonly log: Logger
   readonly queues: ReadQueues
   /** Counts a run among what a closing host waits for; throws once that is over. */
@@ -37,6 +37,8 @@ export class TaskWorker {
   readonly #places: Places<TaskRun>
   #offered: ReadonlyMap<string, number> = new Map()
   #turn = 0
+  /** Queues whose next free slot is for a new task before it is for a run of this process. */
+  readonly #claimsNext = new Set<string>()
   #taking: Promise<void> | undefined
   #again = false
   #stopped = false
@@ -52,8 +54,13 @@ export class TaskWorker {
 
   constructor(host: WorkerHost) {
     this.#host = host
-    this.#runHost = { ...host, waits: run => this.#pause(run) }
-    this.#places = new Places(host.settings.offered.runningPerHolder)
+    this.#runHost = { ...host, waits: run => this.#pause(run), returns: run => this.#resume(run) }
+    const { concurrent, offered } = host.settings
+    this.#places = new Places({
+      all: concurrent,
+      inQueue: queue => Math.min(offered.running, this.#offered.get(queue) ?? offered.running),
+      perHolder: offered.runningPerHolder,
+    })
   }
 
   start() {
@@ -106,7 +113,7 @@ export class TaskWorker {
   }
 
   #wake() {
-    if (this.#stopped || !this.#host.settings.runs) return
+    if (this.#stopped || !this.#host.settings.runs) return this.#beginAll()
     this.#again = true
     this.#taking ??= this.#takeAll().finally(() => {
       this.#taking = undefined
@@ -118,23 +125,41 @@ export class TaskWorker {
     try {
       while (this.#again) {
         this.#again = false
-        while (await this.#takeOne());
+        while (await this.#fillOne());
       }
       this.#away = false
     } catch (err) {
       // The next look around tries again.
       this.#again = false
+      this.#beginAll()
       if (!this.#away) this.#host.log.warn({ err }, 'the task store does not answer: tasks wait')
       this.#away = true
     }
   }
 
-  async #takeOne(): Promise<boolean> {
+  /** Fills one free slot. New tasks of a queue and its runs in this process that wait for a slot take turns. */
+  async #fillOne(): Promise<boolean> {
+    return this.#beginNext(queue => !this.#claimsNext.has(queue)) || (await this.#claimOne()) || this.#beginNext()
+  }
+
+  #beginNext(isOpen: (queue: string) => boolean = () => true): boolean {
+    const run = this.#places.beginNext(isOpen)
+    if (run) this.#claimsNext.add(run.queue)
+    return run !== undefined
+  }
+
+  /** Gives the free slots to runs of this process. */
+  #beginAll() {
+    while (this.#beginNext());
+  }
+
+  async #claimOne(): Promise<boolean> {
     const counts = this.#places.counts()
     if (this.#stopped || this.#isFull(counts)) return false
     const offers = this.#offers(counts)
     if (offers.length === 0) return false
     const record = await this.#host.store.claim(offers, this.#host.settings.lease)
+    for (const { queue } of offers) this.#claimsNext.delete(queue)
     if (record) this.#begin(record)
     return record !== undefined
   }
@@ -143,25 +168,17 @@ export class TaskWorker {
     return [...counts.values()].reduce((sum, count) => sum + count, 0) >= this.#host.settings.concurrent
   }
 
-  /** A run that waits for its client frees its slot for other runs of its tool and its holder. */
+  /** A run that waits for its client frees its slot for other runs. */
   #pause(run: TaskRun) {
     this.#places.pause(run)
     this.#wake()
   }
 
-  /** Runs of this process that wait for their client, by queue: of all holders, and the most of one holder. */
-  #idle(): ReadonlyMap<string, { readonly all: number; readonly ofOne: number }> {
-    const idle = new Map<string, Map<string, number>>()
-    for (const { queue, holder, waits } of this.#runs.values()) {
-      if (!waits) continue
-      const holders = idle.get(queue) ?? new Map<string, number>()
-      idle.set(queue, holders.set(holder, (holders.get(holder) ?? 0) + 1))
-    }
-    const counted = [...idle].map(([queue, holders]) => {
-      const counts = [...holders.values()]
-      return [queue, { all: counts.reduce((sum, count) => sum + count, 0), ofOne: Math.max(...counts) }] as const
-    })
-    return new Map(counted)
+  /** Resolves when the run has a slot again. */
+  #resume(run: TaskRun): Promise<void> {
+    const ready = this.#places.resume(run)
+    this.#wake()
+    return ready
   }
 
   /** Rotates the queues, so that each is the first in turn. */
@@ -169,7 +186,7 @@ export class TaskWorker {
     const { running, runningPerHolder } = this.#host.settings.offered
     const open = [...this.#offered].filter(([queue, most]) => (counts.get(queue) ?? 0) < most)
     const first = open.length === 0 ? 0 : this.#turn++ % open.length
-    const idle = this.#idle()
+    const idle = this.#places.idle()
     const beside = (most: number, waiting = 0) => most + Math.min(waiting, WAITING_PER_RUNNING * most)
     return [...open.slice(first), ...open.slice(0, first)].map(([queue]) => ({
       queue,

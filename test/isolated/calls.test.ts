@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { MAX_REPLAYED_BYTES, MAX_REPLAYED_QUESTIONS } from '../../core/mcp/limits.ts'
 import { type TestHost, testHost } from '../../core/testing.ts'
 import { REVISIONS } from '../../core/transport.ts'
 import { eventually } from '../support/eventually.ts'
@@ -144,6 +145,58 @@ describe('Isolated tool call', () => {
     const told = () => host.logged('warn').filter(({ over }) => over === 'stopped')
     await eventually('the thread is ended', told, lines => lines.length > 0)
     expect(told().map(({ tool }) => tool)).to.deep.equal(['ignores'])
+  })
+
+  it('uses one time limit for all runs of a call', async () => {
+    const clock = createManualClock()
+    await using host = await testHost(config, { clock })
+    const held: Array<() => void> = []
+    const server = createServer((_, res) => void held.push(() => void res.end()))
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    try {
+      const elicit = () => ({ action: 'accept' as const, content: {} })
+      await using client = await host.client({ revision: '2025-11-25', answers: { elicit } })
+      const called = client.callTool('fetches_and_asks', { url })
+      await eventually('the first run fetches', () => held.length === 1)
+      await clock.advance(40_000)
+      held[0]?.()
+      await eventually('the second run fetches', () => held.length === 2)
+      await clock.advance(19_000)
+      expect(clock.pending()).to.include(1_000)
+      await clock.advance(1_000)
+      expect((await called).text).to.match(/^fetches_and_asks: .*stopped after 60000 ms/)
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+
+  it('uses one CPU time limit for all runs of a call', async () => {
+    const elicit = () => ({ action: 'accept' as const, content: { pin: 'wrong' } })
+    await using client = await host.client({ revision: '2025-11-25', answers: { elicit } })
+    const { text } = await client.callTool('guesses', { compute: true })
+    expect(text).to.equal('guesses used more than 300 ms of CPU time and was ended')
+  })
+
+  it('limits the questions of a call, and the bytes of the responses', async () => {
+    const warnings: string[] = []
+    const note = ({ name }: Error) => void warnings.push(name)
+    process.on('warning', note)
+    let asked = 0
+    let pin = 'wrong'
+    const elicit = () => ({ action: 'accept' as const, content: { pin: `${pin}${asked++}` } })
+    await using client = await host.client({ revision: '2025-11-25', answers: { elicit } })
+    expect((await client.callTool('guesses')).text).to.equal('A call of an isolated tool asks at most 100 questions.')
+    expect(asked).to.equal(MAX_REPLAYED_QUESTIONS)
+    process.off('warning', note)
+    // Each run removes its listeners from the signal of the call.
+    expect(warnings).not.to.include('MaxListenersExceededWarning')
+    asked = 0
+    pin = 'x'.repeat(MAX_REPLAYED_BYTES / 2.5)
+    const { text } = await client.callTool('guesses')
+    expect(text).to.equal('The responses to the questions of this call are too large.')
+    expect(asked).to.equal(3)
   })
 
   it('aborts when the client cancels', async () => {

@@ -214,6 +214,36 @@ export const asksTwo = defineTool({
   },
 })
 
+const form = { type: 'object', properties: { pin: { type: 'string' } } } as const
+
+/** Asks until the answer is right, after it computed for a while. */
+export const guesses = defineTool({
+  name: 'guesses',
+  isolate,
+  input: { type: 'object', properties: { compute: { type: 'boolean' } } } as const,
+  handler: async ({ compute = false }, { elicit }) => {
+    const begun = performance.now()
+    while (compute && performance.now() - begun < 50) Math.sqrt(2)
+    for (;;) {
+      const { content } = await elicit({ message: 'Which PIN?', requestedSchema: form })
+      if (content?.['pin'] === 'right') return 'right'
+    }
+  },
+})
+
+/** Asks after it has fetched. */
+export const fetchesAndAsks = defineTool({
+  name: 'fetches_and_asks',
+  isolate,
+  timeout: '1m',
+  input: { type: 'object', properties: { url: { type: 'string' } }, required: ['url'] } as const,
+  handler: async ({ url }, { elicit }) => {
+    await fetch(url)
+    const { action } = await elicit({ message: 'Continue?', requestedSchema: form })
+    return action
+  },
+})
+
 export const wantsToken = defineTool({
   name: 'wants_token',
   isolate,

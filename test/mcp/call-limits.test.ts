@@ -1,13 +1,18 @@
 // Tests call limits: `concurrency` of tools and `tools.limits`, with queueing and rejection, in every protocol version.
 import { expect } from 'chai'
 import { definePlugin, defineTool, type ToolDefinition, type ToolReturn } from '../../core/index.ts'
-import { MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_OWNER } from '../../core/mcp/limits.ts'
+import {
+  MAX_PAUSED_PER_SLOT,
+  MAX_PAUSED_PER_SLOT_AND_OWNER,
+  MAX_WAITING_CALLS,
+  MAX_WAITING_CALLS_PER_OWNER,
+} from '../../core/mcp/limits.ts'
 import { HANDSHAKE_REVISIONS, MODERN_REVISION, REVISIONS } from '../../core/transport.ts'
 import { eventually } from '../support/eventually.ts'
 import { createGate, type Gate } from '../support/gate.ts'
 import { createManualClock } from '../support/manual-clock.ts'
 import { modernRequest, type RpcMessage } from '../support/rpc.ts'
-import { nextMessage, openSession, postOpen, readWhole, type WholeAnswer } from '../support/session-client.ts'
+import { nextMessage, openSession, postOpen, readWhole, restOf, type WholeAnswer } from '../support/session-client.ts'
 import { type StartOptions, startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
 import type { StreamExchange } from '../support/stream-exchange.ts'
 
@@ -381,6 +386,118 @@ describe('Tool concurrency limit: handlers that wait for their client', () => {
       gates.get(mark)?.open()
     }
     expect([textOf(await first), textOf(await second)]).to.deep.equal(['ran first', 'ran second'])
+  })
+
+  /** A tool that asks and then waits at its gate; `background`: it waits at its gate while it asks. */
+  function createAsking(background: boolean) {
+    const running: string[] = []
+    const gates = new Map<string, Gate>()
+    const tool = defineTool({
+      name: 'asks',
+      concurrency: 1,
+      input: { type: 'object', properties: { mark: { type: 'string' }, ask: { type: 'boolean' } } } as const,
+      async handler({ mark = '', ask = false }, { elicit }) {
+        const gate = createGate()
+        gates.set(mark, gate)
+        const answer = ask && elicit({ message: '?', requestedSchema: { type: 'object', properties: {} } })
+        if (!background) await answer
+        running.push(mark)
+        await Promise.race([gate.opened, background && answer].filter(Boolean))
+        running.splice(running.indexOf(mark), 1)
+        return `ran ${mark}`
+      },
+    })
+    return { tool: tool as ToolDefinition, running, open: (mark: string) => gates.get(mark)?.open() }
+  }
+  const capabilities = { elicitation: {} }
+  const accepted = { action: 'accept', content: {} }
+
+  it('return in turn with the calls of other callers', async () => {
+    const { tool, running, open } = createAsking(false)
+    const { url } = await serve([{ tool }])
+    const greedy = await openSession(url, { capabilities, localAddress: '127.0.0.2' })
+    const modest = await openSession(url, { capabilities, localAddress: '127.0.0.3' })
+    const ids: unknown[] = []
+    for (let mark = 0; mark < 4; mark++) {
+      const stream = await greedy.call('asks', { mark: `greedy ${mark}`, ask: true })
+      ids.push((await nextMessage(stream)).id)
+    }
+    for (const id of ids) await greedy.send({ id, result: accepted })
+    await eventually('the first has the slot', () => running.length === 1)
+    await waitingAre('asks', 3)
+    const answers = [0, 1].map(mark =>
+      modest.request('tools/call', { name: 'asks', arguments: { mark: `modest ${mark}` } }),
+    )
+    await waitingAre('asks', 5)
+    const order: unknown[] = []
+    for (let ended = 0; ended < 6; ended++) {
+      await eventually('one runs', () => running.length === 1 && !order.includes(running[0]))
+      order.push(running[0])
+      open(String(running[0]))
+    }
+    await Promise.all(answers)
+    expect(order.map(mark => String(mark).split(' ')[0])).to.deep.equal([
+      ...['greedy', 'greedy', 'modest', 'greedy', 'modest', 'greedy'],
+    ])
+  })
+
+  it('are limited per caller: further calls of the caller are queued, calls of others run', async () => {
+    const { tool, running, open } = createAsking(true)
+    const { url } = await serve([{ tool }])
+    const greedy = await openSession(url, { capabilities, localAddress: '127.0.0.2' })
+    const modest = await openSession(url, { capabilities, localAddress: '127.0.0.3' })
+    const calls = []
+    for (let mark = 0; mark < MAX_PAUSED_PER_SLOT_AND_OWNER; mark++) {
+      const stream = await greedy.call('asks', { mark: `greedy ${mark}`, ask: true })
+      calls.push({ stream, id: (await nextMessage(stream)).id })
+    }
+    const queued = Array.from({ length: MAX_WAITING_CALLS_PER_OWNER }, (_, mark) =>
+      modern(url, 'asks', `queued ${mark}`, '127.0.0.2'),
+    )
+    await waitingAre('asks', MAX_WAITING_CALLS_PER_OWNER)
+    expect([running.length, countOf('asks', 'running')]).to.deep.equal([MAX_PAUSED_PER_SLOT_AND_OWNER, 0])
+    const refused = await modern(url, 'asks', 'refused', '127.0.0.2')
+    expect(refused.message.error.data.reason).to.equal('busy')
+    const other = modest.request('tools/call', { name: 'asks', arguments: { mark: 'modest' } })
+    await eventually('the call of another caller runs', () => running.includes('modest'))
+    open('modest')
+    expect(textOf(await other)).to.equal('ran modest')
+    const ran: string[] = []
+    // One handler ends without a response to its question, the others with one.
+    open('greedy 0')
+    for (const { id } of calls.slice(1)) await greedy.send({ id, result: accepted })
+    for (let ended = 0; ended < queued.length; ended++) {
+      const isNew = (mark: string) => mark.startsWith('queued') && !ran.includes(mark)
+      await eventually('a queued call runs', () => running.some(isNew))
+      const found = running.filter(isNew)
+      expect(found).to.have.lengthOf(1)
+      ran.push(...found)
+      for (const mark of found) open(mark)
+    }
+    for (const [mark, answer] of queued.entries()) expect(textOf(await answer)).to.equal(`ran queued ${mark}`)
+    expect([running.length, countOf('asks', 'running'), countOf('asks', 'waiting')]).to.deep.equal([0, 0, 0])
+  })
+
+  it('are limited per tool', async () => {
+    const { tool, running, open } = createAsking(true)
+    const { url } = await serve([{ tool }])
+    const streams: StreamExchange[] = []
+    for (let mark = 0; mark < MAX_PAUSED_PER_SLOT; mark++) {
+      const owner = Math.floor(mark / MAX_PAUSED_PER_SLOT_AND_OWNER)
+      const session = await openSession(url, { capabilities, localAddress: `127.0.0.${2 + owner}` })
+      const stream = await session.call('asks', { mark: `${mark}`, ask: true })
+      await nextMessage(stream)
+      streams.push(stream)
+    }
+    const late = modern(url, 'asks', 'late', '127.0.0.100')
+    await waitingAre('asks', 1)
+    open('0')
+    await eventually('the queued call runs', () => running.includes('late'))
+    open('late')
+    expect(textOf(await late)).to.equal('ran late')
+    for (let mark = 1; mark < MAX_PAUSED_PER_SLOT; mark++) open(`${mark}`)
+    await eventually('all handlers have ended', () => running.length === 0)
+    for (const stream of streams) await restOf(stream)
   })
 })
 

@@ -13,7 +13,7 @@ export interface TasksOptions {
   lease?: Duration
   /** The most that a task's call, all answers to it, or its result may hold, each. Default `1mb`. */
   maxSize?: Size
-  /** Tasks that run at a time in one process; those that wait for answers do not count. Default `32`. */
+  /** Handlers that run at a time in one process. Default `32`. */
   concurrent?: number
   /** Tasks of one tool that are under way at a time, on all nodes. Default `100`. */
   perTool?: number

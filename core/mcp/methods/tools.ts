@@ -4,7 +4,7 @@ import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
 import type { ToolItem } from '../catalog.ts'
 import { shown } from '../client-said.ts'
-import type { HandlerSettings } from '../context.ts'
+import { type HandlerSettings, usageOf } from '../context.ts'
 import type { CallContext } from '../define.ts'
 import { blameDefinition } from '../definition-place.ts'
 import { type IsolateBounds, moduleOf } from '../isolate.ts'
@@ -80,7 +80,8 @@ function runIsolated(
 ): Promise<unknown> {
   const origin = moduleOf(definition)
   if (!origin) throw new Error(`nobody knows the module of ${definition.name}`)
-  return isolation.run({ tool: definition, origin, bounds, args, call, ctx, headers: headersFor(call) })
+  const used = usageOf(ctx)
+  return isolation.run({ tool: definition, origin, bounds, used, args, call, ctx, headers: headersFor(call) })
 }
 
 function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<object> {

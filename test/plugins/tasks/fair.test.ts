@@ -6,8 +6,8 @@ import { META } from '../../../core/transport.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'
-import { TASKS, taskClient } from './support/task-client.ts'
-import { createBench, form, startTasks } from './support/task-tools.ts'
+import { TASKS, type TaskClient, taskClient } from './support/task-client.ts'
+import { type Bench, createBench, form, startTasks } from './support/task-tools.ts'
 
 const TENANTS = { '/t/:tenant': { toolsets: 'all' } }
 
@@ -85,6 +85,89 @@ describe('Tasks: fairness between callers', () => {
     }
     bench.open('bob')
     expect((await bob.until(task)).status).to.equal('completed')
+  })
+
+  /** A tool that asks, and then waits at its gate whatever the answer is. */
+  function createAsking(bench: Bench) {
+    const running: string[] = []
+    let most = 0
+    const asking = defineTool({
+      name: 'asking',
+      task: 'optional',
+      input: { type: 'object', properties: { key: { type: 'string' } } } as const,
+      async handler({ key = '' }, ctx) {
+        await ctx.elicit({ message: 'Sure?', requestedSchema: form }).catch(() => undefined)
+        bench.began.push(key)
+        running.push(key)
+        most = Math.max(most, running.length)
+        await bench.gate(key).opened
+        running.splice(running.indexOf(key), 1)
+        return `done ${key}`
+      },
+    })
+    return { tools: { all: [...bench.tools, asking] }, running, most: () => most }
+  }
+
+  it('limits the handlers that continue after a response, and other callers get slots in turn', async () => {
+    const bench = createBench()
+    const { tools, running, most } = createAsking(bench)
+    const options = { perUser: 2, perTool: 3, concurrent: 4, lease: '20s' } as const
+    const { url } = await startTasks(bench, options, undefined, { toolsets: tools })
+    const users = { eve: taskClient(url, 'eve'), ann: taskClient(url, 'ann') }
+    const asked: Array<{ readonly client: TaskClient; readonly id: string }> = []
+    for (const [name, count] of [
+      ['eve', 8],
+      ['ann', 2],
+    ] as const) {
+      for (let number = 0; number < count; number++) {
+        asked.push({ client: users[name], id: await users[name].begin('asking', { key: `${name} ${number}` }) })
+      }
+    }
+    for (const { client, id } of asked) await client.until(id, 'input_required')
+    for (const { client, id } of asked) await client.update(id, { 'elicit-1': { action: 'decline' } })
+    await eventually('as many of the tool run as can', () => running.length === 3)
+    expect([...running].map(key => key.split(' ')[0]).sort()).to.deep.equal(['ann', 'eve', 'eve'])
+    const bob = taskClient(url, 'bob')
+    const other = await bob.begin('slow', { key: 'bob' })
+    await eventually('a task of another tool begins', () => bench.began.includes('bob'))
+    const late = await bob.begin('slow', { key: 'late' })
+    const [first, second] = running.filter(key => key.startsWith('eve'))
+    bench.open(first ?? '')
+    await eventually('another of the tool continues', () => running.length === 3 && !running.includes(first ?? ''))
+    expect(bench.began).not.to.include('late')
+    bench.open(second ?? '')
+    await eventually('a new task is next', () => bench.began.includes('late'))
+    for (const key of ['bob', 'late']) bench.open(key)
+    for (const id of [other, late]) expect((await bob.until(id)).status).to.equal('completed')
+    for (let number = 0; number < 8; number++) bench.open(`eve ${number}`)
+    for (let number = 0; number < 2; number++) bench.open(`ann ${number}`)
+    for (const { client, id } of asked) expect((await client.until(id)).status).to.equal('completed')
+    expect([most(), running.length]).to.deep.equal([3, 0])
+  })
+
+  it('limits handlers that continue after their cancellation', async () => {
+    const bench = createBench()
+    const { tools, running } = createAsking(bench)
+    const { url } = await startTasks(bench, { perUser: 1, lease: '20s' }, undefined, { toolsets: tools })
+    const eve = taskClient(url, 'eve')
+    const cancelled = await eve.begin('asking', { key: 'cancelled' })
+    await eve.until(cancelled, 'input_required')
+    const task = await eve.begin('slow', { key: 'other tool' })
+    const answered = await eve.begin('asking', { key: 'answered' })
+    await eve.until(answered, 'input_required')
+    await eve.update(answered, { 'elicit-1': { action: 'decline' } })
+    await eventually('both run', () => bench.began.length === 2)
+    await eve.cancel(cancelled)
+    const last = await eve.begin('slow', { key: 'last' })
+    bench.open('other tool')
+    await eve.until(task)
+    await eventually('the last one runs', () => bench.began.includes('last'))
+    expect(running).to.deep.equal(['answered'])
+    bench.open('answered')
+    await eventually('the cancelled handler continues', () => running.includes('cancelled'))
+    for (const key of ['cancelled', 'last']) bench.open(key)
+    for (const id of [answered, last]) expect((await eve.until(id)).status).to.equal('completed')
+    await eventually('all handlers have ended', () => running.length === 0)
   })
 
   it('limits handlers of a caller that ignore their cancellation', async () => {

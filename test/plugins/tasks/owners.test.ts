@@ -146,7 +146,7 @@ describe('Tasks: limits', () => {
     expect(bench.began).not.to.include('a2')
   })
 
-  it('limit running tasks per process, except tasks that wait for input', async () => {
+  it('limit running tasks per process, except tasks that wait for input until they continue', async () => {
     const bench = createBench()
     const { url } = await startTasks(bench, { concurrent: 1 })
     const client = taskClient(url)
@@ -156,9 +156,9 @@ describe('Tasks: limits', () => {
     await eventually('one runs beside the one that asks', () => bench.began.length === 1)
     const next = await client.begin('slow', { key: '2' })
     await client.update(asking, { 'elicit-1': { action: 'accept', content: { name: 'Ann' } } })
+    bench.open('1')
     await client.until(asking)
-    expect(bench.began).to.deep.equal(['1'])
-    for (const key of ['1', '2']) bench.open(key)
+    bench.open('2')
     expect((await client.until(next)).status).to.equal('completed')
   })
 
