@@ -113,7 +113,8 @@ interface Outcome {
 function outcomeOf(status: number, message: RpcMessage | undefined, raw = JSON.stringify(message ?? null)): Outcome {
   if (status === 401 || status === 403) return { verdict: 'refused', raw }
   // In HTTP+SSE an answer has no status.
-  if (message?.error && /^(Forbidden|Authentication required)/.test(message.error.message)) return { verdict: 'refused', raw }
+  if (message?.error && /^(Forbidden|Authentication required)/.test(message.error.message))
+    return { verdict: 'refused', raw }
   if (message?.error) {
     expect(message.error.code, raw).to.equal(-32602)
     return { verdict: 'missing', raw }
