@@ -9,10 +9,12 @@ import type { GetPromptResult, PromptMessage } from '../protocol.ts'
 import { isTyped } from '../result-type.ts'
 import { fitPromptResult, promptResult } from '../results.ts'
 import { runHandler } from '../run-handler.ts'
+import { withoutNulls } from '../without-nulls.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
 
-function checkArguments(prompt: PromptDefinition, given: Readonly<Record<string, unknown>>): Record<string, string> {
+function checkArguments(prompt: PromptDefinition, all: Readonly<Record<string, unknown>>): Record<string, string> {
+  const given = withoutNulls(all)
   const refuse = (detail: string) => new HostError('invalidParams', { detail: `prompt "${prompt.name}": ${detail}` })
   for (const [name, value] of Object.entries(given)) {
     if (typeof value !== 'string') throw refuse(`argument "${shown(name)}" must be a string`)
