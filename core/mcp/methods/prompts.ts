@@ -5,6 +5,7 @@ import type { Call } from '../call.ts'
 import { shown } from '../client-said.ts'
 import type { HandlerSettings } from '../context.ts'
 import type { CallContext, PromptDefinition } from '../define.ts'
+import { encodingFor } from '../definition-place.ts'
 import type { GetPromptResult, PromptMessage } from '../protocol.ts'
 import { isTyped } from '../result-type.ts'
 import { fitPromptResult, promptResult } from '../results.ts'
@@ -37,7 +38,8 @@ export function getPrompt(call: Call, settings: HandlerSettings): object | Promi
     () => runHandler(call, item, settings, ctx => handler(args, ctx)),
     value => {
       if (isTyped(value)) return value
-      const result = promptResult(value as string | PromptMessage[] | GetPromptResult, definition.description)
+      const returned = value as string | PromptMessage[] | GetPromptResult
+      const result = encodingFor(definition, () => promptResult(returned, definition.description))
       return fitPromptResult(result, call.rules)
     },
     error => {

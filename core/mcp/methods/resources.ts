@@ -6,7 +6,8 @@ import type { Call, Offer } from '../call.ts'
 import type { ResourceItem } from '../catalog.ts'
 import { checkUri } from '../client-said.ts'
 import type { HandlerSettings } from '../context.ts'
-import type { ResourceReturn } from '../define.ts'
+import type { ResourceDefinition, ResourceReturn } from '../define.ts'
+import { encodingFor } from '../definition-place.ts'
 import { isTyped } from '../result-type.ts'
 import { resourceResult } from '../results.ts'
 import { runHandler } from '../run-handler.ts'
@@ -53,18 +54,19 @@ export function readResource(call: Call, settings: HandlerSettings): object | Pr
   const { definition } = found.item
   return afterHandler(
     () => runHandler(call, found.item, settings, ctx => definition.handler({ ...found.variables, uri }, ctx)),
-    value => finish(call, value, uri, definition.mimeType),
+    value => finish(call, value, uri, definition),
     error => {
       throw handlerFailure(error)
     },
   )
 }
 
-function finish(call: Call, value: unknown, uri: string, mimeType: string | undefined): object {
+function finish(call: Call, value: unknown, uri: string, definition: ResourceDefinition): object {
   if (isTyped(value)) return value
   // A template matches more than there is: a handler says "no such thing" by returning nothing.
   if (value === undefined || value === null) throw new HostError('resourceNotFound', { data: { uri } })
-  const result = resourceResult(value as ResourceReturn, uri, mimeType)
+  const { mimeType } = definition
+  const result = encodingFor(definition, () => resourceResult(value as ResourceReturn, uri, mimeType))
   // What a handler reads can change at any time and may depend on who asks (server/utilities/caching).
   return call.modern ? { ttlMs: 0, cacheScope: 'private', ...result } : result
 }
