@@ -10,7 +10,7 @@ export type Question =
   | { readonly method: 'sampling/createMessage'; readonly params: SampleParams }
   | { readonly method: 'roots/list'; readonly params: Record<string, never> }
 
-/** What the client would have had to declare, or undefined when it did. */
+/** The capability that the client must declare for this question; undefined if it did. */
 export function missingCapability(
   { method, params }: Question,
   has: ClientCapabilities,
@@ -45,7 +45,7 @@ const isRoot = (root: unknown) =>
 
 const isContentBlock = (block: unknown) => isObject(block) && typeof block['type'] === 'string'
 
-/** Whether a client's answer fits a question: what it asks with, and for a form what its schema says. */
+/** Whether an answer is valid for the question and, for a form, for its schema. */
 export async function isAnswer(question: Question, given: unknown): Promise<boolean> {
   const { method, params } = question
   const answer = readAnswer(question, given)

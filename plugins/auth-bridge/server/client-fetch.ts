@@ -1,4 +1,4 @@
-// The only fetch for documents and keys of clients: public addresses, https, no redirects, limits on size, time and number.
+// The only fetch for documents and keys of clients: public addresses, https, no redirects, limits on size, time and rate.
 
 import { LRUCache } from 'lru-cache'
 import Provider from 'oidc-provider'
@@ -6,16 +6,16 @@ import type { Clock } from '../../../core/index.ts'
 
 /** Bytes of a response. */
 const MAX_DOCUMENT = 16_384
-/** Milliseconds to a whole response. */
+/** Milliseconds for a whole response. */
 const TIMEOUT = 2_500
-/** Milliseconds for which a response answers further requests: oidc-provider fetches the key set for each token request. */
+/** Milliseconds for which a response is cached: oidc-provider fetches the key set for each token request. */
 const KEPT_FOR = 10_000
 const MOST_KEPT = 1_000
 
 export interface ClientFetchSettings {
   /** Resolves a name once, and connects to that address if it is public. */
   readonly guardedFetch: typeof fetch
-  /** False for an address with too many fetches. */
+  /** Returns false for an IP address with too many fetches. */
   readonly mayFetch: (ip: string) => boolean
   readonly clock: Clock
 }
@@ -44,7 +44,7 @@ export function createClientFetch({ guardedFetch, mayFetch, clock }: ClientFetch
   async function load(url: string, given: RequestInit['headers']): Promise<Kept> {
     if (!url.startsWith('https:')) throw new Error('the URL is not https')
     const ip = Provider.ctx?.ip
-    // Without a request the consent page reads a client that a request named before.
+    // Without a request context, the consent page reads a client that an earlier request named.
     if (ip !== undefined && !mayFetch(ip)) throw new Error('too many documents for one address in a minute')
     const signal = AbortSignal.timeout(TIMEOUT)
     const response = await guardedFetch(url, { redirect: 'manual', signal, ...(given && { headers: given }) })
