@@ -154,8 +154,19 @@ function createValidator(schema: JsonSchema, dialect: Dialect, options: Options)
     meta: usesMetaSchema,
     ownProperties: namesInherited(schema),
   })
+  // The meta-schemas do not define it; ajv refuses to compile it.
+  ajv.removeKeyword('id')
   addLinearKeywords(ajv)
-  return ajv.compile(schema)
+  return ajv.compile(withoutNullable(schema))
+}
+
+/** The schema without `nullable`: unknown to JSON Schema, while ajv gives it a meaning or throws. */
+function withoutNullable(schema: JsonSchema): JsonSchema {
+  const hasIt = ({ schema: part }: { schema: JsonSchema }) => 'nullable' in part
+  if (![...subschemas(schema)].some(hasIt)) return schema
+  const copy = structuredClone(schema)
+  for (const { schema: part } of subschemas(copy)) delete (part as Record<string, unknown>)['nullable']
+  return copy
 }
 
 /** True when a property is called like something every object inherits: only then ajv must look at own ones. */
