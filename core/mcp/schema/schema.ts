@@ -11,7 +11,7 @@ import { checkForeign } from './foreign-schema.ts'
 import { addLinearKeywords, forgetKeys } from './linear-keywords.ts'
 import { loadCompiler, needCompiler } from './load-ajv.ts'
 import { DIALECTS, type Dialect, LENIENT, metaSchemaProblems } from './meta-schema.ts'
-import { subschemas } from './subschemas.ts'
+import { subschemas, withoutNullable } from './subschemas.ts'
 import { surelyCompiles } from './surely-compiles.ts'
 
 /** The outcome of a validation; `problems` are lines for the model: which value is wrong, and why. */
@@ -158,15 +158,6 @@ function createValidator(schema: JsonSchema, dialect: Dialect, options: Options)
   ajv.removeKeyword('id')
   addLinearKeywords(ajv)
   return ajv.compile(withoutNullable(schema))
-}
-
-/** The schema without `nullable`: unknown to JSON Schema, while ajv gives it a meaning or throws. */
-function withoutNullable(schema: JsonSchema): JsonSchema {
-  const hasIt = ({ schema: part }: { schema: JsonSchema }) => 'nullable' in part
-  if (![...subschemas(schema)].some(hasIt)) return schema
-  const copy = structuredClone(schema)
-  for (const { schema: part } of subschemas(copy)) delete (part as Record<string, unknown>)['nullable']
-  return copy
 }
 
 /** True when a property is called like something every object inherits: only then ajv must look at own ones. */
