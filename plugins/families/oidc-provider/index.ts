@@ -62,7 +62,10 @@ export const openToPages: HostMiddleware = (ctx, next) => {
     return next()
   }
   ctx.set('Access-Control-Allow-Methods', 'GET, POST')
-  ctx.set('Access-Control-Allow-Headers', 'Authorization, Content-Type, MCP-Protocol-Version')
+  ctx.set(
+    'Access-Control-Allow-Headers',
+    'Authorization, Content-Type, MCP-Protocol-Version, traceparent, tracestate, baggage',
+  )
   ctx.status = 204
 }
 
