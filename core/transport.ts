@@ -9,7 +9,6 @@ export { requestIdIn } from './http/request-id.ts'
 export { addField, endWith } from './http/response.ts'
 export { type EventStream, type EventStreamOptions, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export { pageHeaders } from './http/visit.ts'
-export { isAnswer, type Question } from './mcp/asks.ts'
 export type {
   AdmitCaller,
   AskClient,
@@ -42,6 +41,7 @@ export { demandBatches, type Message, readMessages, type ValidMessage, validBatc
 export { clientInfoProblem } from './mcp/methods/params.ts'
 export { plainText } from './mcp/plain-text.ts'
 export { LIST_FILTERS, LOG_LEVELS, META, type ProgressToken, type RequestId } from './mcp/protocol.ts'
+export { isAnswer, type Question } from './mcp/question.ts'
 export {
   ASSUMED_REVISION,
   HANDSHAKE_REVISIONS,

@@ -55,7 +55,7 @@ export interface Logins {
 const EXTENSION = '.login.json'
 
 /** Only this machine is asked without encryption where nobody said how. */
-const LOOPBACK = /^(?:localhost|[\w-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])(?=[:/]|$)/i
+const LOOPBACK = /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?=[:/]|$)/i
 /** A name with a dot or a port. */
 const HOST = /^(?:[\w-]+(?:\.[\w-]+)+(?::\d{1,5})?|[\w-]+:\d{1,5})(?=\/|$)/
 

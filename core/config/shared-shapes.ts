@@ -12,6 +12,8 @@ export interface DPoPOptions {
   >
   /** For how long a proof counts from its time on: 1s to 10m. Default `60s`. */
   maxAge?: Duration
+  /** How far the clock of a client can be ahead: 0 to 10m. Default `60s`. */
+  clockTolerance?: Duration
   /** Proofs must have a nonce of this host. Needs secrets. Default `false`. */
   nonce?: boolean
 }
@@ -22,6 +24,7 @@ export interface FilledDPoPOptions extends DPoPOptions {
     'ES256' | 'ES384' | 'ES512' | 'EdDSA' | 'Ed25519' | 'PS256' | 'PS384' | 'PS512' | 'RS256' | 'RS384' | 'RS512'
   >
   maxAge: Duration
+  clockTolerance: Duration
   nonce: boolean
 }
 

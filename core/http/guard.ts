@@ -12,7 +12,8 @@ const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host)
 
-const isLoopbackName = (name: string) => LOOPBACK_NAMES.has(name) || isLoopback(name)
+/** True for a name of this machine, such as every name below `localhost` (RFC 6761 section 6.3). */
+const isLoopbackName = (name: string) => LOOPBACK_NAMES.has(name) || name.endsWith('.localhost') || isLoopback(name)
 
 /** The origin of a URL as browsers write it, or undefined. */
 function originOf(url: string): URL | undefined {

@@ -128,6 +128,9 @@ function createConnections(server: Server) {
   }
 }
 
+/** Emitted by a server before it closes its port. */
+export const PORT_CLOSES = 'portCloses'
+
 /** The port of a server, and how it is left. All of it may be done twice. */
 export function createPort(server: Server, keepAliveTimeout: number): Port {
   const connections = createConnections(server)
@@ -140,6 +143,7 @@ export function createPort(server: Server, keepAliveTimeout: number): Port {
     empty = new Promise<void>(resolve => {
       closed = resolve
     })
+    server.emit(PORT_CLOSES)
     // Compiled now, not then.
     new NetServer().close(() => {})
     // An HTTP server's own `close` cuts idle connections, on which a request may be under way.

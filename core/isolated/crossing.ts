@@ -18,7 +18,6 @@ const isForeignPlain = (prototype: object): boolean =>
 const place = (path: readonly string[]) => (path.length === 0 ? 'it' : path.join('.'))
 
 function faultOf(value: object, path: readonly string[]): string | undefined {
-  if (Buffer.isBuffer(value)) return `${place(path)} is a Buffer; give text, such as value.toString('base64')`
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return undefined
   const prototype: object | null = Object.getPrototypeOf(value)
   if (KEPT.has(prototype) || (prototype !== null && isForeignPlain(prototype))) return undefined

@@ -8,18 +8,12 @@ import type { AskClient, Call } from './call.ts'
 import { noteQuestion } from './call-notes.ts'
 import type { CatalogItem } from './catalog.ts'
 import { isObject } from './is-object.ts'
-import type { ClientCapabilities, ElicitParams, JsonSchema, SampleParams } from './protocol.ts'
+import type { ClientCapabilities } from './protocol.ts'
+import { isAnswer, missingCapability, type Question, readAnswer } from './question.ts'
 import { digest, openState, type RequestState, sealState } from './request-state.ts'
 import type { RevisionRules } from './revisions.ts'
-import { compileSchema } from './schema/schema.ts'
 import { ToolError } from './tool-error.ts'
 import { RESULT_TYPE } from './typed-result.ts'
-
-/** What a handler asks its client. */
-export type Question =
-  | { readonly method: 'elicitation/create'; readonly params: ElicitParams }
-  | { readonly method: 'sampling/createMessage'; readonly params: SampleParams }
-  | { readonly method: 'roots/list'; readonly params: Record<string, never> }
 
 const NAMES = { 'elicitation/create': 'elicit', 'sampling/createMessage': 'sample', 'roots/list': 'roots' } as const
 
@@ -31,51 +25,6 @@ export class AwaitingInput extends Error {
     super('waiting for the client to answer; the handler runs again with the answer')
     this.name = 'AwaitingInput'
   }
-}
-
-/** The capability that the client must declare for this question; undefined if it did. */
-export function missingCapability(
-  { method, params }: Question,
-  has: ClientCapabilities,
-): ClientCapabilities | undefined {
-  if (method === 'roots/list') return has.roots ? undefined : { roots: {} }
-  if (method === 'elicitation/create') {
-    const mode = params.mode ?? 'form'
-    const { elicitation } = has
-    // An empty declaration means forms (client/elicitation, "Capabilities").
-    const declared = elicitation && (mode === 'form' && !elicitation.url ? elicitation : elicitation[mode])
-    return declared ? undefined : { elicitation: { [mode]: {} } }
-  }
-  const { sampling } = has
-  const tools = (params.tools || params.toolChoice) && !sampling?.tools
-  const context = params.includeContext && params.includeContext !== 'none' && !sampling?.context
-  if (sampling && !tools && !context) return undefined
-  return { sampling: { ...(tools && { tools: {} }), ...(context && { context: {} }) } }
-}
-
-const isRoot = (root: unknown) =>
-  isObject(root) && typeof root['uri'] === 'string' && ['string', 'undefined'].includes(typeof root['name'])
-
-const isContentBlock = (block: unknown) => isObject(block) && typeof block['type'] === 'string'
-
-/** Whether an answer is valid for the question and, for a form, for its schema. */
-export async function isAnswer({ method, params }: Question, answer: unknown): Promise<boolean> {
-  if (!isObject(answer)) return false
-  if (method === 'roots/list') {
-    return Array.isArray(answer['roots']) && answer['roots'].every(isRoot)
-  }
-  if (method === 'sampling/createMessage') {
-    const { model, role, content } = answer
-    const blocks = Array.isArray(content) ? content : [content]
-    return typeof model === 'string' && (role === 'user' || role === 'assistant') && blocks.every(isContentBlock)
-  }
-  if (answer['action'] === 'decline' || answer['action'] === 'cancel') return true
-  if (answer['action'] !== 'accept') return false
-  return params.mode === 'url' || (await fitsForm(params.requestedSchema, answer['content']))
-}
-
-async function fitsForm(schema: JsonSchema, content: unknown): Promise<boolean> {
-  return (await compileSchema(schema, 'input').validate(content)).ok
 }
 
 /** Names each question of a run: by the key from the handler, or by kind and number. */
@@ -133,7 +82,7 @@ export function createAsks(call: Call, item: CatalogItem, { keys, clock, interru
     const before = own(earlier, key)
     const same = before?.question === name
     if (same && before.answer !== undefined) return before.answer
-    const response = own(responses, key)
+    const response = readAnswer(question, own(responses, key))
     return (same || firstRound) && (await isAnswer(question, response)) ? response : undefined
   }
 
@@ -212,7 +161,7 @@ export async function askLive(
   signal: AbortSignal,
   key?: string,
 ) {
-  const answer = await askClient.ask(question.method, liveParams(question, rules), signal, key)
+  const answer = readAnswer(question, await askClient.ask(question.method, liveParams(question, rules), signal, key))
   if (!(await isAnswer(question, answer))) throw new ToolError('The client answered something else than was asked.')
   return answer as never
 }

@@ -11,6 +11,7 @@ import {
 } from './define.ts'
 import { type IsolateBounds, isolateBounds, isolateFault } from './isolate.ts'
 import { didYouMean } from './nearest.ts'
+import { normalTemplate, normalUri } from './normal-uri.ts'
 import type { JsonSchema } from './protocol.ts'
 import { collectHeaderParams, type HeaderParam } from './schema/header-params.ts'
 import { compileOutput, type OutputSchema } from './schema/output-schema.ts'
@@ -48,6 +49,10 @@ export interface ToolItem extends Item<ToolDefinition> {
 export interface ResourceItem extends Item<ResourceDefinition> {
   readonly kind: 'resources'
   readonly template: CompiledUriTemplate | undefined
+  /** The normal form of `uri`, for look-ups; of a template its `uriTemplate`. */
+  readonly normalUri: string
+  /** Matches normal forms of URIs. */
+  readonly normalTemplate: CompiledUriTemplate | undefined
 }
 /** A prompt, compiled. */
 export interface PromptItem extends Item<PromptDefinition> {
@@ -114,7 +119,16 @@ function compileResource(definition: ResourceDefinition): ResourceItem {
   const stray = Object.keys(definition.complete ?? {}).find(name => !template?.variables.includes(name))
   if (stray !== undefined) throw new Error(`\`complete.${stray}\` names no variable of its uriTemplate`)
   const wire = defined({ uri, uriTemplate, name, title, description, mimeType, size, annotations, icons, _meta })
-  return { kind: 'resources', definition, key, wire, digest: digestOf(wire, definition), template }
+  return {
+    kind: 'resources',
+    definition,
+    key,
+    wire,
+    digest: digestOf(wire, definition),
+    template,
+    normalUri: uri === undefined ? key : normalUri(uri),
+    normalTemplate: uriTemplate === undefined ? undefined : compileUriTemplate(normalTemplate(uriTemplate)),
+  }
 }
 
 function compilePrompt(definition: PromptDefinition): PromptItem {

@@ -6,6 +6,7 @@ import type { Call } from './call.ts'
 import { createCallFetch } from './call-fetch.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
 import type { AskOptions, CallContext, UpstreamTokenRequest } from './define.ts'
+import { encodeSampling } from './encode-bytes.ts'
 import type { Isolation } from './isolation.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
 import { type CallUsage, createReplayedAsks, type Replay } from './replayed-asks.ts'
@@ -154,7 +155,7 @@ export class HandlerContext implements CallContext {
   }
   get sample() {
     return (params: SampleParams, { key }: AskOptions = {}) =>
-      this.#ask({ method: 'sampling/createMessage', params }, key)
+      this.#ask({ method: 'sampling/createMessage', params: encodeSampling(params) }, key)
   }
   get roots() {
     return ({ key }: AskOptions = {}) => this.#ask({ method: 'roots/list', params: {} }, key)

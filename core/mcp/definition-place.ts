@@ -18,9 +18,18 @@ export function notePlace(definition: Definition, find: () => Place): void {
 }
 
 /** The error with the definition as its only frame; where nobody knows its file, without frames: those would be ours. */
-export function blameDefinition(error: Error, definition: Definition): Error {
+function blameDefinition(error: Error, definition: Definition): Error {
   const { file, line = 1 } = places.get(definition)?.() ?? {}
   const frame = file === undefined ? '' : `\n    at ${definition.name} (${file}:${line}:1)`
   error.stack = `${error.name}: ${error.message}${frame}`
   return error
+}
+
+/** Encodes what a handler returned. Throws its TypeError with the definition as the only frame. */
+export function encodingFor<T>(definition: Definition, encode: () => T): T {
+  try {
+    return encode()
+  } catch (error) {
+    throw error instanceof TypeError ? blameDefinition(error, definition) : error
+  }
 }

@@ -1,6 +1,7 @@
 // What a definition may have that some clients or callers cannot use: warned of at startup, and when it is added at run time.
-import type { CatalogItem } from './catalog-item.ts'
+import type { CatalogItem, ResourceItem } from './catalog-item.ts'
 import { didYouMean } from './nearest.ts'
+import { hasUriCharacters, normalTemplate, normalUri } from './normal-uri.ts'
 import { unknownRequired } from './schema/unknown-required.ts'
 
 interface DefinitionWarning {
@@ -12,7 +13,15 @@ interface DefinitionWarning {
 /** 2025-11-25 server/tools "Tool Names": what others use, some clients refuse with all tools of the server. */
 const TOOL_NAME = /^[A-Za-z0-9_.-]{1,128}$/
 
+function uriWarningsOf({ definition }: ResourceItem): DefinitionWarning[] {
+  const { uri, uriTemplate = '' } = definition
+  if (hasUriCharacters(uri ?? uriTemplate.replace(/\{[^}]*\}/g, ''))) return []
+  const [what, normal] = uri === undefined ? ['uriTemplate', normalTemplate(uriTemplate)] : ['uri', normalUri(uri)]
+  return [{ why: `its ${what} has characters that no URI can have; write ${JSON.stringify(normal)}`, at: [what] }]
+}
+
 export function warningsOf(item: CatalogItem): DefinitionWarning[] {
+  if (item.kind === 'resources') return uriWarningsOf(item)
   if (item.kind !== 'tools') return []
   const warnings: DefinitionWarning[] = []
   if (!TOOL_NAME.test(item.key)) {

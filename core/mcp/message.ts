@@ -7,6 +7,7 @@ import { isObject } from './is-object.ts'
 import { MAX_BATCH, MAX_ID } from './limits.ts'
 import type { RequestId } from './protocol.ts'
 import { isRevision, REVISIONS, rulesOf } from './revisions.ts'
+import { paramsWithoutNulls } from './without-nulls.ts'
 
 /** A JSON-RPC message as it was read. */
 export type Message =
@@ -45,8 +46,8 @@ function toMessage(value: unknown): Message {
     return { kind: 'response', id, body: value }
   }
   if (typeof method !== 'string') return invalid('`method` must be a string')
-  if (params !== undefined && !isObject(params)) return invalid('`params` must be an object')
-  const known = params ?? NO_PARAMS
+  if (params !== undefined && params !== null && !isObject(params)) return invalid('`params` must be an object')
+  const known = params ? paramsWithoutNulls(params) : NO_PARAMS
   if (!isTokenShort(known)) {
     const error = new HostError('invalidMeta', { detail: `progressToken has at most ${MAX_ID} bytes` })
     return { kind: 'invalid', id, error }

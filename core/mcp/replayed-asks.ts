@@ -1,15 +1,8 @@
 // Questions of isolated handlers, which run again with the responses.
-import {
-  type Asks,
-  AwaitingInput,
-  askLive,
-  createKeys,
-  demandCapability,
-  type Interrupt,
-  type Question,
-} from './asks.ts'
+import { type Asks, AwaitingInput, askLive, createKeys, demandCapability, type Interrupt } from './asks.ts'
 import type { AskClient, Call } from './call.ts'
 import { MAX_REPLAYED_BYTES, MAX_REPLAYED_QUESTIONS } from './limits.ts'
+import type { Question } from './question.ts'
 import { digest } from './request-state.ts'
 import { ToolError } from './tool-error.ts'
 

@@ -2,6 +2,7 @@
 // apart here, and nowhere else.
 import { isDeepStrictEqual } from 'node:util'
 import type { ResourceReturn } from './define.ts'
+import { base64Of, encodeBlock, encodeContents, isBytes, isData, toJson, toJsonValue } from './encode-bytes.ts'
 import { isObject } from './is-object.ts'
 import type {
   CallToolResult,
@@ -27,7 +28,9 @@ const BLOCK_FIELDS: Readonly<Record<string, readonly string[]>> = {
 function isBlock(value: unknown): value is ContentBlock {
   if (!isObject(value) || typeof value['type'] !== 'string' || !Object.hasOwn(BLOCK_FIELDS, value['type'])) return false
   if (value['type'] === 'resource') return isObject(value['resource'])
-  return (BLOCK_FIELDS[value['type']] ?? []).every(name => typeof value[name] === 'string')
+  return (BLOCK_FIELDS[value['type']] ?? []).every(name =>
+    name === 'data' ? isData(value[name]) : typeof value[name] === 'string',
+  )
 }
 
 /** Whether a tool returned a result of the protocol. */
@@ -47,13 +50,18 @@ export const errorResult = (message: string): CallToolResult => ({ content: [tex
  */
 export function toolResult(value: unknown): CallToolResult {
   if (typeof value === 'object' && value !== null) {
-    if (isWholeResult(value)) return value
-    if (isBlock(value)) return { content: [value] }
-    if (Array.isArray(value) && value.length > 0 && value.every(isBlock)) return { content: value }
-    const json: string | undefined = JSON.stringify(value)
+    if (isBytes(value)) return { content: [text(base64Of(value))] }
+    if (isWholeResult(value)) {
+      const { content, structuredContent } = value
+      const encoded = { ...value, content: content.map(encodeInList) }
+      if (typeof structuredContent !== 'object' || structuredContent === null) return encoded
+      return { ...encoded, structuredContent: toJsonValue(structuredContent)[1] }
+    }
+    if (isBlock(value)) return { content: [encodeBlock(value, 'the return value')] }
+    if (Array.isArray(value) && value.length > 0 && value.every(isBlock)) return { content: value.map(encodeInList) }
+    const [json, structuredContent] = toJsonValue(value)
     if (json === undefined) throw new TypeError('a tool cannot return an object that has no JSON')
-    // What writes its own JSON, such as a Date, is what it writes.
-    return { content: [text(json)], structuredContent: 'toJSON' in value ? JSON.parse(json) : value }
+    return { content: [text(json)], structuredContent }
   }
   if (value === undefined || value === null) return { content: [] }
   if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') {
@@ -61,6 +69,8 @@ export function toolResult(value: unknown): CallToolResult {
   }
   return { content: [text(String(value))] }
 }
+
+const encodeInList = (block: ContentBlock, index: number) => encodeBlock(block, `content[${index}]`)
 
 /**
  * The result of a tool with an output schema. `value`: what its schema made of the structured content, as JSON holds it.
@@ -70,17 +80,18 @@ export function toolResult(value: unknown): CallToolResult {
 export function structuredResult(value: unknown, whole?: CallToolResult): CallToolResult {
   const words = typeof value === 'string' ? value : JSON.stringify(value)
   if (!whole) return { content: [text(words)], structuredContent: value }
-  const given: unknown = JSON.parse(JSON.stringify(whole.structuredContent))
-  if (isDeepStrictEqual(given, value)) return { ...whole, structuredContent: value }
+  const given: unknown = JSON.parse(toJson(whole.structuredContent) ?? 'null')
+  const blocks = whole.content.map(encodeInList)
+  if (isDeepStrictEqual(given, value)) return { ...whole, content: blocks, structuredContent: value }
   // A text that repeats the structured content would contain what the schema left out.
   const repeats = (block: ContentBlock) => block.type === 'text' && isDeepStrictEqual(readJson(block.text), given)
-  const content = whole.content.map(block => (repeats(block) ? { ...block, text: words } : block))
+  const content = blocks.map(block => (repeats(block) ? { ...block, text: words } : block))
   return { ...whole, content: content as ContentBlock[], structuredContent: value }
 }
 
-/** An error result whose structured content its schema refuses. */
+/** An error result without structured content, such as what its schema refuses. */
 export function withoutStructured({ structuredContent: _, ...rest }: CallToolResult): CallToolResult {
-  return rest
+  return { ...rest, content: rest.content.map(encodeInList) }
 }
 
 function readJson(json: string): unknown {
@@ -92,19 +103,29 @@ function readJson(json: string): unknown {
 }
 
 const isContents = (value: unknown): value is Omit<ResourceContents, 'uri'> =>
-  isObject(value) && (typeof value['text'] === 'string' || typeof value['blob'] === 'string')
+  isObject(value) && (typeof value['text'] === 'string' || isData(value['blob']))
 
 /** A resource's return value as a result. Throws a TypeError for anything that is no contents. */
 export function resourceResult(value: ResourceReturn, uri: string, mimeType: string | undefined): ReadResourceResult {
   const about = { uri, ...(mimeType !== undefined && { mimeType }) }
   if (typeof value === 'string') return { contents: [{ ...about, text: value }] }
-  if (value instanceof Uint8Array) return { contents: [{ ...about, blob: Buffer.from(value).toString('base64') }] }
-  if (Array.isArray(value) && value.every(isContents)) {
-    return { contents: value.map(contents => ({ ...about, ...contents }) as ResourceContents) }
+  const encode = (contents: object, index: number) =>
+    encodeContents({ ...about, ...contents } as ResourceContents, `contents[${index}]`)
+  if (isBytes(value)) return { contents: [{ ...about, blob: base64Of(value) }] }
+  if (Array.isArray(value) && value.every(isContents)) return { contents: value.map(encode) }
+  if (isContents(value)) return { contents: [encode(value, 0)] }
+  if (isObject(value) && 'contents' in value && Array.isArray(value.contents)) {
+    const contents = value.contents.map((one, index) =>
+      isContents(one) ? encodeContents(one, `contents[${index}]`) : one,
+    )
+    return { ...value, contents } as ReadResourceResult
   }
-  if (isContents(value)) return { contents: [{ ...about, ...value } as ResourceContents] }
-  if (isObject(value) && 'contents' in value && Array.isArray(value.contents)) return value as ReadResourceResult
   throw new TypeError('a resource returns text, bytes, contents or a result')
+}
+
+function encodeMessage(message: PromptMessage, index: number): PromptMessage {
+  if (!isObject(message)) return message
+  return { ...message, content: encodeBlock(message.content, `messages[${index}].content`) }
 }
 
 /** A prompt's return value as a result. Throws a TypeError for anything that is no prompt. */
@@ -112,8 +133,10 @@ export function promptResult(value: string | PromptMessage[] | GetPromptResult, 
   const about = description === undefined ? {} : { description }
   if (typeof value === 'string')
     return { ...about, messages: [{ role: 'user', content: { type: 'text', text: value } }] }
-  if (Array.isArray(value)) return { ...about, messages: value }
-  if (isObject(value) && Array.isArray(value.messages)) return { ...about, ...value }
+  if (Array.isArray(value)) return { ...about, messages: value.map(encodeMessage) }
+  if (isObject(value) && Array.isArray(value.messages)) {
+    return { ...about, ...value, messages: value.messages.map(encodeMessage) }
+  }
   throw new TypeError('a prompt returns text, messages or a result')
 }
 

@@ -33,6 +33,8 @@ export interface View {
   readonly tools: ReadonlyMap<string, ToolItem>
   /** Listed resources, by URI. */
   readonly resources: ReadonlyMap<string, ResourceItem>
+  /** The same by the normal forms of their URIs. */
+  readonly resourcesByNormalUri: ReadonlyMap<string, ResourceItem>
   readonly templates: readonly ResourceItem[]
   readonly prompts: ReadonlyMap<string, PromptItem>
   /** An item that not every caller may use; undefined where there is none. */
@@ -230,6 +232,7 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
     capabilities: { ...capabilitiesOf(items), ...request.capabilities },
     tools: mapOf(tools),
     resources: mapOf(resources),
+    resourcesByNormalUri: new Map(resources.toReversed().map(item => [item.normalUri, item])),
     templates,
     prompts: mapOf(prompts),
     restricted: items.find(({ definition }) => definition.access !== undefined),

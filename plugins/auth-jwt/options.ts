@@ -117,7 +117,8 @@ export const authJwtSchema = {
       type: 'array',
       items: { enum: [...ASYMMETRIC, ...SYMMETRIC] },
       minItems: 1,
-      description: 'Accepted algorithms. Default: RS, PS and ES of 256, 384 and 512, or HS where there is a secret.',
+      description:
+        'Accepted algorithms. Default: RS, PS and ES of 256, 384 and 512, EdDSA and Ed25519, or HS where there is a secret.',
     },
     dpop: DPOP_SCHEMA,
     streamsOutliveToken: STREAMS_OUTLIVE_TOKEN_SCHEMA,

@@ -20,6 +20,9 @@ const ANY = '*'
 /** Browser extensions and apps have schemes of their own. */
 const ORIGIN_PATTERN = '^(\\*|[A-Za-z][A-Za-z0-9+.-]*://[^/?#@*\\s]+)$'
 
+/** A token of HTTP (RFC 9110 section 5.6.2). */
+const HEADER_PATTERN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
+
 /** An origin as browsers write it. */
 function canonical(origin: string): string {
   const parsed = URL.canParse(origin) ? new URL(origin).origin : 'null'
@@ -28,7 +31,7 @@ function canonical(origin: string): string {
 
 /** Reports a policy that no browser would follow. */
 function compilePolicy(name: string, policy: FilledOptions['cors']['policies'][string], host: PluginHost): CrossOrigin {
-  const { origins, credentials, maxAge } = policy
+  const { origins, credentials, maxAge, headers = [] } = policy
   const at = [...host.at, 'policies', name]
   const any = origins.includes(ANY)
   if (any && origins.length > 1) {
@@ -42,7 +45,13 @@ function compilePolicy(name: string, policy: FilledOptions['cors']['policies'][s
   const allows = (origin: string) => any || known.has(origin)
   return {
     allows,
-    middleware: createCorsMiddleware({ any, allows, credentials, maxAge: Math.floor(parseDuration(maxAge) / 1000) }),
+    middleware: createCorsMiddleware({
+      any,
+      allows,
+      credentials,
+      maxAge: Math.floor(parseDuration(maxAge) / 1000),
+      headers,
+    }),
   }
 }
 
@@ -103,6 +112,13 @@ export const cors = definePlugin<CorsOptions, FilledOptions['cors']>({
               type: 'boolean',
               default: false,
               description: 'Lets pages send cookies too; bearer tokens need no such thing. Not with *.',
+            },
+            headers: {
+              type: 'array',
+              default: [],
+              items: { type: 'string', pattern: HEADER_PATTERN, description: 'The name of a request header.' },
+              description: 'Request headers that pages can send in addition to those of MCP and of trace context.',
+              examples: [['X-Tenant-Id']],
             },
             maxAge: {
               type: ['string', 'number'],

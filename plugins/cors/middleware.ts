@@ -13,6 +13,10 @@ const REQUEST_HEADERS = [
   'Mcp-Method',
   'Mcp-Name',
   'Last-Event-ID',
+  // W3C Trace Context and Baggage.
+  'traceparent',
+  'tracestate',
+  'baggage',
 ]
 const EXPOSED_HEADERS = [
   'Mcp-Session-Id',
@@ -38,15 +42,18 @@ export interface CorsFacts {
   readonly credentials: boolean
   /** Seconds. */
   readonly maxAge: number
+  /** Request headers in addition to those of MCP. */
+  readonly headers: readonly string[]
 }
 
 /** Answers preflights of allowed origins; those of others get no CORS header and go on, to be refused. */
-export function createCorsMiddleware({ any, allows, credentials, maxAge }: CorsFacts): HostMiddleware {
+export function createCorsMiddleware({ any, allows, credentials, maxAge, headers }: CorsFacts): HostMiddleware {
+  const allowHeaders = [...REQUEST_HEADERS, ...headers]
   const answer = koaCors({
     // An empty origin ends @koa/cors's part: nothing is set but `Vary`.
     origin: any ? '*' : ctx => (allows(ctx.get('Origin')) ? ctx.get('Origin') : ''),
     allowMethods: METHODS,
-    allowHeaders: REQUEST_HEADERS,
+    allowHeaders,
     exposeHeaders: EXPOSED_HEADERS,
     credentials,
     maxAge: String(maxAge),
@@ -58,6 +65,6 @@ export function createCorsMiddleware({ any, allows, credentials, maxAge }: CorsF
   return async (ctx, next) => {
     await answer(ctx, next)
     if (ctx.method !== 'OPTIONS' || ctx.response.get('Access-Control-Allow-Headers') === '') return
-    ctx.set('Access-Control-Allow-Headers', [...REQUEST_HEADERS, ...askedParameters(ctx)].join(','))
+    ctx.set('Access-Control-Allow-Headers', [...allowHeaders, ...askedParameters(ctx)].join(','))
   }
 }

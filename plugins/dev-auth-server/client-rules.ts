@@ -1,5 +1,6 @@
 // Which clients may register, by DCR or by a metadata document: those that take their code on this machine.
 import { isLoopback } from '../../core/auth.ts'
+import { dropNulls } from '../families/oidc-provider/index.ts'
 
 /** Why these redirect URIs are refused; undefined where they are not. */
 export function redirectFault(uris: unknown): string | undefined {
@@ -16,6 +17,7 @@ export function redirectFault(uris: unknown): string | undefined {
 
 /** What every client here is, whatever it says of itself. */
 export function settleMetadata(metadata: Record<string, unknown>): void {
+  dropNulls(metadata)
   // The code comes back to this machine: a native client by RFC 8252, a browser's page on localhost among them.
   metadata['application_type'] = 'native'
   metadata['response_modes'] = ['query']

@@ -21,11 +21,13 @@ function statusOf({ state, open }: TaskSummary): string {
 
 /** What every answer says of a task. */
 function baseOf(task: TaskSummary, pollInterval: number): Fields {
-  const { id, createdAt, updatedAt, until, note } = task
+  const { id, createdAt, updatedAt, until, note, state } = task
+  // The last progress message is out of date after the end.
+  const isOpen = state === 'queued' || state === 'running'
   return {
     taskId: id,
     status: statusOf(task),
-    ...(note !== undefined && { statusMessage: note }),
+    ...(isOpen && note !== undefined && { statusMessage: note }),
     createdAt: time(createdAt),
     lastUpdatedAt: time(updatedAt),
     ttlMs: until - createdAt,

@@ -24,8 +24,10 @@ function acceptedTypes(accept: string): ReadonlySet<string> {
 }
 
 function demand(accept: string | undefined, needed: readonly string[]) {
-  const types = acceptedTypes(accept ?? '')
-  if (accept === undefined || !needed.every(type => types.has(type))) {
+  // Without the header any type is accepted (RFC 9110 section 12.5.1).
+  if (accept === undefined) return
+  const types = acceptedTypes(accept)
+  if (!needed.every(type => types.has(type))) {
     throw new HostError('notAcceptable', { detail: `Accept must allow ${needed.join(' and ')}` })
   }
 }

@@ -163,10 +163,22 @@ export function createSessionPosts(host: Transport, route: McpRoute) {
     }
   }
 
+  /** Whether an `initialize` names a session that exists. Throws what `findSession` throws for another user's session. */
+  async function namesSession(ctx: HostContext): Promise<boolean> {
+    if (ctx.req.headers['mcp-session-id'] === undefined) return false
+    try {
+      await findSession(host, route, ctx)
+      return true
+    } catch (error) {
+      if (HostError.is(error) && error.kind === 'sessionNotFound') return false
+      throw error
+    }
+  }
+
   return async function serve(messages: readonly ValidMessage[], ctx: HostContext, batch: boolean): Promise<void> {
     const [first] = messages
     const opens = first?.kind === 'request' && first.method === 'initialize'
-    if (first && opens && ctx.req.headers['mcp-session-id'] === undefined) return open(first, ctx)
+    if (first && opens && !(await namesSession(ctx))) return open(first, ctx)
     checkVersion(ctx)
     const requests = messages.filter(message => message.kind === 'request')
     const ids = requests.map(({ id }) => id)

@@ -162,6 +162,7 @@ describe('the URL of a server', () => {
     ['127.0.0.1:3000', 'http://127.0.0.1:3000'],
     ['[::1]:3000/', 'http://[::1]:3000/'],
     ['app.localhost', 'http://app.localhost'],
+    ['a.b.localhost:3000', 'http://a.b.localhost:3000'],
     ['mcp.example.com/mcp', 'https://mcp.example.com/mcp'],
     ['build-host:8443', 'https://build-host:8443'],
     ['localhost.evil.example/', 'https://localhost.evil.example/'],

@@ -1,4 +1,5 @@
 // Tests Host and Origin validation (DNS rebinding protection) of requests: paths, responses and log lines.
+import { networkInterfaces } from 'node:os'
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { requestBytes, requestHead, sendRaw } from '../support/raw-http.ts'
@@ -132,3 +133,22 @@ describe('Host and Origin validation of requests', () => {
     })
   })
 })
+
+describe("http.host 'localhost'", () => {
+  it('listens on both loopback addresses until the host closes', async () => {
+    const { host, url } = await startHost({
+      toolsets: { all: [] },
+      routes: { '/': { toolsets: 'all' } },
+      http: { host: 'localhost', port: 0 },
+    })
+    const { port } = new URL(url)
+    const statusAt = async (address: string) =>
+      (await fetch(`http://${address}:${port}/none`).catch(() => undefined))?.status
+    const addresses = ['127.0.0.1', ...(hasIpv6 ? ['[::1]'] : [])]
+    for (const address of addresses) expect(await statusAt(address), address).to.equal(404)
+    await host.close({ grace: 0 })
+    for (const address of addresses) expect(await statusAt(address), address).to.equal(undefined)
+  })
+})
+
+const hasIpv6 = Object.values(networkInterfaces()).some(list => list?.some(({ address }) => address === '::1'))

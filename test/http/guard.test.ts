@@ -30,7 +30,17 @@ const OTHER_BINDS = ['0.0.0.0', '::', '192.168.1.5', 'mcp.internal']
 
 describe('Host and Origin rules on a loopback bind', () => {
   it('accept loopback hosts with any port, ignoring case', () => {
-    const hosts = ['localhost', 'localhost:3000', 'LocalHost:80', '127.0.0.1', '127.0.0.1:3000', '127.1.2.3', '[::1]:9']
+    const hosts = [
+      'localhost',
+      'app.localhost',
+      'a.b.localhost:3000',
+      'localhost:3000',
+      'LocalHost:80',
+      '127.0.0.1',
+      '127.0.0.1:3000',
+      '127.1.2.3',
+      '[::1]:9',
+    ]
     for (const bind of LOOPBACK_BINDS) {
       for (const host of hosts) expect(judge({ host: bind }, { host }), `${bind} ${host}`).to.equal('passes')
     }
@@ -73,7 +83,13 @@ describe('Host and Origin rules on a loopback bind', () => {
   it('accept http and https loopback origins on any port, and requests without Origin', () => {
     const host = 'localhost'
     expect(judge({}, { host })).to.equal('passes')
-    for (const origin of ['http://localhost', 'http://localhost:5173', 'https://127.0.0.1:8443', 'http://[::1]:3000']) {
+    for (const origin of [
+      'http://localhost',
+      'http://app.localhost:5173',
+      'http://localhost:5173',
+      'https://127.0.0.1:8443',
+      'http://[::1]:3000',
+    ]) {
       expect(judge({}, { host, origin }), origin).to.equal('passes')
     }
   })

@@ -34,13 +34,16 @@ describe('JSON-RPC message parsing', () => {
     expect(kindOf('{"jsonrpc":"2.0","id":1e999,"method":"ping"}')).to.equal('invalid')
   })
 
+  it('reads null params as absent params', () => {
+    expect(one({ ...request, params: null })).to.deep.include({ kind: 'request', params: {} })
+  })
+
   it('reports the error of an invalid message and keeps a readable id', () => {
     const cases: Array<[unknown, string]> = [
       [{ ...request, jsonrpc: '1.0' }, 'jsonrpc'],
       [{ jsonrpc: '2.0', id: 7 }, 'method'],
       [{ ...request, method: 5 }, 'method'],
       [{ ...request, params: [1] }, 'params'],
-      [{ ...request, params: null }, 'params'],
       ['text', 'object'],
       [5, 'object'],
       [null, 'object'],

@@ -107,6 +107,72 @@ describe('Tool results', () => {
     })
   }
 
+  const bytes: Array<[string, unknown]> = [
+    ['a Buffer', Buffer.from('hi')],
+    ['a Uint8Array', new Uint8Array([104, 105])],
+    ['a data: URI', 'data:image/png;base64,aGk='],
+    ['base64 without padding', 'aGk'],
+    ['base64 in lines', 'aG\r\nk='],
+  ]
+  for (const [what, data] of bytes) {
+    it(`are sent as base64 if a content block has ${what}`, async () => {
+      const image = { type: 'image', data, mimeType: 'image/png' }
+      const resource = { type: 'resource', resource: { uri: 'r:two', blob: data } }
+      const sent = [
+        { ...image, data: 'aGk=' },
+        { type: 'resource', resource: { uri: 'r:two', blob: 'aGk=' } },
+      ]
+      expect(await call('free', [image, resource])).to.deep.equal({ content: sent })
+      expect(await call('free', image)).to.deep.equal({ content: [sent[0]] })
+      expect(await call('free', { content: [image] })).to.deep.equal({ content: [sent[0]] })
+      expect(await call('object', { content: [image], structuredContent: { a: 1 } })).to.deep.equal({
+        content: [sent[0]],
+        structuredContent: { a: 1 },
+      })
+      expect(await call('object', { content: [image], isError: true })).to.deep.equal({
+        content: [sent[0]],
+        isError: true,
+      })
+      expect(await ask('prompts/get', { name: 'prompt' }, [{ role: 'user', content: image }])).to.deep.include({
+        messages: [{ role: 'user', content: sent[0] }],
+      })
+      const contents = [{ uri: 'r:one', mimeType: 'text/plain', blob: 'aGk=' }]
+      expect(await ask('resources/read', { uri: 'r:one' }, { blob: data })).to.deep.equal({ contents })
+      const whole = { contents: [{ uri: 'r:one', mimeType: 'text/plain', blob: data }] }
+      expect(await ask('resources/read', { uri: 'r:one' }, whole)).to.deep.equal({ contents })
+      expect(errors()).to.deep.equal([])
+    })
+  }
+
+  it('have bytes as base64 in structured content and as the only value', async () => {
+    expect(await call('free', Buffer.from('hi'))).to.deep.equal({ content: [text('aGk=')] })
+    expect(await call('text', new Uint8Array([104, 105]))).to.deep.equal({
+      content: [text('aGk=')],
+      structuredContent: 'aGk=',
+    })
+    const value = { a: { empty: {}, raw: Buffer.from('hi') }, list: [new Uint8Array([104, 105])] }
+    const sent = { a: { empty: {}, raw: 'aGk=' }, list: ['aGk='] }
+    expect(await call('free', value)).to.deep.equal(structured(sent))
+    expect(await call('free', { content: [], structuredContent: value })).to.deep.equal({
+      content: [],
+      structuredContent: sent,
+    })
+    expect(await call('object', { a: 1, raw: Buffer.from('hi') })).to.deep.equal(structured({ a: 1, raw: 'aGk=' }))
+  })
+
+  const notBase64 = ['https://a.example/b.png', '_-8=', 'data:image/svg+xml,%3Csvg%3E', 'a', 'not base64!']
+  for (const data of notBase64) {
+    it(`reject the data ${data}: the call fails and the log has the location`, async () => {
+      const image = { type: 'image', data, mimeType: 'image/png' }
+      expect(await call('free', [text('a'), image])).to.deep.equal({ content: [text('free failed')], isError: true })
+      const read = await ask('resources/read', { uri: 'r:one' }, { contents: [{ uri: 'r:one', blob: data }] })
+      const prompt = await ask('prompts/get', { name: 'prompt' }, [{ role: 'user', content: image }])
+      expect([read, prompt]).to.deep.equal([{ error: -32603 }, { error: -32603 }])
+      const places = errors().map(message => message.split(' ')[0])
+      expect(places).to.deep.equal(['content[1].data', 'contents[0].blob', 'messages[0].content.data'])
+    })
+  }
+
   for (const block of blocks) {
     it(`accept a single ${block.type} block with all its fields`, async () => {
       expect(await call('free', block)).to.deep.equal({ content: [block] })
@@ -127,6 +193,10 @@ describe('Tool results', () => {
     ['a bigint', 5n],
     ['a bigint inside', { a: 5n }],
     ['a circle', circle],
+    ['a Map', new Map([['a', 1]])],
+    ['a Set inside', { a: [new Set([1])] }],
+    ['a Float64Array inside', { a: new Float64Array([1]) }],
+    ['a promise inside', { a: Promise.resolve(1) }],
     ['a value without JSON representation', { toJSON: () => undefined }],
   ]
   for (const [what, value] of impossible) {

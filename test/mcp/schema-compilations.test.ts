@@ -50,8 +50,6 @@ const MISTAKES: Readonly<Record<string, readonly [schema: JsonSchema, says: RegE
     /resolves to more than one/,
   ],
   'an enum without values': [object({ enum: [] }), /enum must have non-empty array/],
-  'an id of draft-04': [object({}, { id: 'x' }), /NOT SUPPORTED: keyword "id"/],
-  'nullable without a type': [object({ nullable: true }), /"nullable" cannot be used without "type"/],
   'a dependency that is no list': [object({}, { dependencies: 7 }), /./],
   'a $ref that leads back to itself': [
     object({ $ref: '#/$defs/b' }, { $defs: { b: { $ref: '#/$defs/b' } } }),

@@ -28,6 +28,20 @@ const accepts = (schema: JsonSchema | StandardSchema, value: unknown, role: 'inp
 const draft07 = (id: string) => object({ pair: { items: [{ type: 'string' }, { type: 'number' }] } }, { $schema: id })
 
 describe('Schema dialects', () => {
+  for (const dialect of [{}, { $schema: 'http://json-schema.org/draft-07/schema#' }]) {
+    it(`ignore keywords that only ajv and OpenAPI have: ${JSON.stringify(dialect)}`, () => {
+      const choice = { nullable: true, anyOf: [{ type: 'string' }, { type: 'null' }] }
+      const known = { type: 'string', nullable: true, id: 'a', discriminator: { propertyName: 'b' } }
+      const schema = object(
+        { choice, known, odd: { nullable: 'yes' }, nothing: { type: 'null', nullable: false } },
+        dialect,
+      )
+      expect(accepts(schema, { choice: null, known: 'a', odd: 1, nothing: null })).to.equal(true)
+      expect(accepts(schema, { known: null })).to.equal(false)
+      expect(compileSchema(schema, 'input').json).to.deep.equal(schema)
+    })
+  }
+
   it('defaults to draft 2020-12 without $schema', () => {
     const schema = object({ pair: { prefixItems: [{ type: 'string' }] } })
     expect(accepts(schema, { pair: ['a'] })).to.equal(true)

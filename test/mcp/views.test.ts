@@ -65,9 +65,21 @@ describe('Lists', () => {
     })
   }
 
+  it('are empty on a route without such definitions, which declares no capability for them', async () => {
+    const { url } = await serve([], { stateless: true })
+    const { capabilities } = (await modern(url, 'server/discover')).message.result
+    expect(capabilities).not.to.have.any.keys('tools', 'resources', 'prompts')
+    for (const [method, list] of LISTS) {
+      const { status, message } = await modern(url, method)
+      expect([status, message.result?.[list]], method).to.deep.equal([200, []])
+      const older = await legacy(url, method)
+      expect([older.status, older.message.result], method).to.deep.equal([200, { [list]: [] }])
+    }
+  })
+
   it('reject an unknown cursor with -32602', async () => {
     const { url } = await serve([defineTool({ name: 'a', handler: () => '' })])
-    for (const cursor of ['', 'abc', '500', 5, null, {}, ['a'], Buffer.from('before:a').toString('base64url')]) {
+    for (const cursor of ['', 'abc', '500', 5, {}, ['a'], Buffer.from('before:a').toString('base64url')]) {
       const { status, message } = await modern(url, 'tools/list', { cursor })
       expect([status, message.error?.code], JSON.stringify(cursor)).to.deep.equal([200, -32602])
     }

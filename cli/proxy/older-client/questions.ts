@@ -1,6 +1,7 @@
 // What a server of 2026-07-28 asks in its results, asked of an older client as requests of their own (basic/patterns/mrtr).
-import { liveParams, missingCapability, type Question } from '../../../core/mcp/asks.ts'
+import { liveParams } from '../../../core/mcp/asks.ts'
 import { isObject } from '../../../core/mcp/is-object.ts'
+import { missingCapability, type Question } from '../../../core/mcp/question.ts'
 import { Failure, type Fields, type Id, settleIn } from '../messages.ts'
 import type { Opening } from './opening.ts'
 

@@ -13,8 +13,6 @@ import type { UsedProof, UseOnce } from './used-proofs.ts'
 
 /** Milliseconds that the clocks of nodes may differ: for so much longer a used proof is remembered. */
 const SKEW = 10_000
-/** Milliseconds that the clock of a client may be ahead: for so much longer its proofs are remembered. */
-const LEAD = 5_000
 const MAX_ID = 128
 /** Characters of an address in an answer, which is a header. */
 const MAX_SHOWN = 300
@@ -26,6 +24,8 @@ export interface ProofSettings {
   readonly algorithms: readonly ProofAlgorithm[]
   /** Milliseconds. */
   readonly maxAge: number
+  /** Milliseconds that the clock of a client may be ahead: for so much longer its proofs are remembered. */
+  readonly clockTolerance: number
   readonly nonces: Nonces | undefined
   /** Milliseconds; for tests. */
   readonly now?: () => number
@@ -90,9 +90,8 @@ async function remember(proof: UsedProof, useOnce: UseOnce): Promise<ProofOutcom
 }
 
 /** Checks proofs by these settings. Never rejects. */
-export function createProofCheck({ algorithms, maxAge, nonces, now = Date.now }: ProofSettings) {
+export function createProofCheck({ algorithms, maxAge, clockTolerance, nonces, now = Date.now }: ProofSettings) {
   const readProof = createProofReader(algorithms)
-  const lead = Math.min(LEAD, maxAge)
 
   function claimFlaw({ jti, htm, htu, iat, ath }: Claims, request: ProvenRequest): string | undefined {
     const { method, targets, digest, since } = request
@@ -108,7 +107,7 @@ export function createProofCheck({ algorithms, maxAge, nonces, now = Date.now }:
     if (typeof iat !== 'number' || !Number.isFinite(iat)) return 'the proof has no time (iat)'
     const age = now() - iat * 1_000
     if (age > maxAge) return ageFlaw(maxAge, 'ago')
-    if (-age > lead) return ageFlaw(lead, 'ahead')
+    if (-age > clockTolerance) return ageFlaw(clockTolerance, 'ahead')
     if (isBefore(iat, since))
       return 'the proof was made (iat) before this server began: make a new one for each request'
     return undefined

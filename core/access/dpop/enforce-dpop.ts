@@ -66,10 +66,11 @@ function tellOnce({ log }: BindingHost, why: string): () => void {
 
 type Check = (request: ProvenRequest) => Promise<ProofOutcome>
 
-const filled = ({ mode, algorithms, maxAge = '60s', nonce = false }: DPoPSettings) => ({
+const filled = ({ mode, algorithms, maxAge = '60s', clockTolerance = '60s', nonce = false }: DPoPSettings) => ({
   mode,
   algorithms: algorithms ?? (DPOP_SCHEMA.properties.algorithms.default as readonly ProofAlgorithm[]),
   maxAge: parseDuration(maxAge),
+  clockTolerance: parseDuration(clockTolerance),
   nonce,
 })
 
@@ -97,11 +98,13 @@ function sharedWithOthers(services: BindingServices, routes: readonly Route[]): 
   return Object.keys(shared).find(what => routes.some(route => shared[what]?.(route) === true))
 }
 
-function checkOptions({ at, ownKeys, processes, report }: BindingHost, { maxAge, nonce }: ReturnType<typeof filled>) {
+function checkOptions({ at, ownKeys, processes, report }: BindingHost, settings: ReturnType<typeof filled>) {
+  const { maxAge, clockTolerance, nonce } = settings
   const tell = (why: string, key: string) => report(new StartError(why, { at: [...at, 'dpop', key] }))
   if (maxAge < LEAST_AGE || maxAge > MOST_AGE) {
     tell('it is the time in which a proof counts: write 1s to 10m; 60s is usual', 'maxAge')
   }
+  if (clockTolerance > MOST_AGE) tell('write 0 to 10m; 60s is usual', 'clockTolerance')
   if (nonce && ownKeys && processes > 1) {
     tell('nonces of one process are unknown to the others; set secrets, such as MCP_HOST_SECRETS', 'nonce')
   }
@@ -114,7 +117,7 @@ function checkOptions({ at, ownKeys, processes, report }: BindingHost, { maxAge,
  */
 export function enforceDPoP(host: BindingHost, options: DPoPSettings): (services: BindingServices) => Possession {
   const settings = filled(options)
-  const { mode, algorithms, maxAge, nonce } = settings
+  const { mode, algorithms, maxAge, clockTolerance, nonce } = settings
   if (mode === 'off') return () => NO_POSSESSION
   checkOptions(host, settings)
   let accepts = true
@@ -131,7 +134,8 @@ export function enforceDPoP(host: BindingHost, options: DPoPSettings): (services
     if (gap !== undefined) return { ...NO_POSSESSION, missed: tellOnce(host, gap) }
     const ownKeys = nonce ? host.keys('dpop nonces') : []
     const { now } = host.clock
-    const check = createProofCheck({ algorithms, maxAge, nonces: nonce ? createNonces(ownKeys, now) : undefined, now })
+    const nonces = nonce ? createNonces(ownKeys, now) : undefined
+    const check = createProofCheck({ algorithms, maxAge, clockTolerance, nonces, now })
     return {
       accepts,
       required: mode === 'required',

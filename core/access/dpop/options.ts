@@ -17,8 +17,10 @@ export interface DPoPSettings {
   /** Undefined: `optional`, but `off` where a proof that was used could be used once more. */
   readonly mode?: 'off' | 'optional' | 'required'
   readonly algorithms?: readonly ProofAlgorithm[]
-  /** For how long a proof counts from its time on; 5 s ahead of now is the most. Default 60 s. */
+  /** How long a proof is valid after its time. Default 60 s. */
   readonly maxAge?: Duration
+  /** How far the clock of a client can be ahead, at most 10 minutes. Default 60 s. */
+  readonly clockTolerance?: Duration
   /** Proofs must have a nonce that this host gave out. Default false. */
   readonly nonce?: boolean
 }
@@ -50,6 +52,13 @@ export const DPOP_SCHEMA = {
       minimum: 0,
       default: '60s',
       description: 'For how long a proof counts from its time on: 1s to 10m.',
+    },
+    clockTolerance: {
+      type: ['string', 'number'],
+      pattern: DURATION_PATTERN,
+      minimum: 0,
+      default: '60s',
+      description: 'How far the clock of a client can be ahead: 0 to 10m.',
     },
     nonce: { type: 'boolean', default: false, description: 'Proofs must have a nonce of this host. Needs secrets.' },
   },

@@ -33,7 +33,7 @@ export interface AuthJwtOptions {
     /** The key is the one that the token names, meant for its algorithm, and long enough. Default `true`. */
     signingKey?: boolean
   }
-  /** Accepted algorithms. Default: RS, PS and ES of 256, 384 and 512, or HS where there is a secret. */
+  /** Accepted algorithms. Default: RS, PS and ES of 256, 384 and 512, EdDSA and Ed25519, or HS where there is a secret. */
   algorithms?: Array<
     | 'RS256'
     | 'RS384'
@@ -44,6 +44,8 @@ export interface AuthJwtOptions {
     | 'ES256'
     | 'ES384'
     | 'ES512'
+    | 'EdDSA'
+    | 'Ed25519'
     | 'HS256'
     | 'HS384'
     | 'HS512'

@@ -13,6 +13,8 @@ export interface CorsPolicy {
   origins: string[]
   /** Lets pages send cookies too; bearer tokens need no such thing. Not with *. Default `false`. */
   credentials?: boolean
+  /** Request headers that pages can send in addition to those of MCP and of trace context. Default `[]`. */
+  headers?: string[]
   /** How long a browser may remember the answer to a preflight. Default `10m`. */
   maxAge?: Duration
 }
@@ -25,5 +27,6 @@ export interface FilledCorsOptions extends CorsOptions {
 /** CorsPolicy with its defaults filled in. */
 export interface FilledCorsPolicy extends CorsPolicy {
   credentials: boolean
+  headers: string[]
   maxAge: Duration
 }

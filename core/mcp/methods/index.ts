@@ -26,6 +26,7 @@ export interface Method {
 const list = (name: Parameters<View['page']>[0]) => (call: Call) =>
   call.view.page(name, call.params['cursor'], call.rules)
 
+// Lists need no capability: some clients drop a server that answers -32601 to one of them.
 const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['server/discover', { answer: discover, era: 'modern' }],
   ['initialize', { answer: initialize, era: 'legacy' }],
@@ -33,12 +34,12 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['logging/setLevel', { answer: setLevel, era: 'legacy' }],
   ['resources/subscribe', { answer: subscribe, era: 'legacy', capability: 'resources' }],
   ['resources/unsubscribe', { answer: unsubscribe, era: 'legacy', capability: 'resources' }],
-  ['tools/list', { answer: list('tools'), capability: 'tools' }],
+  ['tools/list', { answer: list('tools') }],
   ['tools/call', { answer: callTool, capability: 'tools' }],
-  ['resources/list', { answer: list('resources'), capability: 'resources' }],
-  ['resources/templates/list', { answer: list('resourceTemplates'), capability: 'resources' }],
+  ['resources/list', { answer: list('resources') }],
+  ['resources/templates/list', { answer: list('resourceTemplates') }],
   ['resources/read', { answer: readResource, capability: 'resources' }],
-  ['prompts/list', { answer: list('prompts'), capability: 'prompts' }],
+  ['prompts/list', { answer: list('prompts') }],
   ['prompts/get', { answer: getPrompt, capability: 'prompts' }],
   ['completion/complete', { answer: complete, capability: 'completions' }],
 ])

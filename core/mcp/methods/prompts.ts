@@ -5,14 +5,17 @@ import type { Call } from '../call.ts'
 import { shown } from '../client-said.ts'
 import type { HandlerSettings } from '../context.ts'
 import type { CallContext, PromptDefinition } from '../define.ts'
+import { encodingFor } from '../definition-place.ts'
 import type { GetPromptResult, PromptMessage } from '../protocol.ts'
 import { isTyped } from '../result-type.ts'
 import { fitPromptResult, promptResult } from '../results.ts'
 import { runHandler } from '../run-handler.ts'
+import { withoutNulls } from '../without-nulls.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
 
-function checkArguments(prompt: PromptDefinition, given: Readonly<Record<string, unknown>>): Record<string, string> {
+function checkArguments(prompt: PromptDefinition, all: Readonly<Record<string, unknown>>): Record<string, string> {
+  const given = withoutNulls(all)
   const refuse = (detail: string) => new HostError('invalidParams', { detail: `prompt "${prompt.name}": ${detail}` })
   for (const [name, value] of Object.entries(given)) {
     if (typeof value !== 'string') throw refuse(`argument "${shown(name)}" must be a string`)
@@ -35,7 +38,8 @@ export function getPrompt(call: Call, settings: HandlerSettings): object | Promi
     () => runHandler(call, item, settings, ctx => handler(args, ctx)),
     value => {
       if (isTyped(value)) return value
-      const result = promptResult(value as string | PromptMessage[] | GetPromptResult, definition.description)
+      const returned = value as string | PromptMessage[] | GetPromptResult
+      const result = encodingFor(definition, () => promptResult(returned, definition.description))
       return fitPromptResult(result, call.rules)
     },
     error => {

@@ -6,7 +6,10 @@ import type { Call, Offer } from '../call.ts'
 import type { ResourceItem } from '../catalog.ts'
 import { checkUri } from '../client-said.ts'
 import type { HandlerSettings } from '../context.ts'
-import type { ResourceReturn } from '../define.ts'
+import type { ResourceDefinition, ResourceReturn } from '../define.ts'
+import { encodingFor } from '../definition-place.ts'
+import { MAX_URI } from '../limits.ts'
+import { normalUri } from '../normal-uri.ts'
 import { isTyped } from '../result-type.ts'
 import { resourceResult } from '../results.ts'
 import { runHandler } from '../run-handler.ts'
@@ -14,16 +17,27 @@ import type { View } from '../view.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
 
-/** The resource that a URI names, and its template's variables. */
+/**
+ * The resource that a URI names, by equivalence of URIs (RFC 3986 section 6.2.2), and its template's variables. `uri`: the URI of
+ * the definition; for a template the given one.
+ */
 export function findResource(
   view: View,
   uri: string,
-): { item: ResourceItem; variables: Record<string, string> } | undefined {
-  const item = view.resources.get(uri)
-  if (item) return { item, variables: {} }
+): { item: ResourceItem; variables: Record<string, string>; uri: string } | undefined {
+  const exact = view.resources.get(uri)
+  if (exact) return { item: exact, variables: {}, uri }
+  if (uri.length > MAX_URI) return undefined
+  const normal = normalUri(uri)
+  const item = view.resourcesByNormalUri.get(normal)
+  if (item) return { item, variables: {}, uri: item.key }
   for (const item of view.templates) {
     const variables = item.template?.match(uri)
-    if (variables) return { item, variables }
+    if (variables) return { item, variables, uri }
+  }
+  for (const item of view.templates) {
+    const variables = item.normalTemplate?.match(normal)
+    if (variables) return { item, variables, uri }
   }
   return undefined
 }
@@ -45,26 +59,28 @@ export function mayHearNow(offer: Pick<Offer, 'viewFor'>, user: User | undefined
 }
 
 export function readResource(call: Call, settings: HandlerSettings): object | Promise<object> {
-  const { uri } = paramsOf(call, 'resources/read')
-  checkUri(uri)
-  const found = findResource(call.view, uri)
-  if (!found) throw new HostError('resourceNotFound', { data: { uri } })
+  const { uri: requested } = paramsOf(call, 'resources/read')
+  checkUri(requested)
+  const found = findResource(call.view, requested)
+  if (!found) throw new HostError('resourceNotFound', { data: { uri: requested } })
+  const { uri } = found
   settings.admit(call, found.item)
   const { definition } = found.item
   return afterHandler(
     () => runHandler(call, found.item, settings, ctx => definition.handler({ ...found.variables, uri }, ctx)),
-    value => finish(call, value, uri, definition.mimeType),
+    value => finish(call, value, uri, definition),
     error => {
       throw handlerFailure(error)
     },
   )
 }
 
-function finish(call: Call, value: unknown, uri: string, mimeType: string | undefined): object {
+function finish(call: Call, value: unknown, uri: string, definition: ResourceDefinition): object {
   if (isTyped(value)) return value
   // A template matches more than there is: a handler says "no such thing" by returning nothing.
   if (value === undefined || value === null) throw new HostError('resourceNotFound', { data: { uri } })
-  const result = resourceResult(value as ResourceReturn, uri, mimeType)
+  const { mimeType } = definition
+  const result = encodingFor(definition, () => resourceResult(value as ResourceReturn, uri, mimeType))
   // What a handler reads can change at any time and may depend on who asks (server/utilities/caching).
   return call.modern ? { ttlMs: 0, cacheScope: 'private', ...result } : result
 }

@@ -44,13 +44,14 @@ export function subscribe(call: Call, settings: HandlerSettings): object {
   const found = findResource(call.view, uri)
   if (!found) throw new HostError('resourceNotFound', { data: { uri } })
   settings.admit(call, found.item)
-  if (!session.watch(uri)) throw tooManyWatched()
-  return kept(session.keep({ watch: uri }))
+  if (!session.watch(found.uri)) throw tooManyWatched()
+  return kept(session.keep({ watch: found.uri }))
 }
 
 export function unsubscribe(call: Call): object {
   const session = sessionOf(call)
-  const uri = watchedUri(call)
+  const requested = watchedUri(call)
+  const uri = findResource(call.view, requested)?.uri ?? requested
   session.unwatch(uri)
   return kept(session.keep({ unwatch: uri }))
 }

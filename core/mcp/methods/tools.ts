@@ -6,7 +6,7 @@ import type { ToolItem } from '../catalog.ts'
 import { shown } from '../client-said.ts'
 import { type HandlerSettings, usageOf } from '../context.ts'
 import type { CallContext } from '../define.ts'
-import { blameDefinition } from '../definition-place.ts'
+import { encodingFor } from '../definition-place.ts'
 import { type IsolateBounds, moduleOf } from '../isolate.ts'
 import { isTyped } from '../result-type.ts'
 import {
@@ -86,16 +86,23 @@ function runIsolated(
 
 function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<object> {
   if (isTyped(value)) return value
-  if (!tool.output) return fitToolResult(toolResult(value), call.rules)
+  const { definition } = tool
+  if (!tool.output)
+    return fitToolResult(
+      encodingFor(definition, () => toolResult(value)),
+      call.rules,
+    )
   const whole = isWholeResult(value) ? value : undefined
   const given = whole ? whole.structuredContent : value
-  if (whole?.isError && given === undefined) return fitToolResult(whole, call.rules)
   const send = (checked: Checked) => {
-    if (checked.ok) return fitToolResult(structuredResult(checked.value, whole), call.rules)
-    if (whole?.isError) return fitToolResult(withoutStructured(whole), call.rules)
-    const { problems } = checked
-    throw blameDefinition(new TypeError(`${tool.key} broke its output schema: ${problems}`), tool.definition)
+    const result = encodingFor(definition, () => {
+      if (checked.ok) return structuredResult(checked.value, whole)
+      if (whole?.isError) return withoutStructured(whole)
+      throw new TypeError(`${tool.key} broke its output schema: ${checked.problems}`)
+    })
+    return fitToolResult(result, call.rules)
   }
+  if (whole?.isError && given === undefined) return send({ ok: false, problems: '' })
   const checked = tool.output.encode(given)
   return checked instanceof Promise ? checked.then(send) : send(checked)
 }

@@ -1,4 +1,5 @@
 // Compiles a tool's output schema: from what a handler returned to the JSON value that clients receive.
+import { toJson } from '../encode-bytes.ts'
 import type { StandardSchema } from '../infer.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { explainIssues } from './explain-errors.ts'
@@ -33,14 +34,14 @@ export function compileOutput(schema: JsonSchema | StandardSchema): OutputSchema
 /** Parses a value as the handler returned it or, if it is refused, as JSON holds it: a Date inside is a text there. */
 function parse(validate: CompiledSchema['validate'], value: unknown): Checked | Promise<Checked> {
   const retry = (first: Checked) =>
-    first.ok || typeof value !== 'object' || value === null ? first : validate(JSON.parse(JSON.stringify(value)))
+    first.ok || typeof value !== 'object' || value === null ? first : validate(JSON.parse(toJson(value) ?? 'null'))
   const first = validate(value)
   return first instanceof Promise ? first.then(retry) : retry(first)
 }
 
-/** Checks what is left of a value in JSON: functions and inherited properties are lost, `toJSON` is called. */
+/** Checks what is left of a value in JSON: functions and inherited properties are lost, `toJSON` is called, bytes are base64. */
 function encodeJson<Result>(value: unknown, validate: (value: unknown) => Result): Result | Checked {
-  const text: string | undefined = JSON.stringify(value)
+  const text = toJson(value)
   if (text === undefined) return { ok: false, problems: explainIssues([{ message: 'must be a JSON value' }], 'output') }
   return validate(JSON.parse(text))
 }

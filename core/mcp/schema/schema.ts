@@ -11,7 +11,7 @@ import { checkForeign } from './foreign-schema.ts'
 import { addLinearKeywords, forgetKeys } from './linear-keywords.ts'
 import { loadCompiler, needCompiler } from './load-ajv.ts'
 import { DIALECTS, type Dialect, LENIENT, metaSchemaProblems } from './meta-schema.ts'
-import { subschemas } from './subschemas.ts'
+import { subschemas, withoutNullable } from './subschemas.ts'
 import { surelyCompiles } from './surely-compiles.ts'
 
 /** The outcome of a validation; `problems` are lines for the model: which value is wrong, and why. */
@@ -154,8 +154,10 @@ function createValidator(schema: JsonSchema, dialect: Dialect, options: Options)
     meta: usesMetaSchema,
     ownProperties: namesInherited(schema),
   })
+  // The meta-schemas do not define it; ajv refuses to compile it.
+  ajv.removeKeyword('id')
   addLinearKeywords(ajv)
-  return ajv.compile(schema)
+  return ajv.compile(withoutNullable(schema))
 }
 
 /** True when a property is called like something every object inherits: only then ajv must look at own ones. */

@@ -52,3 +52,12 @@ function* children(schema: JsonSchema): Generator<[steps: string[], child: JsonS
     for (const [name, child] of Object.entries(named)) if (isObject(child)) yield [[keyword, name], child]
   }
 }
+
+/** The schema without `nullable`: unknown to JSON Schema, while ajv gives it a meaning or throws. */
+export function withoutNullable(schema: JsonSchema): JsonSchema {
+  const hasIt = ({ schema: part }: { schema: JsonSchema }) => 'nullable' in part
+  if (![...subschemas(schema)].some(hasIt)) return schema
+  const copy = structuredClone(schema)
+  for (const { schema: part } of subschemas(copy)) delete (part as Record<string, unknown>)['nullable']
+  return copy
+}

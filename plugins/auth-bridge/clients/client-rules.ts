@@ -1,6 +1,7 @@
 // Rules for MCP clients: redirect URIs must match the config, and features of oidc-provider for other kinds of clients are off.
 import { type Client, errors } from 'oidc-provider'
 import { isObject } from '../../../core/index.ts'
+import { dropNulls } from '../../families/oidc-provider/index.ts'
 import { GRANT_TYPES, JWT_BEARER } from './fixed-clients.ts'
 import { mayRedirect, type RedirectPattern } from './redirects.ts'
 
@@ -60,6 +61,7 @@ export function settleMetadata(
   patterns: readonly RedirectPattern[],
   mayAssert: (method: unknown) => boolean = () => false,
 ): void {
+  dropNulls(metadata)
   checkRedirects(metadata['redirect_uris'], patterns)
   checkTexts(metadata)
   const { client_name: name, token_endpoint_auth_method: method, grant_types: grants } = metadata
@@ -82,6 +84,7 @@ export function settleMetadata(
 /** What a client that registers says, as it goes into its id; what it leaves out is as RFC 7591 section 2 has it. */
 export function registrationOf(body: unknown): Metadata {
   if (!isObject(body)) return {}
+  dropNulls(body)
   checkTexts(body)
   body['token_endpoint_auth_method'] ??= 'client_secret_basic'
   if (body['token_endpoint_auth_method'] === 'private_key_jwt')

@@ -1,5 +1,6 @@
 // Finds the key that signed a token, with jsonwebtoken, which is loaded for the first token.
-import type { Algorithm, VerificationKey } from './verification-key.ts'
+import { type KeyObject, verify } from 'node:crypto'
+import { type Algorithm, isEdwards, type VerificationKey } from './verification-key.ts'
 
 export const loadJsonWebToken = async () => (await import('jsonwebtoken')).default
 export type JsonWebToken = Awaited<ReturnType<typeof loadJsonWebToken>>
@@ -7,11 +8,22 @@ export type JsonWebToken = Awaited<ReturnType<typeof loadJsonWebToken>>
 /** Maximum keys tried for one token: a token without a `kid` costs one signature check per key. */
 const MAX_TRIED = 32
 
+/** jsonwebtoken does not support Ed25519. Throws its error for a signature of another key. */
+function verifyEdwards(token: string, key: KeyObject): void {
+  const end = token.lastIndexOf('.')
+  const signature = Buffer.from(token.slice(end + 1), 'base64url')
+  if (!verify(null, Buffer.from(token.slice(0, end)), key, signature)) throw new Error('invalid signature')
+}
+
 /** The key that made the signature, or why there is none. */
 export function signer(jwt: JsonWebToken, token: string, algorithm: Algorithm, keys: readonly VerificationKey[]) {
   let reason = 'the signature of the token is of no key of its issuer'
   for (const key of keys.slice(0, MAX_TRIED)) {
     try {
+      if (isEdwards(algorithm)) {
+        verifyEdwards(token, key.key)
+        return { key }
+      }
       // Times, issuer and audience are checked by whoever asks, more strictly.
       const options = { algorithms: [algorithm], ignoreExpiration: true, ignoreNotBefore: true }
       jwt.verify(token, key.key, options)

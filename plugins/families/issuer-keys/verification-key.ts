@@ -2,8 +2,11 @@
 import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { errorText, isObject } from '../../../core/index.ts'
 
-/** What jsonwebtoken can verify. */
-export const ASYMMETRIC = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const
+/** Signatures of public keys. EdDSA means Ed25519, its name since RFC 9864. */
+export const ASYMMETRIC = [
+  ...(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const),
+  ...(['EdDSA', 'Ed25519'] as const),
+] as const
 export const SYMMETRIC = ['HS256', 'HS384', 'HS512'] as const
 export type Algorithm = (typeof ASYMMETRIC)[number] | (typeof SYMMETRIC)[number]
 
@@ -35,8 +38,13 @@ export function weaknessOf({ key }: VerificationKey): string | undefined {
   return bits !== undefined && bits < MIN_RSA_BITS ? `has ${bits} bits; at least ${MIN_RSA_BITS} are needed` : undefined
 }
 
+/** Both names of the one algorithm of Ed25519 keys. */
+export const isEdwards = (algorithm: string | undefined): algorithm is 'EdDSA' | 'Ed25519' =>
+  algorithm === 'EdDSA' || algorithm === 'Ed25519'
+
 function fitsType({ asymmetricKeyType, type }: KeyObject, algorithm: Algorithm): boolean {
   if (algorithm.startsWith('HS')) return type === 'secret'
+  if (isEdwards(algorithm)) return asymmetricKeyType === 'ed25519'
   if (algorithm.startsWith('ES')) return asymmetricKeyType === 'ec'
   return asymmetricKeyType === 'rsa' || (algorithm.startsWith('PS') && asymmetricKeyType === 'rsa-pss')
 }
@@ -52,7 +60,8 @@ export function candidates(
   loose: boolean,
 ): VerificationKey[] {
   const named = (key: VerificationKey) => kid === undefined || key.kid === undefined || key.kid === kid
-  const meant = (key: VerificationKey) => key.alg === undefined || key.alg === algorithm
+  const meant = (key: VerificationKey) =>
+    key.alg === undefined || key.alg === algorithm || (isEdwards(key.alg) && isEdwards(algorithm))
   return keys.filter(
     key => fitsType(key.key, algorithm) && (loose || (named(key) && meant(key) && weaknessOf(key) === undefined)),
   )
@@ -70,7 +79,7 @@ export function readKey(given: Readonly<Record<string, unknown>> | string): Veri
   } catch (cause) {
     throw new Error(`it cannot be read: ${errorText(cause)}`, { cause })
   }
-  if (!['rsa', 'rsa-pss', 'ec'].includes(key.asymmetricKeyType ?? '')) {
+  if (!['rsa', 'rsa-pss', 'ec', 'ed25519'].includes(key.asymmetricKeyType ?? '')) {
     throw new Error(`a key of type ${key.asymmetricKeyType} can verify no algorithm that is supported`)
   }
   const [kid, alg] = typeof given === 'string' ? [] : [textOf(given['kid']), textOf(given['alg'])]

@@ -50,6 +50,11 @@ export const withQueryOnly = (Base: typeof Provider): typeof Provider =>
     }
   }
 
+/** Removes client metadata that is null: the client does not have it (RFC 7591 section 2 has no null). */
+export function dropNulls(metadata: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(metadata)) if (value === null) delete metadata[name]
+}
+
 /** Outside of the host's guard, for clients in pages of any origin; nothing there may depend on a cookie. */
 export const openToPages: HostMiddleware = (ctx, next) => {
   ctx.set('Access-Control-Allow-Origin', '*')
@@ -59,7 +64,10 @@ export const openToPages: HostMiddleware = (ctx, next) => {
     return next()
   }
   ctx.set('Access-Control-Allow-Methods', 'GET, POST')
-  ctx.set('Access-Control-Allow-Headers', 'Authorization, Content-Type, MCP-Protocol-Version')
+  ctx.set(
+    'Access-Control-Allow-Headers',
+    'Authorization, Content-Type, MCP-Protocol-Version, traceparent, tracestate, baggage',
+  )
   ctx.status = 204
 }
 

@@ -58,7 +58,8 @@ async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promi
     const most = `${MAX_WATCHED_BYTES} bytes of URIs and ${WATCH_COST} for each`
     throw refuse(`\`notifications.resourceSubscriptions\` must have at most ${most}`)
   }
-  const uris = distinct.filter(uri => findResource(view, uri) && mayHear(view, uri))
+  const found = distinct.filter(uri => mayHear(view, uri)).map(uri => findResource(view, uri)?.uri ?? uri)
+  const uris = [...new Set(found)]
   if (uris.length > 0) acknowledged['resourceSubscriptions'] = uris
   const honoured: Honoured[] = []
   for (const [name, filter] of listenFilters) {

@@ -60,6 +60,12 @@ describe('auth-bridge: authorization code flow', () => {
     expect((await without.logIn({ scope: 'read' })).refresh_token).to.equal(undefined)
   })
 
+  it('reads null as absent in registration metadata', async () => {
+    const absent = ['client_uri', 'logo_uri', 'jwks', 'jwks_uri', 'scope', 'contacts', 'token_endpoint_auth_method']
+    const client = await bridge.client(Object.fromEntries(absent.map(name => [name, null])))
+    expect((await client.logIn({ scope: 'read' })).access_token).to.be.a('string')
+  })
+
   it('removes a client from the account page after refresh token reuse', async () => {
     const short = await startBridge({ clock: createManualClock(), options: { refreshGrace: '1s' } })
     const client = await short.client({ client_name: 'Twice' })

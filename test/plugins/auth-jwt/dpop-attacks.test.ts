@@ -145,7 +145,6 @@ const CLAIMS: readonly Row[] = [
   ['an iat that is text', claims({ iat: String(inSeconds(0)) }), /iat/],
   ['an iat of 70 s ago', claims({ iat: inSeconds(-70) }), /ago/],
   ['an iat in 70 s', claims({ iat: inSeconds(70) }), /ahead/],
-  ['an iat in 55 s', claims({ iat: inSeconds(55) }), /5 s/],
   ['an iat of 30 s ago, before the host began', claims({ iat: inSeconds(-30) }), /iat/],
   ['an iat in milliseconds', claims({ iat: Date.now() }), /ahead/],
   ['no ath', claims({ ath: undefined }), /ath/],

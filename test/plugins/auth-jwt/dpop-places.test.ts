@@ -13,9 +13,9 @@ import { ISSUER, issuerKey, key, tokenFor } from './bound-tokens.ts'
 afterEach(stopHosts)
 
 const AUDIENCE = 'https://mcp.test'
-const start = (http: TestConfig['http'] = {}, maxAge: '60s' | '10m' = '60s') =>
+const start = (http: TestConfig['http'] = {}, maxAge: '60s' | '10m' = '60s', clockTolerance: '60s' | '2s' = '60s') =>
   startProtected(
-    { 'auth-jwt': { issuer: ISSUER, keys: [toJwk(issuerKey)], audience: AUDIENCE, dpop: { maxAge } } },
+    { 'auth-jwt': { issuer: ISSUER, keys: [toJwk(issuerKey)], audience: AUDIENCE, dpop: { maxAge, clockTolerance } } },
     { http },
   )
 
@@ -82,14 +82,17 @@ describe('DPoP proofs on a single host', () => {
     expect((await callWith(guarded, fresh)).status).to.equal(200)
   })
 
-  it('are accepted from a clock up to 5 s ahead', async () => {
-    const { guarded } = await start()
-    const at = (seconds: number) => {
+  it('are accepted from a clock up to `clockTolerance` ahead, by default 60 s', async () => {
+    const at = (guarded: string, seconds: number) => {
       const token = tokenFor(AUDIENCE)
       const proof = proofOf({ key, token, url: guarded, claims: { iat: inSeconds(seconds) } })
       return callWith(guarded, { Authorization: `DPoP ${token}`, DPoP: proof })
     }
-    for (const seconds of [0, 2, 4]) expect((await at(seconds)).status, `${seconds}`).to.equal(200)
-    for (const seconds of [20, 40, 58]) expect(challengeIn(await at(seconds))).to.match(/more than 5 s ahead/)
+    const usual = (await start()).guarded
+    for (const seconds of [0, 6, 50]) expect((await at(usual, seconds)).status, `${seconds}`).to.equal(200)
+    expect(challengeIn(await at(usual, 75))).to.match(/more than 60 s ahead/)
+    const strict = (await start({}, '60s', '2s')).guarded
+    expect((await at(strict, 0)).status).to.equal(200)
+    expect(challengeIn(await at(strict, 20))).to.match(/more than 2 s ahead/)
   })
 })

@@ -14,6 +14,9 @@ const PRESET = [
   'Mcp-Method',
   'Mcp-Name',
   'Last-Event-ID',
+  'traceparent',
+  'tracestate',
+  'baggage',
 ].map(name => name.toLowerCase())
 
 let url: string
@@ -34,7 +37,7 @@ before(async () => {
       cors: {
         policies: {
           browser: { origins: [APP, 'HTTPS://Other.Acme.Example:443', 'vscode-webview://Panel'] },
-          any: { origins: ['*'], maxAge: '2h' },
+          any: { origins: ['*'], maxAge: '2h', headers: ['X-Tenant-Id'] },
           cookies: { origins: [APP], credentials: true },
         },
       },
@@ -70,6 +73,11 @@ describe('cors: preflight from an allowed origin', () => {
     const { headers } = await preflight(`${url}/app`, { 'Access-Control-Request-Headers': asked })
     const allowed = names(headers.get('access-control-allow-headers'))
     expect(allowed).to.have.members([...PRESET, 'mcp-param-region', 'mcp-param-tenant_2'])
+  })
+
+  it('allows the request headers of the policy', async () => {
+    const allowed = (await preflight(`${url}/any`)).headers.get('access-control-allow-headers')
+    expect(names(allowed)).to.have.members([...PRESET, 'x-tenant-id'])
   })
 
   it('accepts equivalent spellings of a configured origin, and origins with a custom scheme', async () => {

@@ -67,6 +67,12 @@ describe('dev-auth-server: protections', () => {
     })
   })
 
+  it('reads null as absent in registration metadata', async () => {
+    const absent = ['client_uri', 'logo_uri', 'jwks', 'jwks_uri', 'scope', 'contacts']
+    const response = await client.register(Object.fromEntries(absent.map(name => [name, null])))
+    expect([response.status, await response.json()]).to.have.nested.property('[1].client_id')
+  })
+
   describe('consent page', () => {
     it('lists every user, and shows client, redirect URI, resource and scopes as escaped text', async () => {
       const { html } = await client.browser.page(authorizeUrl())

@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { normalUri } from '../../../core/mcp/normal-uri.ts'
 import { removeFolders } from '../../config/folder.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { casesOf } from '../../support/thorough.ts'
@@ -99,10 +100,16 @@ describe('Skills: hostile URIs', () => {
     expect(await expectUnknown(uris)).to.equal(uris.length * METHODS.length)
   }).timeout(60_000)
 
-  it('reject alternative spellings of existing files, and hidden files', async () => {
+  it('reject hidden files and URIs that are not equivalent to the URI of a file', async () => {
     const hidden = ['skill://one/.env', 'skill://one/.git/config', 'skill://.', 'skill://..', 'skill://']
-    await expectUnknown([...SPELLINGS, ...hidden])
-    expect((await host.ask('resources/read', { uri: 'skill://one/a.md' })).status).to.equal(200)
+    const FILES = ['skill://one/a.md', 'skill://one/SKILL.md']
+    // Equivalent by RFC 3986 section 6.2.2: the same resource.
+    const [equivalent, other] = [true, false].map(is => SPELLINGS.filter(uri => FILES.includes(normalUri(uri)) === is))
+    await expectUnknown([...(other ?? []), ...hidden])
+    for (const uri of ['skill://one/a.md', ...(equivalent ?? [])]) {
+      const { message } = await host.ask('resources/read', { uri }, { headers: { 'Mcp-Name': encoded(uri) } })
+      expect(message.result.contents[0].uri, uri).to.equal(normalUri(uri))
+    }
   })
 
   it('reject Object.prototype names, and do not echo long names', async () => {

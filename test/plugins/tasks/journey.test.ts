@@ -122,6 +122,8 @@ describe('Tasks: tools/call', () => {
     for (let status = ''; status !== 'completed'; status = heard.at(-1).params.status)
       heard.push(await listening.next())
     expect(new Set(heard.map(({ method }) => method))).to.deep.equal(new Set(['notifications/tasks']))
+    expect(heard.at(-1).params).not.to.have.property('statusMessage')
+    expect(await client.get(taskId)).not.to.have.property('statusMessage')
     listening.drop()
   })
 

@@ -265,7 +265,7 @@ describe('2026-07-28: header validation', () => {
 describe('2026-07-28: methods', () => {
   it('answer 404 -32601 if unknown, removed or without their capability', async () => {
     const gone = ['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe']
-    for (const method of [...gone, 'unknown/method', 'prompts/list', 'completion/complete', 'toString', '__proto__']) {
+    for (const method of [...gone, 'unknown/method', 'completion/complete', 'toString', '__proto__']) {
       expectRefused(await modern(url, method), 'methodNotFound', method)
     }
   })

@@ -48,13 +48,13 @@ describe('GET stream of a session', () => {
     drop()
   })
 
-  it('requires an Accept header with event streams, otherwise 406', async () => {
+  it('refuses an Accept header without event streams with 406', async () => {
     const client = await openSession(url)
-    for (const accept of [undefined, 'application/json', 'text/event-stream;q=0', 'application/xhtml+xml, image/*']) {
+    for (const accept of ['application/json', 'text/event-stream;q=0', 'application/xhtml+xml, image/*']) {
       const refused = await client.get({ Accept: accept })
       expect(refused.status, accept).to.equal(406)
     }
-    for (const accept of ['text/event-stream', 'TEXT/Event-Stream', '*/*', 'text/*;q=0.1, application/json']) {
+    for (const accept of [undefined, 'text/event-stream', 'TEXT/Event-Stream', '*/*', 'text/*;q=0.1, application/json']) {
       const stream = await client.get({ Accept: accept })
       expect(stream.status, accept).to.equal(200)
       stream.drop()

@@ -74,9 +74,14 @@ describe('initialize', () => {
     expect((await client.request('ping')).message.result).to.deep.equal({})
   })
 
-  it('with an unknown session id gets 404', async () => {
-    const { status, message } = await initialize(url, { headers: { 'Mcp-Session-Id': 'unknown' } })
-    expect([status, message.error.code, message.id]).to.deep.equal([404, -32001, 'initialize'])
+  it('with an unknown or empty session id opens a session with another id', async () => {
+    const ended = await openSession(url)
+    await ended.end()
+    for (const id of ['unknown', '', ended.id]) {
+      const { status, headers, message } = await initialize(url, { headers: { 'Mcp-Session-Id': id } })
+      expect([status, message.result?.protocolVersion], id).to.deep.equal([200, LATEST])
+      expect(headers['mcp-session-id']).to.be.a('string').and.not.equal(id)
+    }
   })
 
   it('can be repeated without a session id after 404', async () => {

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { definePlugin, definePrompt, defineResource, defineTool } from '../../../core/index.ts'
 import { META } from '../../../core/transport.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
-import { legacy, modern } from '../../support/rpc.ts'
+import { legacy, metaOf, modern } from '../../support/rpc.ts'
 import { openSession, tell } from '../../support/session-client.ts'
 import { openSseSession } from '../../support/sse-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
@@ -173,6 +173,69 @@ describe('Parameters of wrong types', () => {
       for (const wrong of mutations(params)) judge(await session.send({ method, params: wrong }), wrong)
     }
     expect((await session.request('ping')).status).to.equal(200)
+  })
+})
+
+describe('null', () => {
+  it('is absent as an optional member of params', async () => {
+    const session = await openSession(url)
+    const cases: ReadonlyArray<readonly [method: string, params: Record<string, unknown>]> = [
+      ['tools/list', { cursor: null }],
+      ['prompts/list', { cursor: null, _meta: null }],
+      ['tools/call', { name: 'greet', arguments: null, requestState: null, inputResponses: null, task: null }],
+      ['tools/call', { name: 'greet', _meta: { progressToken: null } }],
+      ['prompts/get', { name: 'ask', arguments: { a: null } }],
+      ['prompts/get', { name: 'ask', arguments: null }],
+      ['completion/complete', { ref, argument, context: null }],
+      ['completion/complete', { ref, argument, context: { arguments: { b: null } } }],
+    ]
+    for (const [method, params] of cases) {
+      const { _meta, ...rest } = params
+      const answers = [await session.request(method, params), await modern(url, method, rest)]
+      for (const { message } of answers)
+        expect(message.result, `${method} ${JSON.stringify(message)}`).to.be.an('object')
+    }
+    expect((await session.send({ id: 9, method: 'ping', params: null })).message.result).to.deep.equal({})
+  })
+
+  it('is absent in what a client says about itself', async () => {
+    const clientInfo = { name: 'a', version: '1', title: null, websiteUrl: null, icons: null }
+    const capabilities = { roots: null, elicitation: { form: {}, url: null } }
+    const params = { protocolVersion: '2025-11-25', clientInfo, capabilities, _meta: null }
+    expect((await tell(url, { id: 1, method: 'initialize', params })).status).to.equal(200)
+    const meta = { [META.clientInfo]: clientInfo, [META.clientCapabilities]: capabilities, [META.logLevel]: null }
+    const { message } = await modern(url, 'tools/call', { name: 'greet', arguments: {} }, { meta: metaOf(meta) })
+    expect(message.result.content[0].text).to.equal('undefined a')
+  })
+
+  it('stays a value within tool arguments, and an error in a required member', async () => {
+    const { message } = await modern(url, 'tools/call', { name: 'greet', arguments: { who: null } })
+    expect(message.result.isError).to.equal(true)
+    expect((await modern(url, 'completion/complete', { ref, argument: null })).message.error.code).to.equal(-32602)
+  })
+
+  it('is absent in the answer to an elicitation and to roots/list', async () => {
+    const session = await openSession(url, { capabilities: { roots: {}, elicitation: {} } })
+    const properties = { a: { type: 'string' }, b: { type: 'string' } } as const
+    const requestedSchema = { type: 'object', properties, required: ['a'] } as const
+    const answers = [
+      { action: 'accept', content: { a: 'x', b: null }, _meta: null },
+      { roots: [{ uri: 'file:///a', name: null }], _meta: null },
+    ]
+    for (const [index, result] of answers.entries()) {
+      const opening = session.call('puppet', { name: `null ${index}` }, { id: `null ${index}` })
+      const { ctx, finish } = await puppet.call(`null ${index}`)
+      const asked = index === 0 ? ctx.elicit({ message: 'a?', requestedSchema }) : ctx.roots()
+      const stream = await opening
+      const [{ message } = { message: undefined }] = (
+        await stream.until(({ message }) => message?.id !== undefined)
+      ).slice(-1)
+      await session.send({ id: message?.id, result })
+      finish(JSON.stringify(await asked))
+      const text = (await stream.rest()).at(-1)?.message.result.content[0].text
+      const expected = [{ action: 'accept', content: { a: 'x' } }, { roots: [{ uri: 'file:///a' }] }][index]
+      expect(JSON.parse(text)).to.deep.equal(expected)
+    }
   })
 })
 
