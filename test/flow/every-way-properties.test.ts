@@ -1,0 +1,272 @@
+// Tests over generated configs and callers that an item answers the same way however it is requested, and that callers who are
+// not allowed to use an item receive nothing of it. SEED=<number> repeats a run and reduces its failure to the smallest config.
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { eventually } from '../support/eventually.ts'
+import type { RpcMessage } from '../support/rpc.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+import { caseCount } from '../support/thorough.ts'
+import { type Answer, type Client, everyClient } from './support/every-client.ts'
+import {
+  ALWAYS,
+  type Caller,
+  type GeneratedConfig,
+  generated,
+  hostConfig,
+  type ItemDraft,
+  isShown,
+  LIMIT,
+  NO_ITEM,
+  uriOf,
+  type Verdict,
+  verdictFor,
+} from './support/generated-config.ts'
+
+const RUNS = caseCount(150, 5)
+const GIVEN_SEED = process.env['SEED']
+const SEED = Number(GIVEN_SEED ?? Math.floor(Math.random() * 2 ** 31))
+
+type Outcome = Verdict | 'too many' | 'needs tasks'
+
+/** What a request came to, and what of its answer must not depend on how it was sent. */
+interface Result {
+  readonly outcome: Outcome
+  readonly body: Record<string, unknown>
+}
+
+interface Use {
+  readonly method: string
+  readonly params: (word: string) => Record<string, unknown>
+}
+
+const completion = (ref: (word: string) => object, name: string): Use => ({
+  method: 'completion/complete',
+  params: word => ({ ref: ref(word), argument: { name, value: '' } }),
+})
+/** How an item of each kind is used. */
+const USES: Readonly<Record<ItemDraft['kind'], readonly Use[]>> = {
+  tool: [
+    { method: 'tools/call', params: word => ({ name: word, arguments: { [word]: 7 } }) },
+    { method: 'tools/call', params: word => ({ name: word, arguments: {} }) },
+  ],
+  prompt: [
+    { method: 'prompts/get', params: word => ({ name: word }) },
+    completion(name => ({ type: 'ref/prompt', name }), 'topic'),
+  ],
+  resource: [
+    { method: 'resources/read', params: word => ({ uri: uriOf(word) }) },
+    completion(word => ({ type: 'ref/resource', uri: `${word}://{id}` }), 'id'),
+  ],
+}
+
+const byCallTool = ({ method, params }: Use): Use => ({
+  method,
+  params: word => ({ name: 'call_tool', arguments: params(word) }),
+})
+
+function outcomeOf({ status, message }: Answer): Outcome {
+  const { error, result } = message ?? {}
+  if (/^(Forbidden|Authentication required)/.test(error?.message)) return 'denied'
+  expect(status, JSON.stringify(message)).not.to.be.oneOf([401, 403])
+  if (error?.data?.reason === 'rate-limited') return 'too many'
+  if (error?.code === -32021) return 'needs tasks'
+  if (error) expect(error.code, JSON.stringify(message)).to.be.oneOf([-32602, -32002])
+  // call_tool tells the model that there is no such tool.
+  const isUnknown = result?.isError && /^There is no tool "/.test(result.content[0].text)
+  return error || isUnknown ? 'unknown' : 'answered'
+}
+
+/** The result of a task, as an answer. */
+async function awaitTask(client: Client, caller: Caller, taskId: string): Promise<Answer> {
+  const look = async () =>
+    (await client.request(caller, 'tasks/get', { taskId }, { 'Mcp-Name': taskId })).message.result
+  const task = await eventually('the task is over', look, ({ status }) => /completed|failed/.test(status))
+  return { message: task.status === 'failed' ? { error: task.error } : { result: task.result } }
+}
+
+const RESULT_FIELDS = ['content', 'structuredContent', 'isError', 'messages', 'contents', 'completion']
+
+function resultOf(answer: Answer, { readsStructured }: Client): Result {
+  const outcome = outcomeOf(answer)
+  const { error, result = {} } = answer.message
+  if (outcome !== 'answered') return { outcome, body: outcome === 'denied' ? error : {} }
+  const fields = RESULT_FIELDS.filter(name => readsStructured || name !== 'structuredContent')
+  return { outcome, body: Object.fromEntries(fields.map(name => [name, result[name]])) }
+}
+
+/** Everything of a case: a started host, and what was counted and kept so far. */
+interface Case {
+  readonly config: GeneratedConfig
+  readonly clients: readonly Client[]
+  readonly callsOf: Map<string, number>
+  readonly tasks: Array<{ readonly taskId: string; readonly caller: Caller; readonly item: ItemDraft }>
+}
+
+/** What the model expects, and counts, for one use of an item. */
+function expectedOutcome(
+  { config, callsOf }: Case,
+  client: Client,
+  caller: Caller,
+  item: ItemDraft,
+  use: Use,
+): Outcome {
+  const verdict = verdictFor(config, caller, item)
+  if (verdict !== 'answered') return verdict
+  if (item.limited) {
+    const key = `${caller.user?.subject} ${item.word}`
+    const calls = (callsOf.get(key) ?? 0) + 1
+    callsOf.set(key, calls)
+    if (calls > LIMIT) return 'too many'
+  }
+  const isValid = JSON.stringify(use.params(item.word)).includes(':7')
+  return item.task === 'required' && client.era === 'modern' && !client.knowsTasks && isValid
+    ? 'needs tasks'
+    : 'answered'
+}
+
+/** Whether an answer reads as that for a name that no item has. */
+async function expectAsNoItem(client: Client, caller: Caller, use: Use, word: string, message: RpcMessage) {
+  const { message: other } = await client.request(caller, use.method, use.params(NO_ITEM))
+  const anonymised = ({ error, result }: RpcMessage, name: string) =>
+    JSON.stringify({ error, result }).replaceAll(name, 'NAME')
+  expect(anonymised(message, word)).to.equal(anonymised(other, NO_ITEM))
+}
+
+/** Uses an item in every way that there is, and compares the answers. */
+async function useEveryWay(of: Case, caller: Caller, item: ItemDraft, counts: Map<Outcome, number>) {
+  const { config, clients, tasks } = of
+  for (const use of USES[item.kind]) {
+    const bodies = new Map<Outcome, unknown>()
+    const challenges = new Set<string>()
+    const ways = config.search && item.kind === 'tool' ? [use, byCallTool(use)] : [use]
+    for (const client of clients) {
+      for (const way of ways) {
+        const wanted = expectedOutcome(of, client, caller, item, use)
+        let answer = await client.request(caller, way.method, way.params(item.word))
+        const params = JSON.stringify(way.params(item.word))
+        const where = `${client.name}, ${way.method} ${params}, ${JSON.stringify({ caller, item })}`
+        const said = JSON.stringify(answer)
+        const { taskId } = answer.message.result ?? {}
+        if (taskId !== undefined) {
+          tasks.push({ taskId, caller, item })
+          answer = await awaitTask(client, caller, taskId)
+        }
+        const { outcome, body } = resultOf(answer, client)
+        expect(outcome, `${where}: ${said}`).to.equal(wanted)
+        counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
+        if (outcome === 'unknown') await expectAsNoItem(client, caller, way, item.word, answer.message)
+        if (outcome === 'denied') {
+          expect(said, where).not.to.include(item.word)
+          if (answer.status !== undefined && answer.challenge) challenges.add(`${answer.status} ${answer.challenge}`)
+        }
+        const comparable = { ...body, structuredContent: undefined }
+        if (!bodies.has(outcome)) bodies.set(outcome, comparable)
+        expect(comparable, `${where} as by the first client: ${said}`).to.deep.equal(bodies.get(outcome))
+      }
+    }
+    expect([...challenges], JSON.stringify({ caller, item })).to.have.lengthOf.at.most(1)
+  }
+}
+
+const LISTS = [
+  ['tool', 'tools/list', 'tools'],
+  ['prompt', 'prompts/list', 'prompts'],
+  ['resource', 'resources/templates/list', 'resourceTemplates'],
+] as const
+
+/** Spelt wrong, and near enough that a host might suggest the right word. */
+const misspelt = (word: string) => `${word.slice(0, -1)}x`
+
+/** Lists, searches and suggestions have what the caller may use, and nothing of any other item. */
+async function expectNothingMore({ config }: Case, client: Client, caller: Caller) {
+  const { items, search } = config
+  const where = `${client.name}, ${JSON.stringify(caller)}`
+  const hidden = items.filter(item => !isShown(config, caller, item))
+  const ask = async (method: string, params: Record<string, unknown> = {}) => {
+    const answer = await client.request(caller, method, params)
+    const text = JSON.stringify(answer)
+    for (const { word } of hidden) expect(text, `${where}, ${method} ${JSON.stringify(params)}`).not.to.include(word)
+    return answer
+  }
+  for (const [kind, method, field] of LISTS) {
+    const { message } = await ask(method)
+    if (outcomeOf({ message }) === 'denied') continue
+    const isListed = (word: string) => !search || kind !== 'tool' || word.includes('a')
+    const shown = items.filter(item => item.kind === kind && isShown(config, caller, item) && isListed(item.word))
+    const found = search && kind === 'tool' ? ['find_tools', 'call_tool'] : []
+    const names = message.result[field].map(({ name }: { name: string }) => name)
+    const wanted = [...shown.map(({ word }) => word), ALWAYS[kind], ...found]
+    if (kind === 'tool' && names.includes('never_called')) wanted.push('never_called')
+    expect(names, `${where}, ${method}`).to.have.members(wanted)
+  }
+  if (client.era === 'modern') await ask('server/discover')
+  if (client.knowsTasks) await ask('io.mcp-host/tasks/list')
+  for (const { word, kind } of hidden) {
+    if (kind !== 'tool') continue
+    await ask('tools/call', { name: misspelt(word), arguments: {} })
+    if (!search) continue
+    await ask('tools/call', { name: 'call_tool', arguments: { name: misspelt(word) } })
+    await ask('tools/call', { name: 'find_tools', arguments: { query: misspelt(word) } })
+  }
+  if (!search) return
+  const { message } = await ask('tools/call', { name: 'find_tools', arguments: { query: 'reads ledger', limit: 20 } })
+  if (outcomeOf({ message }) === 'denied') return
+  const callable = items.filter(item => item.kind === 'tool' && verdictFor(config, caller, item) === 'answered')
+  const found = JSON.parse(message.result.content[0].text).tools.map(({ name }: { name: string }) => name)
+  expect(found, where).to.have.members([...callable.map(({ word }) => word), ALWAYS.tool])
+}
+
+/** A task is there for the user who made it, with a token that may call its tool; for others it never was. */
+async function expectOwnTasks({ config, clients, tasks }: Case, callers: readonly Caller[]) {
+  const client = clients.find(({ knowsTasks }) => knowsTasks)
+  if (!client) return
+  const get = async (caller: Caller, taskId: string) =>
+    (await client.request(caller, 'tasks/get', { taskId }, { 'Mcp-Name': taskId })).message
+  for (const { taskId, caller: owner, item } of tasks) {
+    for (const caller of callers) {
+      const { result, error } = await get(caller, taskId)
+      const isOwner = caller.user?.subject === owner.user?.subject
+      const where = `tasks/get of ${JSON.stringify({ item, owner, caller, error })}`
+      if (isOwner && verdictFor(config, caller, item) === 'answered') expect(result?.taskId, where).to.equal(taskId)
+      else expect(error, where).to.deep.equal((await get(caller, 'A'.repeat(taskId.length))).error)
+    }
+  }
+}
+
+after(stopHosts)
+
+describe('generated configs and callers', () => {
+  it('use an item in every way with the same answer, and learn nothing of items that they must not use', async function () {
+    this.timeout(600_000)
+    const counts = new Map<Outcome, number>()
+    const property = fc.asyncProperty(generated, async ([config, callers]) => {
+      const { config: given, atRuntime, path } = hostConfig(config)
+      const { host, url } = await startHost(given)
+      const { tools, prompts, resources } = host.runtime
+      for (const { definition, toolset } of atRuntime) {
+        if ('uriTemplate' in definition) resources.add(definition as Parameters<typeof resources.add>[0], { toolset })
+        else if ('input' in definition) tools.add(definition as Parameters<typeof tools.add>[0], { toolset })
+        else prompts.add(definition as Parameters<typeof prompts.add>[0], { toolset })
+      }
+      const [callsOf, tasks]: [Case['callsOf'], Case['tasks']] = [new Map(), []]
+      try {
+        for (const tokens of callers) {
+          const clients = everyClient(`${url}${path}`, config)
+          const of = { config, clients, callsOf, tasks }
+          for (const caller of tokens) {
+            for (const item of config.items) await useEveryWay(of, caller, item, counts)
+            for (const client of clients) await expectNothingMore(of, client, caller)
+          }
+          await expectOwnTasks(of, callers.flat())
+          for (const client of clients) await client.close()
+        }
+      } finally {
+        await stopHosts()
+      }
+    })
+    await fc.assert(property, { numRuns: RUNS, seed: SEED, endOnFailure: GIVEN_SEED === undefined })
+    for (const outcome of ['answered', 'denied', 'unknown'] as const) {
+      expect(counts.get(outcome), outcome).to.be.greaterThan(RUNS)
+    }
+  })
+})
