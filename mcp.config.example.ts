@@ -35,7 +35,7 @@ export default defineConfig({
     '/notes': { toolsets: ['notes'] },
     '/savings': { toolsets: ['savings'] },
     // The path chooses the toolset: /t/calculator serves `calculator`, and /t serves the default.
-    '/t/:category?': { toolsets: ':category', default: ['clock'] },
+    '/t/:category?': { toolsets: { param: 'category', of: ['clock', 'calculator'] }, default: ['clock'] },
   },
 
   // Name -> options; `false` switches one off.

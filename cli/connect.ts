@@ -7,7 +7,7 @@ import { CLIENTS, type ClientName, type ClientRow, type Machine, type Reached } 
 import { type Edit, setEntry } from './connect/edit-json.ts'
 import { checkName, endpointAt, endpointHere, throughProxy, throughStdio } from './connect/endpoint.ts'
 import { secretParameters } from './connect/entry-secrets.ts'
-import { readConfig, realFile, writeConfig } from './connect/write-config.ts'
+import { assertInside, readConfig, resolveFile, writeConfig } from './connect/write-config.ts'
 import type { CommandContext } from './context.ts'
 import { shellWord } from './shell-word.ts'
 import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
@@ -77,11 +77,11 @@ async function isWanted(yes: boolean, context: CommandContext): Promise<boolean>
   return /^y(?:es)?$/i.test((await ask(context, 'Write this? [y/N] '))?.trim() ?? '')
 }
 
-/** A link there may lead out of the project. */
+/** With the end of its links, which may be far away. */
 async function shownPlace(file: string, isNew: boolean): Promise<string> {
-  if (isNew) return `${printable(file)} (new)`
-  const real = await realFile(file)
-  return real === file ? printable(file) : `${printable(file)}, which is a link to ${printable(real)}`
+  const real = await resolveFile(file)
+  const place = real === file ? printable(file) : `${printable(file)}, which is a link to ${printable(real)}`
+  return isNew ? `${place} (new)` : place
 }
 
 /** What is kept in a file, and shown again, should let nobody in. */
@@ -111,6 +111,7 @@ async function write(
   const { config } = client
   if (!config) throw usage(`${client.title} has no file of servers: leave --write out, and run what is printed`)
   const file = config.file(machine)
+  if (config.inProject) await assertInside(machine.cwd, file)
   const before = await readConfig(file)
   const edit = planEdit(file, before ?? '', config, name, reached)
   if (!edit) {

@@ -2,7 +2,7 @@
 // nothing else of the process, so that `main` can also be called in a process that does more than run one command.
 import { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
-import { printable } from '../client/printable.ts'
+import { printable, printableLines } from '../client/printable.ts'
 import { createSecrets, type Secrets } from '../client/secrets.ts'
 
 export interface CommandInput extends Readable {
@@ -36,13 +36,16 @@ export interface CommandEnvironment {
 export interface CommandContext extends Required<CommandEnvironment> {
   /** Tokens, client secrets and keys that the command has read. Servers may send them back, so messages are scrubbed. */
   readonly secrets: Secrets
-  /** Writes to stdout, with a line break. */
+  /** Writes to stdout, with a line break. Lines and tabs stay; other control characters are escaped, in a pipe, too. */
   print(text: string): void
-  /** Writes one line to stderr, scrubbed and printable. */
+  /** Writes one line to stderr: scrubbed, printable and of limited length. */
   say(line: string): void
   /** Ends the command at once with this exit code. */
   exit(code: number): void
 }
+
+/** Characters of one line on stderr: a server can send megabytes. */
+const MAX_LINE = 10_000
 
 export function createContext(environment: CommandEnvironment, exit: (code: number) => void): CommandContext {
   const { stdout, stderr, env } = environment
@@ -53,8 +56,8 @@ export function createContext(environment: CommandEnvironment, exit: (code: numb
     openBrowser: async url => (await import('../client/node/open-browser.ts')).openBrowser(url, env),
     ...environment,
     secrets,
-    print: text => void stdout.write(`${text}\n`),
-    say: line => void stderr.write(`${printable(secrets.scrub(line))}\n`),
+    print: text => void stdout.write(`${printableLines(text)}\n`),
+    say: line => void stderr.write(`${printable(secrets.scrub(line), MAX_LINE)}\n`),
     exit,
   }
 }

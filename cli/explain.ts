@@ -7,6 +7,7 @@ import { type Host, hostOf, type InspectedAddress, loadConfig } from '../core/cr
 import { errorText } from '../core/http/errors.ts'
 import { HostError, isObject, nearest, StartError, type User } from '../core/index.ts'
 import type { CommandContext } from './context.ts'
+import { isoTime } from './iso-time.ts'
 import { openLog } from './log.ts'
 import { readToken } from './read-token.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
@@ -45,7 +46,7 @@ function decodeClaims(token: string): Record<string, unknown> | undefined {
 
 function describeClaims(claims: Readonly<Record<string, unknown>>): string {
   const { exp } = claims
-  const until = typeof exp === 'number' ? ` (exp is ${new Date(exp * 1000).toISOString()})` : ''
+  const until = typeof exp === 'number' ? ` (exp is ${isoTime(exp * 1000) ?? exp})` : ''
   return `${JSON.stringify(claims)}${until}`
 }
 

@@ -1,6 +1,6 @@
 // `mcp-host tasks`: the tasks that somebody has at a host: lists them, follows one, cancels one.
 import { setTimeout as pause } from 'node:timers/promises'
-import { printable, printableLines } from '../client/printable.ts'
+import { printable } from '../client/printable.ts'
 import { isObject, type JsonObject, StartError } from '../core/index.ts'
 import { interruptible } from './client/interrupt.ts'
 import { SERVER_OPTIONS } from './client/with-server.ts'
@@ -27,8 +27,6 @@ const MOST_WORDS = 4_000
 const LOOK_EVERY = { least: 200, most: 10_000, standard: 2_000 }
 const ENDS = ['completed', 'failed', 'cancelled']
 
-/** Wherever it goes: whoever reads a file or a pipe may do so at a terminal. */
-const print = (context: CommandContext, text: string) => context.print(printableLines(text))
 const wordOf = (value: unknown) => (typeof value === 'string' ? value : undefined)
 const cells = (task: JsonObject, names: readonly string[]) => names.map(name => wordOf(task[name]))
 
@@ -48,10 +46,10 @@ async function listTasks(ask: AskTasks): Promise<JsonObject[]> {
 }
 
 function show(tasks: readonly JsonObject[], context: CommandContext) {
-  if (tasks.length === 0) return print(context, 'no tasks; anonymous callers cannot list theirs')
+  if (tasks.length === 0) return context.print('no tasks; anonymous callers cannot list theirs')
   const rows = tasks.map(task => cells(task, ['taskId', 'tool', 'status', 'createdAt', 'statusMessage']))
   const head = ['task', 'tool', 'status', 'created', 'says']
-  print(context, tableLines(head, rows, context.stdout.columns ?? 160).join('\n'))
+  context.print(tableLines(head, rows, context.stdout.columns ?? 160).join('\n'))
 }
 
 async function follow(
@@ -69,7 +67,7 @@ async function follow(
         word === undefined ? [] : printable(word, MOST_WORDS),
       )
       const over = task['result'] ?? task['error'] ?? task['inputRequests']
-      print(context, json ? now : [line.join('  '), ...(over === undefined ? [] : [jsonText(over)])].join('\n'))
+      context.print(json ? now : [line.join('  '), ...(over === undefined ? [] : [jsonText(over)])].join('\n'))
     }
     last = now
     if (ENDS.includes(String(task['status']))) return
@@ -88,11 +86,11 @@ async function tasks(values: Values, [url = '']: readonly string[], context: Com
     const ask = await openTasks(context, url, values, signal)
     if (cancelled !== undefined) {
       await ask('tasks/cancel', { taskId: cancelled })
-      return print(context, json ? '{}' : `cancelled ${printable(cancelled)}`)
+      return context.print(json ? '{}' : `cancelled ${printable(cancelled)}`)
     }
     if (followed !== undefined) return follow(ask, followed, { json, signal, context })
     const found = await listTasks(ask)
-    if (json) return print(context, jsonText(found))
+    if (json) return context.print(jsonText(found))
     show(found, context)
   })
 }

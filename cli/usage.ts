@@ -3,9 +3,12 @@ import { COMMON_OPTIONS, type Verb, type VerbOption } from './verb.ts'
 
 export const GENERAL_USAGE = 'Usage: mcp-host <verb> [options]'
 
+/** Characters: a longer cell does not widen the others. */
+const MAX_WIDTH = 100
+
 /** Two columns, the first as wide as its widest cell. */
 export function columns(rows: ReadonlyArray<readonly [string, string]>): string {
-  const width = Math.max(...rows.map(([left]) => left.length))
+  const width = rows.reduce((most, [left]) => Math.max(most, Math.min(left.length, MAX_WIDTH)), 0)
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd()).join('\n')
 }
 

@@ -10,6 +10,7 @@ import { type ResolvedOptions, resolveOptions } from './resolve-options.ts'
 import { type AuthSession, createSession, type Platform } from './session.ts'
 import { operationOf } from './step-ups.ts'
 import { createTracing } from './tracing.ts'
+import { withinOrigin } from './within-origin.ts'
 
 /** Goes wherever a `fetch` goes, such as the `fetch` option of an MCP client's transport. */
 export type AuthFetch = typeof fetch & { readonly session: AuthSession }
@@ -43,7 +44,7 @@ function createLoop(options: ResolvedOptions, engine: Engine, request: Replayabl
     const headers = new Headers(request.headers)
     const shown = held ? await engine.headersFor(held, request.method, request.url) : {}
     for (const [name, value] of Object.entries(shown)) headers.set(name, value)
-    const response = await request.send(options.fetch, headers)
+    const response = await request.send(withinOrigin(options.fetch), headers)
     const nonce = response.headers.get('dpop-nonce')
     if (nonce !== null) engine.rememberNonce(request.url.origin, nonce)
     return response

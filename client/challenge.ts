@@ -2,6 +2,7 @@
 // RFC 9728 §5.1).
 import { type Challenge, parseChallengeList } from './challenge-parser.ts'
 import { AuthError } from './errors.ts'
+import { isScope } from './json.ts'
 import { printable } from './printable.ts'
 
 export type { Challenge } from './challenge-parser.ts'
@@ -29,9 +30,6 @@ export function parseChallenges(headers: Headers): Challenge[] {
 
 const valuesOf = (challenges: readonly Challenge[], name: string): string[] =>
   challenges.flatMap(({ params }) => params.get(name) ?? []).filter(value => value !== '')
-
-/** RFC 6749 §3.3: what a scope may consist of. Anything else is no scope. */
-const isScope = (value: string): boolean => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)
 
 /** Of the first `scope` that names any. */
 function scopeOf(challenges: readonly Challenge[]): readonly string[] | undefined {

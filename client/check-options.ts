@@ -1,6 +1,7 @@
 // Looks at every option before any is used: a value that does not fit, or a name that there is none, is told at
 // construction, with what was found, what fits, and what was probably meant.
 import { AuthError } from './errors.ts'
+import { isScope } from './json.ts'
 import { nearest } from './nearest.ts'
 import { type Fit, GRANTS, OPTIONS, type Shape } from './option-shapes.ts'
 import { printable } from './printable.ts'
@@ -77,8 +78,6 @@ export function checkOptions(options: unknown): void {
   const { grant } = options as { grant?: { readonly type?: unknown } }
   if (grant !== undefined) checkGrant(grant)
 }
-
-const isScope = (scope: unknown): boolean => typeof scope === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)
 
 /** Throws an AuthError `invalid_options` for what is no scope (RFC 6749 §3.3). */
 export function checkScopes(name: string, scopes: readonly string[]): void {

@@ -19,7 +19,7 @@ export function entra(about: {
   const issuer = `https://login.microsoftonline.com/${tenant}/v2.0`
   return {
     clientId,
-    ...(clientSecret !== undefined && { clientSecret }),
+    ...(clientSecret !== undefined && { clientSecret, clientIssuer: issuer }),
     scopes: [...scopes, 'offline_access'],
     resourceIndicator: 'omit',
     refreshScope: 'granted',
@@ -38,6 +38,7 @@ export function google(about: {
 }): Recipe {
   return {
     ...about,
+    clientIssuer: 'https://accounts.google.com',
     issuerMatch: 'ignore-trailing-slash',
     offlineAccess: false,
     resourceIndicator: 'omit',

@@ -18,6 +18,7 @@ export type AuthErrorCode =
   | 'issuer_mismatch'
   | 'issuer_changed'
   | 'pkce_unsupported'
+  | 'redirected'
   | 'insecure_endpoint'
   | 'blocked_address'
   | 'client_information_required'

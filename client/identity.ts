@@ -5,7 +5,7 @@ import type { Registration } from './cache/types.ts'
 import type { ClientContext } from './context.ts'
 import { AuthError } from './errors.ts'
 import type { ClientIdentity, ServerInfo } from './parties.ts'
-import { registerClient } from './registration.ts'
+import { issuerChanged, registerClient } from './registration.ts'
 
 export interface IdentityWish {
   /** What a registration asks for. */
@@ -29,13 +29,8 @@ function configuredClient(ctx: ClientContext, clientId: string, issuer: string, 
   const { clientSecret, clientIssuer } = ctx.options
   const registeredAt = clientIssuer ?? want.previousIssuer
   if (registeredAt !== undefined && registeredAt !== issuer) {
-    throw new AuthError(
-      `the server's authorization server is now ${issuer}, but the configured client is of ${registeredAt}`,
-      {
-        code: 'issuer_changed',
-        fix: 'register a client with the new authorization server and set its clientId, clientSecret and clientIssuer',
-      },
-    )
+    const fix = 'its clientId, clientSecret and clientIssuer'
+    throw issuerChanged(issuer, `the configured client is of ${registeredAt}`, fix)
   }
   return { source: 'configured', issuer, clientId, ...(clientSecret !== undefined && { clientSecret }) }
 }

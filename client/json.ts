@@ -9,11 +9,21 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 export const readText = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 
-/** A number of 0 or more, which some servers send as text. */
-export function readNumber(value: unknown): number | undefined {
+/** Seconds: as a time since the epoch the year 2286, which every date and every sum of milliseconds can hold. */
+const MAX_SECONDS = 1e10
+
+/** Seconds, 0 or more and at most `MAX_SECONDS`; some servers send a number as text. */
+export function readSeconds(value: unknown): number | undefined {
   const number = typeof value === 'string' && /^\d+(?:\.\d+)?$/.test(value.trim()) ? Number(value) : value
-  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined
+  return typeof number === 'number' && number >= 0 ? Math.min(number, MAX_SECONDS) : undefined
 }
+
+/** Whether the text has visible ASCII and spaces only: what client ids, secrets, scopes and tokens are made of (RFC 6749, appendix A). */
+export const isVisible = (text: string): boolean => /^[\x20-\x7e]*$/.test(text)
+
+/** Whether the value is one scope (RFC 6749 §3.3). */
+export const isScope = (value: unknown): value is string =>
+  typeof value === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)
 
 /** What an answer says about its failure (RFC 6749 §5.2): `error` and `error_description`, and nothing else of it. */
 export function saidIn({ json }: { readonly json: unknown }): string | undefined {

@@ -51,7 +51,7 @@ export interface DynamicClientRegistration {
   /** What people read who are asked to agree. Default `MCP client (mcp-host)`; empty: none is sent. */
   readonly clientName?: string
   readonly clientUri?: string
-  /** Sent as a bearer token with the registration alone. */
+  /** Sent as a bearer token with the registration alone, to the issuer `clientIssuer`, which is required. */
   readonly initialAccessToken?: string
   /** Default: `native` for a loopback or private-use redirect, else `web`. */
   readonly applicationType?: 'native' | 'web'
@@ -133,8 +133,12 @@ export interface ClientOAuthOptions {
   readonly redirectUri?: string | URL
   /** Given: no metadata document and no registration. */
   readonly clientId?: string
+  /** Requires `clientIssuer`. */
   readonly clientSecret?: string
-  /** The issuer that `clientId` is registered at; another one is refused. */
+  /**
+   * The issuer that `clientId`, or `initialAccessToken` of `dynamicClientRegistration`, is from; another one is refused. Required
+   * with a secret: the MCP server chooses where requests for tokens go.
+   */
   readonly clientIssuer?: string
   /** A client id that is a URL (Client ID Metadata Documents), where the server supports it. */
   readonly clientMetadataDocumentUri?: string | URL

@@ -20,9 +20,11 @@ export function printable(text: string, maxLength = Number.POSITIVE_INFINITY): s
   return cut.replace(UNPRINTABLE, escapeOne)
 }
 
-/** The same for text of several lines: line ends and tabs stay. */
+/** The same for text of several lines: tabs stay, and each line ends with a line feed. */
 export const printableLines = (text: string): string =>
-  text.replace(UNPRINTABLE, found => (found === '\n' || found === '\t' ? found : escapeOne(found)))
+  text
+    .replaceAll('\r\n', '\n')
+    .replace(UNPRINTABLE, found => (found === '\n' || found === '\t' ? found : escapeOne(found)))
 
 /** A URL for a message: without its user, query and fragment, which may carry what nobody should read. */
 export function printableUrl(url: string | URL): string {

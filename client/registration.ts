@@ -8,7 +8,7 @@ import type { ClientContext } from './context.ts'
 import { describeAnswer } from './describe-answer.ts'
 import { AuthError, RegistrationRejectedError } from './errors.ts'
 import type { HttpAnswer } from './http.ts'
-import { isObject, readNumber, readText, saidIn, showText } from './json.ts'
+import { isObject, isVisible, readSeconds, readText, saidIn, showText } from './json.ts'
 import type { RegistrationResponse } from './options.ts'
 import type { ServerInfo } from './parties.ts'
 import { isLoopback } from './resolve-options.ts'
@@ -93,13 +93,26 @@ function rejection(
   })
 }
 
+/** The server names another authorization server than the one that a credential is from. */
+export const issuerChanged = (issuer: string, what: string, names: string): AuthError =>
+  new AuthError(`the server's authorization server is ${issuer}, but ${what}`, {
+    code: 'issuer_changed',
+    fix: `if that is right, register a client there and set ${names}`,
+  })
+
 /** The answer as a registration; undefined where it is none. */
 function readRegistration(ctx: ClientContext, server: ServerInfo, json: unknown): Registration | undefined {
   if (!isObject(json)) return undefined
   const clientId = readText(json['client_id'])
   if (clientId === undefined) return undefined
   const clientSecret = readText(json['client_secret'])
-  const clientSecretExpiresAt = readNumber(json['client_secret_expires_at'])
+  if (!isVisible(clientId) || !isVisible(clientSecret ?? '')) {
+    throw new AuthError(`${server.issuer} gave a client id or secret with characters that are not visible ASCII`, {
+      code: 'malformed_response',
+      fix: 'its operator must send others (RFC 6749, appendix A), or register a client by hand and set clientId',
+    })
+  }
+  const clientSecretExpiresAt = readSeconds(json['client_secret_expires_at'])
   const method = readText(json['token_endpoint_auth_method'])
   const { redirectUri } = ctx.options
   return {
@@ -117,7 +130,7 @@ function readRegistration(ctx: ClientContext, server: ServerInfo, json: unknown)
 async function tell(ctx: ClientContext, made: Registration, json: unknown, signal: AbortSignal): Promise<void> {
   const { responseDelegate } = ctx.options.dynamicClientRegistration
   if (!responseDelegate) return
-  const issuedAt = isObject(json) ? readNumber(json['client_id_issued_at']) : undefined
+  const issuedAt = isObject(json) ? readSeconds(json['client_id_issued_at']) : undefined
   const response: RegistrationResponse = {
     issuer: made.issuer,
     clientId: made.clientId,
@@ -147,7 +160,8 @@ export async function registerClient(
   scope: string | undefined,
   signal: AbortSignal,
 ): Promise<Registration> {
-  const { initialAccessToken } = ctx.options.dynamicClientRegistration
+  const { clientIssuer, dynamicClientRegistration } = ctx.options
+  const { initialAccessToken } = dynamicClientRegistration
   if (server.registrationEndpoint === undefined) {
     throw new AuthError(`${server.issuer} has no registration endpoint`, {
       code: 'client_information_required',
@@ -155,6 +169,13 @@ export async function registerClient(
     })
   }
   ctx.secrets.add(initialAccessToken)
+  if (initialAccessToken !== undefined && clientIssuer !== server.issuer) {
+    throw issuerChanged(
+      server.issuer,
+      `the initial access token is of ${clientIssuer}`,
+      'its initialAccessToken and clientIssuer',
+    )
+  }
   const body = clientMetadata(ctx, server, scope)
   const answer = await ctx.http.post(server.registrationEndpoint, {
     what: 'The registration endpoint',

@@ -134,7 +134,15 @@ function checkClient(options: ClientOAuthOptions): void {
   if (clientSecret !== undefined && !clientId) throw fail('clientSecret without clientId', 'give both, or neither')
   if (clientSecret === '') throw fail('clientSecret is empty', 'leave it out for a public client')
   if (clientId === '') throw fail('clientId is empty', 'leave it out to register dynamically')
-  if (options.clientIssuer !== undefined && !clientId) throw fail('clientIssuer without clientId', 'give both')
+  const { clientIssuer, dynamicClientRegistration: { initialAccessToken } = {} } = options
+  const secret =
+    clientSecret !== undefined
+      ? 'clientSecret'
+      : initialAccessToken !== undefined && 'dynamicClientRegistration.initialAccessToken'
+  if (secret && clientIssuer === undefined) {
+    throw fail(`${secret} without clientIssuer`, 'give the issuer that it is from: no other one gets it')
+  }
+  if (clientIssuer !== undefined && !clientId && !secret) throw fail('clientIssuer without clientId', 'give both')
   if (grant.type !== 'authorization_code' && grant.type !== 'device' && !clientId) {
     throw fail(`the grant ${grant.type} needs clientId`, 'register the client with the authorization server first')
   }

@@ -1,6 +1,7 @@
 // Protected resource metadata (RFC 9728): where it is, whether it speaks about this server, and what it says.
 import type { ClientContext } from './context.ts'
 import { AuthError } from './errors.ts'
+import { isScope } from './json.ts'
 import { type Lookup, listOf, lookUp, type Members, textOf, unavailable } from './metadata-document.ts'
 import { printableUrl } from './printable.ts'
 
@@ -74,7 +75,7 @@ function checkServers(members: Members, url: string): readonly string[] {
 }
 
 function readDocument(ctx: ClientContext, members: Members, url: string): ResourceInfo {
-  const scopes = listOf(members, 'scopes_supported')
+  const scopes = listOf(members, 'scopes_supported')?.filter(isScope)
   return {
     resource: checkResource(ctx, members, url),
     authorizationServers: checkServers(members, url),

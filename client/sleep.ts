@@ -1,7 +1,10 @@
 // Waits, and ends at once when told to.
 import { AuthError } from './errors.ts'
 
-/** Resolves after `ms` milliseconds; rejects with an AuthError (`aborted`, or the signal's own) when `signal` aborts. */
+/** The longest time of a timer, milliseconds: Node fires a longer one at once. */
+export const MAX_TIMER = 2 ** 31 - 1
+
+/** Resolves after `ms` milliseconds, at most `MAX_TIMER`; rejects with an AuthError (`aborted`, or the signal's own) when `signal` aborts. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
@@ -9,10 +12,13 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
       const { reason } = signal
       reject(AuthError.is(reason) ? reason : new AuthError('the wait was cancelled', { code: 'aborted' }))
     }
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop)
-      resolve()
-    }, ms)
+    const timer = setTimeout(
+      () => {
+        signal.removeEventListener('abort', stop)
+        resolve()
+      },
+      Math.min(ms, MAX_TIMER),
+    )
     if (signal.aborted) stop()
     else signal.addEventListener('abort', stop, { once: true })
   })

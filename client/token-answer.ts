@@ -7,7 +7,7 @@ import type { ClientContext } from './context.ts'
 import { describeAnswer } from './describe-answer.ts'
 import { AuthError } from './errors.ts'
 import type { HttpAnswer } from './http.ts'
-import { isObject, readNumber, readText, saidIn, showText } from './json.ts'
+import { isObject, isVisible, readSeconds, readText, saidIn, showText } from './json.ts'
 import type { ClientIdentity, ServerInfo } from './parties.ts'
 import type { Secrets } from './secrets.ts'
 
@@ -146,11 +146,15 @@ export function readTokens(about: TokenAbout, json: Record<string, unknown>): To
   if (accessToken === undefined) throw malformed(about, 'has no access_token')
   const refreshToken = readText(json['refresh_token'])
   const scope = readText(json['scope'])
+  const wrong = Object.entries({ access_token: accessToken, refresh_token: refreshToken, scope }).find(
+    ([, text]) => text !== undefined && !isVisible(text),
+  )
+  if (wrong) throw malformed(about, `has characters in ${wrong[0]} that are not visible ASCII (RFC 6749, appendix A)`)
   const isToken = scope?.includes(accessToken) || (refreshToken !== undefined && scope?.includes(refreshToken))
   return {
     accessToken,
     tokenType: readTokenType(about, json['token_type']),
-    expiresIn: readNumber(json['expires_in']),
+    expiresIn: readSeconds(json['expires_in']),
     refreshToken,
     // Scopes are shown to people; a token in their place is none.
     scope: isToken ? undefined : scope,

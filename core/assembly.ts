@@ -9,7 +9,7 @@ import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { Clock } from './http/clock.ts'
-import { type Report, stopAtFirst } from './http/start-error.ts'
+import type { Report } from './http/start-error.ts'
 import { createIsolation, type HostIsolation } from './isolated/isolation.ts'
 import type { Figures } from './kernel/figures.ts'
 import type { InFlight } from './kernel/in-flight.ts'
@@ -22,14 +22,22 @@ import { type KernelNotes, notesFor } from './kernel/set-up.ts'
 import type { SlotTable } from './kernel/slots.ts'
 import { type AuthorNotes, addContributions, contributedTo, createUnlisting } from './mcp/author-host.ts'
 import { createCall } from './mcp/call.ts'
-import { type Catalog, createCatalog } from './mcp/catalog.ts'
+import { type Catalog, type Combination, createCatalog } from './mcp/catalog.ts'
+import { createChosenCombinations } from './mcp/chosen-combinations.ts'
+import {
+  addressCombinations,
+  checkCombination,
+  checkUnrouted,
+  findUnrouted,
+  type UnroutedToolset,
+} from './mcp/combinations.ts'
 import type { HandlerSettings } from './mcp/context.ts'
 import type { Definition } from './mcp/define.ts'
 import { createDisguise } from './mcp/disguise.ts'
 import { createDispatch } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
 import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
-import { checkViews, createOffers, plainView } from './mcp/offer.ts'
+import { createOffers, plainView, prepareViews } from './mcp/offer.ts'
 import type { OfferedConfig } from './mcp/offered-config.ts'
 import { watchOverdue } from './mcp/overdue.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
@@ -90,8 +98,10 @@ export interface BuiltServices extends Services {
   readonly offered: OfferedConfig
   readonly catalog: Catalog
   readonly isolation: HostIsolation
-  /** Every combination of toolsets that an address serves, with what plugins contribute there. */
-  combinations(): ReadonlyArray<readonly string[]>
+  /** What each address serves together, with what plugins contribute there. */
+  combinations(): readonly Combination[]
+  /** Toolsets that no route serves and `configureSession` can add, each with a route that can serve it. */
+  unrouted(): readonly UnroutedToolset[]
   /** What a route serves with one choice of toolsets, to those who show no token. */
   viewOf(route: CompiledRoute, toolsets: readonly string[]): View
   /**
@@ -105,8 +115,8 @@ export interface BuiltServices extends Services {
 export function buildServices(parts: ServiceParts): BuiltServices {
   const { config, log, clock, routes, slots, secrets, author, notes, provides, inFlight, node, figures, report } = parts
   const contributed = (route: CompiledRoute) => contributedTo(author, route)
-  const combinations = () =>
-    routes.flatMap(route => route.knownCombinations().map(names => [...names, ...contributed(route)]))
+  const addresses = () => addressCombinations(routes, contributed)
+  const check = (combination: Combination) => void checkCombination(offers, combination)
   const { callTimeout, fetchTimeout, rules, ...stalls } = resolveTools(config.tools)
   const limits = createToolLimits({ rules, callTimeout, figures, clock })
   const catalog = createCatalog(parts.toolsets, {
@@ -117,11 +127,14 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     decidesAccess: provides('access'),
     readsKey: author.extensions.reads,
     suggest: parts.suggest,
-    checkViews: () => checkViews(routes, offers, stopAtFirst),
+    combinations: () => [...addresses(), ...chosen.list()],
+    check,
     report,
-    combinations,
   })
   const inspected = { routes, catalog, contributed, slot: slots.on }
+  // `configureSession` can add any toolset to any route.
+  const reachableOn = (route: CompiledRoute) =>
+    itemsOn(inspected, route, [...route.toolsets, ...(offered.now.configureSession ? catalog.names() : [])])
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
   const admit = createRouteAdmission({ log }, access)
   const { watchCaller, recheckCallers } = createCallerWatch(admit, clock)
@@ -148,6 +161,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const isSessionId = (id: string) => ids.read(id) !== undefined
   const observing = { log, has: methods.has, isSessionId, disguise: createDisguise(secrets.keys('records')) }
   const offered: OfferedConfig = { now: config, reloads: 0 }
+  const chosen = createChosenCombinations({ catalog, config: offered, check })
   const offers = {
     log,
     config: offered,
@@ -165,7 +179,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     decidesAccess: (route: CompiledRoute) => provides('access', route),
     accessOn: (route: CompiledRoute) => slots.on('access', route),
   }
-  const makeOffer = createOffers(offers)
+  const makeOffer = createOffers({ ...offers, chosen })
   const stores = new Map(
     routes.map(route => {
       const on = <Name extends keyof RouteStores>(name: Name) => slots.on(name, route)
@@ -207,11 +221,13 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     startSessions: start,
     offered,
     catalog,
-    combinations,
+    combinations: addresses,
     viewOf: (route, toolsets) => plainView(offers, route, toolsets),
+    unrouted: () => findUnrouted(routes, offers),
     inspected,
     limits,
     runtime: catalog.runtime,
+    reachableItemsOf: route => reachableOn(route as CompiledRoute),
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
     itemsIn: catalog.items,
     serverInfo() {
@@ -220,11 +236,9 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     },
     async complete() {
       await addContributions(author, catalog, methods, report)
-      limits.check(
-        routes.flatMap(route => itemsOn(inspected, route)),
-        report,
-      )
-      checkViews(routes, offers, report)
+      limits.check(routes.flatMap(reachableOn), report)
+      prepareViews(routes, offers, report)
+      checkUnrouted(routes, offers, report)
     },
     admit,
     watchCaller,

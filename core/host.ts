@@ -197,7 +197,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   settled = true
   const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route)
-  checkServed({ routes, provides, isServed, isDescribed, suggest, report })
+  checkServed({ routes, provides, endpoints: served, isServed, isDescribed, suggest, report })
   // What is missing because of another mistake would be told twice.
   if (problems.count() === 0) await checkDefined(notes, report)
   // Where nobody observes it costs nothing.
@@ -207,7 +207,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   )
   problems.assertNone('last')
   if (!app) throw new Error('what stops the pipeline was not told')
-  warnOpenDoors({ ...inspected, http, purpose, log })
+  warnOpenDoors({ ...inspected, http, purpose, log, report })
   warnUntoldScopes(inspected, log)
   if (secrets.generated) log.warn({}, NO_SECRETS)
   if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)

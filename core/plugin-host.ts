@@ -33,6 +33,8 @@ export interface Services extends AccessServices {
   readonly runtime: RuntimeHost
   /** What the addresses of a route can serve by the config, each item once. */
   itemsOf(route: Route): readonly CatalogItem[]
+  /** The same, and what `configureSession` can add: for checks of names, and what is prepared at startup. */
+  reachableItemsOf(route: Route): readonly CatalogItem[]
   /** What a toolset holds; empty where there is none of this name. */
   itemsIn(toolset: string): readonly CatalogItem[]
   /** What the config's `server` says, but for its instructions, and before `configureSession`. A reload may change it. */

@@ -4,6 +4,7 @@
 import type { FilledConfig } from './config/define-config.ts'
 import { differences } from './config/differences.ts'
 import type { LoadedConfig } from './config/load-config.ts'
+import { sourceOf } from './config/toolset-source.ts'
 import type { BuiltHost, Host, HostParts } from './host.ts'
 import { formatPath, type Path } from './http/start-error.ts'
 import type { Logger } from './kernel/log.ts'
@@ -131,7 +132,7 @@ function compareToolsets(own: Reloaded, next: HostParts): string[] {
   const digestOf = (definition: Definition) => catalog.compile(definition, 'toolsets').digest
   return [...new Set([...own.toolsets.keys(), ...next.toolsets.keys()])].flatMap(name => {
     const [before, after] = [own.toolsets.get(name), next.toolsets.get(name)]
-    const source = next.config.toolsets[name]
+    const source = sourceOf(next.config.toolsets[name])
     const inline = source !== undefined && [source].flat().some(entry => typeof entry !== 'string')
     const isSame = before && after && !hasChanged([...before], [...after], digestOf, inline)
     return isSame ? [] : [formatPath(['toolsets', name])]
@@ -156,7 +157,11 @@ function take(own: Reloaded, next: HostParts): ReloadReport {
   const restart = [...values.restart, ...routes.restart, ...plugins.restart, ...compareSecrets(own, next)]
   if (restart.length > 0) return { restart, taken: [], told: 0 }
   // From `replace()` on nothing throws: the new version is served then, whatever is told of it.
-  const replace = parts.catalog.replace(next.toolsets, next.combinations())
+  const routesByPath = new Map(parts.routes.map(route => [route.path, route]))
+  const combinations = next
+    .combinations()
+    .map(one => ({ ...one, route: routesByPath.get(one.route.path) ?? one.route }))
+  const replace = parts.catalog.replace(next.toolsets, combinations)
   const toolsets = compareToolsets(own, next)
   const tellChanges = parts.review()
   replace()

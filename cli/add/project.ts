@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import { glob, isDynamicPattern } from 'tinyglobby'
 import { loadConfig } from '../../core/config/load-config.ts'
+import { sourceOf } from '../../core/config/toolset-source.ts'
 import { isObject } from '../../core/index.ts'
 
 export interface Project {
@@ -23,9 +24,9 @@ export type TestRunner = 'node:test' | 'vitest' | 'mocha'
 function toolsetsOf(config: unknown): Map<string, string[]> {
   const toolsets = isObject(config) && isObject(config['toolsets']) ? config['toolsets'] : {}
   return new Map(
-    Object.entries(toolsets).map(([name, source]) => [
+    Object.entries(toolsets).map(([name, toolset]) => [
       name,
-      [source].flat().filter((entry): entry is string => typeof entry === 'string'),
+      [sourceOf(toolset)].flat().filter((entry): entry is string => typeof entry === 'string'),
     ]),
   )
 }

@@ -111,7 +111,10 @@ export async function openAuthFetch(
 ): Promise<AuthFetch> {
   const { url, profile, clientId, clientMetadataDocumentUri, scopes } = login
   // A registration holds for its redirect URI alone, also when nobody is redirected.
-  const registered = (await readTokens(accounts, login))?.registration?.redirectUri
+  const tokens = await readTokens(accounts, login)
+  const registered = tokens?.registration?.redirectUri
+  // A login of an earlier version has no issuer of its own; its tokens have.
+  const clientIssuer = login.clientIssuer ?? (credentials.clientSecret && tokens?.authorizationServer)
   const redirectUri = options.redirectUri ?? (login.grant === 'authorization_code' ? registered : undefined)
   return createAuthFetchOn(platform, {
     serverUrl: url,
@@ -123,6 +126,7 @@ export async function openAuthFetch(
     ...(clientId !== undefined && { clientId }),
     ...(clientMetadataDocumentUri !== undefined && { clientMetadataDocumentUri }),
     ...(scopes !== undefined && { scopes }),
+    ...(clientId !== undefined && clientIssuer && { clientIssuer }),
     ...login.ways,
     ...credentials,
     ...options,

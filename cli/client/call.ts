@@ -1,13 +1,14 @@
 // `mcp-host call`: calls one tool of any MCP server, and prints what it gives.
 import type { CallToolResult, Client, Tool } from '@modelcontextprotocol/client'
+import { printable } from '../../client/printable.ts'
 import { StartError } from '../../core/http/errors.ts'
-import { nearest } from '../../core/mcp/nearest.ts'
+import { didYouMean } from '../../core/mcp/nearest.ts'
 import type { CommandContext } from '../context.ts'
 import { jsonText } from '../json-text.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
+import { checkResult } from './check-result.ts'
 import { createProgressLine, type Progress } from './progress.ts'
 import { showResult } from './show-result.ts'
-import { showable } from './terminal.ts'
 import { readToolArguments } from './tool-arguments.ts'
 import { SERVER_OPTIONS, withServer } from './with-server.ts'
 
@@ -19,6 +20,8 @@ const OPTIONS = {
 
 /** Seconds. */
 const PATIENCE = 300
+/** Characters of the names of other tools. */
+const MAX_WORDS = 4_000
 
 /** Milliseconds. */
 function readTimeout(text: string | undefined): number {
@@ -36,13 +39,15 @@ async function listTools(client: Client, signal: AbortSignal): Promise<readonly 
   return (await client.listTools({}, { signal })).tools
 }
 
-/** The failure of a call, with the tool that was probably meant. */
+/** Codes for a tool that the server does not have: that of the specification, and of servers that know no such method. */
+const UNKNOWN_TOOL: readonly unknown[] = [-32_602, -32_601]
+
+/** The failure of a call; for an unknown tool, with the tool that was probably meant. */
 function withHint(error: unknown, name: string, tools: readonly Tool[]): unknown {
   const known = tools.map(tool => tool.name)
-  if (!(error instanceof Error) || known.includes(name) || typeof (error as { code?: unknown }).code !== 'number')
+  if (!(error instanceof Error) || known.includes(name) || !UNKNOWN_TOOL.includes((error as { code?: unknown }).code))
     return error
-  const near = nearest(name, known)
-  const hint = near === undefined ? `there are: ${known.join(', ') || 'none'}` : `did you mean "${near}"?`
+  const hint = printable(didYouMean(name, known), MAX_WORDS)
   return new StartError(`the server has no tool "${name}"; ${hint}`, { cause: error })
 }
 
@@ -68,6 +73,7 @@ async function call(
         },
       )
       line.clear()
+      await checkResult(answer, tool?.outputSchema, { signal, context })
       if (answer.isError || values.verbose) ids.tell()
       return answer
     } catch (error) {
@@ -76,7 +82,7 @@ async function call(
       line.clear()
     }
   })
-  const text = values.json ? jsonText(result) : showable(context, showResult(result))
+  const text = values.json ? jsonText(result) : showResult(result)
   if (text !== '') context.print(text)
   if (result.isError && !values.json) context.say(`mcp-host: the tool ${name} failed`)
   return result.isError ? 1 : 0

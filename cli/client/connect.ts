@@ -1,5 +1,5 @@
 // A connection to any MCP server: of any revision, with a login or without, over Streamable HTTP or the older HTTP+SSE.
-import type { Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
+import type { Client, ElicitRequest, ElicitResult, JsonSchemaValidator } from '@modelcontextprotocol/client'
 import { AuthError } from '../../client/errors.ts'
 import type { AuthEvent } from '../../client/events.ts'
 import { printable } from '../../client/printable.ts'
@@ -10,6 +10,7 @@ import { shellWord } from '../shell-word.ts'
 import { version } from '../version.ts'
 import { type Accounts, openAuthFetch, readTokens } from './account.ts'
 import { recallCredentials } from './credentials.ts'
+import { limitAnswers } from './limit-answers.ts'
 import { asksForLogin, logIn } from './log-in.ts'
 import type { Login } from './logins.ts'
 import { createNarrator } from './narrate.ts'
@@ -26,6 +27,8 @@ const MAX_WORDS = 4_000
 
 export interface ConnectOptions {
   readonly signal: AbortSignal
+  /** Ends the work for good: what the server sent cannot be read. */
+  readonly fail: (reason: StartError) => void
   /** Sees the requests to the server, with what came of them. */
   readonly ids: Pick<RequestIds, 'watch'>
   /** True: the requests carry an Authorization header of the person's own. */
@@ -96,7 +99,10 @@ export function explainFailure(
     const lacking = requiredScope.split(' ').filter(scope => scope !== '' && !granted.includes(scope))
     const scopes = lacking.length > 0 ? lacking : requiredScope.split(' ')
     const command = [loginCommand(login.url, login.profile), ...scopes.map(shellWord)].join(' --add-scope ')
-    return new StartError(`${login.url} wants the scope ${requiredScope} for this; log in with: ${command}`, about)
+    return new StartError(
+      printable(`${login.url} wants the scope ${requiredScope} for this; log in with: ${command}`),
+      about,
+    )
   }
   const { code, status } = thrown as { code?: unknown; status?: unknown }
   if (code === 'REQUEST_TIMEOUT') return new StartError(`no answer in time; --timeout <seconds> waits longer`, about)
@@ -104,14 +110,27 @@ export function explainFailure(
   if (typeof code === 'number') return new StartError(`the server answered error ${code}: ${words}`, about)
   const fix = status === 404 ? '; check the path of the URL' : ''
   if (typeof status === 'number') return new StartError(`the server answered HTTP ${status}: ${words}${fix}`, about)
-  return new StartError(`${login.url}: ${thrown.message}`, about)
+  return new StartError(`${login.url}: ${words}`, about)
 }
+
+const acceptAll =
+  <T>(): JsonSchemaValidator<T> =>
+  input => ({
+    valid: true,
+    data: input as T,
+    errorMessage: undefined,
+  })
 
 async function makeClient({ elicit }: ConnectOptions, { say }: CommandContext): Promise<Client> {
   const { Client: OfficialClient } = await import('@modelcontextprotocol/client')
   const client = new OfficialClient(
     { name: 'mcp-host', version },
-    { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: 'auto' } },
+    {
+      capabilities: { elicitation: { form: {} } },
+      versionNegotiation: { mode: 'auto' },
+      // Schemas of a server never run on this thread: see check-result.ts.
+      jsonSchemaValidator: { getValidator: acceptAll },
+    },
   )
   client.setRequestHandler('elicitation/create', ({ params }) => elicit(params))
   client.setNotificationHandler('notifications/message', ({ params: { level, logger, data } }) => {
@@ -132,7 +151,7 @@ async function open(
   options: ConnectOptions,
   context: CommandContext,
 ): Promise<Connection> {
-  const authFetch = options.ids.watch(way)
+  const authFetch = options.ids.watch(limitAnswers(way, options.fail))
   const sdk = await import('@modelcontextprotocol/client')
   const { signal } = options
   const wait = { signal, timeout: hasPerson(context) ? PATIENCE_WITH_LOGIN : PATIENCE }

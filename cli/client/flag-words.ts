@@ -32,7 +32,10 @@ const PHRASES: readonly (readonly [RegExp, string | ((...found: string[]) => str
     /check clientId, clientSecret \(or privateKey\) and tokenEndpointAuthMethod/g,
     'check --client-id and the secret or key',
   ],
-  [/set its clientId, clientSecret and clientIssuer/g, 'log in with its --client-id and --client-secret-file'],
+  [
+    /set its clientId, clientSecret and clientIssuer/g,
+    'log in with its --client-id, --client-secret-file and --client-issuer',
+  ],
   [/and set clientId, with privateKey for private_key_jwt/g, 'and give --client-id, with --private-key-file'],
   [/(?:and )?set clientId\b/g, 'and give --client-id'],
   [/set privateKey \(PEM, JWK or CryptoKey\)/g, 'give --private-key-file'],
@@ -56,6 +59,7 @@ const PHRASES: readonly (readonly [RegExp, string | ((...found: string[]) => str
 const FLAGS: Readonly<Record<string, string | undefined>> = {
   clientId: '--client-id',
   clientSecret: '--client-secret-file',
+  clientIssuer: '--client-issuer',
   privateKey: '--private-key-file',
   clientMetadataDocumentUri: '--client-metadata',
   scopes: '--scope',
@@ -78,7 +82,7 @@ export const flagOf = (option: string): string => FLAGS[option] ?? `${option} of
 
 /** Of these no flag says anything. */
 const FOR_PROGRAMS =
-  /\b(authServerSelector|scopeSelector|dynamicClientRegistration(?:\.\w+)?|clientAuthentication|tokenEndpointAuthMethod|legacyFallback|clientIssuer|dpop: ?(?:true|false|"auto"))(?![\w.])/g
+  /\b(authServerSelector|scopeSelector|dynamicClientRegistration(?:\.\w+)?|clientAuthentication|tokenEndpointAuthMethod|legacyFallback|dpop: ?(?:true|false|"auto"))(?![\w.])/g
 
 const NAMES = new RegExp(
   `(?<![\\w-])\`?(${Object.keys(FLAGS)

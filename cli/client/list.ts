@@ -1,11 +1,11 @@
 // `mcp-host list`: what any MCP server offers: tools, resources, prompts.
 import type { Client, Prompt, Resource, ResourceTemplateType, Tool } from '@modelcontextprotocol/client'
 import { isObject } from '../../client/json.ts'
+import { printable } from '../../client/printable.ts'
 import type { CommandContext } from '../context.ts'
 import { jsonText } from '../json-text.ts'
 import { columns } from '../usage.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
-import { showable } from './terminal.ts'
 import { SERVER_OPTIONS, withServer } from './with-server.ts'
 
 const OPTIONS = {
@@ -56,6 +56,9 @@ async function readTemplates(client: Client, signal: AbortSignal): Promise<reado
   }
 }
 
+/** Characters of a cell. */
+const MAX_TEXT = 1_000
+
 const firstLine = (text: string | undefined) => text?.trim().split('\n', 1)[0] ?? ''
 
 function typeName(schema: unknown): string {
@@ -77,7 +80,8 @@ function signature({ name, inputSchema }: Tool): string {
 
 function section(title: string, rows: ReadonlyArray<readonly [string, string]> | undefined): string[] {
   if (rows === undefined) return []
-  return [rows.length === 0 ? `${title}: none` : `${title}\n${columns(rows)}`]
+  const cells = rows.map(([name, text]) => [printable(name, MAX_TEXT), printable(text, MAX_TEXT)] as const)
+  return [rows.length === 0 ? `${title}: none` : `${title}\n${columns(cells)}`]
 }
 
 function describe({ server, protocolVersion, tools, resources, resourceTemplates, prompts }: Offer): string {
@@ -89,7 +93,7 @@ function describe({ server, protocolVersion, tools, resources, resourceTemplates
     ({ uriTemplate, title, name, description }) => [uriTemplate, firstLine(description ?? title ?? name)] as const,
   )
   return [
-    `${who.trim()}, MCP ${protocolVersion}`,
+    printable(`${who.trim()}, MCP ${protocolVersion}`, MAX_TEXT),
     ...section(
       'Tools',
       tools?.map(tool => [signature(tool), firstLine(tool.description ?? tool.title)]),
@@ -107,7 +111,7 @@ function describe({ server, protocolVersion, tools, resources, resourceTemplates
 
 async function list(values: ListValues, [url = '']: readonly string[], context: CommandContext): Promise<void> {
   const offer = await withServer(context, url, values, ({ client, signal }) => readOffer(client, values, signal))
-  context.print(values.json ? jsonText(offer) : showable(context, describe(offer)))
+  context.print(values.json ? jsonText(offer) : describe(offer))
 }
 
 export const listVerb = defineVerb({

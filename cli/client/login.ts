@@ -1,6 +1,8 @@
 // `mcp-host login`: gets a token for a protected server and keeps it, encrypted, for the other verbs.
 
 import { resolve } from 'node:path'
+import { isScope } from '../../client/json.ts'
+import { printable } from '../../client/printable.ts'
 import { StartError } from '../../core/http/errors.ts'
 import type { CommandContext } from '../context.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
@@ -33,6 +35,11 @@ export const LOGIN_OPTIONS = {
     type: 'string',
     value: '<id>',
     help: 'a client that somebody registered; default: this one registers itself',
+  },
+  'client-issuer': {
+    type: 'string',
+    value: '<url>',
+    help: 'the issuer that registered the client; required with a secret, which no other one gets',
   },
   'client-metadata': {
     type: 'string',
@@ -98,16 +105,25 @@ function readPath(text: string | undefined): string | undefined {
   throw usage(`--callback-path is ${JSON.stringify(text)}; give a plain path that begins with /, such as /callback`)
 }
 
+function readIssuer(text: string | undefined): string | undefined {
+  if (text === undefined || URL.canParse(text)) return text
+  throw usage(`--client-issuer is ${JSON.stringify(text)}; give the issuer's whole URL, as in its metadata`)
+}
+
 /** Who the client is: what was said now, as a whole, else what was said before. */
 function identityOf({ cwd }: CommandContext, values: LoginValues, before: Login | undefined) {
   const { 'client-id': clientId, 'client-metadata': document, 'private-key-file': keyFile } = values
   const file = values['client-secret-file']
+  const issuer = readIssuer(values['client-issuer'])
+  if (issuer !== undefined && clientId === undefined && before?.clientId === undefined)
+    throw usage('--client-issuer needs --client-id')
   if (clientId === undefined && document === undefined) {
     const { clientMetadataDocumentUri, clientId: id, secret, secretFile, privateKeyFile } = before ?? {}
     if (id === undefined && (file ?? keyFile) !== undefined) {
       throw usage(`--${file === undefined ? 'private-key' : 'client-secret'}-file needs --client-id`)
     }
-    const known = { clientId: id, clientMetadataDocumentUri, secret, secretFile, privateKeyFile }
+    const clientIssuer = issuer ?? before?.clientIssuer
+    const known = { clientId: id, clientIssuer, clientMetadataDocumentUri, secret, secretFile, privateKeyFile }
     if (keyFile !== undefined)
       return { ...known, secret: undefined, secretFile: undefined, privateKeyFile: resolve(cwd, keyFile) }
     return file === undefined ? known : { ...known, privateKeyFile: undefined, secretFile: keptFile(cwd, file) }
@@ -116,6 +132,7 @@ function identityOf({ cwd }: CommandContext, values: LoginValues, before: Login 
     throw usage('--client-id and --client-metadata exclude each other')
   return {
     clientId,
+    clientIssuer: issuer ?? (clientId === before?.clientId ? before?.clientIssuer : undefined),
     clientMetadataDocumentUri: document,
     ...(keyFile !== undefined && { privateKeyFile: resolve(cwd, keyFile) }),
     ...(file !== undefined && { secretFile: keptFile(cwd, file) }),
@@ -132,11 +149,9 @@ export function readTimeout(text: string | undefined): number | undefined {
   throw usage('--login-timeout is a number of seconds, at most 86400')
 }
 
-const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
-
 function readScopes(option: string, texts: readonly string[] | undefined): string[] | undefined {
   const scopes = texts?.flatMap(text => text.split(/\s+/).filter(Boolean))
-  const wrong = scopes?.find(scope => !SCOPE.test(scope))
+  const wrong = scopes?.find(scope => !isScope(scope))
   if (wrong === undefined) return scopes
   throw usage(`--${option} is ${JSON.stringify(wrong)}; a scope is one word without quotes or backslashes (RFC 6749)`)
 }
@@ -208,7 +223,8 @@ async function login(values: LoginValues, [given = '']: readonly string[], conte
   }
   const { issuer, clientId, scope, expiresAt, refreshable } = status
   const scopes = scope ? `scopes ${scope}` : 'no scopes named'
-  context.print(`logged in at ${issuer} as client ${clientId}, ${scopes}, ${describeEnd(expiresAt, refreshable)}`)
+  const end = describeEnd(expiresAt, refreshable)
+  context.print(printable(`logged in at ${issuer} as client ${clientId}, ${scopes}, ${end}`))
   return tellRefused(scope, wanted, values, context)
 }
 

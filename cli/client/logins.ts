@@ -22,6 +22,8 @@ export interface Login {
   readonly profile?: string | undefined
   readonly grant: GrantName
   readonly clientId?: string | undefined
+  /** The issuer that the client is registered at: no other one gets its secret. */
+  readonly clientIssuer?: string | undefined
   readonly clientMetadataDocumentUri?: string | undefined
   readonly scopes?: readonly string[] | undefined
   /** Beside what the server suggests, or `scopes`. */

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createProxyFetch } from '../../client/node/index.ts'
 import { usesProxy } from '../../client/node/proxy-dispatcher.ts'
+import { withinOrigin } from '../../client/within-origin.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { assertInstalled } from '../../core/http/optional-packages.ts'
 import type { CommandContext } from '../context.ts'
@@ -92,14 +93,14 @@ function throughProxy(proxy: string): typeof fetch {
   return createProxyFetch({ proxy })
 }
 
-/** A `fetch` that reaches the login's server, and everything that it names. */
+/** A `fetch` that reaches the login's server, and everything that it names. Redirects stay within the origin. */
 export function createReachingFetch(
   context: CommandContext,
   reach: Reach,
   login: Pick<Login, 'url' | 'headerFiles' | 'proxy'>,
 ): typeof fetch {
   const proxy = reach.proxy ?? login.proxy
-  const base = reach.base ?? (proxy === undefined || !usesProxy(proxy) ? fetch : throughProxy(proxy))
+  const base = withinOrigin(reach.base ?? (proxy === undefined || !usesProxy(proxy) ? fetch : throughProxy(proxy)))
   const added = headersOf(context, reach, login)
   if ([...added].length === 0) return base
   const { origin } = new URL(login.url)

@@ -3,6 +3,7 @@
 import type { CachedLogin } from '../../client/node/index.ts'
 import { printable } from '../../client/printable.ts'
 import type { CommandContext } from '../context.ts'
+import { isoTime } from '../iso-time.ts'
 import { jsonText } from '../json-text.ts'
 import { defineVerb } from '../verb.ts'
 import { loginsByKey, openAccounts } from './account.ts'
@@ -58,7 +59,7 @@ function describe(cached: CachedLogin, login: Login | undefined, now: number): L
     issuer: cached.authorizationServer ?? null,
     clientId: cached.clientId ?? null,
     scopes: cached.scope?.split(' ').filter(Boolean) ?? [],
-    expiresAt: end === undefined ? null : new Date(end).toISOString(),
+    expiresAt: end === undefined ? null : (isoTime(end) ?? null),
     expired,
     refreshable,
     tokenType: cached.tokenType ?? null,
@@ -73,6 +74,9 @@ function until({ loggedIn, expiresAt, expired, error }: LoginStatus): string {
   return expired ? 'to be renewed' : localTime(Date.parse(expiresAt))
 }
 
+/** Characters. */
+const MAX_CELL = 300
+
 function table(logins: readonly LoginStatus[]): string {
   const rows = logins.map(login => [
     login.server,
@@ -83,9 +87,10 @@ function table(logins: readonly LoginStatus[]): string {
     login.refreshable ? 'yes' : 'no',
   ])
   const all = [['server', 'profile', 'issuer', 'scopes', 'until', 'renews itself'], ...rows].map(row =>
-    row.map(cell => printable(cell)),
+    row.map(cell => printable(cell, MAX_CELL)),
   )
-  const widths = all[0]?.map((_, column) => Math.max(...all.map(row => row[column]?.length ?? 0))) ?? []
+  const widths =
+    all[0]?.map((_, column) => all.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0)) ?? []
   return all
     .map(row =>
       row

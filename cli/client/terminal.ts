@@ -1,7 +1,7 @@
 // The person at the terminal: lines for them go to stderr, so that stdout is for results alone; what they type is read.
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import { printableLines } from '../../client/printable.ts'
+import { printable } from '../../client/printable.ts'
 import type { CommandContext } from '../context.ts'
 
 type Terminal = Pick<CommandContext, 'stdin' | 'stderr'>
@@ -9,9 +9,8 @@ type Terminal = Pick<CommandContext, 'stdin' | 'stderr'>
 /** True where somebody can be asked. */
 export const hasPerson = ({ stdin, stderr }: Terminal): boolean => stdin.isTTY === true && stderr.isTTY === true
 
-/** Text of a server for a terminal: its lines stay, what would steer the terminal is escaped. Elsewhere as it is. */
-export const showable = ({ stdout }: CommandContext, text: string): string =>
-  stdout.isTTY ? printableLines(text) : text
+/** Characters. */
+const MAX_QUESTION = 1_000
 
 const silence = () => new Writable({ write: (_chunk, _encoding, done) => done() })
 
@@ -27,11 +26,13 @@ export function ask(
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     const terminal = stdin.isTTY === true
+    // Parts of a question may come from a server.
+    const shown = printable(question, MAX_QUESTION)
     const lines = createInterface({ input: stdin, output: hidden ? silence() : stderr, terminal })
     // Only now is the terminal silent: what is typed at the question is not shown.
-    if (hidden) stderr.write(question)
+    if (hidden) stderr.write(shown)
     else {
-      lines.setPrompt(question)
+      lines.setPrompt(shown)
       lines.prompt()
     }
     let line: string | undefined

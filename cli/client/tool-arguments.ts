@@ -3,8 +3,9 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isObject } from '../../client/json.ts'
+import { printable } from '../../client/printable.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
-import { nearest } from '../../core/mcp/nearest.ts'
+import { didYouMean } from '../../core/mcp/nearest.ts'
 import { type CommandContext, readStdin } from '../context.ts'
 
 type InputContext = Pick<CommandContext, 'stdin' | 'cwd'>
@@ -14,6 +15,9 @@ export type ToolArguments = Record<string, unknown>
 interface InputSchema {
   readonly properties?: Readonly<Record<string, unknown>> | undefined
 }
+
+/** Characters of what a schema says. */
+const MAX_WORDS = 4_000
 
 const usage = (what: string, cause?: unknown) => new StartError(what, { exitCode: 2, cause })
 
@@ -64,7 +68,7 @@ function readValue(name: string, text: string, schema: unknown): unknown {
   }
   if (fits(value, types)) return value
   if (fits(text, types)) return text
-  throw usage(`${name} is ${types.join(' or ')}, not ${JSON.stringify(text)}`)
+  throw usage(`${name} is ${printable(types.join(' or '), MAX_WORDS)}, not ${JSON.stringify(text)}`)
 }
 
 function readPair(pair: string, { properties }: InputSchema): [name: string, value: unknown] {
@@ -74,10 +78,7 @@ function readPair(pair: string, { properties }: InputSchema): [name: string, val
   }
   const known = properties && Object.keys(properties)
   if (known && known.length > 0 && !Object.hasOwn(properties, name)) {
-    const near = nearest(name, known)
-    throw usage(
-      `the tool has no argument "${name}"; ${near === undefined ? `there are: ${known.join(', ')}` : `did you mean "${near}"?`}`,
-    )
+    throw usage(`the tool has no argument "${name}"; ${printable(didYouMean(name, known), MAX_WORDS)}`)
   }
   return [name, readValue(name, text, properties?.[name])]
 }

@@ -48,10 +48,13 @@ export async function withServer<T>(
   // Whoever shows something of their own needs no login.
   const own = headersOf(context, reach, login).has('authorization')
   const ids = createRequestIds(context)
-  return interruptible(context, async signal => {
+  return interruptible(context, async interrupted => {
+    const failed = new AbortController()
+    const signal = AbortSignal.any([interrupted, failed.signal])
     try {
       const { client, close } = await connect(accounts, login, {
         signal,
+        fail: reason => failed.abort(reason),
         elicit: createElicitor(context, signal),
         own,
         ids,
@@ -62,7 +65,8 @@ export async function withServer<T>(
         await withoutHanging(close())
       }
     } catch (error) {
-      if (!signal.aborted) ids.tell()
+      if (failed.signal.aborted) throw failed.signal.reason
+      if (!interrupted.aborted) ids.tell()
       const { scope = '' } = (await readTokens(accounts, login).catch(() => undefined)) ?? {}
       throw explainFailure(error, login, scope.split(' ').filter(Boolean))
     }

@@ -24,6 +24,8 @@ export interface ClientRow {
     file(machine: Machine): string
     /** The key under which the servers are. */
     readonly key: 'mcpServers' | 'servers'
+    /** The file is in the project, and not in the user's home. */
+    readonly inProject?: true
     entry(reached: Reached): object
   }
   /** The command that does the same, word by word. */
@@ -46,7 +48,7 @@ export const CLIENTS = {
   'claude-code': {
     title: 'Claude Code',
     remote: true,
-    config: { file: ({ cwd }) => join(cwd, '.mcp.json'), key: 'mcpServers', entry: withType },
+    config: { file: ({ cwd }) => join(cwd, '.mcp.json'), key: 'mcpServers', inProject: true, entry: withType },
     command: (name, reached) =>
       isUrl(reached)
         ? ['claude', 'mcp', 'add', '--transport', 'http', name, reached.url]
@@ -72,7 +74,7 @@ export const CLIENTS = {
   vscode: {
     title: 'VS Code',
     remote: true,
-    config: { file: ({ cwd }) => join(cwd, '.vscode', 'mcp.json'), key: 'servers', entry: withType },
+    config: { file: ({ cwd }) => join(cwd, '.vscode', 'mcp.json'), key: 'servers', inProject: true, entry: withType },
     next: 'In VS Code, "MCP: List Servers" starts it, and logs in where that is needed.',
   },
   inspector: {

@@ -1,7 +1,8 @@
 // Writes the file of a client that is not ours: whole or not at all, with its mode, and with the old one beside it.
 import { constants } from 'node:fs'
 import { copyFile, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { basename, dirname, join, relative, sep } from 'node:path'
+import { printable } from '../../client/printable.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 
 /** Old files that are kept. */
@@ -19,13 +20,25 @@ export async function readConfig(file: string): Promise<string | undefined> {
   }
 }
 
-/** The file itself, where that is a link. */
-export async function realFile(file: string): Promise<string> {
+/** Where the file is, or would be created: all links of its path are followed. */
+export async function resolveFile(file: string): Promise<string> {
   try {
     return await realpath(file)
   } catch (cause) {
+    if (isAbsent(cause) && dirname(file) !== file) return join(await resolveFile(dirname(file)), basename(file))
     throw new StartError(`${file} cannot be read: ${errorText(cause)}`, { cause })
   }
+}
+
+/** Throws a StartError (exit code 2) if a link of a project, which others may have made, leads out of its folder. */
+export async function assertInside(folder: string, file: string): Promise<void> {
+  const real = await resolveFile(file)
+  const way = relative(await realpath(folder), real)
+  if (way !== '..' && !way.startsWith(`..${sep}`)) return
+  throw new StartError(
+    `nothing was written: a link leads from ${printable(file)} to ${printable(real)}, outside of this project; replace the link, or add the entry by hand`,
+    { exitCode: 2 },
+  )
 }
 
 /** Copies the file beside itself, over nothing, and returns the copy's name. */

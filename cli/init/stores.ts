@@ -111,7 +111,6 @@ const OTHERS: Readonly<Record<Exclude<Store, 'file'>, Replacements>> = {
   memory: [
     [ENV_OF_FILE, ENV_OF_MEMORY],
     ['sessions are kept in `state/`', 'sessions end with the process'],
-    ['state/\n', ''],
   ],
 }
 

@@ -9,6 +9,16 @@ export interface StreamEvent {
   readonly retry: number | undefined
 }
 
+/** Milliseconds that a server can have its client wait: an hour. */
+const MAX_RETRY = 3_600_000
+
+/** An event has more characters than its reader takes. */
+export class EventTooLarge extends Error {
+  constructor(most: number) {
+    super(`an event of the server is larger than ${most} characters`)
+  }
+}
+
 interface Draft {
   event: string
   data: string[]
@@ -27,7 +37,7 @@ function take(draft: Draft, line: string): void {
   if (field === 'data') draft.data.push(value)
   else if (field === 'event') draft.event = value
   else if (field === 'id' && !value.includes('\0')) draft.id = value
-  else if (field === 'retry' && /^\d{1,9}$/.test(value)) draft.retry = Number(value)
+  else if (field === 'retry' && /^\d{1,9}$/.test(value)) draft.retry = Math.min(Number(value), MAX_RETRY)
 }
 
 /** Lines of a stream; each chunk is looked at once, however long its line is. Rejects past `most` characters of one. */
@@ -51,7 +61,7 @@ async function* readTextLines(body: ReadableStream<Uint8Array>, most: number): A
     begun.push(last)
     size += last.length
     yield* lines
-    if (size > most) throw new Error(`an event of the server is larger than ${most} characters`)
+    if (size > most) throw new EventTooLarge(most)
   }
 }
 
@@ -61,7 +71,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>, most: number
   for await (const line of readTextLines(body, most)) {
     if (line !== '') {
       draft.size += line.length
-      if (draft.size > most) throw new Error(`an event of the server is larger than ${most} characters`)
+      if (draft.size > most) throw new EventTooLarge(most)
       take(draft, line)
       continue
     }

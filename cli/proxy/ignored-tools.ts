@@ -1,4 +1,5 @@
 // Tools that the person does not want this client to have: left out of lists, and refused when they are called.
+import { matchesGlob } from '../../core/mcp/glob.ts'
 import { type Call, Failure, type Fields, type Outgoing, parse } from './messages.ts'
 
 export interface IgnoredTools {
@@ -7,19 +8,9 @@ export interface IgnoredTools {
   screen(out: Outgoing): Outgoing
 }
 
-/** `*` is any text, all else is itself. */
-const toPattern = (glob: string): RegExp =>
-  new RegExp(
-    `^${glob
-      .split('*')
-      .map(part => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
-      .join('.*')}$`,
-    's',
-  )
-
 export function createIgnoredTools(globs: readonly string[]): IgnoredTools {
-  const patterns = globs.map(toPattern)
-  const isNamed = (name: unknown) => typeof name === 'string' && patterns.some(pattern => pattern.test(name))
+  // Names of a server can be long: a glob takes linear time, and a regular expression does not.
+  const isNamed = (name: unknown) => typeof name === 'string' && globs.some(glob => matchesGlob(glob, name))
 
   function check({ method, params: { name } }: Call) {
     if (method !== 'tools/call') return
@@ -32,7 +23,7 @@ export function createIgnoredTools(globs: readonly string[]): IgnoredTools {
   return {
     isIgnored: tool => isNamed((tool as Fields | null)?.['name']),
     screen(out) {
-      if (patterns.length === 0 || out.calls.length === 0) return out
+      if (globs.length === 0 || out.calls.length === 0) return out
       out.calls.forEach(check)
       // As it was read here: of a name that is given twice, its server may take the other one.
       return { ...out, text: JSON.stringify(parse(out.text)) }

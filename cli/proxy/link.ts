@@ -1,6 +1,7 @@
 // What the parts of a relay have in common: the server's address, how it is reached, where its messages go, and how long
 // is waited for it.
 import { tellUnreached } from '../../client/proxy-failure.ts'
+import { MAX_TIMER } from '../../client/sleep.ts'
 import { Failure } from './messages.ts'
 
 /** Milliseconds, but for the bounds. */
@@ -41,10 +42,13 @@ export function sleep(milliseconds: number, ...signals: AbortSignal[]): Promise<
       clearTimeout(timer)
       reject(any.reason)
     }
-    const timer = setTimeout(() => {
-      any.removeEventListener('abort', abort)
-      resolve()
-    }, milliseconds)
+    const timer = setTimeout(
+      () => {
+        any.removeEventListener('abort', abort)
+        resolve()
+      },
+      Math.min(milliseconds, MAX_TIMER),
+    )
     any.addEventListener('abort', abort, { once: true })
   })
 }

@@ -1,5 +1,7 @@
 // The same report from a metrics page: sums since the processes of the host began, with no times of single calls.
+
 import { printable } from '../../client/printable.ts'
+import { isoTime } from '../iso-time.ts'
 import { greatest, histogramsBy, type Labels, quantileOf, samplesOf, sum, sumBy } from '../metrics-page/figures.ts'
 import { CALLS, CLIENT_CALLS, PLAIN_REQUESTS, QUESTIONS, REFUSALS, STARTED } from '../metrics-page/names.ts'
 import type { MetricsPage } from '../metrics-page/parse-page.ts'
@@ -138,7 +140,7 @@ export function reportOnPage(page: MetricsPage, now: number, most: number): Repo
   return {
     source: 'metrics',
     estimated: false,
-    from: Number.isFinite(span.from) ? new Date(span.from).toISOString() : undefined,
+    from: isoTime(span.from),
     until: new Date(now).toISOString(),
     calls,
     errors,

@@ -1,5 +1,6 @@
 // Who still uses what of the old protocol: kept for each client name and version with each revision, and for each feature.
 
+import { isoTime } from '../iso-time.ts'
 import { adviseOn, type Span } from './advice.ts'
 import { createDistinct, type Distinct } from './distinct.ts'
 import { DCR, FEATURES } from './features.ts'
@@ -26,8 +27,6 @@ function see(seen: Seen, { at, weight }: Pick<LoggedRequest, 'at' | 'weight'>): 
   seen.first = Math.min(seen.first, at)
   seen.last = Math.max(seen.last, at)
 }
-
-const isoTime = (at: number): string | undefined => (Number.isFinite(at) ? new Date(at).toISOString() : undefined)
 
 const useOf = ({ calls, first, last }: Seen): Use => ({
   calls: Math.round(calls),

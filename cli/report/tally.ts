@@ -1,4 +1,5 @@
 // Counts the lines of logs, in a room that does not grow with them, and makes the report of them.
+import { isoTime } from '../iso-time.ts'
 import { createDigest, type Digest } from './digest.ts'
 import { createDistinct } from './distinct.ts'
 import { createLegacyTally } from './legacy.ts'
@@ -49,8 +50,6 @@ function causeRow({ key, count }: Ranked<unknown>): CauseRow {
 }
 
 export const slowestFirst = (a: ToolRow, b: ToolRow): number => (b.p95 ?? -1) - (a.p95 ?? -1)
-
-const isoTime = (at: number) => (Number.isFinite(at) ? new Date(at).toISOString() : undefined)
 
 /** Who was left out nobody knows. */
 const UNTOLD = { users: undefined, clients: undefined, sessions: undefined }

@@ -3,7 +3,7 @@
 import { chooseClientAuth } from '../client-auth.ts'
 import type { ClientContext } from '../context.ts'
 import { AuthError } from '../errors.ts'
-import { readNumber, readText } from '../json.ts'
+import { readSeconds, readText } from '../json.ts'
 import type { UserCodeInfo } from '../options.ts'
 import { sleep } from '../sleep.ts'
 import { readSuccess } from '../token-answer.ts'
@@ -72,8 +72,8 @@ function readCode(ctx: ClientContext, { server }: GrantAbout, json: Record<strin
     })
   }
   const verificationUriComplete = readText(json['verification_uri_complete'])
-  const expiresIn = readNumber(json['expires_in']) ?? LIFETIME
-  const interval = Math.max(readNumber(json['interval']) ?? INTERVAL, MIN_INTERVAL)
+  const expiresIn = readSeconds(json['expires_in']) ?? LIFETIME
+  const interval = Math.max(readSeconds(json['interval']) ?? INTERVAL, MIN_INTERVAL)
   return { deviceCode, info: { userCode, verificationUri, verificationUriComplete, expiresIn }, interval }
 }
 
@@ -124,7 +124,8 @@ export async function requestByDevice(
   let interval = code.interval
   let failures = 0
   for (;;) {
-    await wait(interval * 1000, signal)
+    // A server that wants longer pauses than the code lives is not asked at all.
+    await wait(Math.min(interval * 1000, Math.max(0, end - ctx.now())), signal)
     if (ctx.now() >= end) {
       throw new AuthError(`nobody entered the code within ${code.info.expiresIn} s`, {
         code: 'expired_token',

@@ -1,4 +1,5 @@
 // What a route asks for and the plugins of the config do not give it: told before anything is served. For core/host.ts.
+import { covers, fill, formsOf, parsePattern, rankOf } from '../http/path-pattern.ts'
 import { type Path, type Report, StartError } from '../http/start-error.ts'
 import type { Provides, SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
@@ -29,9 +30,38 @@ export function checkConventions(routes: readonly Route[], provides: Provides, s
   }
 }
 
+/** Where an endpoint is. */
+interface EndpointPlace {
+  readonly path: string
+  readonly by: string
+}
+
+/** Reports a toolset that a parameter names and whose path another endpoint has. */
+function checkCategories(routes: readonly CompiledRoute[], endpoints: readonly EndpointPlace[], report: Report): void {
+  const fixed = endpoints.flatMap(({ path, by }) =>
+    formsOf(parsePattern(path, path)).map(form => ({ ...form, path, by })),
+  )
+  for (const { path, choice } of routes) {
+    const [own] = formsOf(parsePattern(path, path))
+    if (choice.parameter === undefined || !own) continue
+    for (const name of choice.categories) {
+      const address = fill(own.pattern, { [choice.parameter]: name })
+      const other = fixed.find(
+        ({ pattern }) => covers(pattern, address) && rankOf(pattern).localeCompare(rankOf(own.pattern)) < 0,
+      )
+      if (!other) continue
+      const place = `/${address.map(({ text }) => text).join('/')}`
+      const why = `the toolset "${name}" would be at ${place}, which plugins.${other.by} serves`
+      const fix = 'rename the toolset, or change one of the paths'
+      report(new StartError(`${why}; ${fix}`, { at: ['routes', path, 'toolsets'], also: [{ at: ['toolsets', name] }] }))
+    }
+  }
+}
+
 export interface ServingFacts {
   readonly routes: readonly CompiledRoute[]
   readonly provides: Provides
+  readonly endpoints: readonly EndpointPlace[]
   /** Whether a plugin has an endpoint on a route. */
   readonly isServed: (route: Route) => boolean
   readonly isDescribed: (route: Route) => boolean
@@ -39,8 +69,20 @@ export interface ServingFacts {
   readonly report: Report
 }
 
-/** Warns of routes where clients get no answer at all, and of those where they cannot find out who gives out tokens. */
-export function checkServed({ routes, provides, isServed, isDescribed, suggest, report }: ServingFacts): void {
+/**
+ * Reports toolsets whose path an endpoint has. Warns of routes where clients get no answer at all, and of those where they
+ * cannot find out who gives out tokens.
+ */
+export function checkServed({
+  routes,
+  provides,
+  endpoints,
+  isServed,
+  isDescribed,
+  suggest,
+  report,
+}: ServingFacts): void {
+  checkCategories(routes, endpoints, report)
   for (const route of routes) {
     const at = ['routes', route.path]
     if (!isServed(route) && route.revisions.length === 0) {

@@ -1,12 +1,37 @@
 // Warns at startup of tools that are probably open by mistake.
-
+import { isDeepStrictEqual } from 'node:util'
 import { isLoopback } from '../http/guard.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
+import { type Report, StartError } from '../http/start-error.ts'
 import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { AccessServices } from '../mcp/access-decider.ts'
 import { type Catalog, describeToolset } from '../mcp/catalog.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
+
+/**
+ * Warns of each parameter that can name toolsets which the route does not list: those that no route lists, as they may be
+ * meant for `addToolset` only, and those that another route guards in another way. `warnOpenDoors` has the open routes.
+ */
+function warnOpenParameters(routes: readonly CompiledRoute[], report: Report): void {
+  for (const { path, authorize, choice } of routes) {
+    if (!choice.isOpen) continue
+    const fix = `list those that it can name: { param: '${choice.parameter}', of: [...] }; or mark others \`internal: true\``
+    const warn = (why: string) => {
+      const at = ['routes', path, 'toolsets']
+      report(new StartError(`":${choice.parameter}" reaches ${why}; ${fix}`, { at }), 'warning')
+    }
+    const unlisted = choice.categories.filter(name => !choice.listed.includes(name))
+    if (unlisted.length > 0) warn(`toolsets that no route lists: ${unlisted.join(', ')}`)
+    if (authorize === undefined) continue
+    for (const name of choice.listed) {
+      const isOther = (route: CompiledRoute) =>
+        !route.choice.isOpen && route.toolsets.includes(name) && route.authorize !== undefined
+      const guard = routes.find(route => isOther(route) && !isDeepStrictEqual(route.authorize, authorize))
+      if (guard) warn(`toolset "${name}", which routes['${guard.path}'] guards with another \`authorize\``)
+    }
+  }
+}
 
 export interface OpenDoorFacts {
   readonly routes: readonly CompiledRoute[]
@@ -15,6 +40,7 @@ export interface OpenDoorFacts {
   readonly http: Pick<ResolvedHttp, 'host' | 'publicUrl' | 'allowedHosts'>
   readonly purpose: KernelHost['purpose']
   readonly log: Logger
+  readonly report: Report
 }
 
 /** Warns if other machines can call tools without a token, and no host name is checked: any website could do so by DNS rebinding. */
@@ -36,7 +62,8 @@ function warnOpenHost({ routes, catalog, slot, http, purpose, log }: OpenDoorFac
 /** Warns of each open route with what it serves that another route guards. What has its own `access` or rule is kept. */
 export function warnOpenDoors(facts: OpenDoorFacts): void {
   warnOpenHost(facts)
-  const { routes, catalog, slot, log } = facts
+  const { routes, catalog, slot, log, report } = facts
+  warnOpenParameters(routes, report)
   const guards = routes.filter(({ authorize }) => authorize !== undefined)
   for (const open of routes) {
     if (open.authorize !== undefined) continue

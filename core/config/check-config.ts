@@ -11,6 +11,7 @@ import type { LoadedConfig } from './load-config.ts'
 import { lineOf } from './places.ts'
 import { isPlain } from './plain.ts'
 import { inFileOrder, type Problem } from './problems.ts'
+import { hasSettings } from './toolset-source.ts'
 import { validateValue } from './validate-value.ts'
 
 export { assertNoProblems, formatProblems, inFileOrder, type Problem } from './problems.ts'
@@ -78,7 +79,7 @@ function problemAt(loaded: Pick<LoadedConfig, 'file' | 'locate'>, at: Path, { pa
 function plainView(value: unknown, path: Path, held: Held, parents: readonly unknown[] = []): unknown {
   const isDefinition = kindOf(value) !== undefined
   if (isDefinition && path[0] === 'toolsets') held.definitions.push({ path, value: value as Definition })
-  const isOpaque = path[0] === 'toolsets' && path.length > 1 && !Array.isArray(value)
+  const isOpaque = path[0] === 'toolsets' && path.length > 1 && !Array.isArray(value) && !hasSettings(value)
   if (isOpaque || isDefinition || parents.includes(value)) return value
   const view = (item: unknown, key: string | number) => plainView(item, [...path, key], held, [...parents, value])
   if (Array.isArray(value)) return Array.from(value, (item, index) => (item === undefined ? null : view(item, index)))

@@ -6,8 +6,16 @@ import type { BuiltInOptions } from './plugin-options.ts'
 
 export type { ConfigureSession, RunSession, ServerSettings } from '../mcp/configure-session.ts'
 
-/** A module path or glob relative to the config, definitions, or a list of these. */
-export type ToolsetSource = string | Definition | ReadonlyArray<string | Definition>
+type Sources = string | Definition | ReadonlyArray<string | Definition>
+
+/** A module path or glob relative to the config, definitions, or a list of these; or these with settings. */
+export type ToolsetSource =
+  | Sources
+  | {
+      readonly from: Sources
+      /** Routes with `toolsets: ':name'` do not reach it: only routes and `addToolset` that name it. Default `false`. */
+      readonly internal?: boolean
+    }
 
 /** A list, of which undefined entries are skipped: what the environment does not hold. Or a file that has them. */
 export type Secrets =

@@ -152,8 +152,16 @@ export interface RedisSettings {
 
 /** What is served at this path. */
 export interface RouteSettings {
-  /** Toolsets served here; ':name' takes the toolset that the path's parameter names. */
-  toolsets: string | string[]
+  /** Toolsets served here. { param, of } takes the toolset that the path's parameter names; ':name' takes any but internal ones. */
+  toolsets:
+    | string
+    | string[]
+    | {
+        /** A parameter of the path. */
+        param: string
+        /** Toolsets that the parameter can name. */
+        of: string[]
+      }
   /** Toolsets served when the path's optional parameter is absent. */
   default?: string[]
   /** POST only, every request on its own. Default: the config's stateless. */

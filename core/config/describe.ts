@@ -5,7 +5,8 @@ import { shownUrl } from '../http/shown-url.ts'
 import type { Path } from '../http/start-error.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { DURATION_PATTERN, DURATION_WORDS, SIZE_PATTERN, SIZE_WORDS } from '../mcp/units.ts'
-import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ROUTE_PATH_PATTERN, TOOLSET_NAME_PATTERN } from './host-schema.ts'
+import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ROUTE_PATH_PATTERN } from './host-schema.ts'
+import { TOOLSET_NAME_PATTERN } from './toolsets-schema.ts'
 
 const LONGEST = 60
 const SECRET_KEY = /secret|pass|pasw|pwd|token|credential|private|api.?key|signing.?key/i

@@ -9,13 +9,13 @@ import { httpTls } from './http-tls-schema.ts'
 import { closed, duration, flag, icon, list, oneOrMore, text } from './schema-parts.ts'
 import { collectSections, type Sections } from './sections.ts'
 import { tools } from './tools-schema.ts'
+import { routeToolsets, toolsets } from './toolsets-schema.ts'
 
 /** An absolute http(s) URL without user, query or fragment. */
 export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
 /** The same, which may have a query. Who is to be asked as somebody is told so in keys of its own. */
 export const ENDPOINT_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?(\\?[^#\\s]*)?$'
 export const ROUTE_PATH_PATTERN = '^/'
-export const TOOLSET_NAME_PATTERN = '^[^:/][^/]*$'
 
 const server = closed(
   {
@@ -136,20 +136,6 @@ const sessions = closed(
   },
 )
 
-const modulePath = text('A module path or glob, relative to the config.', { examples: ['./tools/*.ts'] })
-const definition: JsonSchema = { type: 'object', description: 'What defineTool, defineResource or definePrompt made.' }
-
-const toolsets: JsonSchema = {
-  type: 'object',
-  description: 'Named groups of tools, resources and prompts; routes say which they serve.',
-  propertyNames: { pattern: TOOLSET_NAME_PATTERN },
-  additionalProperties: {
-    tsType: 'ToolsetSource',
-    anyOf: [modulePath, definition, list({ anyOf: [modulePath, definition] }, 'Several of these.')],
-  },
-  examples: [{ clock: './tools/clock.ts' }],
-}
-
 const authorize: JsonSchema = {
   description: 'Who may use the route: true for any user, the name of a policy, or an object of scopes and roles.',
   anyOf: [
@@ -180,11 +166,7 @@ const search = closed(
 const route = (plugins: JsonSchema): JsonSchema =>
   closed(
     {
-      toolsets: {
-        ...oneOrMore('The name of a toolset.'),
-        description: "Toolsets served here; ':name' takes the toolset that the path's parameter names.",
-        examples: [['clock']],
-      },
+      toolsets: routeToolsets,
       default: list(text('The name of a toolset.'), "Toolsets served when the path's optional parameter is absent."),
       stateless: flag("POST only, every request on its own. Default: the config's stateless."),
       listen: flag('Serves subscriptions/listen on a stateless route too. Default: on routes that keep sessions.'),

@@ -5,11 +5,13 @@ import { type Path, StartError } from '../http/start-error.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
 import { noteModule } from '../mcp/isolate.ts'
+import { didYouMean } from '../mcp/nearest.ts'
 import { checkDefinition } from './check-config.ts'
 import { explainBare, explainNone } from './foreign-names.ts'
 import { importModule } from './import-module.ts'
 import type { Places } from './places.ts'
 import { type Problem, type Problems, shortName } from './problems.ts'
+import { hasSettings, sourceOf } from './toolset-source.ts'
 
 interface Loading {
   readonly directory: string
@@ -68,8 +70,21 @@ function soundOf(file: string, definitions: readonly Definition[], { problems, p
 
 const NO_DEFINITION = 'not a definition; make it with defineTool, defineResource or definePrompt'
 
-async function loadToolset(source: unknown, at: Path, loading: Loading): Promise<Definition[]> {
+const SETTINGS = ['from', 'internal']
+
+async function loadToolset(toolset: unknown, whole: Path, loading: Loading): Promise<Definition[]> {
   const definitions: Definition[] = []
+  const source = sourceOf(toolset)
+  const at = source === toolset ? whole : [...whole, 'from']
+  if (hasSettings(toolset)) {
+    for (const key of Object.keys(toolset)) {
+      if (SETTINGS.includes(key)) continue
+      loading.problems.report(new StartError(`unknown key; ${didYouMean(key, SETTINGS)}`, { at: [...whole, key] }))
+    }
+    if (typeof (toolset['internal'] ?? false) !== 'boolean') {
+      loading.problems.report(new StartError('must be true or false', { at: [...whole, 'internal'] }))
+    }
+  }
   const entries = Array.isArray(source) ? source : [source]
   for (const [index, entry] of entries.entries()) {
     const place = Array.isArray(source) ? [...at, index] : at

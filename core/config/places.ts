@@ -8,6 +8,7 @@ import type { LoadedConfig } from './load-config.ts'
 import { locateDefinition } from './locate-in-code.ts'
 import type { Locate } from './position.ts'
 import type { Place } from './problems.ts'
+import { sourceOf } from './toolset-source.ts'
 
 type Source = Pick<LoadedConfig, 'file' | 'locate'>
 
@@ -69,10 +70,12 @@ export function createPlaces(loaded: LoadedConfig): Places {
 /** The keys that lead to a definition that the config itself holds. */
 function findInline(config: unknown, definition: object): Path | undefined {
   const toolsets = isObject(config) && isObject(config['toolsets']) ? config['toolsets'] : {}
-  for (const [name, source] of Object.entries(toolsets)) {
-    if (source === definition) return ['toolsets', name]
+  for (const [name, toolset] of Object.entries(toolsets)) {
+    const source = sourceOf(toolset)
+    const at = source === toolset ? ['toolsets', name] : ['toolsets', name, 'from']
+    if (source === definition) return at
     const index = Array.isArray(source) ? source.indexOf(definition) : -1
-    if (index !== -1) return ['toolsets', name, index]
+    if (index !== -1) return [...at, index]
   }
   return undefined
 }

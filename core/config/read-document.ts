@@ -1,7 +1,7 @@
 // Reads a JSON or YAML config, and knows where each of its keys stands.
 // For load-config.ts; the text of what is wrong never quotes the file, which may hold secrets.
 import { createRequire } from 'node:module'
-import type { Document, LineCounter } from 'yaml'
+import type { Document, LineCounter, Pair, YAMLMap } from 'yaml'
 import { errorText } from '../http/errors.ts'
 import type { Path } from '../http/start-error.ts'
 import { isObject } from '../mcp/is-object.ts'
@@ -87,9 +87,11 @@ export function readYaml(source: string): ReadDocument {
 function parse(source: string): { document: Document; locate: Locate; lines: LineCounter } {
   const { LineCounter, parseDocument } = loadYaml()
   const lines = new LineCounter()
-  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false })
+  // The library compares each key with all others of its map; `indexMaps` reads each key once.
+  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, uniqueKeys: false })
+  const maps = indexMaps(document)
   const locate: Locate = path => {
-    const offset = offsetOf(document, path)
+    const offset = offsetOf(document, maps, path)
     if (offset === undefined) return undefined
     const { line, col } = lines.linePos(offset)
     return { line, column: col }
@@ -97,8 +99,32 @@ function parse(source: string): { document: Document; locate: Locate; lines: Lin
   return { document, locate, lines }
 }
 
-function offsetOf(document: Document, path: Path): number | undefined {
-  const { isAlias, isMap, isScalar, isSeq } = loadYaml()
+type MapIndex = ReadonlyMap<YAMLMap, ReadonlyMap<string, Pair>>
+
+/** The pairs of every map by key. A key that a map has twice becomes an error of the document. */
+function indexMaps(document: Document): MapIndex {
+  const { isScalar, visit, YAMLParseError } = loadYaml()
+  const maps = new Map<YAMLMap, Map<string, Pair>>()
+  visit(document, {
+    Map(_, map) {
+      const pairs = new Map<string, Pair>()
+      for (const pair of map.items) {
+        const { key } = pair
+        if (!isScalar(key)) continue
+        const name = String(key.value)
+        const [from = 0, to = from] = key.range ?? []
+        if (pairs.has(name))
+          document.errors.push(new YAMLParseError([from, to], 'DUPLICATE_KEY', 'Map keys must be unique'))
+        else pairs.set(name, pair)
+      }
+      maps.set(map, pairs)
+    },
+  })
+  return maps
+}
+
+function offsetOf(document: Document, maps: MapIndex, path: Path): number | undefined {
+  const { isAlias, isMap, isSeq } = loadYaml()
   let node: unknown = document.contents
   let offset = document.contents?.range?.[0]
   for (const key of path) {
@@ -107,7 +133,7 @@ function offsetOf(document: Document, path: Path): number | undefined {
       node = parent.items[key]
       offset = rangeStart(node)
     } else if (isMap(parent)) {
-      const pair = parent.items.find(item => isScalar(item.key) && String(item.key.value) === key)
+      const pair = maps.get(parent)?.get(String(key))
       node = pair?.value
       offset = rangeStart(pair?.key)
     } else return undefined

@@ -2,8 +2,8 @@
 // For given-secrets.ts, which loads it where a config names one. No secret is ever in an error or in the log.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
-import { access, type FileHandle, link, mkdir, open, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { access, type FileHandle, link, mkdir, open, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { errorText } from '../http/errors.ts'
 import { publicKeyIn } from '../kernel/public-key.ts'
 import { MIN_SECRET_LENGTH } from '../kernel/secrets.ts'
@@ -48,6 +48,7 @@ async function textIn(path: string, file: FileHandle, warn: Warn): Promise<strin
     const fix = `chmod 600 ${path}, or where something mounts it, such as Kubernetes, give it the mode 0440 there`
     warn(`others than the user that runs this host may read or change ${path} (mode ${mode}); ${fix}`)
   }
+  await warnOfOpenFolder(dirname(path), warn)
   const buffer = Buffer.alloc(MAX_SIZE + 1)
   let size = 0
   for (let count = 1; count > 0; size += count) {
@@ -55,6 +56,15 @@ async function textIn(path: string, file: FileHandle, warn: Warn): Promise<strin
   }
   if (size <= MAX_SIZE) return buffer.toString('utf8', 0, size)
   throw stop(`${path} has more than 64 kB; it is to hold one secret a line, of which a few are enough`)
+}
+
+/** In a folder that anyone may write, anyone can replace the file; with a sticky bit only its owner can. */
+async function warnOfOpenFolder(folder: string, warn: Warn): Promise<void> {
+  const { mode } = await stat(folder)
+  if (process.platform === 'win32' || (mode & 0o1002) !== 0o002) return
+  warn(
+    `anyone on this machine can replace files in ${folder} (mode ${(mode & 0o777).toString(8)}); chmod o-w ${folder}`,
+  )
 }
 
 /** What is wrong with one line; undefined: nothing. */
@@ -116,7 +126,10 @@ export async function checkMakeable(path: string): Promise<void> {
 
 /** Writes it whole, and to the disk, under another name first; that a file is there already is seen as it gets its own. */
 async function putInPlace(path: string, temporary: string): Promise<boolean> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const folder = dirname(path)
+  const made = await mkdir(folder, { recursive: true, mode: 0o700 })
+  // Secrets belong in no repository.
+  if (made !== undefined) await writeFile(join(folder, '.gitignore'), '*\n')
   const file = await open(temporary, 'wx', 0o600)
   try {
     await file.writeFile(`${randomBytes(32).toString('base64url')}\n`)
@@ -131,7 +144,7 @@ async function putInPlace(path: string, temporary: string): Promise<boolean> {
     if (existsSync(path)) return false
     throw new Error('it is a link to what is not there')
   }
-  await syncFolder(dirname(path))
+  await syncFolder(folder)
   return true
 }
 

@@ -107,8 +107,7 @@ function createSteps(
       }
       if (!route) return []
       // A parameter may name nothing. What it may name, a reload changes.
-      const refuse = () =>
-        refuseAddress(hintAt(`at ${route.path} there are`, route.authorize === undefined ? route.categories : []))
+      const refuse = () => refuseAddress(hintAt(`at ${route.path} there are`, route.publicCategories))
       return [(ctx, next) => (route.serves(ctx.state.params) ? next() : refuse())]
     },
     edge: ({ hooks }) => hooks.edge,

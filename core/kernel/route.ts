@@ -13,8 +13,8 @@ export interface Route {
   readonly challengeScopes: readonly string[]
   /** The name of a CORS policy. */
   readonly cors: string | undefined
-  /** What a parameter of the path may name, where it chooses what is served. */
-  readonly categories: readonly string[]
+  /** What hints name of the values that a parameter of the path can have; none where the route has an `authorize`. */
+  readonly publicCategories: readonly string[]
   /** Whether something is served at this address: not where its parameters name nothing, nor where a narrower route has it. */
   serves(params: Readonly<Record<string, string>>): boolean
   /** The URL of this route for these parameters, from `http.publicUrl` or the address it listens on. */

@@ -10,8 +10,12 @@ import {
   type ToolDefinition,
 } from './define.ts'
 import { type IsolateBounds, isolateBounds, isolateFault } from './isolate.ts'
+import { didYouMean } from './nearest.ts'
+import type { JsonSchema } from './protocol.ts'
 import { collectHeaderParams, type HeaderParam } from './schema/header-params.ts'
+import { compileOutput, type OutputSchema } from './schema/output-schema.ts'
 import { type CompiledSchema, compileSchema, SchemaFault } from './schema/schema.ts'
+import { unknownRequired } from './schema/unknown-required.ts'
 import { type CompiledUriTemplate, compileUriTemplate } from './schema/uri-template.ts'
 import { keysOf, type ToolKeyName } from './tool-key-names.ts'
 import { parseDuration } from './units.ts'
@@ -29,7 +33,7 @@ interface Item<D extends Definition> {
 export interface ToolItem extends Item<ToolDefinition> {
   readonly kind: 'tools'
   readonly input: CompiledSchema
-  readonly output: CompiledSchema | undefined
+  readonly output: OutputSchema | undefined
   readonly headerParams: readonly HeaderParam[]
   /** Milliseconds; undefined: the host's default. */
   readonly timeout: number | undefined
@@ -64,13 +68,23 @@ const digestOf = (wire: object, definition: Definition) =>
     .digest('base64url')
     .slice(0, 22)
 
+/** Throws for an input that no arguments can match. */
+function checkRequired(input: JsonSchema): void {
+  const unknown = unknownRequired(input).find(({ isClosed }) => isClosed)
+  if (!unknown) return
+  const { name, known, path } = unknown
+  const what = `its input requires "${name}", which is none of its properties; ${didYouMean(name, known)}`
+  throw new SchemaFault(`${what} No arguments can ever fit`, [...path, 'required'])
+}
+
 function compileTool(definition: ToolDefinition): ToolItem {
   const { name, title, description, icons, annotations, _meta, timeout, concurrency } = definition
   const isolate = isolateBounds(definition.isolate)
   const fault = isolate && isolateFault(definition)
   if (fault !== undefined) throw new Error(`it has \`isolate\`, but ${fault}`)
   const input = compileSchema(definition.input, 'input')
-  const output = definition.output && compileSchema(definition.output, 'output')
+  checkRequired(input.json)
+  const output = definition.output && compileOutput(definition.output)
   const schemas = { inputSchema: input.json, outputSchema: output?.json }
   const wire = defined({ name, title, description, ...schemas, annotations, icons, _meta })
   return {

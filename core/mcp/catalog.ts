@@ -6,9 +6,11 @@ import type { Logger } from '../kernel/log.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import { type CatalogItem, compileDefinition, type FaultsOf, type ItemKind } from './catalog-item.ts'
 import type { ChangeBus } from './change-bus.ts'
-import { type Definition, kindOf, type RuntimeHost, type RuntimeItems } from './define.ts'
+import { type Definition, kindOf, labelOf, type RuntimeHost, type RuntimeItems } from './define.ts'
+import { warningsOf } from './definition-warnings.ts'
 import { notePluginOwn } from './isolate.ts'
 import { createPublishing, type Publisher } from './publishing.ts'
+import type { CompiledRoute } from './routes.ts'
 import type { ToolKeyName } from './tool-key-names.ts'
 
 export type { CatalogItem, FaultsOf, ItemKind, PromptItem, ResourceItem, ToolItem } from './catalog-item.ts'
@@ -24,9 +26,15 @@ const isHidden = (toolset: string) => toolset.startsWith('/')
 export const describeToolset = (name: string): string =>
   name === EVERYWHERE ? 'every route' : isHidden(name) ? name.slice(1) : `toolset "${name}"`
 
-const clashWithAdded = (kind: ItemKind, key: string, where: string) => {
-  const why = `one was added while the host runs, and another is defined now: rename it, or remove the one that was added`
-  return new StartError(`two ${kind} are called "${key}" in ${where}: ${why}`, { exitCode: 2 })
+const ADDED =
+  'one was added while the host runs, and another is defined now: rename it, or remove the one that was added'
+
+/** Toolsets and single definitions that are served together on a route. */
+export interface Combination {
+  readonly route: CompiledRoute
+  readonly toolsets: readonly string[]
+  /** Definitions that `configureSession` added. */
+  readonly extra: readonly CatalogItem[]
 }
 
 export interface Catalog {
@@ -36,21 +44,19 @@ export interface Catalog {
   readonly names: () => string[]
   /** A toolset's items; empty for a name that nothing was added to. */
   items(toolset: string): readonly CatalogItem[]
-  /** Compiles a definition that no toolset holds. Throws a StartError that names `where`. */
+  /** Compiles a definition that no toolset holds. Throws a StartError that names `where`. Logs its warnings once. */
   compile(definition: Definition, where: string): CatalogItem
   /** Adds before the host runs, to a toolset that may be new: nobody is told. */
   add(toolset: string, definition: Definition): void
   /**
    * What switches to other definitions of the config's toolsets, at once; what was added or removed while the host runs stays
-   * so. Throws a StartError, and nothing has changed, where what was added clashes with the new ones at one of the addresses.
+   * so. Throws a StartError, and nothing has changed, where what was added cannot be served with the new ones in one of
+   * `combinations`.
    */
-  replace(
-    toolsets: ReadonlyMap<string, readonly Definition[]>,
-    combinations: ReadonlyArray<readonly string[]>,
-  ): () => void
+  replace(toolsets: ReadonlyMap<string, readonly Definition[]>, combinations: readonly Combination[]): () => void
   /**
-   * Puts some definitions of a toolset in the place of others, at once; nobody is told. Throws, and nothing has changed, where
-   * one is not sound, or is called as another at an address.
+   * Puts some definitions of a toolset in the place of others, at once; nobody is told. Throws a StartError, and nothing has
+   * changed, where one of them cannot be served.
    */
   exchange(toolset: string, before: readonly Definition[], after: readonly Definition[]): void
   readonly runtime: RuntimeHost
@@ -76,15 +82,12 @@ export interface CatalogSettings {
   readonly decidesAccess: boolean
   /** False where no plugin reads a key of tools: a tool that has it is refused. */
   readonly readsKey: (key: ToolKeyName) => boolean
-  /**
-   * Throws a StartError where what goes along with tools, by their keys, cannot be served beside the rest. Asked before
-   * such a change is made while the host runs. Default: nothing is asked.
-   */
-  readonly checkViews?: () => void
   /** Names of plugins that would. */
   readonly suggest: SuggestPlugin
-  /** The toolsets that some address serves together. */
-  readonly combinations: () => ReadonlyArray<readonly string[]>
+  /** Everything that is served together now. */
+  readonly combinations: () => readonly Combination[]
+  /** Throws a StartError where a combination cannot be served. Called before any change at run time. */
+  readonly check: (combination: Combination) => void
   /** Takes what is wrong with the toolsets, which are then without it. Default: the first stops. */
   readonly report?: Report
 }
@@ -92,11 +95,20 @@ export interface CatalogSettings {
 /** A catalog of these toolsets. */
 export function createCatalog(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
-  { buses, log, faultsOf, decidesAccess, readsKey, suggest, combinations, ...settings }: CatalogSettings,
+  {
+    buses,
+    log,
+    faultsOf,
+    limitFaultOf,
+    decidesAccess,
+    readsKey,
+    suggest,
+    combinations,
+    check,
+    report = stopAtFirst,
+  }: CatalogSettings,
 ): Catalog {
-  const { checkViews, limitFaultOf, report = stopAtFirst } = settings
   let generation = 0
-  let hasKeys = false
   const publishing = createPublishing(buses, log)
   let sets = new Map<string, Map<string, CatalogItem>>([[EVERYWHERE, new Map()]])
   /** What was added to each toolset, or removed (undefined), while the host runs. */
@@ -118,7 +130,6 @@ export function createCatalog(
     }
     const fault = limitFaultOf?.(item)
     if (fault) throw fault
-    hasKeys ||= item.kind === 'tools' && item.keys.length > 0
     return item
   }
 
@@ -134,10 +145,18 @@ export function createCatalog(
     return item
   }
 
-  function put(toolset: string, definition: Definition): CatalogItem {
+  function itemsIn(toolset: string): Map<string, CatalogItem> {
     const items = sets.get(toolset)
     if (!items) throw new Error(`there is no toolset "${toolset}"; there are: ${names().join(', ')}`)
-    return putInto(items, toolset, definition)
+    return items
+  }
+
+  /** Definitions whose warnings were logged, here or before the host was built. */
+  const told = new WeakSet<Definition>()
+  function warnOnce(item: CatalogItem, where: string) {
+    if (told.has(item.definition)) return
+    told.add(item.definition)
+    for (const { why } of warningsOf(item)) log.warn({}, `${where}: ${labelOf(item.definition)}: ${why}`)
   }
 
   function noteRuntime(toolset: string, id: string, item: CatalogItem | undefined) {
@@ -148,7 +167,10 @@ export function createCatalog(
   const names = () => [...sets.keys()].filter(name => !isHidden(name))
   for (const [name, definitions] of toolsets) {
     sets.set(name, new Map())
-    for (const definition of definitions) reporting(report, () => put(name, definition))
+    for (const definition of definitions) {
+      told.add(definition)
+      reporting(report, () => putInto(itemsIn(name), name, definition))
+    }
   }
 
   function changed(kind: ItemKind, toolset: string, { publish }: Publisher) {
@@ -156,39 +178,43 @@ export function createCatalog(
     publish({ kind, toolset: toolset === EVERYWHERE ? undefined : toolset })
   }
 
-  /** Throws where what `change` makes of the toolsets could not be served; they are as before then. */
-  function tryOut(change: () => void, undo: () => void) {
-    change()
-    if (!hasKeys || !checkViews) return
-    // Views of another generation are built anew.
-    generation++
-    try {
-      checkViews()
-    } catch (error) {
-      undo()
-      generation++
-      throw error
+  /** Throws where the next toolsets cannot be served in one of these combinations. */
+  function tryOut(next: typeof sets, combinations: readonly Combination[]) {
+    const before = sets
+    function faultOf(candidate: typeof sets, combination: Combination): unknown {
+      sets = candidate
+      try {
+        check(combination)
+        return undefined
+      } catch (error) {
+        return error
+      } finally {
+        sets = before
+      }
+    }
+    for (const combination of combinations) {
+      const fault = faultOf(next, combination)
+      // A reload may have broken what `configureSession` chose for a caller: that is no fault of this change.
+      if (fault !== undefined && faultOf(before, combination) === undefined) throw fault
     }
   }
 
-  /** The other toolsets that are served where this one is. */
-  const neighbours = (toolset: string) =>
-    combinations()
-      .map(names => [EVERYWHERE, ...names])
-      .filter(names => names.includes(toolset))
-      .flat()
-      .filter(name => name !== toolset)
+  /** Puts other items in the place of a toolset's, where everything that serves the toolset can serve them. */
+  function exchangeItems(toolset: string, items: Map<string, CatalogItem>) {
+    const next = new Map(sets).set(toolset, items)
+    tryOut(
+      next,
+      combinations().filter(({ toolsets }) => toolset === EVERYWHERE || toolsets.includes(toolset)),
+    )
+    sets = next
+  }
 
   const runtimeItems = <D extends Definition>(kind: ItemKind, publisher: Publisher): RuntimeItems<D> => ({
     add(definition, { toolset = EVERYWHERE } = {}) {
-      const item = put(toolset, definition)
-      const takeBack = () => void sets.get(toolset)?.delete(itemId(item))
-      const twin = neighbours(toolset).find(name => sets.get(name)?.has(itemId(item)))
-      if (twin !== undefined) {
-        takeBack()
-        throw new Error(`${describeToolset(twin)} has one of the ${item.kind} called "${item.key}" on the same route`)
-      }
-      if (item.kind === 'tools' && item.keys.length > 0) tryOut(() => undefined, takeBack)
+      const items = new Map(itemsIn(toolset))
+      const item = putInto(items, toolset, definition)
+      exchangeItems(toolset, items)
+      warnOnce(item, describeToolset(toolset))
       noteRuntime(toolset, itemId(item), item)
       changed(item.kind, toolset, publisher)
     },
@@ -212,62 +238,57 @@ export function createCatalog(
     }
   }
 
-  /** Each id is held once where these toolsets meet. */
-  function checkMeeting(next: ReadonlyMap<string, ReadonlyMap<string, CatalogItem>>, names: readonly string[]) {
-    const seen = new Map<string, string>()
-    for (const name of new Set([EVERYWHERE, ...names])) {
-      for (const [id, { kind, key }] of next.get(name) ?? []) {
-        const twin = seen.get(id)
-        if (twin !== undefined) throw clashWithAdded(kind, key, `${describeToolset(twin)} and ${describeToolset(name)}`)
-        seen.set(id, name)
-      }
-    }
-  }
-
   return {
     replace(toolsets, combinations) {
       const next = new Map([...sets].filter(([name]) => isHidden(name)))
       for (const [name, definitions] of toolsets) {
         const items = new Map<string, CatalogItem>()
-        for (const definition of definitions) putInto(items, name, definition)
+        for (const definition of definitions) {
+          told.add(definition)
+          putInto(items, name, definition)
+        }
         for (const [id, item] of atRuntime.get(name) ?? []) {
-          if (item && items.has(id)) throw clashWithAdded(item.kind, item.key, describeToolset(name))
+          if (item && items.has(id)) {
+            const what = `two ${item.kind} are called "${item.key}" in ${describeToolset(name)}`
+            throw new StartError(`${what}: ${ADDED}`, { exitCode: 2 })
+          }
           if (item) items.set(id, item)
           else items.delete(id)
         }
         next.set(name, items)
       }
-      for (const names of combinations) checkMeeting(next, names)
-      const before = sets
-      const serve = (others: typeof sets) => () => {
-        sets = others
+      // Without these, the new config was checked when it was built.
+      if (atRuntime.size > 0) {
+        try {
+          tryOut(next, combinations)
+        } catch (error) {
+          if (!(error instanceof StartError)) throw error
+          throw new StartError(`${error.message}: ${ADDED}`, { exitCode: 2, cause: error })
+        }
+      }
+      return () => {
+        sets = next
         generation++
       }
-      if (atRuntime.size > 0) {
-        tryOut(serve(next), serve(before))
-        serve(before)()
-      }
-      return serve(next)
     },
     exchange(toolset, before, after) {
       const items = new Map(sets.get(toolset))
       for (const definition of before) items.delete(itemId(compile(definition, describeToolset(toolset))))
-      const others = neighbours(toolset)
-      for (const definition of after) {
-        const item = putInto(items, toolset, definition)
-        const other = others.find(name => sets.get(name)?.has(itemId(item)))
-        if (other !== undefined) throw clashWithAdded(item.kind, item.key, describeToolset(other))
-      }
-      sets.set(toolset, items)
+      for (const definition of after) putInto(items, toolset, definition)
+      exchangeItems(toolset, items)
       generation++
     },
     generation: () => generation,
     has: toolset => !isHidden(toolset) && sets.has(toolset),
     names,
-    compile,
+    compile(definition, where) {
+      const item = compile(definition, where)
+      warnOnce(item, where)
+      return item
+    },
     add(toolset, definition) {
       if (!sets.has(toolset)) sets.set(toolset, new Map())
-      put(toolset, definition)
+      warnOnce(putInto(itemsIn(toolset), toolset, definition), describeToolset(toolset))
     },
     items: toolset => [...(sets.get(toolset)?.values() ?? [])],
     runtime: openRuntime(),

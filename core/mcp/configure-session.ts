@@ -30,10 +30,16 @@ export interface SessionOptions {
   capabilities: ServerCapabilities
   /** Names of the toolsets in view. */
   readonly toolsets: readonly string[]
-  /** Adds a configured toolset. Throws when there is none of that name. */
+  /**
+   * Adds a configured toolset. Throws for an unknown name and for a toolset that cannot be served with the toolsets in view,
+   * such as one with a tool of the same name: remove the other one first.
+   */
   addToolset(name: string): void
   removeToolset(name: string): void
-  /** Adds definitions of this session's own. Give the same objects each time: the view is cached by them. */
+  /**
+   * Adds definitions of this session's own. Give the same objects each time: the view is cached by them. Throws for
+   * definitions that cannot be served with the toolsets in view.
+   */
   add(...definitions: Definition[]): void
 }
 

@@ -43,7 +43,10 @@ export interface UpstreamTokenRequest {
 
 /** Adds and removes definitions while the host runs; every client that can be told is told. */
 export interface RuntimeItems<Definition> {
-  /** Adds to `toolset` (default: every route). A second definition of one name there throws. */
+  /**
+   * Adds to `toolset` (default: every route). Throws for what would fail startup, on any route and for any caller who is
+   * served the toolset: a second definition of one name, `access` without a policy plugin, a key that no plugin reads.
+   */
   add(definition: Definition, options?: { toolset?: string }): void
   /** Removes what `add` added or a toolset defined. False when there was none of that name. */
   remove(name: string, options?: { toolset?: string }): boolean

@@ -8,7 +8,10 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   let best: string | undefined
   let least = allowed(plain) + 1
   for (const candidate of candidates) {
-    const steps = distance(plain, simplify(candidate))
+    const other = simplify(candidate)
+    // The distance takes quadratic time, and is no less than the difference in length.
+    if (Math.abs(other.length - plain.length) >= least) continue
+    const steps = distance(plain, other)
     if (steps < least) {
       best = candidate
       least = steps

@@ -2,26 +2,24 @@
 // `configureSession` has its few views ready; a request only picks one.
 
 import { HostError, StartError } from '../http/errors.ts'
-import { type Report, reporting } from '../http/start-error.ts'
+import type { Report } from '../http/start-error.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessDecider, Audience } from './access-decider.ts'
 import type { AdmitCaller, Offer, RequestFacts } from './call.ts'
 import { CallerOffer, type Way } from './caller-offer.ts'
-import type { Catalog } from './catalog.ts'
+import type { ChosenCombinations } from './chosen-combinations.ts'
+import { addressCombinations, type CombinationSettings, checkAccess, checkCombination } from './combinations.ts'
 import type { ConfigureSession, RunSession, SessionRequest } from './configure-session.ts'
 import { isObject } from './is-object.ts'
 import type { OfferedConfig } from './offered-config.ts'
 import type { JsonObject } from './protocol.ts'
 import type { CompiledRoute } from './routes.ts'
 import { type Chosen, createSessionOptions, toolsetsOf } from './session-options.ts'
-import { checkKeys, type ShownKeys } from './tool-keys.ts'
-import { collect, type View, type ViewRequest } from './view.ts'
+import type { View, ViewRequest } from './view.ts'
 
-export interface OfferSettings {
+export interface OfferSettings extends CombinationSettings {
   readonly log: Logger
-  readonly config: OfferedConfig
-  readonly catalog: Catalog
   readonly viewFor: (request: ViewRequest, audience: Audience) => View
   /** Decides what a caller may use on a route. */
   readonly accessOn: (route: CompiledRoute) => AccessDecider
@@ -29,16 +27,15 @@ export interface OfferSettings {
   readonly admit: AdmitCaller
   /** True where what is listed may differ between callers of this route. */
   readonly varies: (route: CompiledRoute) => boolean
-  /** The toolsets that plugins contribute to this route. */
-  readonly contributed: (route: CompiledRoute) => readonly string[]
   /** What `capabilities.extensions` says on this route. */
   readonly extensions: (route: CompiledRoute) => Readonly<Record<string, JsonObject>>
-  /** The keys of tools that the extensions of this route read. */
-  readonly keys: (route: CompiledRoute) => ShownKeys
   /** What plugins leave out of the lists of this route; the same function every time. */
   readonly unlists: (route: CompiledRoute) => ViewRequest['unlists']
-  /** False where no plugin of this route decides `access`. */
-  readonly decidesAccess: (route: CompiledRoute) => boolean
+}
+
+/** What `createOffers` needs beside what a view is cut from. */
+interface OffersSettings extends OfferSettings {
+  readonly chosen: ChosenCombinations
 }
 
 type Choice = Pick<ViewRequest, 'toolsets'> & Partial<ViewRequest>
@@ -63,19 +60,9 @@ function requestView(settings: OfferSettings, route: CompiledRoute, choice: Choi
 }
 
 /** The view of a route. Throws a StartError where it has an item whose `access` nobody would decide. */
-function cutView(
-  { viewFor, decidesAccess, accessOn }: OfferSettings,
-  route: CompiledRoute,
-  request: ViewRequest,
-  user?: User,
-): View {
-  const view = viewFor(request, accessOn(route).audienceOf(user, route))
-  if (view.restricted && !decidesAccess(route)) {
-    const { key, definition } = view.restricted
-    const what = `routes['${route.path}'] serves "${key}", which asks for access "${definition.access}"`
-    const why = `${what}, but no plugin of this route decides who has it; switch one on there`
-    throw new StartError(why, { of: definition, at: ['access'], also: [{ at: ['routes', route.path] }] })
-  }
+function cutView(settings: OfferSettings, route: CompiledRoute, request: ViewRequest, user?: User): View {
+  const view = settings.viewFor(request, settings.accessOn(route).audienceOf(user, route))
+  checkAccess(settings, route, view.restricted)
   return view
 }
 
@@ -95,12 +82,20 @@ const MAX_AGAIN = 3
 const NOTHING: readonly string[] = []
 
 /** Makes offers: for one request, or for as long as a session lasts. */
-export function createOffers(settings: OfferSettings) {
-  const { config, catalog, admit, log } = settings
+export function createOffers(settings: OffersSettings) {
+  const { config, catalog, admit, log, contributed } = settings
 
   /** Asks `configureSession` what one caller is offered. */
   async function choose(configureSession: ConfigureSession, base: readonly string[], facts: RequestFacts) {
-    const { options, chosen } = createSessionOptions(base, facts.sessionId, config.now.server, catalog)
+    const route = facts.route as CompiledRoute
+    const { options, chosen } = createSessionOptions({
+      base,
+      id: facts.sessionId,
+      server: config.now.server,
+      catalog,
+      check: ({ toolsets, extra }) =>
+        settings.chosen.check({ route, toolsets: [...toolsets, ...contributed(route)], extra }),
+    })
     await configureSession(sessionRequest(facts), options, { signal: facts.signal() })
     if (!isObject(options.server) || typeof options.server.name !== 'string') {
       throw new TypeError('configureSession left a `server` without a name')
@@ -114,6 +109,7 @@ export function createOffers(settings: OfferSettings) {
     const { extra, server, capabilities } = chosen
     const request = requestView(settings, route, { toolsets: toolsetsOf(base, chosen), extra, server, capabilities })
     choices.set(request, chosen)
+    settings.chosen.note({ route, toolsets: request.toolsets, extra })
     return request
   }
 
@@ -234,21 +230,9 @@ export function createOffers(settings: OfferSettings) {
 
 const UNSERVABLE = 'what configureSession chose cannot be served: its callers are refused'
 
-/** Builds every view that can be known before a request comes, so that a clash of names stops the start. */
-export function checkViews(routes: readonly CompiledRoute[], settings: OfferSettings, report: Report): void {
-  for (const route of routes) {
-    for (const toolsets of route.knownCombinations()) {
-      const request = requestView(settings, route, { toolsets })
-      let clashes = 0
-      const items = collect(settings.catalog, request, mistake => {
-        clashes += 1
-        report(mistake)
-      })
-      if (clashes > 0) continue
-      reporting(report, () => {
-        checkKeys(items, route.path, request.keys)
-        cutView(settings, route, request)
-      })
-    }
+/** Checks what each address serves and builds its view, so that no request has to. */
+export function prepareViews(routes: readonly CompiledRoute[], settings: OfferSettings, report: Report): void {
+  for (const combination of addressCombinations(routes, settings.contributed)) {
+    if (checkCombination(settings, combination, report)) plainView(settings, combination.route, combination.names)
   }
 }

@@ -1,6 +1,6 @@
 // From what a handler returned to the protocol's result. Text, structured content, blocks and whole results are told
 // apart here, and nowhere else.
-
+import { isDeepStrictEqual } from 'node:util'
 import type { ResourceReturn } from './define.ts'
 import { isObject } from './is-object.ts'
 import type {
@@ -30,32 +30,65 @@ function isBlock(value: unknown): value is ContentBlock {
   return (BLOCK_FIELDS[value['type']] ?? []).every(name => typeof value[name] === 'string')
 }
 
-const isWholeResult = (value: object): value is CallToolResult =>
-  'content' in value && Array.isArray(value.content) && value.content.every(isBlock)
+/** Whether a tool returned a result of the protocol. */
+export const isWholeResult = (value: unknown): value is CallToolResult =>
+  typeof value === 'object' &&
+  value !== null &&
+  'content' in value &&
+  Array.isArray(value.content) &&
+  value.content.every(isBlock)
 
 /** A result that says no: what a model reads to try again. */
 export const errorResult = (message: string): CallToolResult => ({ content: [text(message)], isError: true })
 
 /**
- * A tool's return value as a result. With an output schema a bare array or object is structured content; without one,
- * an array of content blocks is content. Structured content also travels as text, for clients that know no other.
- * Throws a TypeError for what no client can be sent, such as a function.
+ * A tool's return value as a result, without an output schema: a list of content blocks is content, another list or object
+ * is structured content. Throws a TypeError for what no client can be sent, such as a function.
  */
-export function toolResult(value: unknown, structured: boolean): CallToolResult {
+export function toolResult(value: unknown): CallToolResult {
   if (typeof value === 'object' && value !== null) {
     if (isWholeResult(value)) return value
-    if (isBlock(value) && !structured) return { content: [value] }
-    if (Array.isArray(value) && value.length > 0 && value.every(isBlock) && !structured) return { content: value }
+    if (isBlock(value)) return { content: [value] }
+    if (Array.isArray(value) && value.length > 0 && value.every(isBlock)) return { content: value }
     const json: string | undefined = JSON.stringify(value)
     if (json === undefined) throw new TypeError('a tool cannot return an object that has no JSON')
     // What writes its own JSON, such as a Date, is what it writes.
     return { content: [text(json)], structuredContent: 'toJSON' in value ? JSON.parse(json) : value }
   }
-  if (value === undefined || (value === null && !structured)) return { content: [] }
+  if (value === undefined || value === null) return { content: [] }
   if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') {
     throw new TypeError(`a tool cannot return a ${typeof value}`)
   }
-  return { content: [text(String(value))], ...(structured && { structuredContent: value }) }
+  return { content: [text(String(value))] }
+}
+
+/**
+ * The result of a tool with an output schema. `value`: what its schema made of the structured content, as JSON holds it.
+ * `whole`: the result that the handler returned, if it returned one. Structured content also travels as text, for clients
+ * that do not support it.
+ */
+export function structuredResult(value: unknown, whole?: CallToolResult): CallToolResult {
+  const words = typeof value === 'string' ? value : JSON.stringify(value)
+  if (!whole) return { content: [text(words)], structuredContent: value }
+  const given: unknown = JSON.parse(JSON.stringify(whole.structuredContent))
+  if (isDeepStrictEqual(given, value)) return { ...whole, structuredContent: value }
+  // A text that repeats the structured content would contain what the schema left out.
+  const repeats = (block: ContentBlock) => block.type === 'text' && isDeepStrictEqual(readJson(block.text), given)
+  const content = whole.content.map(block => (repeats(block) ? { ...block, text: words } : block))
+  return { ...whole, content: content as ContentBlock[], structuredContent: value }
+}
+
+/** An error result whose structured content its schema refuses. */
+export function withoutStructured({ structuredContent: _, ...rest }: CallToolResult): CallToolResult {
+  return rest
+}
+
+function readJson(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return json
+  }
 }
 
 const isContents = (value: unknown): value is Omit<ResourceContents, 'uri'> =>

@@ -6,6 +6,7 @@ import { fill, PARAMETER, type Pattern, parsePattern } from '../http/path-patter
 import { placeRoutes, type RoutePlaces } from '../http/route-places.ts'
 import { type Path, type Report, reporting, stopAtFirst } from '../http/start-error.ts'
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
+import { isObject } from './is-object.ts'
 import { didYouMean } from './nearest.ts'
 import type { Revision } from './revisions.ts'
 
@@ -16,6 +17,10 @@ export interface McpRoute extends Route {
   readonly listen: boolean
   /** Every toolset that the route can serve. */
   readonly toolsets: readonly string[]
+  /** Toolsets that a parameter of the path can name, where it chooses what is served. */
+  readonly categories: readonly string[]
+  /** Those of the categories that some route lists: documents and hints name no others. */
+  readonly listedCategories: readonly string[]
   /** The protocol revisions that its transports serve, newest first; complete once every plugin is set up. */
   readonly revisions: readonly Revision[]
 }
@@ -49,7 +54,7 @@ export interface RoutesConfig {
     Record<
       string,
       {
-        readonly toolsets: string | readonly string[]
+        readonly toolsets: string | readonly string[] | ParameterChoice
         readonly default?: readonly string[]
         readonly stateless?: boolean
         readonly listen?: boolean
@@ -61,6 +66,12 @@ export interface RoutesConfig {
   >
 }
 
+/** A parameter of the path that names one of these toolsets. */
+export interface ParameterChoice {
+  readonly param: string
+  readonly of: readonly string[]
+}
+
 /** Which toolsets a route serves at which of its addresses. */
 export interface ToolsetChoice {
   readonly all: readonly string[]
@@ -68,6 +79,10 @@ export interface ToolsetChoice {
   readonly combinations: ReadonlyArray<readonly string[]>
   /** What the parameter may be. */
   readonly categories: readonly string[]
+  /** Those of them that some route lists by name: documents and hints name no others. */
+  readonly listed: readonly string[]
+  /** True where the parameter can name toolsets that the route does not list. */
+  readonly isOpen: boolean
   /** The parameter of the path that chooses; undefined where none does. */
   readonly parameter: string | undefined
 }
@@ -83,23 +98,24 @@ interface Subject {
 
 function chooseToolsets({ path, config, pattern, places, report }: Subject): ToolsetChoice {
   const settings = config.routes[path] ?? { toolsets: [] }
-  const listed = [settings.toolsets].flat()
+  const at: Path = ['routes', path, 'toolsets']
+  const own = isParameterChoice(settings.toolsets) ? settings.toolsets : undefined
+  const listed = own ? [] : namesIn(settings.toolsets)
   const [first = ''] = listed
-  const [, parameter] = PARAMETER.exec(first) ?? []
+  const parameter = own?.param ?? PARAMETER.exec(first)?.[1]
   if (parameter === undefined) {
-    const there = knownAmong(
-      listed,
-      place => placeIn(['routes', path, 'toolsets'], settings.toolsets, place),
-      config,
-      report,
-    )
-    return { all: there, choose: () => there, combinations: [there], categories: [], parameter }
+    const there = knownAmong(listed, place => placeIn(at, settings.toolsets, place), config, report)
+    const fixed = { categories: [], listed: [], isOpen: false, parameter }
+    return { all: there, choose: () => there, combinations: [there], ...fixed }
   }
   if (listed.length > 1 || !pattern.some(part => part.parameter === parameter)) {
     const why = listed.length > 1 ? `"${first}" stands alone` : `the path has no parameter ":${parameter}"`
-    report(new StartError(why, { at: ['routes', path, 'toolsets'] }))
+    report(new StartError(why, { at: own ? [...at, 'param'] : at }))
   }
-  const names = Object.keys(config.toolsets).filter(name => !places.isWhollyTaken(path, { [parameter]: name }))
+  const candidates = own
+    ? knownAmong(own.of, place => [...at, 'of', place], config, report)
+    : Object.keys(config.toolsets).filter(name => !isInternal(config.toolsets[name]))
+  const names = candidates.filter(name => !places.isWhollyTaken(path, { [parameter]: name }))
   const sets = new Map(names.map(name => [name, [name] as readonly string[]]))
   const standard =
     settings.default && knownAmong(settings.default, place => ['routes', path, 'default', place], config, report)
@@ -112,13 +128,28 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
     },
     combinations: [...sets.values(), ...(fallback ? [fallback] : [])],
     categories: names,
+    listed: names.filter(name => isListed(config, name)),
+    isOpen: own === undefined,
     parameter,
   }
 }
 
+const isParameterChoice = (toolsets: unknown): toolsets is ParameterChoice => isObject(toolsets)
+
+/** Whether the config keeps a toolset from parameters that list none. */
+const isInternal = (toolset: unknown): boolean => isObject(toolset) && toolset['internal'] === true
+
+const namesIn = (toolsets: string | readonly string[] | ParameterChoice): readonly string[] =>
+  isParameterChoice(toolsets) ? toolsets.of : [toolsets].flat()
+
+/** Whether a route names a toolset. */
+const isListed = ({ routes }: RoutesConfig, toolset: string): boolean =>
+  Object.values(routes).some(
+    ({ toolsets, default: standard = [] }) => namesIn(toolsets).includes(toolset) || standard.includes(toolset),
+  )
+
 /** What is written at a place of a list, or is it where there is one alone. */
-const placeIn = (at: Path, written: string | readonly string[], place: number): Path =>
-  typeof written === 'string' ? at : [...at, place]
+const placeIn = (at: Path, written: unknown, place: number): Path => (typeof written === 'string' ? at : [...at, place])
 
 /** Those of a route's toolsets that there are; the others are reported. The very same list where all of them are. */
 function knownAmong(
@@ -179,6 +210,12 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
       get categories() {
         return choice.categories
       },
+      get listedCategories() {
+        return choice.listed
+      },
+      get publicCategories() {
+        return settings.authorize === undefined ? choice.listed : []
+      },
       get revisions() {
         return late.revisions(route)
       },
@@ -199,7 +236,9 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
 export function sampleParams(route: CompiledRoute): Record<string, string> {
   const servesWithout = route.toolsetsFor({}) !== undefined
   const names = [...route.path.matchAll(/:(\w+)(\?)?/g)].filter(([, , optional]) => !optional || !servesWithout)
-  return Object.fromEntries(names.map(([, name = '']) => [name, route.toolsets[0] ?? name]))
+  return Object.fromEntries(
+    names.map(([, name = '']) => [name, route.choice.categories[0] ?? route.toolsets[0] ?? name]),
+  )
 }
 
 /** An address of the route that serves something. */

@@ -18,17 +18,22 @@ export function toolsetsOf(base: readonly string[], { left, added }: ToolsetChoi
   return [...new Set([...kept, ...added])].sort()
 }
 
-/** What `configureSession` works on for one caller, and what it chose once it is over. `base`: what the route serves. */
-export function createSessionOptions(
-  base: readonly string[],
-  id: string | undefined,
-  server: ServerSettings,
-  catalog: Pick<Catalog, 'has' | 'names' | 'compile'>,
-) {
+interface SessionFacts {
+  /** What the route serves. */
+  readonly base: readonly string[]
+  readonly id: string | undefined
+  readonly server: ServerSettings
+  readonly catalog: Pick<Catalog, 'has' | 'names' | 'compile'>
+  /** Throws where these cannot be served together on the route. */
+  check(chosen: Pick<ViewRequest, 'toolsets' | 'extra'>): void
+}
+
+/** What `configureSession` works on for one caller, and what it chose once it is over. */
+export function createSessionOptions({ base, id, server, catalog, check }: SessionFacts) {
   const toolsets = new Set(base)
   const added = new Set<string>()
   let leavesAll = true
-  const extra: CatalogItem[] = []
+  let extra: readonly CatalogItem[] = []
   const options: SessionOptions = {
     id,
     server,
@@ -39,6 +44,7 @@ export function createSessionOptions(
     },
     addToolset(name) {
       if (!catalog.has(name)) throw new Error(`there is no toolset "${name}"; there are: ${catalog.names().join(', ')}`)
+      check({ toolsets: [...new Set([...toolsets, name])], extra })
       toolsets.add(name)
       added.add(name)
     },
@@ -48,7 +54,9 @@ export function createSessionOptions(
       added.delete(name)
     },
     add(...definitions: Definition[]) {
-      extra.push(...definitions.map(definition => catalog.compile(definition, 'configureSession')))
+      const more = [...extra, ...definitions.map(definition => catalog.compile(definition, 'configureSession'))]
+      check({ toolsets: [...toolsets], extra: more })
+      extra = more
     },
   }
   const chosen = (): Chosen => ({

@@ -175,6 +175,13 @@ function merge(items: readonly CatalogItem[], added: ReadonlyMap<ResourceItem, r
   return [...merged.values()].sort(byKey)
 }
 
+/** These items and the resources that go along with their tools. Throws a StartError where two are called the same. */
+export const withResourcesOfKeys = (
+  items: readonly CatalogItem[],
+  keys: ShownKeys,
+  { compile }: Pick<Catalog, 'compile'>,
+) => merge(items, resourcesOfKeys(items, keys, compile))
+
 function twinFault(item: ResourceItem, user: ToolItem | undefined, other: ToolItem | undefined): StartError {
   const goes = ({ key, keys }: ToolItem) => `goes along with tool "${key}" (its \`${keys.join('`, `')}\`)`
   const which = [user && goes(user), other ? goes(other) : 'is a resource of its own'].filter(one => one !== undefined)

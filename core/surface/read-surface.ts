@@ -27,6 +27,7 @@ export interface SurfaceSource {
   readonly services: Pick<AccessServices, 'slot'> & {
     readonly offered: OfferedConfig
     viewOf(route: CompiledRoute, toolsets: readonly string[]): View
+    unrouted(): ReadonlyArray<{ readonly name: string; readonly route: CompiledRoute }>
   }
   readonly provides: Pick<Provides, 'by'>
 }
@@ -122,15 +123,19 @@ export function readSurface(source: SurfaceSource): Surface {
   const { version, ...rest } = now.server
   const server = PLAIN_VERSION.test(version) ? rest : now.server
   const addresses = source.routes.flatMap(route =>
-    addressesOf(route).map(([address, toolsets]) => {
-      const view = source.services.viewOf(route, toolsets)
-      return [address, readAddress(source, route, view)] as const
-    }),
+    addressesOf(route).map(([address, toolsets]) => ({ address, route, toolsets })),
   )
+  const added = source.services
+    .unrouted()
+    .map(({ name, route }) => ({ address: `${route.path} with ${name}`, route, toolsets: [name] }))
+  const routes = [...addresses, ...added].map(({ address, route, toolsets }) => {
+    const view = source.services.viewOf(route, toolsets)
+    return [address, readAddress(source, route, view)] as const
+  })
   return withHash({
     format: SURFACE_FORMAT,
     server: shownAs(server),
     atRunTime: now.configureSession ? ['configureSession'] : [],
-    routes: Object.fromEntries(addresses),
+    routes: Object.fromEntries(routes),
   })
 }

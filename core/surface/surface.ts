@@ -54,7 +54,10 @@ export interface Surface {
   readonly server: JsonObject
   /** What of the config decides at run time, so that it is not in here: `configureSession`. */
   readonly atRunTime: readonly string[]
-  /** By address, where a parameter has each of the toolsets that it may name. */
+  /**
+   * By address, where a parameter has each of the toolsets that it may name. A toolset that only `configureSession` can add
+   * stands alone as `/path with name`, for each route.
+   */
   readonly routes: Readonly<Record<string, SurfaceRoute>>
 }
 

@@ -57,7 +57,7 @@ const hasApp = (tool: ToolDefinition): tool is WithApp => tool.app !== undefined
 const toolsOn = (host: PluginHost, services: Services): Set<ToolDefinition> =>
   new Set(
     host.routes
-      .flatMap(route => services.itemsOf(route))
+      .flatMap(route => services.reachableItemsOf(route))
       .flatMap(({ kind, definition }) => (kind === 'tools' ? [definition] : [])),
   )
 

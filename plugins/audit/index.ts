@@ -85,7 +85,7 @@ function setup(host: PluginHost, options: Filled) {
     arguments: listed,
     isKnown(path: string | undefined, kind: string, name: string) {
       const route = routes.get(path ?? '')
-      const items = route ? services?.itemsOf(route) : undefined
+      const items = route ? services?.reachableItemsOf(route) : undefined
       return items?.some(item => item.kind === kind && item.key === name) ?? false
     },
   }

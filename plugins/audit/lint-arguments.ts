@@ -23,7 +23,7 @@ export function lintArguments(
   services: Services,
 ): void {
   const tools = host.routes
-    .flatMap(route => services.itemsOf(route))
+    .flatMap(route => services.reachableItemsOf(route))
     .flatMap(item => (item.kind === 'tools' ? item : []))
   const warn = (what: string, at: readonly string[]) =>
     host.report(new StartError(what, { at: [...host.at, 'arguments', ...at] }), 'warning')

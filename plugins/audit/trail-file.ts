@@ -159,7 +159,7 @@ export class TrailFile {
     const { seq, hash } = this.#head
     const before = this.#handle
     this.#changedAt = undefined
-    // Of a line that the old file has a part of, the new one gets all; what cannot be cut there, `verify` passes over.
+    // The new file gets the whole line. If its beginning cannot be removed here, `verify` reports it.
     if (before && this.#torn > 0) await this.#cutTorn(before).catch(() => undefined)
     await this.#settings.hold?.()
     const handle = await open(path, 'a+', MODE)
@@ -190,15 +190,13 @@ export class TrailFile {
 
   /** Opens the file and takes over what it ends with; what is torn is cut off. */
   async #adopt(): Promise<void> {
-    const { path, node, log } = this.#settings
+    const { path, node } = this.#settings
     const { handle, tail, bornAt } = await openTail(path, MODE)
     const torn = 'empty' in tail ? tail.empty : tail.torn
     const size = 'last' in tail ? tail.size : 0
     if (torn.length > 0) {
       // Before it is cut off: were we killed behind it, the log would have it all the same.
-      const text = shownTorn(torn)
-      if (!this.#healing) log.warn({ file: path, bytes: torn.length, text }, 'the last line of the audit was not whole')
-      this.#healing = torn
+      this.#heal(path, torn)
       await handle.truncate(size).catch(async (error: unknown) => {
         await handle.close()
         throw error
@@ -222,7 +220,17 @@ export class TrailFile {
     const [last] = (await archivesOf(path)).slice(-1)
     const tail = last === undefined ? undefined : await readTailOf(last)
     if (last !== undefined && tail) this.#follow(last, tail)
+    // The archive is not changed; `verify` accepts its incomplete end for the `healed` line.
+    if (last !== undefined && tail && tail.torn.length > 0) this.#heal(last, tail.torn)
     await this.#writeOpened('start')
+  }
+
+  /** Reports an incomplete line, and keeps its bytes for the `healed` line. */
+  #heal(file: string, torn: Buffer): void {
+    const { log } = this.#settings
+    const text = shownTorn(torn)
+    if (!this.#healing) log.warn({ file, bytes: torn.length, text }, 'the last line of the audit was not whole')
+    this.#healing = torn
   }
 
   #follow(path: string, { facts, last }: Tail): void {

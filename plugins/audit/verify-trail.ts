@@ -1,5 +1,6 @@
 // Whether the files of an audit are as they were written: follows each chain over its files, line by line, to the first
 // place that is not as it has to be. For `mcp-host audit verify`.
+import { createHash } from 'node:crypto'
 import { type FileFacts, factsIn, NO_HASH, plainSigner, type ReadLine, readLine, type Signer } from './chain.ts'
 import { linesOf } from './lines-of.ts'
 
@@ -75,6 +76,8 @@ class Follower {
   refused = 0
   healed = 0
   changed = 0
+  /** Incomplete ends of earlier files, by hash, until a `healed` line accounts for them. */
+  readonly torn = new Map<string, Broken>()
   readonly signedBy = new Set<string>()
 
   constructor(expected: Expectations, missing: Set<string>) {
@@ -116,11 +119,14 @@ class Follower {
     return undefined
   }
 
-  #count({ time, event, lost, refused }: ReadLine['fields']): void {
+  #count({ time, event, lost, refused, sha256 }: ReadLine['fields']): void {
     const at = typeof time === 'string' ? time.slice(0, 30) : ''
     if (this.lines++ === 0) this.firstTime = at
     this.lastTime = at
-    if (event === 'healed') this.healed++
+    if (event === 'healed') {
+      this.healed++
+      this.torn.delete(String(sha256))
+    }
     if (event === 'changed') this.changed++
     if (event !== 'gap') return
     this.lost += countIn(lost)
@@ -140,8 +146,12 @@ async function followFile({ file, facts }: Opening, follower: Follower, isLast: 
     facts.key === undefined ? `${facts.algorithm} without a key` : `${facts.algorithm} with key ${facts.key}`,
   )
   for await (const { number, bytes, ended } of linesOf(file)) {
-    // What a process wrote last before it was killed; its next start heals it, unless the file was moved before.
-    if (!ended && bytes) return isLast ? { file, line: number, what: UNENDED } : undefined
+    if (!ended && bytes) {
+      if (isLast) return { file, line: number, what: UNENDED }
+      // Anyone can write here without the key: only a signed line of a later file can account for these bytes.
+      follower.torn.set(createHash('sha256').update(bytes).digest('hex'), { file, line: number, what: NOT_HEALED })
+      return undefined
+    }
     const what = follower.follow(bytes && readLine(bytes), signer)
     if (what !== undefined) return { file, line: number, what }
   }
@@ -150,6 +160,7 @@ async function followFile({ file, facts }: Opening, follower: Follower, isLast: 
 
 const UNENDED =
   'it has no end: it is being written, or its writer was killed, and its next start will say so in the audit'
+const NOT_HEALED = 'it has no end, and no `healed` line of a later file has its hash: someone else wrote it'
 
 async function followChain(
   openings: readonly Opening[],
@@ -162,6 +173,7 @@ async function followChain(
     broken = await followFile(opening, follower, index === openings.length - 1)
     if (broken) break
   }
+  broken ??= follower.torn.values().next().value
   const { lines, firstSeq, seq: lastSeq, firstTime, lastTime, lost, refused, healed, changed, hash: head } = follower
   const files = openings.map(({ file }) => file)
   const chain = openings[0]?.facts.chain ?? ''

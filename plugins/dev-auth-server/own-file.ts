@@ -66,7 +66,7 @@ export async function writeOwnFile(file: string, text: string): Promise<void> {
   const folder = dirname(file)
   const made = await mkdir(folder, { recursive: true, mode: 0o700 })
   // Keys belong into no repository.
-  if (made !== undefined) await writeFile(join(folder, '.gitignore'), '*\n', { flag: 'wx' })
+  if (made !== undefined) await writeFile(join(folder, '.gitignore'), '*\n')
   // A name that nobody can guess: what lies there already, such as a link, is not written to.
   const written = `${file}.${randomBytes(9).toString('base64url')}.new`
   try {

@@ -1,6 +1,6 @@
 // What a route's addresses are called in discovery documents: names and identifiers that stay as they are for as long as the
 // paths do.
-import type { Route } from '../../core/index.ts'
+import type { McpRoute } from '../../core/index.ts'
 
 /** Where a card is, below its route. */
 export const CARD = '/server-card'
@@ -21,19 +21,19 @@ const parametersIn = (path: string) =>
   [...path.matchAll(/\/:(\w+)(\?)?(?=\/|$)/g)].map(([, name = '', optional]) => ({ name, optional: optional === '?' }))
 
 /** The parameters of each address that can be known: where a parameter may be anything, none is. */
-export function knownAddresses(route: Route): Params[] {
+export function knownAddresses(route: McpRoute): Params[] {
   const [first, ...others] = parametersIn(route.path)
   if (!first) return [{}]
   if (others.length > 0) return []
   const without = first.optional ? [{}] : []
-  return [...without, ...route.categories.map(category => ({ [first.name]: category }))].filter(route.serves)
+  return [...without, ...route.listedCategories.map(category => ({ [first.name]: category }))].filter(route.serves)
 }
 
 /**
  * The name of an address: `com.acme/tools` at the root, `com.acme/tools.admin` at `/admin`. A first part `mcp`, as clients expect
  * it, adds nothing; nor does a parameter that may be anything, of which a client could say what it likes.
  */
-export function nameAt(name: string, route: Route, params: Params): string {
+export function nameAt(name: string, route: McpRoute, params: Params): string {
   const parts = route.path.split('/').slice(1)
   const texts = parts.flatMap((part, index) => {
     const [, parameter] = /^:(\w+)\??$/.exec(part) ?? []

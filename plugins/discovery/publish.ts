@@ -76,16 +76,6 @@ function checkNames({ at, report }: PluginHost, { all }: Shared, own: Published)
   }
 }
 
-/** A toolset of this name would have the address of a card. */
-function checkCategories({ report }: PluginHost, routes: readonly McpRoute[]) {
-  const name = CARD.slice(1)
-  for (const { path, categories } of routes) {
-    if (!categories.includes(name)) continue
-    const why = `the toolset "${name}" would have the address of a server card; rename it`
-    report(new StartError(why, { at: ['routes', path], also: [{ at: ['toolsets', name] }] }))
-  }
-}
-
 /** Serves the documents of these routes. Reports options of which none can be made. */
 export function publish(host: PluginHost, options: Filled, services: Services): void {
   const { experimental, name, description } = options
@@ -101,7 +91,6 @@ export function publish(host: PluginHost, options: Filled, services: Services): 
   }
   shared.all.push(published)
   if (published.hasCards) {
-    checkCategories(host, published.routes)
     host.routeEndpoint(CARD, route =>
       published.routes.includes(route) ? cardEndpoint(published, route, server) : undefined,
     )

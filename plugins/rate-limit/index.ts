@@ -55,7 +55,7 @@ function openCounts(host: RedisHost, { store, onFailure }: FilledRateLimit): Cre
 /** A rule that fits no tool is rather a slip, and what it was to limit is not. */
 function lintRules({ rules }: Limits, host: RedisHost, services: Services) {
   const tools = host.routes
-    .flatMap(route => services.itemsOf(route))
+    .flatMap(route => services.reachableItemsOf(route))
     .flatMap(({ kind, key }) => (kind === 'tools' ? key : []))
   for (const { glob } of rules) {
     if (tools.some(tool => matchesGlob(glob, tool))) continue

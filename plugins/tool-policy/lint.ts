@@ -121,11 +121,17 @@ function lintShadow({ host, rules, access }: LintSubject, items: ReadonlyMap<Rou
 export function lint(subject: LintSubject): void {
   const { host, services } = subject
   const items = new Map<Route, readonly CatalogItem[]>(host.routes.map(route => [route, services.itemsOf(route)]))
-  lintRules(subject, [...items.values()].flat())
+  lintRules(
+    subject,
+    host.routes.flatMap(route => services.reachableItemsOf(route)),
+  )
   for (const [route, list] of items) {
     lintScopes(subject, route, list)
     lintTools(subject, route, list)
   }
-  lintAccess(subject, items)
+  // What only `configureSession` can add is checked on each route: nothing tells which.
+  const routed = new Set([...items.values()].flat())
+  const added = (route: Route) => services.reachableItemsOf(route).filter(item => !routed.has(item))
+  lintAccess(subject, new Map([...items].map(([route, list]) => [route, [...list, ...added(route)]])))
   lintShadow(subject, items)
 }

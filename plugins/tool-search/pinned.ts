@@ -13,7 +13,7 @@ export function compilePinned(pinned: readonly string[]): (name: string) => bool
 
 /** Tells of a name that no tool of the routes has; of a glob it warns, for tools may be added while the host runs. */
 export function checkPinned(pinned: readonly string[], host: PluginHost, services: Services): void {
-  const items = host.routes.flatMap(route => services.itemsOf(route))
+  const items = host.routes.flatMap(route => services.reachableItemsOf(route))
   const names = [...new Set(items.flatMap(({ kind, key }) => (kind === 'tools' ? key : [])))]
   for (const [index, text] of pinned.entries()) {
     const at = [...host.at, 'pinned', index]

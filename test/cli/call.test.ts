@@ -242,6 +242,17 @@ describe('mcp-host call and list', function () {
     expect(stderr).to.match(/^mcp-host.*"great".*"greet"\?\n$/)
   })
 
+  it('call passes on that a tool needs tasks, which is not listed for clients without them', async () => {
+    const host = await startHost({
+      toolsets: { all: [defineTool({ name: 'backup', task: 'required', handler: () => 'done' })] },
+      routes: { '/mcp': { toolsets: 'all' } },
+      plugins: { 'transport-streamable': {}, tasks: {} },
+    })
+    const { code, stdout, stderr } = await run('call', `${host.url}/mcp`, 'backup')
+    expect([code, stdout]).to.deep.equal([1, ''])
+    expect(stderr).to.match(/^mcp-host: the server answered error -32021: /)
+  })
+
   it('call shows progress and log lines on stderr while it waits', async () => {
     const [ours, theirs] = await Promise.all([run('call', url, 'count'), run('call', sdk.streamable, 'steps')])
     expect([ours.code, ours.stdout]).to.deep.equal([0, 'counted\n'])
@@ -253,7 +264,7 @@ describe('mcp-host call and list', function () {
   it('call prints blocks of every kind by what they are', async () => {
     const { stdout } = await run('call', url, 'blocks')
     expect(stdout).to.equal(
-      'a text with \u001b[31mcolor\u001b[0m\nand two lines\n[image: image/png, 5 bytes; --json prints it]\n[resource: pages://1, page 1]\n',
+      'a text with \\u001b[31mcolor\\u001b[0m\nand two lines\n[image: image/png, 5 bytes; --json prints it]\n[resource: pages://1, page 1]\n',
     )
   })
 

@@ -7,6 +7,8 @@ import { tokenDirectory } from '../../cli/client/home.ts'
 import { checkServerUrl, createLogins } from '../../cli/client/logins.ts'
 import { describeProgress } from '../../cli/client/progress.ts'
 import { readToolArguments } from '../../cli/client/tool-arguments.ts'
+import { isoTime } from '../../cli/iso-time.ts'
+import { createIgnoredTools } from '../../cli/proxy/ignored-tools.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { testContext } from './printed-by.ts'
@@ -90,6 +92,32 @@ describe('arguments of a call', () => {
     expect(String(await rejectionOf(readToolArguments(['[1]'], undefined, testContext())))).to.contain(
       '"[1]" is no argument',
     )
+  })
+})
+
+describe('text on stdout and stderr', () => {
+  it('is escaped wherever it goes: lines and tabs stay on stdout, and one line of limited length is left on stderr', () => {
+    const context = testContext()
+    context.print('a\tb\r\nc\rd\u001b[2J\u202e')
+    context.say(`a\nb\u001b[2J${'x'.repeat(1_000_000)}`)
+    expect(context.text.stdout).to.equal('a\tb\nc\\u000dd\\u001b[2J\\u202e\n')
+    expect(context.text.stderr).to.match(/^a\\u000ab\\u001b\[2Jx+…\n$/)
+    expect(context.text.stderr.length).to.be.lessThan(11_000)
+  })
+})
+
+describe('a time from outside', () => {
+  it('is ISO 8601, and none for a time that no date has', () => {
+    expect(isoTime(0)).to.equal('1970-01-01T00:00:00.000Z')
+    for (const at of [1e20, -1e20, Number.NaN, Number.POSITIVE_INFINITY]) expect(isoTime(at)).to.equal(undefined)
+  })
+})
+
+describe('--ignore-tool', () => {
+  it('takes linear time for a long name, whatever the number of its stars', () => {
+    const { isIgnored } = createIgnoredTools(['*a*a*a*a*a*b', 'rm*', 'la.ge'])
+    const names = ['rm_all', 'rm\n', 'large', 'la.ge', 'xaaaaab', 'x'.repeat(1e6), 'a'.repeat(1e6)]
+    expect(names.map(name => isIgnored({ name }))).to.deep.equal([true, true, false, true, true, false, false])
   })
 })
 

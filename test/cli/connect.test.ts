@@ -1,5 +1,5 @@
 // `mcp-host connect`: what each client is given, and how it is written into its file.
-import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { readArguments } from '../../cli/arguments.ts'
@@ -168,6 +168,32 @@ describe('mcp-host connect', () => {
       .to.match(/URL.*api_key/)
       .and.not.to.contain('page')
     expect(await readFile(join(folder, 'real.json'), 'utf8')).to.contain('api_key=1')
+  })
+
+  it('writes nothing of a project through a link that leads out of it, and shows the end of a link for a new file', async () => {
+    const outside = await makeFolder({})
+    const folder = await makeFolder({ 'inside/a': '' })
+    await symlink(outside, join(folder, '.vscode'))
+    await symlink(join(outside, 'mcp.json'), join(folder, '.mcp.json'))
+    for (const client of ['vscode', 'claude-code']) {
+      if (client === 'claude-code') await writeFile(join(outside, 'mcp.json'), '{}')
+      const { code, stdout, stderr } = await runCli(['connect', client, URL_GIVEN, '--write', '--yes'], folder)
+      expect([code, stdout]).to.deep.equal([2, ''])
+      expect(stderr).to.match(/nothing was written: a link leads from \S+ to \S+mcp\.json, outside of this project/)
+    }
+    expect(await readFile(join(outside, 'mcp.json'), 'utf8')).to.equal('{}')
+    const own = await makeFolder({ 'inside/a': '' })
+    await symlink('inside', join(own, '.vscode'))
+    await symlink(outside, join(own, '.cursor'))
+    await rm(join(outside, 'mcp.json'))
+    for (const [client, end] of [
+      ['vscode', join(own, 'inside')],
+      ['cursor', outside],
+    ] as const) {
+      const { stdout } = await runCli(['connect', client, URL_GIVEN, '--write', '--yes'], own, { HOME: own })
+      expect(stdout).to.contain(`which is a link to ${join(end, 'mcp.json')} (new)\n`)
+      expect(await readFile(join(end, 'mcp.json'), 'utf8')).to.contain(URL_GIVEN)
+    }
   })
 
   it('writes nothing where nobody can be asked', async () => {

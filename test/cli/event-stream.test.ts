@@ -47,6 +47,12 @@ describe('readEvents', () => {
     }
   })
 
+  it('takes a retry of an hour at most: a longer timer would fire at once', async () => {
+    const retries = ['20', '3600001', '999999999', '9999999999', '1e3']
+    const events = await eventsOf(retries.map(retry => bytes(`retry: ${retry}\ndata: a\n\n`)))
+    expect(events.map(({ retry }) => retry)).to.deep.equal([20, 3_600_000, 3_600_000, undefined, undefined])
+  })
+
   it('rejects an event past the bound, in one line or in many', async () => {
     for (const piece of ['data: '.padEnd(600, 'x'), 'data\n']) {
       const failure = await eventsOf(Array.from({ length: 400 }, () => bytes(piece))).then(

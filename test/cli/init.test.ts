@@ -67,7 +67,8 @@ function keepsIn(store: Store, format: string, read: (file: string) => string) {
   const plugins = isIn(config, 'store-sqlite', './state/mcp-host.db', 'cluster-redis', 'redis://127.0.0.1:6379')
   expect(plugins).to.deep.equal([isFile, isFile, isRedis, isRedis])
   expect(isIn(config, './state/secrets')).to.deep.equal([store !== 'memory'])
-  expect(isIn(read('.gitignore'), 'state/')).to.deep.equal([store !== 'memory'])
+  // Also without a store: the next `secrets: { file }` must not be committed.
+  expect(isIn(read('.gitignore'), 'state/')).to.deep.equal([true])
   const env = isIn(read('.env.example'), '# MCP_HOST_SECRETS=', 'REDIS_URL', './state/secrets')
   expect(env).to.deep.equal([true, isRedis && format === 'ts', store !== 'memory'])
   expect(isIn(read('README.md'), 'kept in `state/`', 'kept in Redis', 'sessions end')).to.deep.equal([

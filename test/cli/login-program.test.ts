@@ -12,6 +12,8 @@ describe('mcp-host login as a program, with client_credentials', function () {
   after(stopDesks)
 
   const PROGRAM = ['--grant', 'client_credentials', '--client-id', 'robot']
+  /** With the issuer that the client is registered at. */
+  const programOf = ({ fake }: Desk) => [...PROGRAM, '--client-issuer', fake.as.issuer]
 
   async function robotDesk(): Promise<Desk> {
     const desk = await startDesk()
@@ -23,7 +25,7 @@ describe('mcp-host login as a program, with client_credentials', function () {
     const desk = await robotDesk()
     const secret = { MCP_HOST_CLIENT_SECRET: SECRET }
     desk.fake.as.settings.tokenLifetime = 0
-    const { code, stdout } = await desk.run(['login', desk.url, ...PROGRAM], secret)
+    const { code, stdout } = await desk.run(['login', desk.url, ...programOf(desk)], secret)
     expect(code).to.equal(0)
     expect(stdout).to.match(/as client robot, no scopes named, until [-0-9: ]+, then renewed by itself\n$/)
     // It has ended, and the next one needs nobody.
@@ -52,14 +54,14 @@ describe('mcp-host login as a program, with client_credentials', function () {
     desk.fake.as.settings.tokenLifetime = 0
     const folder = await makeFolder({ secret: `${SECRET}\n` })
     const file = join(folder, 'secret')
-    const { code } = await desk.run(['login', desk.url, ...PROGRAM, '--client-secret-file', file])
+    const { code } = await desk.run(['login', desk.url, ...programOf(desk), '--client-secret-file', file])
     expect(code).to.equal(0)
     desk.fake.as.settings.tokenLifetime = 3600
     await expectServes(desk, await desk.run(['token', desk.url]))
     for (const name of await filesOf(desk)) {
       expectNoSecret([await readFile(join(desk.home, 'tokens', name), 'utf8')], [SECRET])
     }
-    const piped = desk.start(['login', desk.url, ...PROGRAM, '--client-secret-file', '-', '--profile', 'piped'])
+    const piped = desk.start(['login', desk.url, ...programOf(desk), '--client-secret-file', '-', '--profile', 'piped'])
     piped.child.stdin.end(SECRET)
     expect((await piped.ended).code).to.equal(0)
   })
@@ -102,6 +104,8 @@ describe('mcp-host login as a program, with client_credentials', function () {
       [['--grant', 'client_credentials'], /^mcp-host.*client_credentials needs --client-id/],
       [PROGRAM, /^mcp-host: the client robot needs its secret; set MCP_HOST_CLIENT_SECRET, or give/],
       [[...PROGRAM, '--client-secret-file', 'none'], /^mcp-host: --client-secret-file.*ENOENT/],
+      [['--client-issuer', 'https://as.example'], /^mcp-host: --client-issuer needs --client-id/],
+      [[...PROGRAM, '--client-issuer', 'as'], /^mcp-host: --client-issuer is "as"; give the issuer's whole URL/],
       [['--client-secret-file', 'none'], /^mcp-host: --client-secret-file needs --client-id/],
       [['--grant', 'password'], /^mcp-host: --grant is one of authorization_code, device, client_credentials/],
       [['--device', '--grant', 'client_credentials'], /^mcp-host: --device and --grant client_credentials exclude/],
@@ -123,9 +127,24 @@ describe('mcp-host login as a program, with client_credentials', function () {
     })
   })
 
+  it('sends the secret only to the issuer that was named, and says which flag is missing', async () => {
+    const [desk, other] = await Promise.all([robotDesk(), startDesk()])
+    const secret = { MCP_HOST_CLIENT_SECRET: SECRET }
+    const unnamed = await desk.run(['login', desk.url, ...PROGRAM], secret)
+    expect([unnamed.code, unnamed.stdout]).to.deep.equal([2, ''])
+    expect(unnamed.stderr).to.match(/^mcp-host: --client-secret-file without --client-issuer; give the issuer/m)
+    const moved = await desk.run(['login', desk.url, ...PROGRAM, '--client-issuer', other.fake.as.issuer], secret)
+    expect(moved.code).to.equal(1)
+    expect(moved.stderr).to.match(/authorization server is \S+, but the configured client is of \S+; .*--client-issuer/)
+    for (const { fake } of [desk, other]) expect(fake.as.count('/token')).to.equal(0)
+    // The issuer is remembered.
+    expect((await desk.run(['login', desk.url, ...programOf(desk)], secret)).code).to.equal(0)
+    expect((await desk.run(['login', desk.url], secret)).code).to.equal(0)
+  })
+
   it('asks for it at a terminal, and does not show what is typed', async () => {
     const desk = await robotDesk()
-    const { child, logged: waitFor, ended } = desk.start(['login', desk.url, ...PROGRAM], {}, true)
+    const { child, logged: waitFor, ended } = desk.start(['login', desk.url, ...programOf(desk)], {}, true)
     await waitFor(/Secret of the client robot \(not shown\): /)
     child.stdin.write(`${SECRET}\r`)
     const { code, stdout, stderr } = await ended

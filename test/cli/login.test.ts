@@ -242,6 +242,28 @@ describe('mcp-host login', function () {
     await expectServes(desk, await desk.run(['token', desk.url]))
   })
 
+  it('shows times and registrations of a server without escapes, and a time past every date breaks no other login', async () => {
+    const [odd, desk] = await Promise.all([startDesk(), startDesk()])
+    odd.fake.as.settings.tokenAnswer = { expires_in: 1e20, scope: 'read "all" \\' }
+    const login = await odd.run(['login', odd.url])
+    expect([login.code, login.stdout.split('\n').length], login.stderr).to.deep.equal([0, 2])
+    expect((await desk.run(['login', desk.url], { MCP_HOST_HOME: odd.home })).code).to.equal(0)
+    const status = await odd.run(['status', '--json'])
+    expect(status.code, status.stderr).to.equal(0)
+    expect(JSON.parse(status.stdout)).to.have.length(2)
+    for (const hostile of [{ scope: 'a\u001b[2J' }, { access_token: 'a\r\nb' }, { scope: 'a\u202eb' }]) {
+      const bad = await startDesk()
+      bad.fake.as.settings.tokenAnswer = hostile
+      const refused = await bad.run(['login', bad.url])
+      expect([refused.code, refused.stdout]).to.deep.equal([1, ''])
+      expect(refused.stderr).to.match(/has characters in \w+ that are not visible ASCII/)
+      expect((await bad.run(['token', bad.url])).stdout).to.equal('')
+    }
+    const named = await startDesk()
+    named.fake.as.settings.registration = { status: 201, body: { client_id: 'c\u001b[2J\nforged' } }
+    expect((await named.run(['login', named.url])).stderr).to.match(/client id or secret with characters/)
+  })
+
   it('asks again with a configured client, and logs the one before out', async () => {
     const desk = await startDesk()
     desk.fake.as.addClient({ client_id: 'known' })

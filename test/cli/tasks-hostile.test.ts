@@ -79,6 +79,35 @@ describe('mcp-host tasks at a server that lies', function () {
     expect(many.stdout.trimEnd().split('\n')).to.have.lengthOf(1_001)
   })
 
+  it('sends no header to another origin, whoever redirects: tasks, list and call', async () => {
+    let foreign = 0
+    const elsewhere = createServer((_, response) => {
+      foreign++
+      response.end('{}')
+    })
+    const here = createServer((request, response) => {
+      request.resume()
+      const { port } = elsewhere.address() as AddressInfo
+      response.writeHead(307, { Location: `http://127.0.0.1:${port}/` }).end()
+    })
+    for (const one of [elsewhere, here]) {
+      one.listen(0, '127.0.0.1')
+      await once(one, 'listening')
+    }
+    const address = `http://127.0.0.1:${(here.address() as AddressInfo).port}/`
+    for (const words of [
+      ['tasks', address],
+      ['list', address],
+      ['call', address, 'a'],
+    ]) {
+      const args = [...words, '--header', 'X-Api-Key: key-of-ann', '--header', 'Authorization: Bearer token-of-ann']
+      const { code, stderr } = await runCli(args, folder, { MCP_HOST_HOME: folder })
+      expect([code, foreign], stderr).to.deep.equal([1, 0])
+      expect(stderr).to.match(/redirect/i)
+    }
+    for (const one of [elsewhere, here]) one.close()
+  })
+
   it('waits no longer than its patience for an answer that never ends', async () => {
     ends = false
     const ask = await openTasks(testContext(), url, { header: ['X-User: ann'] }, new AbortController().signal, 50)

@@ -1,6 +1,7 @@
 // Tests broken, overloaded and malicious servers: each ends in a typed error with a fix, few requests and no leaked
 // secret.
 import { expect } from 'chai'
+import { AuthError } from '../../client/index.ts'
 import { documents, registration, responses, slow, tokens } from './support/bad-cases.ts'
 import { callServer, judge, localWorld, SECRETS, type World } from './support/bad-world.ts'
 import { stopServers } from './support/fake-servers.ts'
@@ -102,15 +103,11 @@ describe('Servers that refuse every token', () => {
     expect(account.looked).to.be.above(100)
   })
 
-  it('returns a redirect to another origin, without sending a token there', async () => {
+  it('refuses a redirect to another origin, and sends nothing there', async () => {
     const elsewhere = world.servers[1]
     world.rs.failNext('/mcp', { status: 307, headers: { Location: `${elsewhere?.url}/mcp` } })
-    const { status } = await callServer(
-      world,
-      { what: 'a redirect elsewhere', options: { fetch: (url, init) => fetch(url, { ...init, redirect: 'manual' }) } },
-      1,
-    )
-    expect([status, elsewhere?.count()]).to.deep.equal([307, 0])
+    const { thrown } = await callServer(world, { what: 'a redirect elsewhere' }, 1)
+    expect([AuthError.is(thrown) && thrown.code, elsewhere?.count()]).to.deep.equal(['redirected', 0])
   })
 })
 

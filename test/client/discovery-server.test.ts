@@ -192,7 +192,7 @@ describe('R-33: PKCE with S256', () => {
 
   it('is not required for a grant without a browser', async () => {
     const grant = { type: 'client_credentials' } as const
-    const { info, asked } = discover({ [OAUTH]: bad }, { grant, clientId: 'c', clientSecret: 's' })
+    const { info, asked } = discover({ [OAUTH]: bad }, { grant, clientId: 'c', clientSecret: 's', clientIssuer: AS })
     expect(await info()).to.include({ pkceS256: false, metadataUrl: OAUTH })
     expect(asked).to.deep.equal([OAUTH])
   })
@@ -280,7 +280,7 @@ describe('R-35: https endpoints', () => {
     const grant = { type: 'client_credentials' } as const
     const { info } = discover(
       { [OAUTH]: document({ authorization_endpoint: undefined }) },
-      { grant, clientId: 'c', clientSecret: 's' },
+      { grant, clientId: 'c', clientSecret: 's', clientIssuer: AS },
     )
     expect((await info()).authorizationEndpoint).to.equal(undefined)
   })
@@ -386,7 +386,8 @@ describe('Option tokenEndpoint', () => {
   })
 
   it('suffices for a machine client without metadata, but not for a user login', async () => {
-    const program = { grant: { type: 'client_credentials' }, clientId: 'robot', clientSecret: 'a secret' } as const
+    const grant = { type: 'client_credentials' } as const
+    const program = { grant, clientId: 'robot', clientSecret: 'a secret', clientIssuer: AS }
     expect(await discover({}, { endpoint, ...program }).info()).to.include({ ...given, issuer: AS, legacy: false })
     expect(await authErrorOf(discover({}, { endpoint }).info)).to.include({ code: 'invalid_server_metadata' })
     expect(await discover({}, { endpoint, legacy: true }).info()).to.include({ ...given, legacy: true })

@@ -10,6 +10,7 @@ import { requestByEnterprise } from '../../client/grants/enterprise.ts'
 import { requestByJwtBearer } from '../../client/grants/jwt-bearer.ts'
 import type { AssertionContext, ClientOAuthOptions, IdentityProvider, UserCodeInfo } from '../../client/options.ts'
 import type { ClientIdentity } from '../../client/parties.ts'
+import { sleep } from '../../client/sleep.ts'
 import { testContext } from './support/context.ts'
 import { failure } from './support/failure.ts'
 import { type FakeAuthorizationServer, type Fault, startFakeServers, stopServers } from './support/fake-servers.ts'
@@ -306,6 +307,22 @@ describe('Device flow', () => {
         expected,
       ])
     }
+  })
+
+  it('R-103: never waits longer than the code lives, or than a timer can', async () => {
+    for (const interval of [1e7, 1e20, 601]) {
+      as.settings.deviceInterval = interval
+      const { now, wait, waited } = clock()
+      const { ctx, about } = await prepare({ grant: { type: 'device', onUserCode: () => {} } }, now)
+      expect((await failure(requestByDevice(ctx, about, signal, wait))).code).to.equal('expired_token')
+      expect(waited).to.deep.equal([600])
+    }
+    expect(as.count('/token')).to.equal(0)
+    const leaving = new AbortController()
+    const waiting = sleep(1e15, leaving.signal)
+    await new Promise(resolve => setTimeout(resolve, 5))
+    leaving.abort()
+    expect((await failure(waiting)).code).to.equal('aborted')
   })
 
   it('R-103: can be aborted while waiting', async () => {

@@ -30,7 +30,10 @@ async function identify(
   want: Partial<IdentityWish> = {},
   { at = as, now = Date.now } = {},
 ): Promise<{ client: ClientIdentity; dropped: unknown[] }> {
-  const ctx = testContext(options, { now })
+  const ctx = testContext(
+    { ...(options.clientSecret !== undefined && { clientIssuer: at.issuer }), ...options },
+    { now },
+  )
   const server = await discoverServer(ctx, at.issuer, false, signal)
   const client = await identifyClient(ctx, server, { ...NOTHING, ...want }, signal)
   const dropped = ctx.events.flatMap(event => (event.type === 'registration-dropped' ? [event.why] : []))
@@ -92,7 +95,7 @@ describe('Client identity', () => {
 
   it('R-40: does not use a configured client at another issuer', async () => {
     const options = { clientId: 'mine', clientSecret: 'mine-secret' }
-    const moved = await failure(identify(options, { previousIssuer: as.issuer }, { at: second }))
+    const moved = await failure(identify({ clientId: 'mine' }, { previousIssuer: as.issuer }, { at: second }))
     expect(moved.code).to.equal('issuer_changed')
     expect(moved.message).to.include(as.issuer).and.include(second.issuer).and.include('clientIssuer')
     const pinned = await failure(identify({ ...options, clientIssuer: as.issuer }, {}, { at: second }))

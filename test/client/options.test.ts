@@ -20,6 +20,12 @@ const WRONG: ReadonlyArray<readonly [string, Partial<ClientOAuthOptions>, RegExp
   ['redirectUri with a fragment', { redirectUri: 'https://app.example/cb#x' }, /redirectUri/],
   ['redirectUri of a dangerous scheme', { redirectUri: 'javascript:alert(1)' }, /redirectUri/],
   ['clientSecret alone', { clientSecret: 'x' }, /clientSecret without clientId/],
+  ['clientSecret without an issuer', { clientId: 'me', clientSecret: 'x' }, /clientSecret without clientIssuer/],
+  [
+    'initialAccessToken without an issuer',
+    { dynamicClientRegistration: { initialAccessToken: 'x' } },
+    /dynamicClientRegistration\.initialAccessToken without clientIssuer/,
+  ],
   ['clientSecret that is empty', { clientId: 'me', clientSecret: '' }, /clientSecret/],
   ['clientId that is empty', { clientId: '' }, /clientId/],
   ['clientIssuer alone', { clientIssuer: 'https://as.example' }, /clientIssuer without clientId/],
@@ -174,7 +180,7 @@ it('requires no redirect URI without user login', () => {
   const { serverUrl } = GOOD
   for (const options of [
     { interactive: 'never' },
-    { grant: { type: 'client_credentials' }, clientId: 'me', clientSecret: 'x' },
+    { grant: { type: 'client_credentials' }, clientId: 'me', clientSecret: 'x', clientIssuer: 'https://as.example' },
     { grant: { type: 'device', onUserCode: () => undefined } },
   ] satisfies Partial<ClientOAuthOptions>[]) {
     expect(() => createAuthFetch({ serverUrl, ...options })).not.to.throw()
@@ -276,7 +282,9 @@ it('google() requests offline access with its own parameters', async () => {
     redirect_uris: ['http://localhost:3000/callback'],
   })
   fake.rs.settings.checkAudience = false
-  const { post } = startClient(fake, google({ clientId: 'app', clientSecret: 'google-secret-1', scopes: ['openid'] }))
+  const options = google({ clientId: 'app', clientSecret: 'google-secret-1', scopes: ['openid'] })
+  expect(options.clientIssuer).to.equal('https://accounts.google.com')
+  const { post } = startClient(fake, { ...options, clientIssuer: fake.as.issuer })
   expect((await post()).status).to.equal(200)
   const query = fake.logins[0]?.searchParams
   expect([query?.get('access_type'), query?.get('scope'), query?.get('prompt')]).to.deep.equal([

@@ -133,6 +133,7 @@ async function use(world: World, { grant, client }: (typeof GRANTS)[string] & ob
     serverUrl: world.url,
     redirectUri: REDIRECT_URI,
     authorizationRedirectDelegate: world.delegate,
+    clientIssuer: world.issuer,
     dynamicClientRegistration: { initialAccessToken: SECRETS.initialAccessToken },
     profile: randomBytes(9).toString('hex'),
     grant,

@@ -23,7 +23,8 @@ async function register(
   options: Partial<ClientOAuthOptions> = {},
   scope?: string,
 ): Promise<{ made: Registration; sent: Record<string, unknown>; ctx: TestContext }> {
-  const ctx = testContext(options)
+  const withToken = options.dynamicClientRegistration?.initialAccessToken !== undefined
+  const ctx = testContext({ ...(withToken && { clientIssuer: as.issuer }), ...options })
   const server = await discoverServer(ctx, as.issuer, false, signal)
   const made = await registerClient(ctx, server, scope, signal)
   return { made, sent: JSON.parse(as.to('/register').at(-1)?.body ?? '{}'), ctx }
@@ -85,6 +86,11 @@ describe('Dynamic client registration', () => {
     expect(carrying).to.deep.equal(['/register'])
     const refused = await failure(register())
     expect(refused.message).to.include('initialAccessToken')
+    const before = as.count('/register')
+    const dynamicClientRegistration = { initialAccessToken: 'initial-token-value' }
+    const elsewhere = await failure(register({ dynamicClientRegistration, clientIssuer: 'https://as.example' }))
+    expect([elsewhere.code, as.count('/register')]).to.deep.equal(['issuer_changed', before])
+    expect(elsewhere.message).to.include(as.issuer).and.include('https://as.example').and.not.include('initial-token')
   })
 
   it('R-45: prefers method none, then basic, then post; without a list depends on the redirect URI', async () => {
@@ -137,6 +143,18 @@ describe('Dynamic client registration', () => {
       redirectUri: REDIRECT,
       dynamic: true,
     })
+  })
+
+  it('refuses a client id or secret with characters outside of visible ASCII', async () => {
+    for (const body of [
+      { client_id: 'a\u001b[2J' },
+      { client_id: 'a\nb' },
+      { client_id: 'a', client_secret: 'caf\u00e9' },
+    ]) {
+      as.settings.registration = { status: 201, body }
+      const refused = await failure(register())
+      expect([refused.code, refused.retryable], JSON.stringify(body)).to.deep.equal(['malformed_response', false])
+    }
   })
 
   it('R-47: awaits the delegate with issuer and credentials, and fails if it fails', async () => {

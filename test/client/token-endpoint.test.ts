@@ -96,6 +96,8 @@ describe('Token endpoint', () => {
       ['expires_in nonsense', { expires_in: 'soon' }, { expiresIn: undefined }],
       ['expires_in negative', { expires_in: -1 }, { expiresIn: undefined }],
       ['expires_in 0', { expires_in: 0 }, { expiresIn: 0 }],
+      ['expires_in past every date', { expires_in: 1e20 }, { expiresIn: 1e10 }],
+      ['expires_in of 400 digits', { expires_in: '9'.repeat(400) }, { expiresIn: 1e10 }],
       ['scope null', { scope: null }, { scope: undefined }],
       ['scope empty', { scope: '' }, { scope: undefined }],
       ['empty refresh_token', { refresh_token: '' }, { refreshToken: undefined }],
@@ -110,6 +112,25 @@ describe('Token endpoint', () => {
     as.settings.tokenAnswer = { id_token: 'a.b.c' }
     as.settings.tokenStatus = 201
     expect(await ask()).to.have.all.keys('accessToken', 'tokenType', 'expiresIn', 'refreshToken', 'scope')
+  })
+
+  it('refuses tokens and scopes with characters outside of visible ASCII (RFC 6749, appendix A)', async () => {
+    for (const name of ['access_token', 'refresh_token', 'scope'])
+      for (const text of [
+        'a\r\nSet-Cookie: b',
+        'a\u001b]0;title\u0007',
+        'a\u009b2J',
+        'caf\u00e9',
+        'a\u202eb',
+        'a\tb',
+      ]) {
+        as.settings.tokenAnswer = { [name]: text }
+        const refused = await failure(ask())
+        expect(refused.code, `${name} ${JSON.stringify(text)}`).to.equal('malformed_response')
+        expect(refused.message).to.include(`characters in ${name}`).and.not.include(text)
+      }
+    as.settings.tokenAnswer = { scope: 'read "all" \\ write' }
+    expect((await ask()).scope).to.equal('read "all" \\ write')
   })
 
   it('R-69: treats 200 with an error as an error', async () => {

@@ -84,7 +84,8 @@ describe('Secrets file creation', () => {
     if (process.platform !== 'win32') {
       expect([modeOf(join(folder, FILE)), modeOf(join(folder, 'state'))]).to.deep.equal([0o600, 0o700])
     }
-    expect(readdirSync(join(folder, 'state'))).to.deep.equal(['secrets'])
+    expect(readdirSync(join(folder, 'state')).sort()).to.deep.equal(['.gitignore', 'secrets'])
+    expect(readFileSync(join(folder, 'state/.gitignore'), 'utf8')).to.equal('*\n')
     expect(ownKeys).to.equal(false)
     const told = log.lines.filter(({ message }) => message?.includes('made a file with a secret'))
     expect(told.map(({ file }) => file)).to.deep.equal([join(folder, FILE)])
@@ -94,12 +95,26 @@ describe('Secrets file creation', () => {
     expect(JSON.stringify(again.log.lines)).to.not.include('made a file')
   })
 
+  it('logs a warning if anyone can replace it in its folder, but not with a sticky bit', async function () {
+    if (process.platform === 'win32') pending(this, 'modes are different on Windows')
+    const folder = await makeFolder({ 'state/other': '' })
+    const warned: string[] = []
+    for (const mode of [0o755, 0o775, 0o1777, 0o777, 0o703]) {
+      await chmod(join(folder, 'state'), mode)
+      const { log } = await make(folder)
+      const [warning] = log.lines.filter(({ level }) => level === 'warn')
+      if (warning) warned.push(String(warning.message))
+    }
+    expect(warned).to.have.length(2)
+    expect(warned.join()).to.match(/anyone on this machine can replace files in \S+state \(mode 777\); chmod o-w/)
+  })
+
   it('produces one shared secret for eight hosts that start at once', async () => {
     const folder = await makeFolder({})
     const hosts = await Promise.all(Array.from({ length: 8 }, () => make(folder)))
     const made = hosts.flatMap(({ log }) => log.lines).filter(({ message }) => message?.includes('made a file'))
     const kinds = new Set(hosts.map(({ keys }) => keys.join()))
-    expect([kinds.size, made.length, readdirSync(join(folder, 'state')).length]).to.deep.equal([1, 1, 1])
+    expect([kinds.size, made.length, readdirSync(join(folder, 'state')).length]).to.deep.equal([1, 1, 2])
   })
 
   it('produces one shared secret for eight processes in a race, 10 times', async function () {
@@ -107,7 +122,8 @@ describe('Secrets file creation', () => {
     const folder = await makeFolder({})
     const [winners, secrets] = await raceOf(8, folder, 10)
     expect([winners, secrets.length]).to.deep.equal([10, 10])
-    for (let round = 0; round < 10; round++) expect(readdirSync(join(folder, String(round)))).to.deep.equal(['secrets'])
+    for (let round = 0; round < 10; round++)
+      expect(readdirSync(join(folder, String(round))).sort()).to.deep.equal(['.gitignore', 'secrets'])
   })
 
   for (const purpose of ['inspect', 'stdio', 'test'] as const) {

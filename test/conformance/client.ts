@@ -40,17 +40,28 @@ const browser = {
   strictResponse: true,
 }
 
+/** The issuer that the server names: who runs a scenario is trusted, and tells it to some clients only. */
+async function issuerNamed(): Promise<string> {
+  const { origin, pathname } = new URL(serverUrl)
+  const response = await fetch(`${origin}/.well-known/oauth-protected-resource${pathname}`)
+  const metadata = (await response.json()) as { readonly authorization_servers?: readonly string[] }
+  return metadata.authorization_servers?.[0] ?? ''
+}
+
+const clientIssuer = about.client_secret === undefined ? '' : (about.issuer ?? (await issuerNamed()))
+
 /** Who the client is. What is not here logs in with the browser and gets its client id by itself. */
 const IDENTITIES: Readonly<Record<string, Omit<ClientOAuthOptions, 'serverUrl'>>> = {
   'auth/pre-registration': {
     ...browser,
     clientId: about.client_id,
     clientSecret: about.client_secret,
-    clientIssuer: about.issuer,
+    clientIssuer,
   },
   'auth/client-credentials-basic': {
     clientId: about.client_id,
     clientSecret: about.client_secret,
+    clientIssuer,
     grant: { type: 'client_credentials' },
   },
   'auth/client-credentials-jwt': {
@@ -62,6 +73,7 @@ const IDENTITIES: Readonly<Record<string, Omit<ClientOAuthOptions, 'serverUrl'>>
   'auth/enterprise-managed-authorization': {
     clientId: about.client_id,
     clientSecret: about.client_secret,
+    clientIssuer,
     grant: {
       type: 'enterprise',
       idToken: async () => about.idp_id_token,

@@ -19,7 +19,7 @@ describe('mcp.config.example.ts', () => {
 
   it('has routes to existing toolsets only', () => {
     const named = Object.values(config.routes).flatMap(({ toolsets, default: fallback = [] }) =>
-      [toolsets, fallback].flat(),
+      [typeof toolsets === 'object' && 'of' in toolsets ? toolsets.of : toolsets, fallback].flat(),
     )
     const fixed = named.filter(name => !name.startsWith(':'))
     expect(Object.keys(config.toolsets)).to.include.members(fixed)

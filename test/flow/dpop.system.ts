@@ -175,6 +175,7 @@ describe('DPoP with JWTs of oidc-provider on two nodes that share Redis', () => 
     startClient(`${balancer.url}${path}`, {
       clientId: CLIENT.id,
       clientSecret: CLIENT.secret,
+      clientIssuer: authority.url,
       grant: { type: 'client_credentials' },
       scopes: ['read', 'write'],
     })

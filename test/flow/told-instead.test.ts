@@ -19,7 +19,7 @@ before(async () => {
     toolsets: { clock: toolset('now'), stock: toolset('find'), admin: toolset('purge') },
     routes: {
       '/open': { toolsets: 'clock' },
-      '/t/:category': { toolsets: ':category' },
+      '/t/:category': { toolsets: { param: 'category', of: ['clock', 'stock', 'admin'] } },
       '/admin': { toolsets: 'admin', authorize: true },
       '/a/:category': { toolsets: ':category', authorize: true },
     },

@@ -42,6 +42,12 @@ describe('Isolated tool call', () => {
     expect(isError).to.equal(true)
   })
 
+  it('sends the result that the output schema parsed', async () => {
+    await using client = await host.client()
+    const { structured, text } = await client.callTool('leaks')
+    expect([structured, text]).to.deep.equal([{ name: 'a' }, '{"name":"a"}'])
+  })
+
   for (const revision of REVISIONS) {
     it(`receives the call context: ${revision}`, async () => {
       await using client = await host.client({ revision, route: '/acme', headers: { 'x-agent': 'me' } })

@@ -2,6 +2,7 @@
 import { pbkdf2Sync } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isMainThread, parentPort, threadId } from 'node:worker_threads'
+import { z } from 'zod'
 import { defineTool, HostError, ToolError } from '../../core/index.ts'
 
 const isolate = { memory: '96mb', cpuTime: '300ms', threads: 2 } as const
@@ -14,6 +15,12 @@ const text = {
 
 export const echo = defineTool({ name: 'echo', isolate, input: text, handler: ({ text }) => text })
 export const plain = defineTool({ name: 'plain', input: text, handler: ({ text }) => text })
+export const leaks = defineTool({
+  name: 'leaks',
+  isolate,
+  output: z.object({ name: z.string() }),
+  handler: () => ({ name: 'a', password: 'hunter2' }),
+})
 export const where = defineTool({
   name: 'where',
   isolate,

@@ -9,10 +9,17 @@ import type { CallContext } from '../define.ts'
 import { blameDefinition } from '../definition-place.ts'
 import { type IsolateBounds, moduleOf } from '../isolate.ts'
 import { isTyped } from '../result-type.ts'
-import { errorResult, fitToolResult, toolResult } from '../results.ts'
+import {
+  errorResult,
+  fitToolResult,
+  isWholeResult,
+  structuredResult,
+  toolResult,
+  withoutStructured,
+} from '../results.ts'
 import { runHandler } from '../run-handler.ts'
 import { runThroughKeys } from '../run-keys.ts'
-import type { Checked, CompiledSchema } from '../schema/schema.ts'
+import type { Checked } from '../schema/schema.ts'
 import { ToolError } from '../tool-error.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
@@ -78,22 +85,18 @@ function runIsolated(
 
 function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<object> {
   if (isTyped(value)) return value
-  const result = toolResult(value, tool.output !== undefined)
-  if (!tool.output || result.isError) return fitToolResult(result, call.rules)
-  const checked = validateAsSent(tool.output, result.structuredContent)
-  const judge = ({ ok, ...rest }: Checked) => {
-    if (ok) return fitToolResult(result, call.rules)
-    const problems = 'problems' in rest ? rest.problems : ''
+  if (!tool.output) return fitToolResult(toolResult(value), call.rules)
+  const whole = isWholeResult(value) ? value : undefined
+  const given = whole ? whole.structuredContent : value
+  if (whole?.isError && given === undefined) return fitToolResult(whole, call.rules)
+  const send = (checked: Checked) => {
+    if (checked.ok) return fitToolResult(structuredResult(checked.value, whole), call.rules)
+    if (whole?.isError) return fitToolResult(withoutStructured(whole), call.rules)
+    const { problems } = checked
     throw blameDefinition(new TypeError(`${tool.key} broke its output schema: ${problems}`), tool.definition)
   }
-  return checked instanceof Promise ? checked.then(judge) : judge(checked)
-}
-
-/** Validates a value as the client will see it: inside of it, a Date is a text by then. */
-function validateAsSent(output: CompiledSchema, value: unknown): Checked | Promise<Checked> {
-  const checked = output.validate(value)
-  if (checked instanceof Promise || checked.ok || typeof value !== 'object' || value === null) return checked
-  return output.validate(JSON.parse(JSON.stringify(value)))
+  const checked = tool.output.encode(given)
+  return checked instanceof Promise ? checked.then(send) : send(checked)
 }
 
 function failed(tool: ToolItem, error: unknown): object {

@@ -179,7 +179,8 @@ function validateObject(role: SchemaRole): (value: unknown) => Checked {
       : { ok: false, problems: explainErrors([{ ...error, data: value }], value, role) }
 }
 
-function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknown) => Checked {
+/** Compiles a JSON Schema whose shape is checked. Throws a text for the author where ajv cannot. */
+export function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknown) => Checked {
   if (schema['type'] === 'object' && Object.keys(schema).length === 1) return validateObject(role)
   const dialect = dialectOf(schema, role)
   // A thousand tools took 1.5 s of a start to compile, and most are not called before the next one.

@@ -1,5 +1,6 @@
 // A file that one plugin writes, and no other: what two wrote into it, neither could read.
 import { statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { type PluginHost, StartError } from '../../../core/index.ts'
 
 interface Owner {
@@ -9,7 +10,10 @@ interface Owner {
 
 const FILES = Symbol('files that plugins write')
 
-/** Reports, at the option `file`, a file that another plugin writes, or that is a folder. `path`: absolute. */
+/**
+ * Reports, at the option `file`, a file that another plugin writes, or that is a folder; warns of a folder in which anyone
+ * can replace the file. `path`: absolute.
+ */
 export function claimFile(host: PluginHost, path: string): void {
   const at = [...host.at, 'file']
   const owners = host.share(FILES, () => new Map<string, Owner>())
@@ -20,10 +24,16 @@ export function claimFile(host: PluginHost, path: string): void {
     )
   }
   owners.set(path, owner ?? { name: host.name, at })
-  if (host.purpose !== 'test') host.checking(() => refuseFolder(host, path, at))
+  if (host.purpose !== 'test') host.checking(() => checkPlace(host, path, at))
 }
 
-function refuseFolder({ report }: PluginHost, path: string, at: PluginHost['at']) {
-  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return
-  report(new StartError(`${path} is a folder: name a file, such as one in it`, { at }))
+function checkPlace({ report }: PluginHost, path: string, at: PluginHost['at']) {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
+    report(new StartError(`${path} is a folder: name a file, such as one in it`, { at }))
+  const folder = dirname(path)
+  const { mode = 0 } = statSync(folder, { throwIfNoEntry: false }) ?? {}
+  // With a sticky bit only the owner of a file can replace it.
+  if (process.platform === 'win32' || (mode & 0o1002) !== 0o002) return
+  const what = `anyone on this machine can replace files in ${folder} (mode ${(mode & 0o777).toString(8)})`
+  report(new StartError(`${what}; chmod o-w ${folder}`, { at }), 'warning')
 }

@@ -1,6 +1,6 @@
 // The file: how it is opened, what is in it, and of which version that is. For main.ts.
-import { chmodSync, closeSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { chmodSync, closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { faultOf, StoreFault } from './faults.ts'
 import { MIGRATIONS } from './schema.ts'
@@ -29,7 +29,10 @@ export function restrict(file: string): number | undefined {
 
 /** Only the owner may read it: there are addresses and names of users in it. */
 export function createPrivate(file: string) {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const folder = dirname(file)
+  const made = mkdirSync(folder, { recursive: true, mode: 0o700 })
+  // Data of users belongs in no repository.
+  if (made !== undefined) writeFileSync(join(folder, '.gitignore'), '*\n')
   try {
     closeSync(openSync(file, 'wx', 0o600))
   } catch (error) {

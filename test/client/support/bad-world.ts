@@ -12,6 +12,8 @@ export interface World extends FakeServers {
   readonly mappedFetch: typeof fetch
   /** Where `mappedFetch` was sent and there is nobody. */
   readonly strays: string[]
+  /** Of the authorization server: who the client is registered at. */
+  readonly issuer: string
 }
 
 export interface BadCase {
@@ -35,7 +37,7 @@ export const SECRETS = {
 /** Servers on loopback, which the client may be sent to because it calls one there. */
 export async function localWorld(): Promise<World> {
   const fake = await startFakeServers({ authorizationServers: 2 })
-  return { ...fake, url: fake.serverUrl, mappedFetch: fetch, strays: [] }
+  return { ...fake, url: fake.serverUrl, mappedFetch: fetch, strays: [], issuer: fake.as.issuer }
 }
 
 /** The same servers under public names. */
@@ -64,7 +66,7 @@ export async function publicWorld(): Promise<World> {
     const response = await mappedFetch(authorizationUrl, { redirect: 'manual' })
     return new URL(response.headers.get('location') ?? '')
   }
-  return { ...fake, url: `${PUBLIC.server}/mcp`, delegate, mappedFetch, strays }
+  return { ...fake, url: `${PUBLIC.server}/mcp`, delegate, mappedFetch, strays, issuer: PUBLIC.issuer }
 }
 
 export interface Account {
@@ -96,6 +98,7 @@ export async function callServer(world: World, { what, options }: Pick<BadCase, 
     serverUrl: world.url,
     redirectUri: REDIRECT_URI,
     authorizationRedirectDelegate: world.delegate,
+    clientIssuer: world.issuer,
     dynamicClientRegistration: { initialAccessToken: SECRETS.initialAccessToken },
     fetch: world.mappedFetch,
     onEvent: event => events.push(event),

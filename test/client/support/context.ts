@@ -18,6 +18,7 @@ export function testContext(
   const resolved = resolveOptions({
     serverUrl: 'http://127.0.0.1:1/mcp',
     redirectUri: 'http://127.0.0.1:8765/callback',
+    ...(options.clientSecret !== undefined && { clientIssuer: 'https://as.example' }),
     ...options,
   })
   const events: AuthEvent[] = []

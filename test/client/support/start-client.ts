@@ -17,6 +17,7 @@ export function startClient(fake: FakeServers, options: Partial<ClientOAuthOptio
     redirectUri: REDIRECT_URI,
     authorizationRedirectDelegate: fake.delegate,
     onEvent: event => events.push(event),
+    ...(options.clientSecret !== undefined && { clientIssuer: fake.as.issuer }),
     ...options,
   })
   const send = (path: string | undefined, init: RequestInit) =>

@@ -1,10 +1,11 @@
 // Tamper detection of `verify`: changed fields, lines, file ends and whole files.
 import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { NO_HASH, plainSigner, sealLine } from '../../../plugins/audit/chain.ts'
 import { removeFolders } from '../../config/folder.ts'
 import { stopHosts } from '../../support/start-host.ts'
-import { auditsIn, linesIn, SECRET, signersOf, startAudited, verdictOn } from './audited-host.ts'
+import { auditsIn, linesIn, SECRET, signersOf, startAudited, verdictOn, verifyFolder } from './audited-host.ts'
 
 after(removeFolders)
 after(stopHosts)
@@ -118,5 +119,35 @@ describe('audit: tamper detection', () => {
     const left = await auditsIn(host.folder)
     await rm(String(left[1]))
     expect(await verdictOn(host.folder)).to.match(/^1: seq \d+.*\d+ lines/)
+  })
+
+  it('detects an entry without a line break at the end of an archive, but accepts a torn line that was healed', async () => {
+    const archive = (folder: string) => join(folder, 'audit.2026-01-01T00-00-00-000Z.jsonl')
+    const first = await startAudited()
+    await first.call('say')
+    await first.close()
+    const entry = String((await readFile(first.file, 'utf8')).split('\n')[1])
+    const torn = (await readFile(first.file, 'utf8')).slice(0, -40)
+    await writeFile(archive(first.folder), torn)
+    await rm(first.file)
+    const second = await startAudited({ folder: first.folder })
+    await second.close()
+    expect(await verdictOn(first.folder)).to.equal('whole, 1')
+    const { chains } = await verifyFolder(first.folder)
+    expect(chains[0]?.healed).to.equal(1)
+    const { seq, prev } = JSON.parse(entry)
+    const ends = [
+      entry,
+      entry.slice(0, -1),
+      `{"seq":${seq + 1},"prev":"${prev}","event":"call","tool":"refund_all"}`,
+      'x',
+    ]
+    const whole = torn.slice(0, torn.lastIndexOf('\n') + 1)
+    for (const end of ends) {
+      await writeFile(archive(first.folder), whole + end)
+      expect(await verdictOn(first.folder)).to.match(
+        /^3: it has no end, and no `healed` line of a later file has its hash/,
+      )
+    }
   })
 })

@@ -30,7 +30,7 @@ const config = (more: Partial<TestConfig> = {}, options: object = {}): TestConfi
   routes: {
     '/mcp': { toolsets: 'clock' },
     '/admin': { toolsets: 'admin', authorize: true },
-    '/t/:category?': { toolsets: ':category', default: ['clock'] },
+    '/t/:category?': { toolsets: { param: 'category', of: ['clock', 'café', 'admin'] }, default: ['clock'] },
     '/tenants/:tenant': { toolsets: 'clock' },
   },
   ...more,

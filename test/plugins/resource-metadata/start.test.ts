@@ -90,7 +90,9 @@ describe('resource-metadata: startup', () => {
 
   it('warns about a publicUrl off loopback without https', async () => {
     const warned = async (publicUrl: string) => {
-      const { log } = await startHost(protectedBy({ authorizationServers: [LOGIN] }, { http: { port: 0, publicUrl } }))
+      const routes = { '/': { toolsets: 'clock', authorize: true as const } }
+      const more = { http: { port: 0, publicUrl }, routes }
+      const { log } = await startHost(protectedBy({ authorizationServers: [LOGIN] }, more))
       return log.filter(line => line.level === 'warn').map(line => line['publicUrl'])
     }
     expect(await warned('http://mcp.internal')).to.deep.equal(['http://mcp.internal'])

@@ -1,5 +1,5 @@
 // store-sqlite configuration: secrets, option errors, warnings, reload and the required Node.js version.
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createHost } from '../../../core/create-host.ts'
@@ -59,6 +59,14 @@ if (hasSqlite) {
       expect(await problemOf(config({ file: './not/yet/there/host.db' }), folder)).to.equal('')
       expect(await problemOf(config({ file: '.' }), folder)).to.include('is a folder')
       expect(readdirSync(folder)).to.deep.equal(['notes'])
+    })
+
+    it('writes a .gitignore into a folder that it creates, and none into an existing one', async () => {
+      const folder = newFolder()
+      const plugins = { 'transport-streamable': {}, 'store-sqlite': { file: './state/host.db' } }
+      await startHost({ toolsets: { all: [echo] }, routes: { '/': { toolsets: 'all' } }, plugins }, folder)
+      expect(readFileSync(join(folder, 'state/.gitignore'), 'utf8')).to.equal('*\n')
+      expect(readdirSync(folder)).to.deep.equal(['state'])
     })
 
     it('keeps data in memory in test hosts', async () => {

@@ -101,7 +101,7 @@ if (hasSqlite) {
         const told = linesOf(stderr).map(({ msg }) => msg)
         expect(told).to.deep.equal(signal === 'SIGKILL' ? ['answered requests of a node that is gone'] : [])
         expect(code).to.equal(0)
-        expect(readdirSync(`${folder}/state`).sort()).to.deep.equal(['sessions.db', 'sessions.db.lock'])
+        expect(readdirSync(`${folder}/state`).sort()).to.deep.equal(['.gitignore', 'sessions.db', 'sessions.db.lock'])
       })
     }
 

@@ -1,0 +1,11 @@
+// A thread that validates a result against the output schema of a server: its patterns can run without end.
+import { parentPort, workerData } from 'node:worker_threads'
+import type { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv'
+import type { SchemaCheck } from '../check-result.ts'
+
+type Schema = Parameters<AjvJsonSchemaValidator['getValidator']>[0]
+
+const { AjvJsonSchemaValidator: Validator } = await import('@modelcontextprotocol/client/validators/ajv')
+const { schema, value } = workerData as SchemaCheck
+const { valid, errorMessage } = new Validator().getValidator(schema as Schema)(value)
+parentPort?.postMessage(valid ? undefined : errorMessage)

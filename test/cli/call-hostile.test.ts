@@ -1,0 +1,209 @@
+// `mcp-host call` and `list` at a server that attacks: nothing of it steers a terminal or a pipe, hangs the command or fills memory.
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { expect } from 'chai'
+import { checkResult } from '../../cli/client/check-result.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { type Ended, startCli, stopAll } from './in-process.ts'
+import { testContext } from './printed-by.ts'
+
+type Message = { readonly id?: number; readonly method?: string; readonly params?: Record<string, unknown> }
+/** What the server answers a method with: a result, an error, or whatever it writes itself. */
+type Reply = object | ((response: ServerResponse, message: Message) => void)
+
+const ESCAPES = '\u001b]0;title\u0007\u001b[2J\u009b31m\u202e\r\nforged row\u2028and more'
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\u2028\u2029]/u
+/** What readline itself writes around a prompt. */
+const MOVES = new RegExp(`${String.fromCharCode(27)}\\[\\d*[A-K]`, 'g')
+const tool = (name: string, more: object = {}) => ({ name, inputSchema: { type: 'object' }, ...more })
+const jsonOf = (id: unknown, result: unknown) => JSON.stringify({ jsonrpc: '2.0', id, result })
+
+describe('mcp-host call and list at a server that attacks', function () {
+  this.timeout(60_000)
+  let folder: string
+  let url: string
+  let replies: Readonly<Record<string, Reply>> = {}
+  /** Called for the response to a request of the server. */
+  let answered: (() => void) | undefined
+
+  const server = createServer(async (request, response) => {
+    let text = ''
+    for await (const chunk of request) text += chunk
+    if (request.method !== 'POST') return void response.writeHead(405).end()
+    const message = JSON.parse(text) as Message
+    const { id, method = '' } = message
+    if (id === 99) answered?.()
+    if (id === undefined || method === '') return void response.writeHead(202).end()
+    const initialized = { protocolVersion: '2025-11-25', serverInfo: { name: `s${ESCAPES}`, version: '1' } }
+    const reply: Reply | undefined =
+      method === 'initialize'
+        ? { ...initialized, capabilities: { tools: {}, resources: {}, prompts: {} }, ...replies['initialize'] }
+        : replies[method]
+    if (typeof reply === 'function') return reply(response, message)
+    response.setHeader('Content-Type', 'application/json')
+    if (reply !== undefined) return void response.end(jsonOf(id, reply))
+    response.end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_601, message: 'Method not found' } }))
+  })
+
+  before(async () => {
+    folder = await makeFolder({})
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+  })
+  after(async () => {
+    server.closeAllConnections()
+    server.close()
+    await stopAll()
+    await removeFolders()
+  })
+
+  function start(args: readonly string[], given: Readonly<Record<string, Reply>>, terminal = false) {
+    replies = given
+    const [verb = '', ...more] = args
+    return startCli([verb, url, ...more], folder, { MCP_HOST_HOME: folder }, { terminal })
+  }
+  const run = (args: readonly string[], given: Readonly<Record<string, Reply>>): Promise<Ended> =>
+    start(args, given).ended
+
+  function expectPlain({ stdout, stderr }: Ended): string {
+    expect(stdout.replaceAll('\n', '')).not.to.match(UNPRINTABLE)
+    expect(stderr.replaceAll('\n', '')).not.to.match(UNPRINTABLE)
+    return stdout
+  }
+
+  it('list prints a row for each item, without escapes, in a pipe, too', async () => {
+    const evil = tool(`t${ESCAPES}`, {
+      description: ESCAPES.trim(),
+      inputSchema: { type: 'object', properties: { [ESCAPES]: { enum: [ESCAPES] } } },
+    })
+    const ended = await run(['list'], {
+      'tools/list': { tools: [evil, tool('plain')] },
+      'resources/list': { resources: [{ uri: `x://a${ESCAPES}`, name: ESCAPES }] },
+      'resources/templates/list': { resourceTemplates: [{ uriTemplate: `x://{a}${ESCAPES}`, name: ESCAPES }] },
+      'prompts/list': { prompts: [{ name: `p${ESCAPES}`, arguments: [{ name: ESCAPES }] }] },
+    })
+    const stdout = expectPlain(ended)
+    expect(ended.code).to.equal(0)
+    expect(stdout.split('\n').filter(line => line.startsWith('forged'))).to.deep.equal([])
+    // Server, three titles, five items, three empty lines and the last line break.
+    expect(stdout.split('\n')).to.have.length(13)
+  })
+
+  it('list prints 200,000 tools, and one long name does not widen the rows of others', async () => {
+    const tools = Array.from({ length: 200_000 }, (_, index) => tool(`t${index}`))
+    const { code, stdout } = await run(['list', '--tools'], {
+      'tools/list': { tools: [tool('x'.repeat(1_000_000)), ...tools] },
+    })
+    expect([code, stdout.split('\n').length > 200_000]).to.deep.equal([0, true])
+    expect(stdout.length).to.be.lessThan(200_000 * 110)
+  })
+
+  it('end with an error for an answer, an event or a list of more than 64 MB after decompression', async () => {
+    const huge = gzipSync(`${' '.repeat(66 * 2 ** 20)}{}`)
+    const json: Reply = response => {
+      response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' }).end(huge)
+    }
+    const events: Reply = response => {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Content-Encoding': 'gzip' })
+      response.end(gzipSync(`data: "${'x'.repeat(66 * 2 ** 20)}"\n\n`))
+    }
+    let pages = 0
+    const manyPages: Reply = (response, { id }) => {
+      const page = { tools: [tool(`t${pages++}`, { description: 'x'.repeat(9 * 2 ** 20) })], nextCursor: `c${pages}` }
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end(jsonOf(id, page))
+    }
+    const ends = [
+      await run(['list', '--tools'], { 'tools/list': json }),
+      await run(['call', 'a'], { 'tools/list': { tools: [] }, 'tools/call': json }),
+      await run(['call', 'a'], { 'tools/list': { tools: [] }, 'tools/call': events }),
+      await run(['list', '--tools'], { 'tools/list': manyPages }),
+    ]
+    for (const { code, stderr } of ends) {
+      expect(stderr).to.include('the server sent more than 64 MB in one answer')
+      expect(code).to.equal(1)
+    }
+    expect(pages).to.be.within(7, 8)
+  })
+
+  it('call prints fields and defaults of a question without escapes, each on one line', async () => {
+    const requestedSchema = {
+      type: 'object',
+      properties: { [`f${ESCAPES}`]: { type: 'string', default: ESCAPES, title: ESCAPES, description: ESCAPES } },
+    }
+    const running = start(
+      ['call', 'ask'],
+      {
+        'tools/list': { tools: [tool('ask')] },
+        'tools/call': (response, { id }) => {
+          const ask = {
+            jsonrpc: '2.0',
+            id: 99,
+            method: 'elicitation/create',
+            params: { message: ESCAPES, requestedSchema },
+          }
+          response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write(`data: ${JSON.stringify(ask)}\n\n`)
+          answered = () => response.end(`data: ${jsonOf(id, { content: [{ type: 'text', text: ESCAPES }] })}\n\n`)
+        },
+      },
+      true,
+    )
+    await running.logged(/forged row\\u2028and more\]: /)
+    running.child.stdin.write('\r')
+    await running.logged(/Send this\?/)
+    running.child.stdin.write('y\r')
+    const { stdout, stderr, code } = await running.ended
+    expect([code, stdout.replaceAll('\n', '')]).to.satisfy(
+      ([exit, text]: [number, string]) => exit === 0 && !UNPRINTABLE.test(text),
+    )
+    // readline moves the cursor itself: nothing else may.
+    expect(stderr.replaceAll(MOVES, '').replaceAll(/[\r\n]/g, '')).not.to.match(UNPRINTABLE)
+    expect(stderr).not.to.match(/^forged/m)
+  })
+
+  it('call checks the result against the output schema, and runs no pattern of it on its own thread', async () => {
+    const outputSchema = { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } }
+    const result = (a: unknown) => ({ content: [], structuredContent: { a } })
+    const replies = (a: unknown) => ({
+      'tools/list': { tools: [tool('a', { outputSchema })] },
+      'tools/call': result(a),
+    })
+    expect(await run(['call', 'a'], replies('aaa'))).to.include({ code: 0, stdout: '{\n  "a": "aaa"\n}\n', stderr: '' })
+    const wrong = await run(['call', 'a'], replies(1))
+    expect([wrong.code, wrong.stderr]).to.satisfy(
+      ([code, text]: [number, string]) => code === 1 && /does not match the tool's output schema: .*string/.test(text),
+    )
+    const context = testContext()
+    const { signal } = new AbortController()
+    const hostile = result(`${'a'.repeat(60)}!`)
+    await checkResult(hostile, outputSchema, { signal, context, patience: 500 })
+    expect(context.text.stderr).to.match(/^note: the result was not checked .*: it took more than 0\.5 s\n$/)
+    const leaving = new AbortController()
+    const checking = checkResult(hostile, outputSchema, { signal: leaving.signal, context })
+    leaving.abort(new Error('interrupted'))
+    expect(String(await rejectionOf(checking))).to.include('interrupted')
+  })
+
+  it('call passes on the error of a server for a tool that is not listed, and names tools only for an unknown one', async () => {
+    const failing =
+      (code: number): Reply =>
+      (response, { id }) => {
+        response.writeHead(200, { 'Content-Type': 'application/json' })
+        response.end(JSON.stringify({ jsonrpc: '2.0', id, error: { code, message: `m${ESCAPES}` } }))
+      }
+    const tools = { tools: [tool(`backup${ESCAPES}`)] }
+    const required = await run(['call', 'backups'], { 'tools/list': tools, 'tools/call': failing(-32_021) })
+    expect(required.stderr).to.match(/^mcp-host: the server answered error -32021: m/)
+    const unknown = await run(['call', 'nothing'], { 'tools/list': tools, 'tools/call': failing(-32_602) })
+    expect(unknown.stderr).to.match(/^mcp-host: the server has no tool "nothing"; there are: backup/)
+    for (const ended of [required, unknown]) {
+      expectPlain(ended)
+      expect([ended.code, ended.stderr.trimEnd().split('\n')]).to.satisfy(
+        ([code, lines]: [number, string[]]) => code === 1 && lines.length === 1,
+      )
+    }
+  })
+})

@@ -1,0 +1,39 @@
+// Configs in YAML: where each key stands, keys that stand twice, and documents with very many keys.
+import { expect } from 'chai'
+import { DocumentFault, readYaml } from '../../core/config/read-document.ts'
+
+function faultOf(source: string): DocumentFault {
+  try {
+    readYaml(source)
+  } catch (error) {
+    if (error instanceof DocumentFault) return error
+    throw error
+  }
+  throw new Error('nothing was refused')
+}
+
+describe('readYaml', () => {
+  it('locates keys in block maps, flow maps, lists and aliases', () => {
+    const { locate } = readYaml('a: &a\n  b: { c: 1,\n    d: 2 }\nlist:\n  - x: 1\n  - y: 2\nsame: *a\n7: seven\n')
+    const places = [['a', 'b', 'd'], ['list', 1, 'y'], ['same', 'b', 'c'], ['7'], ['a', 'none'], ['list', 2]]
+    expect(places.map(path => locate(path)?.line)).to.deep.equal([3, 6, 2, 8, undefined, undefined])
+  })
+
+  it('refuses a key that stands twice in a block map or a flow map, with its line', () => {
+    for (const source of [
+      'a: 1\nb:\n  c: 1\n  c: 2\n',
+      'a: 1\nb:\n  {\n  c: 1, c: 2 }\n',
+      'x: 1\ny:\n  - a: 1\n    "a": 2\n',
+    ]) {
+      const { message, line } = faultOf(source)
+      expect([message, line], source).to.deep.equal(['not valid YAML: Map keys must be unique', 4])
+    }
+  })
+
+  it('reads and locates 100,000 keys of one map without comparing each with all others', () => {
+    const count = 100_000
+    const { config, locate } = readYaml(Array.from({ length: count }, (_, index) => `k${index}: 1\n`).join(''))
+    expect(Object.keys(config as object)).to.have.length(count)
+    for (let index = 0; index < count; index++) if (locate([`k${index}`])?.line !== index + 1) expect.fail(`k${index}`)
+  })
+})

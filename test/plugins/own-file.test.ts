@@ -1,0 +1,50 @@
+// The folder of a file that a plugin writes: audit, access-log and store-sqlite share the check.
+import { chmodSync } from 'node:fs'
+import { expect } from 'chai'
+import { defineTool } from '../../core/index.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+import { hasSqlite } from './store-sqlite/support/sqlite-files.ts'
+
+const FILES = {
+  audit: { file: './state/audit.jsonl' },
+  'access-log': { file: './state/access.log' },
+  ...(hasSqlite && { 'store-sqlite': { file: './state/host.db' } }),
+}
+
+/** The messages of warnings at startup, with a `state` folder of this mode. */
+async function warningsFor(plugins: object, mode: number): Promise<string[]> {
+  const folder = await makeFolder({ 'state/other': '' })
+  chmodSync(`${folder}/state`, mode)
+  const { log, host } = await startHost(
+    {
+      secrets: ['a secret for tests, long enough to be one'],
+      toolsets: { all: [defineTool({ name: 'echo', handler: () => 'echoed' })] },
+      routes: { '/': { toolsets: 'all' } },
+      plugins: { 'transport-streamable': {}, ...plugins },
+    },
+    folder,
+  )
+  await host.close({ grace: 0 })
+  return log.filter(({ level }) => level === 'warn').map(({ message }) => String(message))
+}
+
+if (process.platform !== 'win32')
+  describe('a file that a plugin writes', () => {
+    after(async () => {
+      await stopHosts()
+      await removeFolders()
+    })
+
+    for (const [name, options] of Object.entries(FILES)) {
+      it(`of ${name} in a folder that anyone can write causes a warning, except with a sticky bit`, async () => {
+        const [warning = '', ...more] = await warningsFor({ [name]: options }, 0o777)
+        expect(warning).to.match(
+          /anyone on this machine can replace files in \S+\/state \(mode 777\); chmod o-w \S+state/,
+        )
+        expect(more).to.deep.equal([])
+        for (const mode of [0o755, 0o775, 0o1777])
+          expect(await warningsFor({ [name]: options }, mode), mode.toString(8)).to.deep.equal([])
+      })
+    }
+  })
