@@ -31,7 +31,7 @@ export interface Client {
   close(): Promise<unknown> | undefined
 }
 
-const headersOf = ({ user, header }: Caller) => ({ ...as(user), ...(header && { 'X-More': 'yes' }) })
+export const headersOf = ({ user, header }: Caller) => ({ ...as(user), ...(header && { 'X-More': 'yes' }) })
 
 const answerOf = ({ status, headers, message }: RpcAnswer | WholeAnswer): Answer => {
   const challenge = headers instanceof Headers ? headers.get('www-authenticate') : headers['www-authenticate']

@@ -1,6 +1,7 @@
 // The model of the test over combinations: generated configs and callers, who may use what, and the host's config for it.
 import { join } from 'node:path'
 import fc from 'fast-check'
+import { z } from 'zod'
 import {
   type Config,
   type Definition,
@@ -28,6 +29,8 @@ type Policy = keyof typeof POLICIES
 
 /** A name, and what all texts of the item contain. No two are similar, and the host's own texts contain none of them. */
 const WORDS = ['quartz', 'walnut', 'ferret', 'nimbus', 'copper', 'lagoon', 'saffron', 'tundra', 'orchid', 'velvet']
+/** What handlers throw, and what an output schema removes. */
+export const SECRET = 'hunter2'
 /** A name like these that no item has. */
 export const NO_ITEM = 'zigzag'
 
@@ -48,6 +51,9 @@ const item = fc.record({
 
 const config = fc.record({
   path: oneOf('/mcp', '/mcp/:set', '/mcp/:set?'),
+  /** The parameter names any toolset but internal ones; otherwise only the listed one. */
+  isOpen: fc.boolean(),
+  internal: fc.boolean(),
   authorize: oneOf<readonly (Policy | undefined)[]>(undefined, undefined, 'anyone', 'reader'),
   onDenied: oneOf('challenge', 'error'),
   stateless: oneOf(false, false, true),
@@ -168,16 +174,17 @@ function define({ kind, word, access, listed, answer, task, queued }: ItemDraft)
     return defineResource({ ...common, uriTemplate: `${word}://{id}`, complete: { id: complete }, handler: () => word })
   }
   const total = `${word}_total`
+  const output: z.ZodType<unknown> = z.object({ [total]: z.object({ [word]: z.number() }) })
   return defineTool({
     ...common,
     input: { type: 'object', properties: { [word]: { type: 'integer' } }, required: [word] } as const,
-    ...(answer === 'structured' && { output: { type: 'object', required: [total] } }),
+    ...(answer === 'structured' && { output }),
     ...(task !== undefined && { task }),
     ...(queued && { concurrency: 1 }),
     handler(args) {
       if (answer === 'ToolError') throw new ToolError(`${word} is empty`)
-      if (answer === 'throws') throw new Error(`a secret of ${word}`)
-      return answer === 'structured' ? { [total]: args } : `${word}: ${JSON.stringify(args)}`
+      if (answer === 'throws') throw new Error(SECRET)
+      return answer === 'structured' ? { [total]: args, password: SECRET } : `${word}: ${JSON.stringify(args)}`
     },
   })
 }
@@ -190,6 +197,8 @@ export function hostConfig({
   path,
   authorize,
   onDenied,
+  isOpen,
+  internal,
   stateless,
   search,
   tasks,
@@ -210,7 +219,7 @@ export function hostConfig({
     session.add(...own)
   }
   const route: RouteSettings = {
-    toolsets: path === '/mcp' ? 'base' : ':set',
+    toolsets: path === '/mcp' ? 'base' : isOpen ? ':set' : { param: 'set', of: ['base'] },
     ...(path.endsWith('?') && { default: ['base'] }),
     ...(authorize !== undefined && { authorize }),
     stateless,
@@ -221,7 +230,10 @@ export function hostConfig({
   const unlisted = defineTool({ name: 'never_called', handler: () => '' })
   return {
     config: {
-      toolsets: { base: [...always, ...from('route'), ...isolated], added: [unlisted, ...from('added')] },
+      toolsets: {
+        base: [...always, ...from('route'), ...isolated],
+        added: { from: [unlisted, ...from('added')], internal },
+      },
       routes: { [path]: route },
       plugins: {
         'transport-streamable': {},
@@ -238,5 +250,7 @@ export function hostConfig({
       ...from('runtime, added').map(definition => ({ definition, toolset: 'added' })),
     ],
     path: path === '/mcp' ? '/mcp' : '/mcp/base',
+    /** A path that must answer as if the toolset `added` did not exist. */
+    hiddenPath: path !== '/mcp' && (internal || !isOpen) ? '/mcp/added' : undefined,
   }
 }
