@@ -23,7 +23,7 @@ import {
   verdictFor,
 } from './support/generated-config.ts'
 
-const RUNS = caseCount(150, 5)
+const RUNS = caseCount(100, 4)
 const GIVEN_SEED = process.env['SEED']
 const SEED = Number(GIVEN_SEED ?? Math.floor(Math.random() * 2 ** 31))
 
@@ -203,8 +203,7 @@ async function expectNothingMore({ config }: Case, client: Client, caller: Calle
   }
   if (client.era === 'modern') await ask('server/discover')
   if (client.knowsTasks) await ask('io.mcp-host/tasks/list')
-  for (const { word, kind } of hidden) {
-    if (kind !== 'tool') continue
+  for (const { word } of hidden.filter(({ kind }) => kind === 'tool').slice(0, 2)) {
     await ask('tools/call', { name: misspelt(word), arguments: {} })
     if (!search) continue
     await ask('tools/call', { name: 'call_tool', arguments: { name: misspelt(word) } })

@@ -63,7 +63,7 @@ const config = fc.record({
   limits: fc.boolean(),
   isolated: fc.record({ used: oneOf(true, false, false), rule: policy }),
   /** For whom `configureSession` adds to the offer. */
-  hook: oneOf('nobody', 'everybody', 'staff', 'header'),
+  hook: oneOf('nobody', 'everybody', 'staff', 'staff', 'header'),
   items: fc.array(item, { minLength: 5, maxLength: WORDS.length }),
 })
 
@@ -72,8 +72,8 @@ const token = fc.record({ read: fc.boolean(), write: fc.boolean(), staff: fc.boo
 const caller = fc.record({
   isAnonymous: oneOf(false, false, true),
   header: fc.boolean(),
-  /** One after the other, in one session. */
-  tokens: fc.array(token, { minLength: 2, maxLength: 2 }),
+  /** One after the other, in one session: the second grants a role that the first does not, or the reverse. */
+  tokens: fc.tuple(token, token).map(([one, other]) => [one, { ...other, staff: !one.staff }]),
 })
 
 type ConfigDraft = typeof config extends fc.Arbitrary<infer Value> ? Value : never
