@@ -1,5 +1,5 @@
-// Tests over generated configs and callers that an item answers the same way however it is requested, and that callers who are
-// not allowed to use an item receive nothing of it. SEED=<number> repeats a run and reduces its failure to the smallest config.
+// Tests with generated configs and callers: a tool, prompt or resource responds the same to every client and call path, and
+// callers who are not allowed to use it receive nothing of it. SEED=<number> repeats a run, and shrinks the failing case.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { eventually } from '../support/eventually.ts'
@@ -16,8 +16,8 @@ import {
   type ItemDraft,
   isShown,
   LIMIT,
-  NO_ITEM,
   SECRET,
+  UNKNOWN,
   uriOf,
   type Verdict,
   verdictFor,
@@ -29,7 +29,7 @@ const SEED = Number(GIVEN_SEED ?? Math.floor(Math.random() * 2 ** 31))
 
 type Outcome = Verdict | 'too many' | 'needs tasks'
 
-/** What a request came to, and what of its answer must not depend on how it was sent. */
+/** An outcome, and the part of the response that must be the same for every client. */
 interface Result {
   readonly outcome: Outcome
   readonly body: Record<string, unknown>
@@ -44,7 +44,7 @@ const completion = (ref: (word: string) => object, name: string): Use => ({
   method: 'completion/complete',
   params: word => ({ ref: ref(word), argument: { name, value: '' } }),
 })
-/** How an item of each kind is used. */
+/** The requests for an item of each kind. */
 const USES: Readonly<Record<ItemDraft['kind'], readonly Use[]>> = {
   tool: [
     { method: 'tools/call', params: word => ({ name: word, arguments: { [word]: 7 } }) },
@@ -72,12 +72,12 @@ function outcomeOf({ status, message }: Answer): Outcome {
   if (error?.data?.reason === 'rate-limited') return 'too many'
   if (error?.code === -32021) return 'needs tasks'
   if (error) expect(error.code, JSON.stringify(message)).to.be.oneOf([-32602, -32002])
-  // call_tool tells the model that there is no such tool.
+  // call_tool reports an unknown tool as a result, for the model.
   const isUnknown = result?.isError && /^There is no tool "/.test(result.content[0].text)
   return error || isUnknown ? 'unknown' : 'answered'
 }
 
-/** The result of a task, as an answer. */
+/** The outcome of a task, in the form of a direct response. */
 async function awaitTask(client: Client, caller: Caller, taskId: string): Promise<Answer> {
   const look = async () =>
     (await client.request(caller, 'tasks/get', { taskId }, { 'Mcp-Name': taskId })).message.result
@@ -87,15 +87,15 @@ async function awaitTask(client: Client, caller: Caller, taskId: string): Promis
 
 const RESULT_FIELDS = ['content', 'structuredContent', 'isError', 'messages', 'contents', 'completion']
 
-function resultOf(answer: Answer, { readsStructured }: Client): Result {
+function resultOf(answer: Answer): Result {
   const outcome = outcomeOf(answer)
   const { error, result = {} } = answer.message
-  if (outcome !== 'answered') return { outcome, body: outcome === 'denied' ? error : {} }
-  const fields = RESULT_FIELDS.filter(name => readsStructured || name !== 'structuredContent')
-  return { outcome, body: Object.fromEntries(fields.map(name => [name, result[name]])) }
+  if (outcome === 'denied') return { outcome, body: error }
+  if (outcome !== 'answered') return { outcome, body: {} }
+  return { outcome, body: Object.fromEntries(RESULT_FIELDS.map(name => [name, result[name]])) }
 }
 
-/** Everything of a case: a started host, and what was counted and kept so far. */
+/** The state of one generated case. */
 interface Case {
   readonly config: GeneratedConfig
   readonly clients: readonly Client[]
@@ -103,7 +103,7 @@ interface Case {
   readonly tasks: Array<{ readonly taskId: string; readonly caller: Caller; readonly item: ItemDraft }>
 }
 
-/** What the model expects, and counts, for one use of an item. */
+/** The outcome that the model expects; counts calls of limited tools. */
 function expectedOutcome(
   { config, callsOf }: Case,
   client: Client,
@@ -125,19 +125,19 @@ function expectedOutcome(
     : 'answered'
 }
 
-/** Whether an answer reads as that for a name that no item has. */
-async function expectAsNoItem(client: Client, caller: Caller, use: Use, word: string, message: RpcMessage) {
-  const { message: other } = await client.request(caller, use.method, use.params(NO_ITEM))
+/** Compares with the response for a name that does not exist. */
+async function expectSameAsUnknown(client: Client, caller: Caller, use: Use, word: string, message: RpcMessage) {
+  const { message: other } = await client.request(caller, use.method, use.params(UNKNOWN))
   const anonymised = ({ error, result }: RpcMessage, name: string) =>
     JSON.stringify({ error, result }).replaceAll(name, 'NAME')
-  expect(anonymised(message, word)).to.equal(anonymised(other, NO_ITEM))
+  expect(anonymised(message, word)).to.equal(anonymised(other, UNKNOWN))
 }
 
-/** Uses an item in every way that there is, and compares the answers. */
-async function useEveryWay(of: Case, caller: Caller, item: ItemDraft, counts: Map<Outcome, number>) {
+/** Sends the requests for an item from every client, by name and by call_tool, and compares the responses. */
+async function compareClients(of: Case, caller: Caller, item: ItemDraft, counts: Map<Outcome, number>) {
   const { config, clients, tasks } = of
   for (const use of USES[item.kind]) {
-    const bodies = new Map<Outcome, unknown>()
+    const bodies = new Map<Outcome, Result['body']>()
     const challenges = new Set<string>()
     const ways = config.search && item.kind === 'tool' ? [use, byCallTool(use)] : [use]
     for (const client of clients) {
@@ -146,24 +146,24 @@ async function useEveryWay(of: Case, caller: Caller, item: ItemDraft, counts: Ma
         let answer = await client.request(caller, way.method, way.params(item.word))
         const params = JSON.stringify(way.params(item.word))
         const where = `${client.name}, ${way.method} ${params}, ${JSON.stringify({ caller, item })}`
-        const said = JSON.stringify(answer)
+        const received = JSON.stringify(answer)
         const { taskId } = answer.message.result ?? {}
         if (taskId !== undefined) {
           tasks.push({ taskId, caller, item })
           answer = await awaitTask(client, caller, taskId)
         }
-        expect(`${said}${JSON.stringify(answer)}`, where).not.to.include(SECRET)
-        const { outcome, body } = resultOf(answer, client)
-        expect(outcome, `${where}: ${said}`).to.equal(wanted)
+        expect(`${received}${JSON.stringify(answer)}`, where).not.to.include(SECRET)
+        const { outcome, body } = resultOf(answer)
+        expect(outcome, `${where}: ${received}`).to.equal(wanted)
         counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
-        if (outcome === 'unknown') await expectAsNoItem(client, caller, way, item.word, answer.message)
+        if (outcome === 'unknown') await expectSameAsUnknown(client, caller, way, item.word, answer.message)
         if (outcome === 'denied') {
-          expect(said, where).not.to.include(item.word)
+          expect(received, where).not.to.include(item.word)
           if (answer.status !== undefined && answer.challenge) challenges.add(`${answer.status} ${answer.challenge}`)
         }
-        const comparable = { ...body, structuredContent: undefined }
-        if (!bodies.has(outcome)) bodies.set(outcome, comparable)
-        expect(comparable, `${where} as by the first client: ${said}`).to.deep.equal(bodies.get(outcome))
+        const first = bodies.get(outcome) ?? body
+        bodies.set(outcome, first)
+        expect(body, `${where} as by the first client: ${received}`).to.deep.equal(first)
       }
     }
     expect([...challenges], JSON.stringify({ caller, item })).to.have.lengthOf.at.most(1)
@@ -176,11 +176,11 @@ const LISTS = [
   ['resource', 'resources/templates/list', 'resourceTemplates'],
 ] as const
 
-/** Spelt wrong, and near enough that a host might suggest the right word. */
-const misspelt = (word: string) => `${word.slice(0, -1)}x`
+/** Close enough that a host could suggest the correct name. */
+const misspell = (word: string) => `${word.slice(0, -1)}x`
 
-/** Lists, searches and suggestions have what the caller may use, and nothing of any other item. */
-async function expectNothingMore({ config }: Case, client: Client, caller: Caller) {
+/** Lists, searches and suggestions contain the visible items, and nothing of hidden ones. */
+async function expectVisibleOnly({ config }: Case, client: Client, caller: Caller) {
   const { items, search } = config
   const where = `${client.name}, ${JSON.stringify(caller)}`
   const hidden = items.filter(item => !isShown(config, caller, item))
@@ -204,10 +204,10 @@ async function expectNothingMore({ config }: Case, client: Client, caller: Calle
   if (client.era === 'modern') await ask('server/discover')
   if (client.knowsTasks) await ask('io.mcp-host/tasks/list')
   for (const { word } of hidden.filter(({ kind }) => kind === 'tool').slice(0, 2)) {
-    await ask('tools/call', { name: misspelt(word), arguments: {} })
+    await ask('tools/call', { name: misspell(word), arguments: {} })
     if (!search) continue
-    await ask('tools/call', { name: 'call_tool', arguments: { name: misspelt(word) } })
-    await ask('tools/call', { name: 'find_tools', arguments: { query: misspelt(word) } })
+    await ask('tools/call', { name: 'call_tool', arguments: { name: misspell(word) } })
+    await ask('tools/call', { name: 'find_tools', arguments: { query: misspell(word) } })
   }
   if (!search) return
   const { message } = await ask('tools/call', { name: 'find_tools', arguments: { query: 'reads ledger', limit: 20 } })
@@ -217,7 +217,7 @@ async function expectNothingMore({ config }: Case, client: Client, caller: Calle
   expect(found, where).to.have.members([...callable.map(({ word }) => word), ALWAYS.tool])
 }
 
-/** A task is there for the user who made it, with a token that may call its tool; for others it never was. */
+/** Only the owner of a task can read it, with a token that is allowed to call its tool. Others get the error of an unknown id. */
 async function expectOwnTasks({ config, clients, tasks }: Case, callers: readonly Caller[]) {
   const client = clients.find(({ knowsTasks }) => knowsTasks)
   if (!client) return
@@ -234,9 +234,9 @@ async function expectOwnTasks({ config, clients, tasks }: Case, callers: readonl
   }
 }
 
-/** A toolset that the path's parameter must not name answers as one that does not exist. */
+/** The URL of a toolset that the parameter cannot name responds as if the toolset did not exist. */
 async function expectNoPath(url: string, path: string, caller: Caller) {
-  const [hidden, other] = [path, path.replace('added', NO_ITEM)]
+  const [hidden, other] = [path, path.replace('added', UNKNOWN)]
   const read = async (path: string) => {
     const { status, text } = await modern(`${url}${path}`, 'tools/list', {}, { headers: headersOf(caller), id: 1 })
     return { status, text: text.replaceAll(path, 'PATH') }
@@ -247,9 +247,9 @@ async function expectNoPath(url: string, path: string, caller: Caller) {
 
 after(stopHosts)
 
-describe('generated configs and callers', () => {
-  it('use an item in every way with the same answer, and learn nothing of items that they must not use', async function () {
-    this.timeout(600_000)
+describe('tools, prompts and resources of generated configs', () => {
+  it('respond the same to every client and call path, and reveal nothing to callers who are not allowed to use them', async function () {
+    this.timeout(900_000)
     const counts = new Map<Outcome, number>()
     const property = fc.asyncProperty(generated, async ([config, callers]) => {
       const { config: given, atRuntime, path, hiddenPath } = hostConfig(config)
@@ -266,8 +266,8 @@ describe('generated configs and callers', () => {
           const clients = everyClient(`${url}${path}`, config)
           const of = { config, clients, callsOf, tasks }
           for (const caller of tokens) {
-            for (const item of config.items) await useEveryWay(of, caller, item, counts)
-            for (const client of clients) await expectNothingMore(of, client, caller)
+            for (const item of config.items) await compareClients(of, caller, item, counts)
+            for (const client of clients) await expectVisibleOnly(of, client, caller)
           }
           await expectOwnTasks(of, callers.flat())
           for (const caller of tokens) if (hiddenPath !== undefined) await expectNoPath(url, hiddenPath, caller)

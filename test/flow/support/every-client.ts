@@ -1,4 +1,4 @@
-// One client for each way that requests reach a host: each request shows a token of its own.
+// A client for each protocol version and transport; every request can present a different token.
 import { META } from '../../../core/transport.ts'
 import { TASKS } from '../../plugins/tasks/support/task-client.ts'
 import { as } from '../../plugins/tool-policy/bearer-json.ts'
@@ -14,7 +14,7 @@ import { openSse, openSseSession, type SseClient } from '../../support/sse-clien
 import type { Caller, GeneratedConfig } from './generated-config.ts'
 
 export interface Answer {
-  /** Undefined where the transport has none for a single answer. */
+  /** Undefined in batches and over HTTP+SSE. */
   readonly status?: number
   readonly challenge?: string | undefined
   readonly message: RpcMessage
@@ -25,8 +25,6 @@ export interface Client {
   readonly era: 'modern' | 'legacy'
   /** Declares the tasks extension. */
   readonly knowsTasks: boolean
-  /** Its protocol version has structured content. */
-  readonly readsStructured: boolean
   request(caller: Caller, method: string, params?: Record<string, unknown>, headers?: object): Promise<Answer>
   close(): Promise<unknown> | undefined
 }
@@ -43,7 +41,6 @@ const perRequest = (url: string, knowsTasks: boolean): Client => ({
   name: knowsTasks ? '2026-07-28 with tasks' : '2026-07-28',
   era: 'modern',
   knowsTasks,
-  readsStructured: true,
   async request(caller, method, params, headers) {
     const meta = { [META.clientCapabilities]: knowsTasks ? { extensions: { [TASKS]: {} } } : {} }
     return answerOf(await modern(url, method, params, { meta, headers: { ...headersOf(caller), ...headers } }))
@@ -51,26 +48,24 @@ const perRequest = (url: string, knowsTasks: boolean): Client => ({
   close: () => undefined,
 })
 
-/** A revision with a handshake, on a stateless route. */
+/** A handshake version on a stateless route. */
 const stateless = (url: string, revision: string): Client => ({
   name: `${revision} without a session`,
   era: 'legacy',
   knowsTasks: false,
-  readsStructured: revision !== '2025-03-26',
   async request(caller, method, params) {
     return answerOf(await legacy(url, method, params, { revision, headers: headersOf(caller) }))
   },
   close: () => undefined,
 })
 
-/** A session: opened by the first token that may, and used with the others. */
+/** A session, opened with the first token that is allowed to, then used with the others. */
 function inSession(url: string, revision: string, inBatches: boolean): Client {
   let session: SessionClient | undefined
   return {
     name: `a session of ${revision}${inBatches ? ', in batches' : ''}`,
     era: 'legacy',
     knowsTasks: false,
-    readsStructured: revision !== '2025-03-26',
     async request(caller, method, params = {}) {
       const headers = headersOf(caller)
       if (!session) {
@@ -98,7 +93,6 @@ function overSse(url: string): Client {
     name: 'HTTP+SSE',
     era: 'legacy',
     knowsTasks: false,
-    readsStructured: false,
     async request(caller, method, params = {}) {
       const headers = headersOf(caller)
       if (!sse) {
@@ -122,7 +116,7 @@ function overSse(url: string): Client {
   }
 }
 
-/** Every client that the route of a config serves. */
+/** All clients that the route of a config serves. */
 export function everyClient(url: string, config: GeneratedConfig): readonly Client[] {
   const { revision } = config
   return [

@@ -1,4 +1,4 @@
-// The model of the test over combinations: generated configs and callers, who may use what, and the host's config for it.
+// Generated configs and callers, the model of who can use which item, and the config of the host.
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { z } from 'zod'
@@ -27,18 +27,18 @@ const POLICIES = {
 } satisfies ToolPolicyOptions['policies']
 type Policy = keyof typeof POLICIES
 
-/** A name, and what all texts of the item contain. No two are similar, and the host's own texts contain none of them. */
+/** Names of items, contained in all their texts. No two are similar, and no other text of the host contains one. */
 const WORDS = ['quartz', 'walnut', 'ferret', 'nimbus', 'copper', 'lagoon', 'saffron', 'tundra', 'orchid', 'velvet']
-/** What handlers throw, and what an output schema removes. */
+/** Thrown by handlers, and removed by output schemas. */
 export const SECRET = 'hunter2'
-/** A name like these that no item has. */
-export const NO_ITEM = 'zigzag'
+/** A name that no item has. */
+export const UNKNOWN = 'zigzag'
 
 const policy = oneOf<readonly (Policy | undefined)[]>(undefined, undefined, 'anyone', 'reader', 'staff', 'chief')
 
 const item = fc.record({
   kind: oneOf('tool', 'tool', 'tool', 'tool', 'prompt', 'resource'),
-  /** How it comes to the caller; `added`: by `addToolset`. */
+  /** How the item is added; `added`: in the toolset of `addToolset`. */
   origin: oneOf('route', 'route', 'added', 'session.add', 'runtime', 'runtime, added'),
   access: policy,
   rule: policy,
@@ -67,7 +67,7 @@ const config = fc.record({
   items: fc.array(item, { minLength: 5, maxLength: WORDS.length }),
 })
 
-/** What one token of a caller grants. */
+/** What a token grants. */
 const token = fc.record({ read: fc.boolean(), write: fc.boolean(), staff: fc.boolean() })
 const caller = fc.record({
   isAnonymous: oneOf(false, false, true),
@@ -100,12 +100,12 @@ export const generated: fc.Arbitrary<readonly [GeneratedConfig, ReadonlyArray<re
     ),
   ])
 
-/** Without the settings that this config or kind does not have. */
+/** Adds the name, and removes settings that do not apply to the kind or the config. */
 function complete(draft: ConfigDraft['items'][number], { tasks, limits }: ConfigDraft, at: number): ItemDraft {
   const isTool = draft.kind === 'tool'
   return {
     ...draft,
-    word: WORDS[at] ?? NO_ITEM,
+    word: WORDS[at] ?? UNKNOWN,
     task: tasks && isTool ? draft.task : undefined,
     limited: limits && isTool && draft.limited,
   }
@@ -121,7 +121,7 @@ const isolatedItem = ({ isolated }: ConfigDraft): ItemDraft[] =>
       ]
     : []
 
-/** Calls of a limited tool that each user has. */
+/** Calls per user of a limited tool. */
 export const LIMIT = 3
 
 export type Verdict = 'answered' | 'denied' | 'unknown'
@@ -138,20 +138,20 @@ function isOffered({ hook }: GeneratedConfig, { user, header }: Caller, { origin
   return { nobody: false, everybody: true, staff: user?.roles?.includes('staff') === true, header }[hook]
 }
 
-/** Who may use what. */
+/** The model: what a caller's request for an item comes to. */
 export function verdictFor(config: GeneratedConfig, caller: Caller, item: ItemDraft): Verdict {
   if (!satisfies(config.authorize, caller.user)) return 'denied'
   if (!isOffered(config, caller, item)) return 'unknown'
   return satisfies(item.access, caller.user) && satisfies(item.rule, caller.user) ? 'answered' : 'denied'
 }
 
-/** Whether lists have it. */
+/** Whether lists contain the item. */
 export function isShown(config: GeneratedConfig, caller: Caller, item: ItemDraft): boolean {
   if (!satisfies(config.authorize, caller.user)) return false
   return verdictFor(config, caller, item) === 'answered' || (item.listed && isOffered(config, caller, item))
 }
 
-/** What lists have besides, so that every host has a list of each kind. */
+/** Open items of each kind, so that every host has every list. */
 export const ALWAYS = { tool: 'common_tool', prompt: 'common_prompt', resource: 'common_resource' } as const
 export const uriOf = (word: string) => `${word}://1`
 
@@ -192,7 +192,7 @@ function define({ kind, word, access, listed, answer, task, queued }: ItemDraft)
 const RULE_PREFIX = { tool: '', prompt: 'prompt:', resource: 'resource:' }
 const ruleKey = ({ kind, word }: ItemDraft) => `${RULE_PREFIX[kind]}${word}${kind === 'resource' ? '://*' : ''}`
 
-/** The host's config, and what is added while the host runs. */
+/** The config of the host, and the definitions to add while the host runs. */
 export function hostConfig({
   path,
   authorize,
@@ -250,7 +250,7 @@ export function hostConfig({
       ...from('runtime, added').map(definition => ({ definition, toolset: 'added' })),
     ],
     path: path === '/mcp' ? '/mcp' : '/mcp/base',
-    /** A path that must answer as if the toolset `added` did not exist. */
+    /** A path that must respond as if the toolset `added` did not exist. */
     hiddenPath: path !== '/mcp' && (internal || !isOpen) ? '/mcp/added' : undefined,
   }
 }

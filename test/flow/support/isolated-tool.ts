@@ -1,4 +1,4 @@
-// The isolated tool of the test over combinations: its thread imports this module.
+// The isolated tool of generated configs; worker threads import this module.
 import { defineTool } from '../../../core/index.ts'
 
 export const ISOLATED = 'granite'
