@@ -52,8 +52,8 @@ const item = fc.record({
 const config = fc.record({
   path: oneOf('/mcp', '/mcp/:set', '/mcp/:set?'),
   /** The parameter names any toolset but internal ones; otherwise only the listed one. */
-  isOpen: fc.boolean(),
-  internal: fc.boolean(),
+  isOpen: oneOf(true, true, false),
+  internal: oneOf(true, true, false),
   authorize: oneOf<readonly (Policy | undefined)[]>(undefined, undefined, 'anyone', 'reader'),
   onDenied: oneOf('challenge', 'error'),
   stateless: oneOf(false, false, true),
