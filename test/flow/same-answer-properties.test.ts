@@ -279,7 +279,7 @@ describe('tools, prompts and resources of generated configs', () => {
     })
     await fc.assert(property, { numRuns: RUNS, seed: SEED, endOnFailure: GIVEN_SEED === undefined })
     for (const outcome of ['answered', 'denied', 'unknown'] as const) {
-      expect(counts.get(outcome), outcome).to.be.greaterThan(RUNS)
+      expect(counts.get(outcome) ?? 0, outcome).to.be.at.least(caseCount(RUNS, 0))
     }
   })
 })
