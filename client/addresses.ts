@@ -91,6 +91,8 @@ const CARRYING = CARRIERS.map(toRange)
 const ISATAP = new Set([0x0000_5efen, 0x0200_5efen])
 /** First three bits of global unicast addresses, `2000::/3`. */
 const GLOBAL_UNICAST = 1n
+/** An address with two embedded IPv4 addresses, such as 6to4 with ISATAP, has the stricter kind of both. */
+const STRICTEST_FIRST = ['unroutable', 'private', 'loopback'] as const
 
 const lookUp = <Value>(ranges: readonly Range<Value>[], bits: bigint, v6: boolean): Value | undefined =>
   ranges.find(range => range.v6 === v6 && bits >> range.shift === range.bits)?.value
@@ -104,9 +106,13 @@ export function kindOfAddress(text: string): AddressKind | undefined {
   if (v6 === undefined) return undefined
   const special = lookUp(SPECIAL, v6, true)
   if (special !== undefined) return special
-  const at = ISATAP.has((v6 >> 32n) & 0xffff_ffffn) ? 96 : lookUp(CARRYING, v6, true)
-  if (at === undefined) return v6 >> 125n === GLOBAL_UNICAST ? 'public' : 'unroutable'
-  return lookUp(SPECIAL, (v6 >> BigInt(96 - at)) & 0xffff_ffffn, false) ?? 'public'
+  const carried = lookUp(CARRYING, v6, true)
+  if (carried === undefined && v6 >> 125n !== GLOBAL_UNICAST) return 'unroutable'
+  const isatap = ISATAP.has((v6 >> 32n) & 0xffff_ffffn) ? 96 : undefined
+  const kinds = [carried, isatap].map(
+    at => at !== undefined && lookUp(SPECIAL, (v6 >> BigInt(96 - at)) & 0xffff_ffffn, false),
+  )
+  return STRICTEST_FIRST.find(kind => kinds.includes(kind)) ?? 'public'
 }
 
 /** Names that never leave a network: RFC 6761, RFC 6762, RFC 8375, ICANN's `internal`, and names without a dot. */

@@ -34,8 +34,9 @@ export function withAbort<T>(work: Promise<T>, signal: AbortSignal | undefined):
   if (!signal) return work
   return new Promise<T>((resolve, reject) => {
     const onAbort = () => reject(signal.reason)
-    if (signal.aborted) return onAbort()
+    if (signal.aborted) onAbort()
     signal.addEventListener('abort', onAbort, { once: true })
+    // Also after an abort: a rejection of `work` must have a handler.
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
   })
 }

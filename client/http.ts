@@ -1,6 +1,7 @@
 // The one way to reach an authorization server: addresses are checked, answers bounded, and nothing of the caller's
 // requests (cookies, headers) goes along. Every failure is an AuthError.
 import { AuthError } from './errors.ts'
+import { withAbort } from './flights.ts'
 import type { NetPolicy } from './net-policy.ts'
 import { printable, printableUrl } from './printable.ts'
 import { certificateFix, tellUnreached } from './proxy-failure.ts'
@@ -134,10 +135,13 @@ export function createOAuthHttp({
     return new ConnectionError(`${what} at ${printableUrl(url)} ${why}`, { bodySent, status, cause })
   }
 
+  const either = ({ signal }: Exchange, timeout: AbortSignal) => (signal ? AbortSignal.any([signal, timeout]) : timeout)
+
   async function send(url: URL, init: RequestInit, exchange: Exchange, timeout: AbortSignal): Promise<Response> {
-    const signal = exchange.signal ? AbortSignal.any([exchange.signal, timeout]) : timeout
+    const signal = either(exchange, timeout)
     const fixed = { redirect: 'manual', credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer' } as const
-    return fetch(url.href, { ...fixed, ...init, signal })
+    // The caller's `fetch` may ignore its signal.
+    return withAbort(fetch(url.href, { ...fixed, ...init, signal }), signal)
   }
 
   /** Follows redirects, each address checked before anything goes there. */
@@ -168,7 +172,8 @@ export function createOAuthHttp({
     const timeout = AbortSignal.timeout(timeoutMs)
     const { response, url } = await follow(first, init, exchange, timeout)
     const { status, headers } = response
-    const { bytes, cut } = await readBody(response, exchange.limit).catch(thrown => {
+    const reading = withAbort(readBody(response, exchange.limit), either(exchange, timeout))
+    const { bytes, cut } = await reading.catch(thrown => {
       throw failure(thrown, url, exchange, timeout, status)
     })
     if (cut && response.ok) {

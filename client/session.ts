@@ -9,6 +9,7 @@ import type { ClientContext, OpenRedirect } from './context.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { AuthError } from './errors.ts'
 import { createEmit } from './events.ts'
+import { withAbort } from './flights.ts'
 import { FLOW_LIFETIME_MS } from './flow-store.ts'
 import { expiresAt, isExpired } from './freshness.ts'
 import { isUnattended } from './grants/request-by-grant.ts'
@@ -112,7 +113,8 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
   async function probe(signal: AbortSignal | undefined): Promise<AuthCue | undefined> {
     const headers = { accept: 'text/event-stream, application/json' }
     try {
-      const response = await options.fetch(options.serverUrl, { headers, redirect: 'manual', signal: signal ?? null })
+      const probing = options.fetch(options.serverUrl, { headers, redirect: 'manual', signal: signal ?? null })
+      const response = await withAbort(probing, signal)
       await response.body?.cancel()
       return readCue(response)
     } catch (cause) {

@@ -105,8 +105,8 @@ export interface BuiltServices extends Services {
   /** What a route serves with one choice of toolsets, to those who show no token. */
   viewOf(route: CompiledRoute, toolsets: readonly string[]): View
   /**
-   * Looks at what the clients who can be told are served; what it gives ends the streams of those who may not enter their route any
-   * more, looks again, tells those whose lists changed, and counts them.
+   * Records the lists of connected clients. The returned function ends the streams of callers that can no longer enter their route,
+   * notifies clients whose lists changed since, and returns their number.
    */
   review(): () => number
 }
@@ -211,7 +211,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     review() {
       const tellChanges = sessions.review()
       return () => {
-        // Who may not enter any more is told nothing.
+        // Before the notifications: callers without access get none.
         recheckCallers()
         return tellChanges()
       }

@@ -35,13 +35,13 @@ export interface Services extends AccessServices {
   itemsOf(route: Route): readonly CatalogItem[]
   /** The same, and what `configureSession` can add: for checks of names, and what is prepared at startup. */
   reachableItemsOf(route: Route): readonly CatalogItem[]
-  /** What a toolset holds; empty where there is none of this name. */
+  /** The items of a toolset; empty for an unknown name. */
   itemsIn(toolset: string): readonly CatalogItem[]
   /** What the config's `server` says, but for its instructions, and before `configureSession`. A reload may change it. */
   serverInfo(): Implementation
   /**
-   * For URLs that other parties choose, such as clients: connects only to public addresses. The address is resolved once,
-   * checked, and connected to. Limits on size, time and number are the caller's.
+   * For URLs that other parties choose, such as clients. It resolves the host name once and connects to that address only if it is
+   * public. The caller limits size, time and rate.
    */
   readonly guardedFetch: typeof fetch
   /** The sessions of this node. */
@@ -56,8 +56,8 @@ export interface Services extends AccessServices {
    */
   readonly admit: AdmitCaller
   /**
-   * For streams that last: calls `end` once, when the caller's token expires or a reload leaves it without the right to enter the
-   * route. Returns what calls it off.
+   * For long-lived streams: calls `end` once, when the caller's token expires or a reload denies the caller the route. Returns a
+   * function that stops the watch.
    */
   readonly watchCaller: CallerWatch['watchCaller']
   /** What a request's caller is offered, after `configureSession`. Throws `notFound` where the address names nothing. */

@@ -19,7 +19,6 @@ const LONG: Readonly<Record<string, string>> = {
   'client/engine.ts createEngine': 'the one acquisition that runs, and all who wait for it',
   'client/http.ts createOAuthHttp': 'every step of a request is bound by the same options',
   'client/node/file-cache.ts createFileTokenCache': 'the methods of one interface over one folder and key',
-  'client/node/guarded-fetch.ts createGuardedFetch': 'the `fetch` and its redirects obey one list of hosts',
   'client/node/loopback.ts createLoopbackRedirect': 'one server, and the one answer that it waits for',
   'client/session.ts createSession': 'the methods of one interface over one engine, store and key',
   'client/storm.ts createStormBreaker': 'the counts, and what opens and closes the breaker',

@@ -1,6 +1,7 @@
 // One HTTP request as the doctor sends it: any Host header, no redirect followed, an answer within ten seconds.
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
+import { receiveResponse } from '../../client/node/receive-response.ts'
 import { isObject } from '../../core/index.ts'
 import { META, MODERN_REVISION } from '../../core/transport.ts'
 
@@ -25,20 +26,16 @@ export interface Answer {
 }
 
 /** Resolves with the head of the answer. Rejects where there is none in time. */
-export function open(
+export async function open(
   url: string,
   { method = 'GET', headers = {}, body, signal }: Question = {},
 ): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const send = url.startsWith('https:') ? requestHttps : requestHttp
-    const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }
-    const all = { 'User-Agent': 'mcp-host doctor', Connection: 'close', ...length, ...headers }
-    const patience = AbortSignal.timeout(PATIENCE)
-    const until = signal ? AbortSignal.any([patience, signal]) : patience
-    const request = send(url, { method, headers: all, signal: until }, resolve)
-    request.on('error', reject)
-    request.end(body)
-  })
+  const send = url.startsWith('https:') ? requestHttps : requestHttp
+  const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }
+  const all = { 'User-Agent': 'mcp-host doctor', Connection: 'close', ...length, ...headers }
+  const patience = AbortSignal.timeout(PATIENCE)
+  const until = signal ? AbortSignal.any([patience, signal]) : patience
+  return receiveResponse(send(url, { method, headers: all, signal: until }), body)
 }
 
 function parseObject(text: string): Answer['json'] {

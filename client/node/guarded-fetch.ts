@@ -11,6 +11,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { kindOfAddress } from '../addresses.ts'
 import { AuthError } from '../errors.ts'
 import { allowedHosts } from '../net-policy.ts'
+import { receiveResponse } from './receive-response.ts'
 
 export interface GuardedFetchOptions {
   /** Hosts that may be anywhere, as in `networkPolicy.allowHosts`. */
@@ -33,14 +34,18 @@ const refusal = (host: string, address: string): AuthError =>
     fix: `if that is meant, list "${host}" in allowHosts of createGuardedFetch`,
   })
 
-/** A lookup that fails where any of the addresses is blocked: a mixed answer is an attack, or a mistake. */
-function guardLookup(lookup: LookupFunction): LookupFunction {
+const notFound = (host: string) => Object.assign(new Error(`${host} has no address`), { code: 'ENOTFOUND' })
+
+/** A lookup that fails where any of the addresses is refused: a mixed answer is an attack, or a mistake. */
+function guardLookup(lookup: LookupFunction, isRefused: (address: string) => boolean): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, options, (error, found, family) => {
       const addresses = Array.isArray(found) ? found.map(({ address }) => address) : [found]
-      const blocked = error ? undefined : addresses.find(isBlocked)
-      if (blocked === undefined) callback(error, found, family)
-      else callback(refusal(hostname, blocked), [], 0)
+      const refused = error ? undefined : addresses.find(isRefused)
+      if (refused !== undefined) callback(refusal(hostname, refused), [], 0)
+      // node:net throws an uncaught exception for an empty list.
+      else if (!error && addresses.length === 0) callback(notFound(hostname), [], 0)
+      else callback(error, found, family)
     })
   }
 }
@@ -68,18 +73,31 @@ function headersOf(message: IncomingMessage): Headers {
   return headers
 }
 
-/** A Response that knows where it is from, as those of the global fetch do. */
+function bodyOf(message: IncomingMessage, method: string): ReadableStream<Uint8Array> | null {
+  const { statusCode = 0 } = message
+  if (method !== 'HEAD' && !NO_BODY.has(statusCode)) {
+    return Readable.toWeb(decoded(message)) as ReadableStream<Uint8Array>
+  }
+  // The HTTP parser reads a body for this status, which can be endless.
+  if (statusCode === 205) message.destroy()
+  else message.resume()
+  return null
+}
+
+/** A Response that knows where it is from, as those of the global fetch do. Throws for a status that none can have. */
 function toResponse(message: IncomingMessage, url: URL, method: string, redirected: boolean): Response {
   const { statusCode: status = 0, statusMessage: statusText = '' } = message
-  const hasBody = method !== 'HEAD' && !NO_BODY.has(status)
-  if (!hasBody) message.resume()
-  const body = hasBody ? (Readable.toWeb(decoded(message)) as ReadableStream<Uint8Array>) : null
-  const response = new Response(body, { status, statusText, headers: headersOf(message) })
-  return Object.defineProperties(response, {
-    url: { value: url.href },
-    redirected: { value: redirected },
-    type: { value: 'basic' },
-  })
+  try {
+    const response = new Response(bodyOf(message, method), { status, statusText, headers: headersOf(message) })
+    return Object.defineProperties(response, {
+      url: { value: url.href },
+      redirected: { value: redirected },
+      type: { value: 'basic' },
+    })
+  } catch (thrown) {
+    message.destroy()
+    throw thrown
+  }
 }
 
 interface Outgoing {
@@ -110,7 +128,8 @@ const failed = (why: string, cause?: unknown) => new TypeError(why, { cause })
 export function createGuardedFetch({ allowHosts = [], lookup }: GuardedFetchOptions = {}): typeof fetch {
   const isAllowed = allowedHosts(allowHosts)
   const resolveName = lookup ?? (systemLookup as LookupFunction)
-  const guarded = guardLookup(resolveName)
+  const guarded = guardLookup(resolveName, isBlocked)
+  const unguarded = guardLookup(resolveName, () => false)
   const agents = { 'http:': new HttpAgent({ keepAlive: true }), 'https:': new HttpsAgent({ keepAlive: true }) }
 
   function connect({ url, method, headers }: Outgoing, signal: AbortSignal | undefined): ClientRequest {
@@ -124,15 +143,10 @@ export function createGuardedFetch({ allowHosts = [], lookup }: GuardedFetchOpti
       method,
       headers: Object.fromEntries(headers),
       agent: agents[url.protocol],
-      lookup: free ? resolveName : guarded,
+      lookup: free ? unguarded : guarded,
       ...(signal && { signal }),
     })
   }
-
-  const exchange = (outgoing: Outgoing, signal: AbortSignal | undefined): Promise<IncomingMessage> =>
-    new Promise((resolve, reject) => {
-      connect(outgoing, signal).once('response', resolve).on('error', reject).end(outgoing.body)
-    })
 
   async function follow(
     first: Outgoing,
@@ -141,7 +155,7 @@ export function createGuardedFetch({ allowHosts = [], lookup }: GuardedFetchOpti
   ): Promise<Response> {
     let outgoing = first
     for (let hops = 0; ; hops++) {
-      const message = await exchange(outgoing, signal)
+      const message = await receiveResponse(connect(outgoing, signal), outgoing.body)
       const { statusCode = 0, headers } = message
       if (mode === 'manual' || !REDIRECTS.has(statusCode) || headers.location === undefined) {
         return toResponse(message, outgoing.url, outgoing.method, hops > 0)

@@ -1,19 +1,19 @@
-// Long-lived streams end with the token that opened them, and with a reload whose policy no longer lets their caller enter the
-// route: whoever still may comes back.
+// Ends long-lived streams when the caller's token expires, or when a reload changes the policy so that the caller can no longer
+// enter the route. Callers that still have access reconnect.
 import type { Clock } from '../http/clock.ts'
 import type { User } from '../kernel/user.ts'
 import type { AdmitCaller } from '../mcp/call.ts'
 
-/** The longest that a timer can wait, milliseconds; a stream of a token that lives longer ends then, and comes back. */
+/** Maximum timer delay, milliseconds. A stream whose token lives longer ends after it, and the client reconnects. */
 const MAX_DELAY = 2 ** 31 - 1
 
-/** Whom a stream is for, and where. */
+/** The caller of a stream, and its route. */
 export type WatchedCaller = Parameters<AdmitCaller>[0]
 
 export interface CallerWatch {
-  /** Calls `end` once, when the caller's token expires or a reload shuts it out. Returns what calls it off. */
+  /** Calls `end` once, when the caller's token expires or a reload denies the caller the route. Returns a function that stops the watch. */
   watchCaller(caller: WatchedCaller, end: () => void): () => void
-  /** Ends what callers have open who may not enter its route any more. */
+  /** Ends the streams of callers that can no longer enter their route. */
   recheckCallers(): void
 }
 
@@ -25,7 +25,7 @@ export function createCallerWatch(admit: AdmitCaller, clock: Clock): CallerWatch
     return clock.setTimeout(end, Math.min(MAX_DELAY, Math.max(0, expiresAt - clock.now()))).unref()
   }
 
-  function mayEnter(caller: WatchedCaller): boolean {
+  function canEnter(caller: WatchedCaller): boolean {
     try {
       admit(caller)
       return true
@@ -37,21 +37,21 @@ export function createCallerWatch(admit: AdmitCaller, clock: Clock): CallerWatch
   return {
     watchCaller(caller, end) {
       const key = {}
-      const over = () => {
-        callOff()
+      const endOnce = () => {
+        stop()
         end()
       }
-      const timer = timerOf(caller.user ?? {}, over)
-      // A route without a rule lets everybody in, whatever a reload says.
-      if (caller.route.authorize !== undefined) watched.set(key, { caller, end: over })
-      const callOff = () => {
+      const timer = timerOf(caller.user ?? {}, endOnce)
+      // A route without `authorize` admits everyone, also after a reload.
+      if (caller.route.authorize !== undefined) watched.set(key, { caller, end: endOnce })
+      const stop = () => {
         watched.delete(key)
         clock.clear(timer)
       }
-      return callOff
+      return stop
     },
     recheckCallers() {
-      for (const { caller, end } of [...watched.values()]) if (!mayEnter(caller)) end()
+      for (const { caller, end } of [...watched.values()]) if (!canEnter(caller)) end()
     },
   }
 }

@@ -11,7 +11,7 @@ const MAX_BYTES = 512 * 1_024
 /** What a server answered. */
 export interface JsonReply {
   readonly status: number
-  /** Undefined where the answer is no success, no JSON, or JSON that no request body may be, such as nested too deep. */
+  /** Undefined if the response is not a success, not JSON, or nested too deep. */
   readonly body: unknown
 }
 

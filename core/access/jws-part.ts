@@ -1,4 +1,4 @@
-// The parts of a JWS (RFC 7515), read strictly: what two readers could understand in two ways is none. For tokens and proofs.
+// Decodes the parts of a JWS (RFC 7515) strictly: ambiguous input is rejected. For tokens and proofs.
 import { parseJson } from '../http/json-text.ts'
 import { isObject } from '../mcp/is-object.ts'
 import type { Claims } from './user-claims.ts'
@@ -10,7 +10,7 @@ export function decodePart(part: unknown): Buffer | undefined {
   return bytes.toString('base64url') === part ? bytes : undefined
 }
 
-/** The JSON object that these bytes are in UTF-8; undefined where they are none. */
+/** The JSON object in these UTF-8 bytes; undefined if they are not one. */
 export function readJsonPart(bytes: Buffer): Claims | undefined {
   try {
     const value = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes))

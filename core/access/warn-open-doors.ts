@@ -59,7 +59,7 @@ function warnOpenHost({ routes, catalog, slot, http, purpose, log }: OpenDoorFac
   log.warn(fields, 'every machine in the network can call tools without a token, by any host name')
 }
 
-/** Warns of each open route with what it serves that another route guards. What has its own `access` or rule is kept. */
+/** Warns of each open route that serves items of a protected route. Items with their own `access` or rule are excluded. */
 export function warnOpenDoors(facts: OpenDoorFacts): void {
   warnOpenHost(facts)
   const { routes, catalog, slot, log, report } = facts

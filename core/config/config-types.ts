@@ -87,7 +87,7 @@ export interface HttpTls {
 export interface ToolLimits {
   /** For ctx.fetch. Default `30s`. */
   fetchTimeout?: Duration
-  /** For a whole call, without the time that it waits for its client; a tool's own timeout wins. Default `off`. */
+  /** Limit for a whole call, except while it waits for its client. A tool's own timeout takes precedence. Default `off`. */
   callTimeout?: 'off' | Duration
   /** A handler that holds the event loop for longer is told of in the log. Default `200ms`. */
   stallWarning?: 'off' | Duration
@@ -122,7 +122,7 @@ export interface SessionLimits {
   idleTimeout?: Duration
   /** Idle sessions kept, of all owners together; past it the owner of most loses its oldest. Default `10000`. */
   maxIdle?: number
-  /** Sessions of one user, or of one address for anonymous callers; past it initialize gets 429. Default `5000`. */
+  /** Maximum sessions of one user, or of one address for anonymous callers. Beyond it, initialize gets 429. Default `5000`. */
   maxPerOwner?: number
   /** Requests of one session that run at once, also those whose client has gone; more are answered 429. Default `32`. */
   maxCallsPerSession?: number

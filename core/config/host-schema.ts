@@ -112,9 +112,10 @@ const sessions = closed(
     maxPerOwner: {
       type: 'integer',
       minimum: 1,
-      // Half of `maxIdle`: one owner cannot take all of it. Less would refuse an office behind one address.
+      // Half of `maxIdle`, so that one owner cannot use all of it. A lower limit would refuse offices behind one address.
       default: 5_000,
-      description: 'Sessions of one user, or of one address for anonymous callers; past it initialize gets 429.',
+      description:
+        'Maximum sessions of one user, or of one address for anonymous callers. Beyond it, initialize gets 429.',
     },
     maxCallsPerSession: {
       type: 'integer',

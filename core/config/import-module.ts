@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { spareTemporaryFolder } from './bare-machine.ts'
 import { filesRead } from './files-read.ts'
 import { imported, moduleUrl } from './module-graph.ts'
-import { findAbove, isStripped } from './type-stripping.ts'
+import { findAbove, linkStripped } from './type-stripping.ts'
 import { whileLoading } from './while-loading.ts'
 
 const TYPESCRIPT = /\.[cm]?tsx?$/
@@ -43,7 +43,7 @@ export async function importModule(file: string): Promise<Record<string, unknown
 /** Starts tsx, unless it is there or Node strips the types itself. One file at a time, so that `linkModule` sees its imports only. */
 async function loadTypeScript(file: string): Promise<void> {
   tsconfig ??= { file: findAbove('tsconfig.json', dirname(file)) }
-  if (!registered && (await isStripped(file, tsconfig.file))) return
+  if (!registered && (await linkStripped(file, tsconfig.file))) return
   registered ??= registerTsx(tsconfig.file)
   await registered
 }

@@ -7,7 +7,8 @@ export const tools = closed(
     callTimeout: {
       anyOf: [{ const: 'off' }, duration('How long one call may take.')],
       default: 'off',
-      description: "For a whole call, without the time that it waits for its client; a tool's own timeout wins.",
+      description:
+        "Limit for a whole call, except while it waits for its client. A tool's own timeout takes precedence.",
     },
     stallWarning: {
       anyOf: [{ const: 'off' }, duration('How long a handler may hold the event loop.')],

@@ -1,4 +1,4 @@
-// The clock of a host: what it reads the time from and sets timers with, so that tests can inject their own.
+// The clock of a host: time and timers, which tests can replace.
 
 /** A timer of a `Clock`. */
 export interface Timer {
@@ -10,7 +10,7 @@ export interface Timer {
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number
-  /** Milliseconds since an arbitrary start; setting the system's clock does not change them. */
+  /** Milliseconds since an arbitrary start. Changes of the system clock do not affect them. */
   monotonic(): number
   setTimeout(task: () => void, milliseconds: number): Timer
   setInterval(task: () => void, milliseconds: number): Timer
@@ -18,7 +18,7 @@ export interface Clock {
   clear(timer: Timer | undefined): void
 }
 
-/** The globals are read at each use, because tests count and replace them. */
+/** Reads the globals at each call, because tests replace them. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

@@ -6,7 +6,7 @@ export const START_PATIENCE = 60_000
 /** How long each `closing` task may take, milliseconds. */
 export const CLOSE_PATIENCE = 5_000
 
-/** Rejects with an Error where `part` takes longer than `limit` milliseconds; the process lives until then. */
+/** Rejects if `part` takes longer than `limit` milliseconds. The timer keeps the process alive until then. */
 export async function inTime(part: () => void | Promise<void>, limit: number, clock = systemClock): Promise<void> {
   const running = part()
   if (running === undefined) return

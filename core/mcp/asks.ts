@@ -25,7 +25,7 @@ const NAMES = { 'elicitation/create': 'elicit', 'sampling/createMessage': 'sampl
 
 const INPUT_REQUIRED = { name: 'input_required' }
 
-/** Why a handler was stopped: its questions are on their way to the client, and it will run again. */
+/** Stops a handler whose questions are being sent; the handler will run again. */
 class AwaitingInput extends Error {
   constructor() {
     super('waiting for the client to answer; the handler runs again with the answer')
@@ -33,7 +33,7 @@ class AwaitingInput extends Error {
   }
 }
 
-/** What the client would have had to declare, or undefined when it did. */
+/** The capability that the client must declare for this question; undefined if it did. */
 export function missingCapability(
   { method, params }: Question,
   has: ClientCapabilities,
@@ -58,7 +58,7 @@ const isRoot = (root: unknown) =>
 
 const isContentBlock = (block: unknown) => isObject(block) && typeof block['type'] === 'string'
 
-/** Whether a client's answer fits a question: what it asks with, and for a form what its schema says. */
+/** Whether an answer is valid for the question and, for a form, for its schema. */
 export async function isAnswer({ method, params }: Question, answer: unknown): Promise<boolean> {
   if (!isObject(answer)) return false
   if (method === 'roots/list') {
@@ -78,7 +78,7 @@ async function fitsForm(schema: JsonSchema, content: unknown): Promise<boolean> 
   return (await compileSchema(schema, 'input').validate(content)).ok
 }
 
-/** Names each question of a run: by the key that the handler gives, or by its kind and number. */
+/** Names each question of a run: by the key from the handler, or by kind and number. */
 function createKeys(isTaken: (key: string) => boolean) {
   const ordinals: Record<string, number> = {}
   return (method: Question['method'], given: string | undefined): string => {
@@ -92,11 +92,11 @@ function createKeys(isTaken: (key: string) => boolean) {
 }
 
 export interface Asks {
-  /** Resolves with the recorded answer, or rejects once the question is on its way. */
+  /** Resolves with the recorded answer, or rejects once the question is being sent. */
   ask(question: Question, key?: string): Promise<never>
 }
 
-/** Ends the run with the result of this, which is called unless the run is over. */
+/** Ends the run with this result. `result` is called only if the run has not ended. */
 export type Interrupt = (result: () => Promise<unknown>) => void
 
 interface Bindings {
@@ -105,7 +105,7 @@ interface Bindings {
   readonly interrupt: Interrupt
 }
 
-/** Everything that a sealed state belongs to: it opens for a retry of this request by this caller alone. */
+/** The request data that a sealed state is bound to: only a retry of this request by this caller can open it. */
 function bindingOf(call: Call, item: CatalogItem): string {
   const { user, method, params, offer } = call
   const caller = user ? userKey(user) : 'anonymous'
@@ -113,7 +113,7 @@ function bindingOf(call: Call, item: CatalogItem): string {
   return JSON.stringify([caller, offer.route.path, offer.params, method, item.key, digest(subject), item.digest])
 }
 
-/** The asks of one run of a handler. Throws `invalidParams` for a `requestState` that is not this request's. */
+/** The questions of one run of a handler. Throws `invalidParams` for the `requestState` of another request. */
 export function createAsks(call: Call, item: CatalogItem, { keys, clock, interrupt }: Bindings): Asks {
   const { requestState, inputResponses } = call.params
   const binding = bindingOf(call, item)
@@ -122,7 +122,7 @@ export function createAsks(call: Call, item: CatalogItem, { keys, clock, interru
   const recorded: Record<string, RequestState[string]> = {}
   const keyFor = createKeys(key => Object.hasOwn(recorded, key))
   const open = new Map<string, { question: Question; reject: (reason: Error) => void }>()
-  // Without a state there is no telling which question a response answers, so it counts for the first round only.
+  // Without a state it is unknown which question a response answers, so responses count for the first round only.
   let firstRound = requestState === undefined
   const lacking: ClientCapabilities = {}
   let failure: HostError | undefined
@@ -177,7 +177,7 @@ export function createAsks(call: Call, item: CatalogItem, { keys, clock, interru
     }
     return new Promise<never>((_, reject) => {
       open.set(key, { question, reject })
-      // One turn of the event loop lets asks that were started together leave together.
+      // Questions that start in the same turn of the event loop are sent together.
       setImmediate(leave)
     })
   }
@@ -191,30 +191,27 @@ export function createAsks(call: Call, item: CatalogItem, { keys, clock, interru
   }
 }
 
-/** The parameters of a question that is a request of its own. */
+/** The parameters of a question that is sent as a separate request. */
 export const liveParams = ({ method, params }: Question, { elicitationIds }: RevisionRules): object =>
   elicitationIds && method === 'elicitation/create' && params.mode === 'url'
     ? { elicitationId: randomUUID(), ...params }
     : params
 
-/** Of a session or a task, whose client is asked while the handler runs. Throws a ToolError where the client cannot answer. */
+/** For sessions and tasks, which send questions while the handler runs. Throws a ToolError if the client cannot answer. */
 function demandCapability(call: Call, question: Question) {
   noteQuestion(call, question.method)
   const missing = missingCapability(question, call.client.capabilities)
   if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
 }
 
-/** Throws a ToolError for an answer that is none to this question. */
+/** Throws a ToolError if the answer does not fit the question. */
 async function askLive(askClient: AskClient, { rules }: Call, question: Question, signal: AbortSignal, key?: string) {
   const answer = await askClient.ask(question.method, liveParams(question, rules), signal, key)
   if (!(await isAnswer(question, answer))) throw new ToolError('The client answered something else than was asked.')
   return answer as never
 }
 
-/**
- * The asks of a session or a task: each is a request of its own, and the handler waits for its answer. `waiting` is around each
- * wait.
- */
+/** The questions of a session or task: each is a separate request, and the handler waits for the answer inside `waiting`. */
 export const createLiveAsks = (
   askClient: AskClient,
   call: Call,
@@ -227,18 +224,18 @@ export const createLiveAsks = (
   },
 })
 
-/** The answers of a client to a handler that runs again with each of them. */
+/** The client's answers for a handler that runs again after each of them. */
 export interface Replay {
   readonly answers: Map<string, { readonly question: string; readonly outcome: Promise<never> }>
-  /** The last progress that was reported: it must grow from run to run, too. */
+  /** The last reported progress, which must also increase across runs. */
   progress: number
   /** Runs the handler again. */
   readonly again: () => unknown
 }
 
 /**
- * The asks of a handler that has a thread: its run ends with its questions, as in 2026-07-28, and `replay.again` runs it with the
- * answers. Nothing holds a thread while the client is asked.
+ * The questions of an isolated handler: its run ends with its questions, as in 2026-07-28, and `replay.again` runs it with the
+ * answers. No thread is occupied while the client answers.
  */
 export function createReplayedAsks(askClient: AskClient, call: Call, replay: Replay, interrupt: Interrupt): Asks {
   const used = new Set<string>()
@@ -272,7 +269,7 @@ export function createReplayedAsks(askClient: AskClient, call: Call, replay: Rep
         return outcome
       }
       open.push({ ask: askClientNow, reject })
-      // As in 2026-07-28, asks that were started together leave together.
+      // As in 2026-07-28, questions of the same turn are sent together.
       setImmediate(leave)
     })
   }

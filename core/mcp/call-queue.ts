@@ -1,6 +1,6 @@
-// How many calls of one tool run at a time: more wait in a fair line, and past its bounds are refused.
-// A call keeps its place until its handler is over, whatever became of the call: the handler is what takes the machine.
-// While the handler waits for its client, another call has the place.
+// Limits the concurrent calls of one tool. Further calls wait in a queue that is fair between callers; a full queue refuses calls.
+// A call keeps its slot until its handler ends, even if the call was cancelled or timed out, because the handler uses the resources.
+// While the handler waits for its client, another call can use the slot.
 import type { Clock } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
 import { type Linked, LinkedList } from '../http/linked-list.ts'
@@ -10,16 +10,16 @@ import { holderOf } from './holder.ts'
 import { MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_OWNER } from './limits.ts'
 import { ToolError } from './tool-error.ts'
 
-/** A call's place, or its wait for one. */
+/** The slot of a call, or its position in the queue. */
 export class Turn implements Linked {
   older?: this | undefined
   newer?: this | undefined
   linked?: boolean
-  /** Resolves when the place is there; rejects where the call is cancelled before, or its time is over. */
+  /** Resolves when the call has a slot; rejects if the call is cancelled or times out before. */
   ready: Promise<void> | undefined
-  /** Milliseconds that it waited. */
+  /** Milliseconds in the queue. */
   waited = 0
-  /** Takes the place that was left to it. */
+  /** Takes a free slot and resolves `ready`. */
   begin: (() => void) | undefined
   readonly owner: string
   readonly #queue: CallQueue
@@ -38,20 +38,20 @@ export class Turn implements Linked {
     if (this.#over) this.release()
   }
 
-  /** The handler is over. A call that never had a place leaves none. */
+  /** The handler has ended. Frees the slot, if the call has one. */
   leave() {
     this.#over = true
     this.release()
   }
 
-  /** Leaves the place to another call until `retake`. */
+  /** Frees the slot until `retake`. */
   release() {
     if (!this.#held) return
     this.#held = false
     this.#queue.passOn(this.owner)
   }
 
-  /** Resolves when the handler has a place again; undefined: it has one. A cancelled handler needs one, too. */
+  /** Resolves when the handler has a slot again; undefined: it has one. A cancelled handler also needs one. */
   retake(): Promise<void> | undefined {
     if (this.#held || this.#over) return undefined
     this.#retaking ??= this.#queue.retake(this)
@@ -61,14 +61,14 @@ export class Turn implements Linked {
 
 export interface CallQueueFacts {
   readonly tool: string
-  /** Calls that may run at a time. */
+  /** Maximum concurrent calls. */
   readonly most: number
-  /** Milliseconds for a whole call, its wait counted; undefined: no limit. */
+  /** Milliseconds for a whole call, queue time included; undefined: no limit. */
   readonly timeout: number | undefined
   readonly clock: Clock
 }
 
-/** Seconds until a place may be free: nobody knows. */
+/** `Retry-After`, seconds: a guess, because handlers have no known duration. */
 const SOON = 1
 
 const calls = (count: number) => `${count} call${count === 1 ? '' : 's'}`
@@ -81,18 +81,18 @@ export class CallQueue implements Linked {
   readonly #busy: LinkedList<CallQueue>
   readonly #refused: () => void
   readonly #line = new FairLine<Turn>()
-  /** Handlers that had a place and need one again: they come before the line. */
+  /** Handlers that had a slot and need one again. They have priority over the queue. */
   readonly #returning = new LinkedList<Turn>()
   #running = 0
 
-  /** `busy` is the list of those that run something. `refused` is told of each call that is not taken. */
+  /** `busy`: the list of queues with running handlers. `refused` is called for each refused call. */
   constructor(facts: CallQueueFacts, busy: LinkedList<CallQueue>, refused: () => void) {
     this.facts = facts
     this.#busy = busy
     this.#refused = refused
   }
 
-  /** Handlers that run. */
+  /** Number of running handlers. */
   get running(): number {
     return this.#running
   }
@@ -100,14 +100,14 @@ export class CallQueue implements Linked {
     return this.#line.size + this.#returning.size
   }
 
-  /** A place, or a place in the line. Throws `tooManyRequests` where the line, or its owner's part of it, is full. */
+  /** Returns a slot or a queue position. Throws `tooManyRequests` if the queue, or the owner's share of it, is full. */
   enter(call: Call): Turn {
     const turn = this.#turnOf(call)
     if (!this.#hold(turn)) turn.ready = this.#wait(turn, call)
     return turn
   }
 
-  /** As `enter`, of a call whose handler has run before: it comes before the line, and is not refused. */
+  /** Like `enter`, for a call whose handler has run before: it has priority over the queue and is never refused. */
   enterAgain(call: Call): Turn {
     const turn = this.#turnOf(call)
     turn.ready = this.retake(turn)
@@ -130,7 +130,7 @@ export class CallQueue implements Linked {
     return new Turn(holderOf({ user, ip: offer.ip }), this)
   }
 
-  /** False where no place is free. */
+  /** Returns false if no slot is free. */
   #hold(turn: Turn): boolean {
     if (this.#running >= this.facts.most) return false
     if (this.#running === 0) this.#busy.add(this)
@@ -144,7 +144,7 @@ export class CallQueue implements Linked {
     turn.hold()
   }
 
-  /** The place that an owner leaves goes to whose turn it is. */
+  /** Gives the slot of an owner to the next call. */
   passOn(owner: string) {
     this.#line.leave(owner)
     const next = this.#returning.oldest ?? this.#line.next()
@@ -157,7 +157,7 @@ export class CallQueue implements Linked {
     const { owner } = turn
     const { most, clock } = this.facts
     const { signal, deferred } = call
-    // What was accepted earlier is not refused now: how much of it there is has limits of its own.
+    // A deferred call was accepted earlier, under limits of its own, so it is not refused here.
     if (!deferred) this.#demandRoom(owner)
     const timeout = deferred ? undefined : this.facts.timeout
     if (signal.aborted) return Promise.reject(cancelled())
@@ -210,7 +210,7 @@ export class CallQueue implements Linked {
 
 const cancelled = () => new ToolError('The call was cancelled before it ran.')
 
-/** The handler, which leaves the place once it is over. */
+/** Wraps the handler so that the slot is freed when it ends. */
 export function inPlace<Args extends readonly unknown[]>(
   turn: Turn,
   handle: (...args: Args) => unknown,

@@ -23,18 +23,18 @@ export interface RequestFacts {
   readonly admitted?: true
   /** The session's id, where there is one. */
   readonly sessionId?: string
-  /** What `configureSession` chose for the same caller earlier: it is not asked again. */
+  /** The earlier choice of `configureSession` for this caller; if set, the function does not run again. */
   readonly choice?: ToolsetChoice | undefined
   /** Aborts when the request, or the session it opens, is over. Asked for only by those who wait on it. */
   readonly signal: () => AbortSignal
 }
 
-/** Asks a route's `authorize`. Throws `unauthorized` where there is no user, `forbidden` where this one may not enter. */
+/** Checks a route's `authorize`. Throws `unauthorized` if there is no user, `forbidden` if the user cannot enter. */
 export type AdmitCaller = (caller: Pick<RequestFacts, 'params' | 'user'> & { readonly route: Route }) => void
 
-/** What `configureSession` made of a route's toolsets, as it may be written down. */
+/** The serializable toolset choice of `configureSession`. */
 export interface ToolsetChoice {
-  /** Those of the route that it left; undefined: all of them, whatever they are. */
+  /** The toolsets of the route that remain; undefined: all, including later ones. */
   readonly left?: readonly string[] | undefined
   readonly added: readonly string[]
 }
@@ -45,13 +45,13 @@ export interface Offer extends Pick<RequestFacts, 'route' | 'params' | 'user' | 
   readonly sessionId: string | undefined
   /** Always current: definitions may come and go while a session lasts. */
   readonly view: View
-  /** What this user sees of it: a session's user may come with another token. */
+  /** The view for this user: a session's user can send different tokens. */
   viewFor(user: User | undefined): View
-  /** What its user is offered with another token: `configureSession` is asked again where that grants something else. */
+  /** The offer for its user with another token: runs `configureSession` again if that token grants something else. */
   withToken(user: User | undefined): Offer | Promise<Offer>
   /** The names of the toolsets in view. */
   toolsets(): readonly string[]
-  /** What `configureSession` chose; undefined where there is none. */
+  /** The choice of `configureSession`; undefined without one. */
   readonly choice: ToolsetChoice | undefined
   /** True where the config has a `runSession`. */
   readonly spansRun: boolean
@@ -119,7 +119,7 @@ interface CallFacts {
   readonly headers: Readonly<IncomingHttpHeaders>
   /** How questions reach the client: in the call's result, or as requests of their own; undefined where they cannot. */
   readonly asks: 'input_required' | AskClient | undefined
-  /** True: an earlier request was accepted for it, as for a task. It is no new request: limits of requests do not apply again. */
+  /** True: an earlier request created this call, as for a task. Request limits do not apply again. */
   readonly deferred?: boolean | undefined
 }
 

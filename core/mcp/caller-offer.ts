@@ -4,30 +4,30 @@ import type { Offer, RequestFacts } from './call.ts'
 import type { OfferedConfig } from './offered-config.ts'
 import type { View, ViewRequest } from './view.ts'
 
-/** How a route's offers come to their views. */
+/** How the offers of a route get their views. */
 export interface Way {
   readonly config: OfferedConfig
-  /** Throws where what `configureSession` chose cannot be served together: it may have been until a reload. */
+  /** Throws if the items chosen by `configureSession` conflict, which can happen after a reload. */
   cut(request: ViewRequest, user: User | undefined): View
-  /** What a view is cut from after a reload: what the route serves now, with what `configureSession` chose. */
+  /** The view request after a reload: the route's current toolsets with the choice of `configureSession`. */
   renew(request: ViewRequest, params: RequestFacts['params']): ViewRequest
   choiceOf(request: ViewRequest): Offer['choice']
 }
 
-/** Claims that differ from token to token of one grant. */
+/** Claims that differ between tokens of one grant. */
 const OF_ONE_TOKEN: ReadonlySet<string> = new Set(['exp', 'iat', 'jti', 'nbf'])
 
 const grantedTo = ({ clientId, scopes, roles, claims }: User): string =>
   JSON.stringify([clientId, scopes, roles, Object.entries(claims).filter(([name]) => !OF_ONE_TOKEN.has(name))])
 
-/** Whether two tokens of a user grant the same: client, scopes, roles and claims, but for the times and the id of the token. */
+/** Whether two tokens of a user have the same client, scopes, roles and claims, apart from times and token id. */
 const sameGrant = (one: User | undefined, other: User | undefined): boolean =>
   one === other || (one !== undefined && other !== undefined && grantedTo(one) === grantedTo(other))
 
 /** Makes the offer again, for its user with another token. */
 export type Rechoose = (user: User | undefined) => Promise<Offer>
 
-/** What of an offer asks the functions of the config. */
+/** The config functions that an offer calls. */
 export interface OfferHooks {
   readonly runs: Offer['run'] | undefined
   readonly rechoose: Rechoose | undefined
@@ -35,7 +35,7 @@ export interface OfferHooks {
 
 type OfferFacts = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'sessionId'>
 
-/** What a caller is offered, by the config as it was when its request was made, and as a reload makes it. */
+/** The offer for a caller, by the config at the time of the request, updated by reloads. */
 export class CallerOffer implements Offer {
   readonly route: Offer['route']
   readonly params: Offer['params']
@@ -47,12 +47,12 @@ export class CallerOffer implements Offer {
   #reloads: number
   readonly #runs: Offer['run'] | undefined
   readonly #rechoose: Rechoose | undefined
-  /** The user of the last token that grants the same: it is compared once. */
+  /** The user of the last token with the same grant, so that each token is compared once. */
   #alike: User | undefined
-  /** The offer with another token that was made last. */
+  /** The last offer for another token. */
   #other: { readonly user: User | undefined; readonly offer: Promise<Offer> } | undefined
 
-  /** `reloads`: as many as there were when the request was made. `hooks`: what the config's functions are, where it has them. */
+  /** `reloads`: number of reloads when the request was made. `hooks`: the config functions, if configured. */
   constructor(facts: OfferFacts, request: ViewRequest, reloads: number, way: Way, hooks: OfferHooks) {
     this.route = facts.route
     this.params = facts.params
@@ -86,7 +86,7 @@ export class CallerOffer implements Offer {
       this.#alike = user
       return this
     }
-    // Requests that come at once ask once.
+    // Concurrent requests share one call of `configureSession`.
     if (!this.#other || !sameGrant(user, this.#other.user)) {
       const offer = this.#rechoose(user)
       this.#other = { user, offer }

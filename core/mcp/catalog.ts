@@ -76,7 +76,7 @@ export interface CatalogSettings {
   readonly log: Logger
   /** Of every definition that it takes: one that was meant to protect must not be misspelt. */
   readonly faultsOf: FaultsOf
-  /** Why the operator's limits cannot hold for an item. Default: they can. */
+  /** Why the operator's limits cannot apply to an item. Default: no check. */
   readonly limitFaultOf?: (item: CatalogItem) => StartError | undefined
   /** False where no plugin decides `access`: a definition that asks for it is refused. */
   readonly decidesAccess: boolean

@@ -1,12 +1,12 @@
-// Finds out which handler holds the event loop after it first waited. Every promise and timer must be followed for that, which
-// costs a call some microseconds: so it is done for a while after a stall that one of several handlers caused, and not before.
+// Finds the handler that blocks the event loop after its first `await`. This tracks every promise and timer, which costs each call
+// some microseconds, so it runs only for a while after a stall with several possible handlers.
 import { AsyncResource, createHook, executionAsyncResource } from 'node:async_hooks'
 import type { Clock } from '../http/clock.ts'
 import type { CatalogItem } from './catalog.ts'
 
-/** How long handlers are followed after a stall, milliseconds. */
+/** How long handlers are tracked after a stall, milliseconds. */
 const WATCHED_FOR = 60_000
-/** What is shorter says nothing, milliseconds. */
+/** Shorter computations are ignored, milliseconds. */
 const NOTABLE = 10
 
 const OWNER = Symbol('the item whose handler this is a part of')

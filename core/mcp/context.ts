@@ -1,4 +1,4 @@
-// The second argument of every handler: what it can ask, say and do. Its run is in run-handler.ts.
+// The `ctx` argument of every handler. run-handler.ts runs the handler.
 import type { Clock } from '../http/clock.ts'
 import type { Route } from '../kernel/route.ts'
 import { type Asks, createAsks, createLiveAsks, createReplayedAsks, type Interrupt, type Replay } from './asks.ts'
@@ -44,12 +44,12 @@ export interface HandlerSettings {
 /** Methods whose answer may be a question (basic/patterns/mrtr, "Supported Requests"). */
 const ASKING_METHODS: ReadonlySet<string> = new Set(['tools/call', 'resources/read', 'prompts/get'])
 
-/** How a run is told what its handler asks. */
+/** How the questions of a handler reach its run. */
 export interface Asking {
   readonly interrupt: Interrupt
-  /** Around each wait for the client that the handler itself waits for. */
+  /** Wraps each wait of the handler for its client. */
   readonly waiting: <Answer>(ask: () => Promise<Answer>) => Promise<Answer>
-  /** Of a handler that does not wait for its client: it runs again. */
+  /** Set for a handler that runs again instead of waiting for its client. */
   readonly replay: Replay | undefined
 }
 
@@ -163,7 +163,7 @@ export class HandlerContext implements CallContext {
   get upstreamToken() {
     return async (request: UpstreamTokenRequest = {}) => {
       const { route, params } = this.#call.offer
-      // The client may have lost its access since: nobody decides that again for a run.
+      // The caller may have lost access since the task was created, and a run does not check it again.
       if (this.#call.deferred) throw new ToolError(NO_TOKEN_IN_RUN)
       // Whether the login has ended is mostly known once the provider has answered, and it takes a status to tell a client.
       const release = this.#call.hold()

@@ -1,15 +1,14 @@
-// Tools whose handlers run in threads of their own: the bounds that hold there, and the module that each tool comes from,
-// which a thread imports once more.
+// Isolated tools: the limits of their worker threads, and the module that a thread imports for each tool.
 import type { Definition, ToolDefinition } from './define.ts'
 import { parseDuration, parseSize } from './units.ts'
 
-/** What one tool may take in its thread. */
+/** The limits of one tool in its thread. */
 export interface IsolateBounds {
-  /** Bytes that the thread may hold: heap and buffers. */
+  /** Maximum bytes of the thread: heap and buffers. */
   readonly memory: number
-  /** Milliseconds of computing that one call may use. */
+  /** Maximum CPU time of one call, milliseconds. */
   readonly cpuTime: number
-  /** Threads, each of which runs one call at a time. */
+  /** Number of threads, each of which runs one call at a time. */
   readonly threads: number
 }
 
@@ -18,7 +17,7 @@ const MEGABYTE = 1_024 ** 2
 const LEAST_MEMORY = 64 * MEGABYTE
 const DEFAULTS: IsolateBounds = { memory: 128 * MEGABYTE, cpuTime: 5_000, threads: 4 }
 
-/** The bounds of a definition's `isolate`; undefined: it runs with the others. Throws where they cannot hold. */
+/** The limits of a definition's `isolate`; undefined: the tool runs in the host's thread. Throws for invalid limits. */
 export function isolateBounds(isolate: ToolDefinition['isolate']): IsolateBounds | undefined {
   if (isolate === undefined) return undefined
   if (isolate === true) return DEFAULTS
@@ -38,7 +37,7 @@ export const timeInWords = (ms: number): string => (ms < 1_000 ? `${ms} ms` : `$
 export const boundsInWords = ({ memory, cpuTime }: IsolateBounds): string =>
   `which may hold ${sizeInWords(memory)}; a call may compute for ${timeInWords(cpuTime)}`
 
-/** The narrower of both, where there are two. */
+/** The stricter limits of both. */
 export function narrowerBounds(
   one: IsolateBounds | undefined,
   other: IsolateBounds | undefined,
@@ -51,20 +50,20 @@ export function narrowerBounds(
   }
 }
 
-/** Where a module exports a tool. */
+/** The module and export of a tool. */
 export interface ModuleTool {
-  /** Absolute. */
+  /** Absolute path. */
   readonly file: string
   /** What the module exported: another one for each version of it. */
   readonly exported: object
   readonly name: string
-  /** In a list that is exported. */
+  /** The index in an exported list. */
   readonly index: number | undefined
 }
 
 const origins = new WeakMap<Definition, ModuleTool>()
 
-/** Notes the module of each definition that it exports, alone or in a list. */
+/** Records the module of each exported definition, single or in a list. */
 export function noteModule(file: string, exported: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(exported)) {
     const values = Array.isArray(value) ? value : [value]
@@ -75,12 +74,12 @@ export function noteModule(file: string, exported: Readonly<Record<string, unkno
   }
 }
 
-/** Undefined: it is of no module that a toolset names. */
+/** Undefined if no toolset names the module of the definition. */
 export const moduleOf = (definition: Definition): ModuleTool | undefined => origins.get(definition)
 
 const ofPlugins = new WeakSet<Definition>()
 
-/** Notes a definition that a plugin contributes: it is a part of the host, and no rule of an operator isolates it. */
+/** Records a definition of a plugin. It is part of the host, so `tools.limits` does not isolate it. */
 export const notePluginOwn = (definition: Definition): void => void ofPlugins.add(definition)
 export const isPluginOwn = (definition: Definition): boolean => ofPlugins.has(definition)
 
@@ -88,7 +87,7 @@ const NO_MODULE =
   'a thread must import it, so it cannot be written in the config or added at run time: ' +
   'export it from a module of its own, and name that file in a toolset'
 
-/** Why a tool cannot run in a thread, or undefined. */
+/** The reason why a tool cannot run in a thread, or undefined. */
 export function isolateFault(definition: ToolDefinition): string | undefined {
   const { task } = definition
   if (typeof task === 'object' && task.before) return 'its `task.before` runs in no thread; take out one of them'

@@ -1,4 +1,4 @@
-// The run of one handler: its place, its time limit, its questions, its end.
+// Runs one handler: slot, time limit, questions and end.
 import type { Clock, Timer } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
 import type { Replay } from './asks.ts'
@@ -12,7 +12,7 @@ import { UNWATCHED } from './stall-watch.ts'
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 
-/** What it throws at once it rejects with, where somebody must be told of a change first. */
+/** Converts a synchronous throw into a rejection if other nodes must be notified of a change first. */
 function runToValue(ctx: HandlerContext, handle: (ctx: CallContext) => unknown): unknown {
   try {
     return handle(ctx)
@@ -23,12 +23,12 @@ function runToValue(ctx: HandlerContext, handle: (ctx: CallContext) => unknown):
   }
 }
 
-/** The time that one run may take; the waits for its client are no part of it. */
+/** The time limit of one run. It stops while the handler waits for its client. */
 class TimeLimit {
   readonly #clock: Clock
   readonly #late: () => void
   #left: number
-  /** Undefined while it stands still. */
+  /** Undefined while the limit is paused. */
   #since: number | undefined
   #timer: Timer | undefined
 
@@ -45,7 +45,7 @@ class TimeLimit {
     this.#timer = this.#clock.setTimeout(this.#late, Math.max(0, this.#left))
   }
 
-  /** Until `run`. */
+  /** Pauses until `run`. */
   pause() {
     if (this.#since === undefined) return
     this.#clock.clear(this.#timer)
@@ -59,10 +59,10 @@ class TimeLimit {
 }
 
 /**
- * Runs a handler to its value, or to the `input_required` result that stands for its questions.
- * Rejects with what the handler throws, and with `callTimeout` when its time is over. A handler that ignores `signal`
- * goes on when its call is cancelled or its time is over; nobody hears of it any more, and it keeps its place until it ends.
- * While it waits for its client it has no place, and its time stands still; a handler in a thread ends and runs again.
+ * Runs a handler to its value, or to an `input_required` result with its questions.
+ * Rejects with the handler's error, or with `callTimeout`. A handler that ignores `signal` continues after a cancel or time-out:
+ * its output is discarded, and it keeps its slot until it ends.
+ * While it waits for its client it has no slot, and its time limit is paused. An isolated handler ends instead and runs again.
  */
 export function runHandler(
   call: Call,
@@ -106,7 +106,7 @@ function runInTurn(one: Run, turn: Turn | undefined): unknown {
 
 const ofWhich = (waited: number) => (waited < 1 ? '' : `, of which it waited ${Math.round(waited)} ms for its turn`)
 
-/** Around each wait of a handler for its client: another call has its place meanwhile, and its time stands still. */
+/** Wraps each wait of a handler for its client: frees the slot and pauses the time limit. */
 function createWaiting(turn: Turn | undefined, limit: TimeLimit | undefined, isOver: () => boolean): Asking['waiting'] {
   let waits = 0
   return async ask => {
@@ -127,7 +127,7 @@ function run({ call, item, settings, handle, replay }: Run, turn?: Turn): unknow
   let settle: ((result: Promise<unknown>) => void) | undefined
   let over = false
   const interrupt: Asking['interrupt'] = ask => {
-    // A handler that did not wait for its question has answered already.
+    // A handler that did not wait for its question has returned already.
     if (over) return
     const result = ask()
     result.catch(() => undefined)
@@ -139,7 +139,7 @@ function run({ call, item, settings, handle, replay }: Run, turn?: Turn): unknow
   const limit = timeout === undefined ? undefined : new TimeLimit(settings.clock, timeout - waited, () => late?.())
   const waiting = createWaiting(turn, limit, () => over)
   const ctx = new HandlerContext(call, item, settings, { interrupt, waiting, replay })
-  // What computes in a thread holds no event loop but its own.
+  // A worker thread does not block the event loop of the host.
   const stalls = isolate ? UNWATCHED : settings.stalls
   const value = stalls.run(item, () => runToValue(ctx, handle))
   if (!isThenable(value)) {

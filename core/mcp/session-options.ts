@@ -1,17 +1,17 @@
-// What `configureSession` works on, and what it chose: kept as a choice, so that a reload can apply it to what the route
-// serves by then. For offer.ts.
+// The argument of `configureSession` and its choice. The choice is kept so that a reload can apply it to the new toolsets of the
+// route. For offer.ts.
 import type { ToolsetChoice } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
 import type { ServerSettings, SessionOptions } from './configure-session.ts'
 import type { Definition } from './define.ts'
 import type { ViewRequest } from './view.ts'
 
-/** What `configureSession` chose for a caller, whatever the route serves by now. */
+/** The choice of `configureSession` for a caller. */
 export interface Chosen extends ToolsetChoice, Pick<ViewRequest, 'extra' | 'server' | 'capabilities'> {}
 
 /**
- * What a caller has where the route serves `base`. Of a toolset that is new there nobody knows whether `configureSession`
- * would have left it, unless it leaves all.
+ * The toolsets of a caller if the route serves `base`. A toolset that was added later is included only if `configureSession` left all
+ * toolsets.
  */
 export function toolsetsOf(base: readonly string[], { left, added }: ToolsetChoice): string[] {
   const kept = left ? base.filter(name => left.includes(name)) : base
@@ -19,16 +19,16 @@ export function toolsetsOf(base: readonly string[], { left, added }: ToolsetChoi
 }
 
 interface SessionFacts {
-  /** What the route serves. */
+  /** The toolsets of the route. */
   readonly base: readonly string[]
   readonly id: string | undefined
   readonly server: ServerSettings
   readonly catalog: Pick<Catalog, 'has' | 'names' | 'compile'>
-  /** Throws where these cannot be served together on the route. */
+  /** Throws if these cannot be served together on the route. */
   check(chosen: Pick<ViewRequest, 'toolsets' | 'extra'>): void
 }
 
-/** What `configureSession` works on for one caller, and what it chose once it is over. */
+/** The argument of `configureSession` for one caller, and its choice afterwards. */
 export function createSessionOptions({ base, id, server, catalog, check }: SessionFacts) {
   const toolsets = new Set(base)
   const added = new Set<string>()
@@ -60,7 +60,7 @@ export function createSessionOptions({ base, id, server, catalog, check }: Sessi
     },
   }
   const chosen = (): Chosen => ({
-    // Undefined where it neither looked at the toolsets nor removed one.
+    // Undefined if it neither read nor removed toolsets.
     left: leavesAll ? undefined : [...toolsets],
     added: [...added],
     extra,

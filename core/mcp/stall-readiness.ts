@@ -1,26 +1,25 @@
-// Whether a host whose event loop is held should be sent requests: not while its handlers hold it again and again, so that a
-// balancer sends others elsewhere. Slow to say so, slow to take it back, and never for long: where every node is held, each of
-// them serves half of the time at least.
+// Readiness of a host whose event loop is blocked: not ready while its handlers block it repeatedly, so that a load balancer
+// chooses other nodes. It changes slowly, and each node stays ready for at least half of the time, in case all nodes are blocked.
 import { type Held, WINDOW } from './held-window.ts'
 
-/** Stalls in the window before which it is none: one long call, that is over, says nothing of the next. */
+/** Minimum number of stalls in the window: one long call does not predict the next. */
 export const LEAST_STALLS = 3
-/** Held for less than this part of what makes it not ready, it is ready again. */
+/** Ready again below this fraction of the limit. */
 const RELIEF = 0.4
-/** The longest that it is not ready at a time, and the shortest that it is ready after that, milliseconds. */
+/** Maximum time not ready, and minimum time ready after that, milliseconds. */
 export const LONGEST = 30_000
 
 const seconds = (ms: number) => (ms / 1_000).toFixed(1)
 
-/** In words, for whoever may read them. */
+/** The reason, as text. */
 const reasonOf = ({ ms, whose }: Held) =>
   `the event loop is held by ${whose.join(' or ') || 'handlers'}: ${seconds(ms)} s in the last ${WINDOW} s`
 
 /** `limit`: milliseconds of the window. The returned function takes the monotonic time of the host's clock. */
 export function createStallReadiness(limit: number): (held: Held, now: number) => true | string {
-  /** Since when it is not ready. */
+  /** The time since when it is not ready. */
   let since: number | undefined
-  /** Before this it is ready, whatever is held. */
+  /** It stays ready until this time. */
   let rests = Number.NEGATIVE_INFINITY
 
   return (held, now) => {
@@ -39,12 +38,12 @@ export function createStallReadiness(limit: number): (held: Held, now: number) =
   }
 }
 
-/** How long the other processes may take to answer, milliseconds. */
+/** Time limit for responses of the other processes, milliseconds. */
 const PATIENCE = 1_000
 
 /**
- * The same for an address behind which several processes serve: while half of them are free, or more, whoever balances between
- * addresses would take those away with the one that is held. `askAll`: what each of them says of itself.
+ * The same for several processes behind one address: while at least half of them are free, the host stays ready, because a load
+ * balancer would exclude the free processes too. `askAll` collects the state of each process.
  */
 export async function amongProcesses(
   own: true | string,
@@ -56,7 +55,7 @@ export async function amongProcesses(
     timer = setTimeout(resolve, PATIENCE, undefined)
   })
   const said = await Promise.race([askAll(), late]).finally(() => clearTimeout(timer))
-  // One that does not answer is held at this moment.
+  // A process that does not respond is blocked now.
   if (!said) return own
   const held = said.filter(one => one !== true).length
   return held * 2 > said.length ? own : true

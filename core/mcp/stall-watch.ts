@@ -1,6 +1,6 @@
-// Says what held the event loop: while one handler computes, nobody else is served. What a handler does before its first
-// `await` is measured; what it does later is found by a timer that came late while the process computed, and where several may
-// have done it close-watch.ts finds out who does it next. In the log, in the figures, and in readiness (stall-readiness.ts).
+// Detects handlers that block the event loop. It measures the time before a handler's first `await`. Later stalls show as a late
+// timer; if several handlers are possible, close-watch.ts finds out which one causes the next stall. Results go to the log, the
+// metrics and the readiness check (stall-readiness.ts).
 
 import type { Clock, Timer } from '../http/clock.ts'
 import { ownWork } from '../http/own-work.ts'

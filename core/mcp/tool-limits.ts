@@ -1,5 +1,4 @@
-// What a tool may take: for how long one call of it runs, and how many at a time. By its definition and by the operator's
-// `tools.limits`, of which the narrower holds. A tool without limits costs a look at three fields.
+// Limits of each tool: call time, concurrency and isolation, from its definition and `tools.limits`. The stricter value applies.
 import type { Clock } from '../http/clock.ts'
 import { LinkedList } from '../http/linked-list.ts'
 import { type Report, StartError } from '../http/start-error.ts'
@@ -12,7 +11,7 @@ import { nearest } from './nearest.ts'
 
 /** One entry of `tools.limits`. */
 export interface LimitRule {
-  /** Over names of tools. */
+  /** Matches tool names. */
   readonly glob: string
   /** Milliseconds. */
   readonly timeout: number | undefined
@@ -20,30 +19,30 @@ export interface LimitRule {
   readonly isolate: IsolateBounds | undefined
 }
 
-/** What holds for an item. */
+/** The limits that apply to an item. */
 export interface ItemLimits {
   /** Milliseconds; undefined: no limit. */
   readonly timeout: number | undefined
-  /** Undefined: as many as come run at once. */
+  /** Undefined: no concurrency limit. */
   readonly queue: CallQueue | undefined
-  /** Its handler runs in a thread, within these. */
+  /** Set if the handler runs in a thread, with these limits. */
   readonly isolate: IsolateBounds | undefined
 }
 
 export interface ToolLimits {
-  /** One object for an item, for as long as the host has it: a new version of a tool counts anew. */
+  /** One object per item for its lifetime; a new version of a tool has its own. */
   of(item: CatalogItem): ItemLimits
-  /** In words, a line each; empty for what has none of its own. */
+  /** The limits as text, one per line; empty for an item without limits of its own. */
   describe(item: CatalogItem): string[]
-  /** Why a rule cannot hold for an item: asked of each as it comes, at the start or later. */
+  /** Why a rule cannot apply to an item. Called for each added item, at startup or later. */
   faultOf(item: CatalogItem): StartError | undefined
-  /** Warns of rules that fit none of these. */
+  /** Warns of rules that match none of these items. */
   check(items: readonly CatalogItem[], report: Report): void
 }
 
 export interface ToolLimitsSettings {
   readonly rules: readonly LimitRule[]
-  /** Milliseconds: where neither the tool nor a rule says it. */
+  /** Milliseconds, if neither the tool nor a rule sets a time limit. */
   readonly callTimeout: number | undefined
   readonly figures: Pick<Figures, 'gauge' | 'counter'>
   readonly clock: Clock
@@ -75,7 +74,7 @@ const least = (values: ReadonlyArray<number | undefined>): number | undefined =>
 const hasNone = ({ timeout, concurrency, isolate }: ToolItem) =>
   timeout === undefined && concurrency === undefined && isolate === undefined
 
-/** Warns of rules that fit no tool. */
+/** Warns of rules that match no tool. */
 function checkRules(rules: readonly LimitRule[], items: readonly CatalogItem[], report: Report) {
   const names = items.flatMap(item => (item.kind === 'tools' ? item.key : []))
   for (const { glob } of rules) {
@@ -87,7 +86,7 @@ function checkRules(rules: readonly LimitRule[], items: readonly CatalogItem[], 
   }
 }
 
-/** `rules`: those that isolate it. A tool that says itself that it is isolated has been held against that. */
+/** `rules`: the rules that isolate the tool. The `isolate` of the tool itself was checked before. */
 function isolationFault({ key, definition }: ToolItem, [rule]: readonly LimitRule[]): StartError | undefined {
   const fault = rule && isolateFault(definition)
   if (fault === undefined) return undefined
@@ -112,7 +111,7 @@ export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLim
     const isolate = isolating(tool)
       .map(rule => rule.isolate)
       .reduce(narrowerBounds, tool.isolate)
-    // A call that has no thread to run in waits here, too: in one line, fair between callers.
+    // A call that waits for a thread also waits in this queue, which is fair between callers.
     const most = least([tool.concurrency, isolate?.threads, ...own.map(rule => rule.concurrency)])
     const labels = { tool: tool.key }
     const facts = { tool: tool.key, most: most ?? 0, timeout, clock }

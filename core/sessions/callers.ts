@@ -13,17 +13,25 @@ export const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path,
 export const sameParams = (a: Caller['params'], b: Caller['params']) =>
   Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
 
-/** What names of credentials have in them. */
+/** Credential headers have one of these in their name. */
 const STEMS =
-  'auth|cookie|key|token|secret|jwt|assertion|session|passw|passphrase|signature|credential|bearer|csrf|xsrf'
-const SECRET_NAME = new RegExp(STEMS)
+  'auth|cert|cookie|key|token|secret|jwt|assertion|sess(?:ion|id)|passw|passphrase|signature|credential|bearer|csrf|xsrf'
+/** Too short or too common inside other words, so these match as whole words. */
+const WORDS = 'hmac|licen[cs]e|otp|pass|pat|pin|pwd|saml|sid|sig|ticket|totp'
+const SECRET_PARTS = `${STEMS}|(?<![a-z\\d])(?:${WORDS})(?![a-z\\d])`
+const SECRET_NAME = new RegExp(SECRET_PARTS)
 /** Says who, and proves nothing: what a proxy in front found out, such as `X-Auth-Request-Email`. */
 const IDENTITY_NAME = /^x-auth(enticated)?-(request-)?(preferred-)?(user(-?id|-?name)?|email|groups?|roles?|subject)$/
-/** A credential under whatever name: of a scheme of HTTP, a JWT, or a parameter of an address that is named like one. */
+/** Prefixes by which vendors mark their tokens: GitHub, GitLab, OpenAI, Stripe, Slack, npm, PyPI, Hugging Face, Google, AWS. */
+const TOKEN_PREFIXES =
+  'gh[a-z]_|github_pat_|gl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|soat)-|sk[-_]|[pr]k_|xox[a-z]-|xapp-|npm_|pypi-|hf_|ya29\\.|AIza|A[KS]IA'
+/** Credentials under any name: an HTTP scheme, a JWT, a PEM block, a vendor's token, or a URL parameter with a credential's name. */
 const SECRET_VALUES = [
   /^\s*(basic|bearer|digest|dpop|negotiate|ntlm|hoba|mutual|aws4-hmac-sha256)\s/i,
   /(?<![\w-])eyJ[\w-]{8,}\.[\w-]+\./,
-  new RegExp(`[?&#][\\w.-]{0,40}(${STEMS}|code)[\\w.-]{0,40}=`, 'i'),
+  /-----BEGIN/,
+  new RegExp(`(?<![\\w-])(?:${TOKEN_PREFIXES})[\\w-]{16,}`),
+  new RegExp(`[?&#][\\w.-]{0,40}(?:${SECRET_PARTS}|code)[\\w.-]{0,40}=`, 'i'),
 ]
 
 function isSecret(name: string, value: string | readonly string[] | undefined): boolean {

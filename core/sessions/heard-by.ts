@@ -1,5 +1,5 @@
-// One connection to a session's stream: it hears of what its own token may read. A session's tokens may differ, and what
-// one of them subscribed to is no secret shared with the others; decided when a change is sent, also one that was kept.
+// Filters the stream of one connection: resource updates reach it only if its own token may read the resource. Tokens of a session
+// can differ. The check runs when a change is sent, also for stored changes.
 
 import type { EventStream } from '../http/sse.ts'
 import type { User } from '../kernel/user.ts'
@@ -7,7 +7,7 @@ import type { Offer } from '../mcp/call.ts'
 import { mayHearNow } from '../mcp/methods/resources.ts'
 import { updatedUri } from './change-feed.ts'
 
-/** The stream, past which go the updates of resources that `user` may not read; `offer`: with its token. */
+/** The stream without updates of resources that `user` may not read; `offer`: the offer for this token. */
 export function heardBy(stream: EventStream, offer: Offer, user: User | undefined): EventStream {
   return {
     ...stream,

@@ -37,7 +37,7 @@ export class Session implements CallSession {
   readonly id: string
   /** What it is called where ids are not written down. */
   readonly digest: string
-  /** What its user is offered, with the token that was shown last. */
+  /** The offer for its user with the last token. */
   offer: Offer
   /** What it was opened with, as its record says. */
   readonly opening: SessionOpening
@@ -107,7 +107,7 @@ export class Session implements CallSession {
     return this.#keeper.keep(this, change)
   }
 
-  /** What the user of a request is offered: it may come with a token that grants something else. Rejects as `configureSession`. */
+  /** The offer for the user of a request, whose token may grant something else. Rejects with the error of `configureSession`. */
   offerFor(user: User | undefined): Offer | Promise<Offer> {
     const offer = this.offer.withToken(user)
     if (!(offer instanceof Promise)) return offer

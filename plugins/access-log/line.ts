@@ -1,8 +1,8 @@
-// One line of the access log, from what is known of a request that is over: JSON for programs, or a text for people.
+// Formats one line of the access log from the record of a finished request: JSON, or text for people.
 import type { CallRecord } from '../../core/index.ts'
 import { plainText } from '../../core/transport.ts'
 
-/** Characters of a reason in a text line. */
+/** Maximum characters of a reason in a text line. */
 const MOST_REASON = 160
 
 const round = (milliseconds: number) => Math.round(milliseconds * 100) / 100
@@ -23,7 +23,7 @@ function timeText(at: number): string {
   return `${beginning}${String(rest).padStart(3, '0')}Z`
 }
 
-/** What came of it, in a word: the kind of an error says more than that it is one. */
+/** The outcome in one word; for an error, its kind. */
 const wordFor = ({ outcome, error }: CallRecord): string => error?.kind ?? outcome
 
 /** What is said of a line beside its record. */
@@ -82,7 +82,7 @@ export function jsonLine(record: CallRecord, { slow, sample }: LineFacts): strin
   return `${JSON.stringify(fields)}\n`
 }
 
-/** When, how long, what came of it, where, what, who. */
+/** Columns: time, duration, outcome, route, request, user. */
 export function textLine(record: CallRecord, { slow }: LineFacts): string {
   const { at, route = '-', method, item, error, refusedBy, milliseconds, http, user = 'anonymous', client } = record
   const what = http ? `${http.verb} ${http.status}` : [method, item?.name].filter(Boolean).join(' ')
@@ -93,7 +93,7 @@ export function textLine(record: CallRecord, { slow }: LineFacts): string {
     route,
     what,
     user,
-    // In quotes: it must not look like the columns beside it.
+    // Quoted, so that it cannot look like another column.
     client && JSON.stringify(`${client.name} ${client.version}`.trim()),
     refusedBy && `refused by ${refusedBy}`,
     error?.reason && JSON.stringify(plainText(error.reason, MOST_REASON)),

@@ -176,7 +176,7 @@ export const optionsSchema: OptionsSchema<AuthBridgeOptions, FilledAuthBridge> =
           ...texts,
           default: ['http://127.0.0.1:*/**', 'http://[::1]:*/**', 'http://localhost:*/**'],
           description:
-            'Where codes may be sent. A port or a part of the path may be *, all of the path **, a query ?*; a host is never a pattern.',
+            'Allowed redirect URIs. * stands for any port or path segment, ** for the rest of the path, ?* for any query. A host is never a pattern.',
         },
         fixed: {
           type: 'array',

@@ -73,7 +73,7 @@ export const limitCalls =
   (now: () => Limits, refusing: Refusing) =>
   (call: Call, next: Next): Promise<object> => {
     const limits = now()
-    // The request that a task was accepted with was counted.
+    // The request that created the task was counted.
     if (call.deferred) return next()
     if (limits.cap === undefined && limits.rules.length === 0) return next()
     const tool = toolOf(call)

@@ -1,8 +1,7 @@
-// Whose handlers run in this process: those too whose tasks are over, and not those that wait for their client. A holder has as
-// many places in a queue as it may have tasks that are under way, and what it has beyond them begins when one of its own ends or
-// waits.
+// Slots for task handlers in this process. A slot is taken while the handler runs, even if its task has ended, and is free while it
+// waits for its client. Each holder has as many slots in a queue as it can have running tasks. Further runs wait for a slot.
 
-/** What takes a place. */
+/** A run that needs a slot. */
 export interface Placed {
   readonly queue: string
   readonly holder: string
@@ -12,23 +11,23 @@ export interface Placed {
 
 export class Places<Run extends Placed> {
   readonly #begun = new Set<Run>()
-  /** Those that wait for a place, each with what begins it. */
+  /** Runs that wait for a slot, with the function that starts each. */
   readonly #parked = new Map<Run, () => void>()
   readonly #perHolder: number
 
-  /** `perHolder`: handlers of one holder in a queue. */
+  /** `perHolder`: maximum handlers of one holder in a queue. */
   constructor(perHolder: number) {
     this.#perHolder = perHolder
   }
 
-  /** Handlers that run, by queue. */
+  /** Number of running handlers per queue. */
   counts(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>()
     for (const { queue, waits } of this.#begun) if (!waits) counts.set(queue, (counts.get(queue) ?? 0) + 1)
     return counts
   }
 
-  /** Resolves once the run has a place; never for one that leaves before. */
+  /** Resolves once the run has a slot; never if it leaves before. */
   enter(run: Run): Promise<void> {
     return new Promise(resolve => {
       this.#parked.set(run, resolve)
@@ -36,14 +35,14 @@ export class Places<Run extends Placed> {
     })
   }
 
-  /** Its handler is over, or does not begin any more. */
+  /** The handler has ended, or will not start. */
   leave(run: Run) {
     if (this.#parked.delete(run)) return
     this.#begun.delete(run)
     this.#beginNext(run)
   }
 
-  /** It waits for its client, and its holder may begin another. */
+  /** The run waits for its client, so its holder can start another. */
   pause(run: Run) {
     if (this.#begun.has(run)) this.#beginNext(run)
   }

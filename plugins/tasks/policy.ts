@@ -1,4 +1,4 @@
-// Whether a caller may have anything of a task: the same decision as for a call of its tool, with the token that asks now.
+// Decides whether a caller can access a task: as for a call of its tool, with the token of the current request.
 import { LRUCache } from 'lru-cache'
 import type { CatalogItem, ToolItem } from '../../core/auth.ts'
 import {
@@ -15,21 +15,21 @@ import { packQueue, unpackQueue } from './work.ts'
 /** Tools whose last definition is remembered. */
 const MOST_KNOWN = 10_000
 
-/** What is told of the tools of tasks. */
+/** Access decisions and queues for tasks. */
 export interface TaskPolicy {
   /** Whether the caller may call the task's tool; `view`: what the caller is offered. */
   allows(call: Call, task: Pick<TaskSummary, 'queue'>, view?: View): boolean
-  /** The same as things are now: of a call that lasts. */
+  /** The same with the current offer, for a long-running call. */
   allowsNow(call: Call, task: Pick<TaskSummary, 'queue'>): boolean
-  /** Where a task of a tool waits; `isOfToolset`: `configureSession` did not add the tool by itself. */
+  /** The queue for a task of a tool. `isOfToolset`: false if `configureSession` added the tool individually. */
   queueOf(call: Call, tool: ToolDefinition): { readonly queue: string; readonly isOfToolset: boolean }
   /** The queues of all tools with `task` that a route can serve. */
   queuesOn(route: McpRoute): ReadonlyMap<string, ToolItem>
-  /** Keeps what a tool asks of its callers, for when it is gone. */
+  /** Keeps the access rule of a tool for the time after its removal. */
   remember(queue: string, item: CatalogItem): void
 }
 
-/** What a policy is asked about where nothing of a tool is left but its name. */
+/** Stands in for a removed tool of which only the name is known. */
 function standIn(name: string): CatalogItem {
   const definition = defineTool({ name, task: 'optional', handler: () => 'gone' })
   const json = { type: 'object' } as const
@@ -49,7 +49,7 @@ function standIn(name: string): CatalogItem {
   }
 }
 
-/** Whether a toolset is told apart from others of its route: each address has another, and their tools may share names. */
+/** Whether a toolset is a category of its route. Tools of different categories can have the same name. */
 const isOneOf = (route: McpRoute, toolset: string) => route.categories.includes(toolset)
 
 export function createTaskPolicy({
@@ -60,7 +60,7 @@ export function createTaskPolicy({
   const known = new LRUCache<string, CatalogItem>({ max: MOST_KNOWN })
   const remember = (queue: string, item: CatalogItem) => void known.set(queue, item)
 
-  /** Of a tool that is gone: by what it last asked, as far as this process knows, and by its name. */
+  /** For a removed tool: decides by its last access rule, if this process knows it, and by its name. */
   function allowsGone({ user, offer: { route } }: Call, queue: string): boolean {
     const item = known.get(queue) ?? standIn(unpackQueue(queue).tool)
     remember(queue, item)
@@ -76,7 +76,7 @@ export function createTaskPolicy({
     }
     const others = () => (toolset === undefined ? itemsOf(call.offer.route) : itemsIn(toolset))
     const served = () => others().some(({ kind, key }) => kind === 'tools' && key === name)
-    // It is there, for others.
+    // The tool exists, but only for other callers.
     return !chosen && !served() && allowsGone(call, queue)
   }
 
@@ -87,7 +87,7 @@ export function createTaskPolicy({
       try {
         return allows(call, task, call.offer.viewFor(call.user))
       } catch (error) {
-        // What cannot be served to the caller now tells nothing.
+        // An offer that cannot be served now reveals nothing.
         if (HostError.is(error)) return false
         throw error
       }

@@ -1,5 +1,4 @@
-// One run of a task: the call that it stands for, made again without the token that brought it, until it ends, its lease is
-// lost, or the host closes.
+// One run of a task: repeats its call without the original token until it ends, its lease is lost, or the host closes.
 import { HostError, type McpRoute, type Timer } from '../../core/index.ts'
 import {
   encodeAnswer,
@@ -32,9 +31,9 @@ export interface RunHost {
   readonly store: TaskStore
   readonly settings: TaskSettings
   readonly routes: ReadonlyMap<string, McpRoute>
-  /** Is told how each ended that this node ended. */
+  /** Called for each task that this node ended. */
   readonly ended: (end: TaskEnd['state'], milliseconds: number) => void
-  /** Is told when a run begins to wait for its client. */
+  /** Called when a run starts to wait for its client. */
   readonly waits: (run: TaskRun) => void
 }
 

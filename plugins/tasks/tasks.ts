@@ -1,4 +1,4 @@
-// What clients do with tasks: make them by calling a tool, ask for them, answer what they ask, cancel and list them.
+// The client operations on tasks: create them by a tool call, get, answer, cancel and list them.
 import {
   type AddedExtension,
   type Call,
@@ -30,7 +30,7 @@ export interface TasksHost {
   readonly extension: AddedExtension
   readonly policy: TaskPolicy
   readonly makeOffer: Services['makeOffer']
-  /** Is told of each queue that a task was put into, with how many of it may run in a process. */
+  /** Called for each queue that received a task, with its concurrency limit per process. */
   readonly queued: (queue: string, most: number) => void
 }
 
@@ -100,7 +100,7 @@ export class Tasks {
       throw new HostError('payloadTooLarge', { detail })
     }
     const id = newId()
-    // Before it is there: whoever runs it hears of it at once.
+    // Before the task is stored, so that a worker takes it at once.
     queued(queue, concurrencyOf(tool))
     const { bounds, ttl, pollInterval } = settings
     const created = await this.#insisting(id, () =>
@@ -114,7 +114,7 @@ export class Tasks {
     return extension.result('task', seedOf(record, pollInterval))
   }
 
-  /** Throws where `configureSession` would not offer the tool to a run of the task. */
+  /** Throws if `configureSession` would not offer the tool to the run of the task. */
   async #demandOffered(call: Call, work: Work) {
     const { view } = await this.#host.makeOffer(factsOf(work, call.offer.route, () => call.signal))
     if (view.tools.has(work.tool)) return

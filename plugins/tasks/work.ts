@@ -1,4 +1,4 @@
-// What a task is to do, and for whom: as it is kept, and whose it is. Never a token, nor a header that looks like a credential.
+// The stored work of a task, its owner and its queue. Never contains tokens or headers that look like credentials.
 import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import {
@@ -18,7 +18,7 @@ import {
   withoutCredentials,
 } from '../../core/transport.ts'
 
-/** What a task is to do, and for whom. */
+/** The call that a task runs, and its caller. */
 export interface Work {
   readonly route: string
   readonly params: Readonly<Record<string, string>>
@@ -26,14 +26,14 @@ export interface Work {
   readonly args: unknown
   readonly meta: JsonObject
   readonly client: ClientFacts
-  /** Who called, without what came and went with the token. */
+  /** The caller, without the expiry of the token. */
   readonly user?: Omit<User, 'expiresAt'>
   readonly ip: string
   /** For the config's `configureSession` and `runSession`. */
   readonly headers?: IncomingHttpHeaders
-  /** What `configureSession` chose, where the tool is of a toolset: one that it added itself takes another run of it. */
+  /** The choice of `configureSession`. Absent for a tool that it added individually: the run then calls `configureSession` again. */
   readonly choice?: ToolsetChoice
-  /** Whether it may run again where the node that ran it died. */
+  /** Whether it can run again after its node died. */
   readonly again: boolean
 }
 
@@ -58,11 +58,11 @@ export const accountOf = ({ user, offer }: Call): string =>
 
 const identityOf = ({ expiresAt: _, ...user }: User): Omit<User, 'expiresAt'> => user
 
-/** `isOfToolset`: the tool is of a toolset. */
+/** `isOfToolset`: false if `configureSession` added the tool individually. */
 export function workOf(call: Call, tool: ToolDefinition, args: unknown, isOfToolset: boolean): Work {
   const { offer, user, client, meta } = call
   const { choice, spansRun } = offer
-  // Of the request alone: what it may report is the task's.
+  // The progress token belongs to the request. The task reports its own progress.
   const { progressToken: _, ...said } = meta
   return {
     route: offer.route.path,
@@ -79,19 +79,19 @@ export function workOf(call: Call, tool: ToolDefinition, args: unknown, isOfTool
   }
 }
 
-/** What a run of it is offered by. */
+/** The facts from which the offer of a run is made. */
 export const factsOf = (work: Work, route: McpRoute, signal: RequestFacts['signal']): RequestFacts => {
   const { params, user, headers = {}, ip, choice } = work
   return { route, params, user: user && { ...user }, headers, ip, choice, signal }
 }
 
-/** What a task waits in line for. */
+/** Identifies the queue of a task. */
 export interface Queue {
   readonly route: string
   readonly tool: string
-  /** Whether `configureSession` alone offers the tool. */
+  /** Whether only `configureSession` offers the tool. */
   readonly chosen: boolean
-  /** Where the route can serve several tools of this name: the toolset of this one. */
+  /** The toolset of the tool, if the route can serve several tools of this name. */
   readonly toolset?: string | undefined
 }
 
@@ -105,7 +105,7 @@ export function unpackQueue(queue: string): Queue {
   return { route, tool, chosen: chosen === 'chosen', toolset }
 }
 
-/** The owner comes first: nodes of an older version look for it there. */
+/** The owner comes first, because nodes of an older version expect it there. */
 export const packWork = (owner: string, work: Work): string => `${owner}\n${JSON.stringify(work)}`
 
 export const isOwnedBy = (task: Pick<TaskRecord, 'owner'>, owner: string): boolean => task.owner === owner

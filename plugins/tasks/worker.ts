@@ -1,5 +1,5 @@
-// Takes tasks of a store, as many at a time as this process may run, and keeps their leases. It sleeps until the store tells of
-// something, and looks around slowly beside that: leases that lapse make no news.
+// Claims tasks of a store up to the concurrency limit of this process, and renews their leases. It wakes up on store notifications,
+// and polls slowly, because expired leases cause no notification.
 import type { Logger, Timer } from '../../core/index.ts'
 import type { QueueDepth, QueueOffer, TaskNews, TaskRecord } from '../../core/transport.ts'
 import { Places } from './places.ts'
@@ -143,13 +143,13 @@ export class TaskWorker {
     return [...counts.values()].reduce((sum, count) => sum + count, 0) >= this.#host.settings.concurrent
   }
 
-  /** Who waits for its client leaves its place among those of its tool, and of its holder. */
+  /** A run that waits for its client frees its slot for other runs of its tool and its holder. */
   #pause(run: TaskRun) {
     this.#places.pause(run)
     this.#wake()
   }
 
-  /** Tasks that are under way here and wait for their client, by queue: of all holders, and the most of one. */
+  /** Runs of this process that wait for their client, by queue: of all holders, and the most of one holder. */
   #idle(): ReadonlyMap<string, { readonly all: number; readonly ofOne: number }> {
     const idle = new Map<string, Map<string, number>>()
     for (const { queue, holder, waits } of this.#runs.values()) {
@@ -164,7 +164,7 @@ export class TaskWorker {
     return new Map(counted)
   }
 
-  /** Each queue is the first by turns. */
+  /** Rotates the queues, so that each is the first in turn. */
   #offers(counts: ReadonlyMap<string, number>): QueueOffer[] {
     const { running, runningPerHolder } = this.#host.settings.offered
     const open = [...this.#offered].filter(([queue, most]) => (counts.get(queue) ?? 0) < most)

@@ -43,7 +43,7 @@ export function createSessionGets(host: Transport, route: McpRoute) {
     }
   }
 
-  /** The response as a stream for who asks; the session counts as used until it closes. */
+  /** Opens the response as a stream. The session counts as used until it closes. */
   function openReader(session: Session, offer: Offer, { res, state }: HostContext): EventStream {
     const { user, params } = state
     whenClosed(res, session.use())

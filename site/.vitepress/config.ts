@@ -134,7 +134,7 @@ const vueFromHere = {
 export default defineConfig({
   title: 'mcp-host',
   description:
-    'An MCP server host: one typed config file, a protected and observable MCP endpoint that speaks every revision.',
+    'An MCP server host: one typed config file, a protected and observable MCP endpoint for every protocol version.',
   srcDir: ROOT,
   srcExclude: [
     '**/node_modules/**',

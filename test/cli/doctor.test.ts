@@ -5,6 +5,7 @@ import type { Finding } from '../../cli/doctor/finding.ts'
 import { defineTool } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { HandClient } from '../support/form-browser.ts'
+import { startRawServer } from '../support/raw-server.ts'
 import { startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
 import { type BadProxy, type Faults, startBadProxy, stopProxies } from './bad-proxy.ts'
 import { runCli, stopAll } from './in-process.ts'
@@ -178,6 +179,16 @@ describe('mcp-host doctor', () => {
     expect(missing?.text).to.include(`${proxy.url}/nope`)
     const [dead] = wrongs(await examine('http://127.0.0.1:9/'))
     expect(dead?.text).to.match(/^http:\/\/127\.0\.0\.1:9\//)
+  })
+
+  it('finds that a server answers with a protocol upgrade', async () => {
+    const raw = await startRawServer('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: foo\r\n\r\n')
+    try {
+      const [upgraded] = wrongs(await examine(raw.url))
+      expect(upgraded?.text).to.include(raw.url).and.include('closed without a response')
+    } finally {
+      await raw.stop()
+    }
   })
 
   it('prints one line a check and exits 0 when nothing is wrong', async () => {

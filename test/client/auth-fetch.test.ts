@@ -322,6 +322,19 @@ it('R-14: keeps a shared login running for other callers after one aborts', asyn
   expect(fake.logins.length).to.equal(1)
 })
 
+it('login ends with its signal if the given fetch ignores the signal', async () => {
+  const controller = new AbortController()
+  const reason = new Error('I gave up')
+  const fetch: typeof globalThis.fetch = () => {
+    controller.abort(reason)
+    return new Promise<never>(() => {})
+  }
+  const { session } = createAuthFetch({ serverUrl: 'http://127.0.0.1:1/mcp', redirectUri: REDIRECT_URI, fetch })
+  expect(await session.login({ signal: controller.signal }).catch((error: Error) => error.message)).to.equal(
+    'I gave up',
+  )
+})
+
 it('R-15: throws UnauthorizedError with a code, recognised by the official client', async () => {
   const fake = await startFakeServers()
   fake.as.settings.authorizationError = 'access_denied'

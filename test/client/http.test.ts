@@ -38,6 +38,22 @@ describe('R-37: metadata request limits', () => {
     expect(server.requests[0]?.headers.accept).to.equal('application/json')
   })
 
+  it('has a time limit and can be cancelled if the given fetch ignores its signal', async () => {
+    const silent: (typeof globalThis.fetch)[] = [
+      () => new Promise<never>(() => {}),
+      async () => new Response(new ReadableStream({})),
+    ]
+    for (const fetch of silent) {
+      const late = await authErrorOf(() => httpTo({ fetch }, 20).getJson('http://127.0.0.1:1', { what: WHAT }))
+      expect(late.message).to.include('did not answer within 0.02 s')
+      const stop = new AbortController()
+      const { signal } = stop
+      const cancelled = authErrorOf(() => httpTo({ fetch }).getJson('http://127.0.0.1:1', { what: WHAT, signal }))
+      stop.abort()
+      expect(await cancelled).to.include({ code: 'aborted' })
+    }
+  })
+
   const padded = (size: number) => JSON.stringify({ pad: 'x'.repeat(size - '{"pad":""}'.length) })
 
   it('accepts at most 256 KiB', async () => {

@@ -14,6 +14,7 @@ import { createNetPolicy } from '../../client/net-policy.ts'
 import { createGuardedFetch } from '../../client/node/guarded-fetch.ts'
 import { makeCertificate } from '../plugins/dev-auth-server/certificate.ts'
 import { compiledFile } from '../support/compiled.ts'
+import { startRawServer } from '../support/raw-server.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 import { testContext } from './support/context.ts'
 import { type Handler, type RecordingServer, startRecordingServer, stopServers } from './support/recording-server.ts'
@@ -306,5 +307,50 @@ describe('Guarded fetch compatibility', () => {
     const lost = await createGuardedFetch({ lookup: unknown })('https://nowhere.example').catch((error: Error) => error)
     expect((lost as { cause?: { code?: string } }).cause?.code).to.equal('ENOTFOUND')
     expect(await openFetch()('data:text/plain,x').catch((error: Error) => error)).to.be.instanceOf(TypeError)
+  })
+
+  const refused: readonly (readonly [what: string, head: string])[] = [
+    ['a protocol upgrade', '101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: foo'],
+    ['status 101 without an upgrade', '101 Switching Protocols'],
+    ['status 600', '600 Odd\r\nContent-Length: 5'],
+    ['status 999', '999 Odd\r\nTransfer-Encoding: chunked'],
+    ['status 600 with compressed data', '600 Odd\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked'],
+    ['a control character in the status text', '200 \x01\r\nContent-Length: 5'],
+    ['a redirect to an invalid URL', '302 Found\r\nLocation: http://[\r\nContent-Length: 5'],
+  ]
+  for (const [what, head] of refused) {
+    it(`rejects ${what}, and closes the connection`, async () => {
+      const raw = await startRawServer(`HTTP/1.1 ${head}\r\n\r\n`)
+      try {
+        const failure = await createGuardedFetch({ allowHosts: ['127.0.0.1'] })(raw.url).catch((error: Error) => error)
+        expect(failure).to.be.instanceOf(TypeError)
+        await raw.closed()
+      } finally {
+        await raw.stop()
+      }
+    })
+  }
+
+  it('closes the connection of a status 205 with a body', async () => {
+    const raw = await startRawServer('HTTP/1.1 205 Reset Content\r\nContent-Length: 5\r\n\r\n')
+    try {
+      const response = await createGuardedFetch({ allowHosts: ['127.0.0.1'] })(raw.url)
+      expect([response.status, response.body]).to.deep.equal([205, null])
+      await raw.closed()
+    } finally {
+      await raw.stop()
+    }
+  })
+
+  it('rejects with ENOTFOUND if the lookup returns no address', async () => {
+    const later: LookupFunction = (_hostname, _options, callback) => void setImmediate(callback, null, [])
+    for (const lookup of [later, nameServer([])])
+      for (const allowHosts of [[], ['nowhere.example']]) {
+        const failure = await createGuardedFetch({ lookup, allowHosts })('http://nowhere.example/').catch(
+          error => error,
+        )
+        expect(failure).to.be.instanceOf(TypeError)
+        expect(failure.cause.code).to.equal('ENOTFOUND')
+      }
   })
 })

@@ -18,7 +18,13 @@ const allows = (url: string, serverUrl = PUBLIC, policy?: NetworkPolicy) =>
 
 describe('R-91: https only', () => {
   it('allows https to a public host', () => {
-    for (const url of ['https://as.example', 'https://8.8.8.8/x', 'https://[2606:4700::1111]:8443/x?y']) allows(url)
+    for (const url of [
+      'https://as.example',
+      'https://8.8.8.8/x',
+      'https://[2606:4700::1111]:8443/x?y',
+      'https://[2002:808:808::5efe:8.8.4.4]/',
+    ])
+      allows(url)
   })
 
   for (const url of [
@@ -78,6 +84,9 @@ describe('R-92: loopback http and private networks', () => {
     'https://[2001:470::5efe:10.0.0.1]/',
     'https://[2606:4700::200:5efe:192.168.0.1]/',
     'https://[2606:4700::5efe:7f00:1]/',
+    'https://[2002:7f00:1::5efe:8.8.8.8]/',
+    'https://[2002:a00:1::200:5efe:8.8.8.8]/',
+    'https://[2002:808:808::5efe:10.0.0.1]/',
     'https://redis/',
     'https://keycloak.internal/',
     'https://printer.local/',
@@ -98,6 +107,11 @@ describe('R-92: loopback http and private networks', () => {
     'https://[2001:0:a00:1::1]/',
     'https://[2001:0:4136:e378:8000:63bf:3fff:fdd2]/',
     'https://[4000::1]/',
+    'https://[4000::5efe:8.8.8.8]/',
+    'https://[5f00::200:5efe:8.8.8.8]/',
+    'https://[2002:a9fe:a9fe::5efe:8.8.8.8]/',
+    'https://[2002:7f00:1::5efe:169.254.169.254]/',
+    'https://[2002:a9fe:a9fe::5efe:127.0.0.1]/',
   ]
 
   for (const url of inside) {

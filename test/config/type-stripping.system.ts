@@ -1,5 +1,5 @@
-// TypeScript of a project in a plain Node: run by Node itself where it strips types and the files allow it, by tsx otherwise.
-// Both must give the same. Tests run on tsx themselves, so each case is a process of its own.
+// Tests TypeScript modules in plain Node.js: Node.js runs them if it strips types and the files allow it, otherwise tsx. Results must
+// be equal. Each case uses a separate process, because the tests themselves run on tsx.
 import { execFile } from 'node:child_process'
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ before(async () => {
 })
 after(removeFolders)
 
-/** Runs a script with `load`, which imports a module, `host` and `folder`; `by()` says whether tsx is loaded. */
+/** Runs a script with `load`, which imports a module, `host` and `folder`; `by()` returns `node`, or `tsx` once tsx is loaded. */
 const RUN = `
 import module from 'node:module'
 import { join } from 'node:path'
@@ -61,7 +61,7 @@ const tsconfig = (compilerOptions: object, others: object = {}) => ({
   'tsconfig.json': JSON.stringify({ compilerOptions, ...others }),
 })
 
-describe('TypeScript that Node runs itself, where it strips types', () => {
+describe('TypeScript that Node.js runs if it strips types', () => {
   const cases: ReadonlyArray<readonly [what: string, files: Record<string, string>, value: unknown]> = [
     [
       'types, interfaces, generics and `satisfies`',
@@ -86,7 +86,7 @@ export default add(1, two!)`,
       1,
     ],
     [
-      'an .mts file in a package that does not say module, and JSON with its attribute',
+      'an .mts file in a package without "type": "module", and JSON with an import attribute',
       {
         'package.json': '{}',
         'main.mts': "import data from './data.json' with { type: 'json' }\nexport default data.one as number",
@@ -96,7 +96,7 @@ export default add(1, two!)`,
     ],
   ]
   for (const [what, files, value] of cases) {
-    it(`has ${what}`, async () => {
+    it(`includes ${what}`, async () => {
       expect(await run(files, defaultOf(files))).to.deep.equal([value, NODE_STRIPS ? 'node' : 'tsx'])
     })
   }
@@ -121,31 +121,31 @@ export default A.a`,
       },
     ],
     [
-      'an enum of a module below',
+      'an enum in an indirectly imported module',
       { ...imports('./one.ts'), 'one.ts': `import './two.ts'\n${VALUE}`, 'two.ts': 'enum E { A }' },
     ],
     ['an import without extension', { ...imports('./one'), 'one.ts': VALUE }],
     ['an import of a folder', { ...imports('./one'), 'one/index.ts': VALUE }],
-    ['an import of .js that is .ts', { ...imports('./one.js'), 'one.ts': VALUE }],
-    ['.js beside .ts', { ...imports('./one.js'), 'one.ts': VALUE, 'one.js': 'export const value = 2' }],
+    ['an import of a .ts file as .js', { ...imports('./one.js'), 'one.ts': VALUE }],
+    ['a .js file next to a .ts file', { ...imports('./one.js'), 'one.ts': VALUE, 'one.js': 'export const value = 2' }],
     [
-      'an imported type that is not marked as one',
+      'a type imported without the `type` keyword',
       { 'main.ts': "import { T } from './one.ts'\nexport default 1 as T", 'one.ts': 'export type T = number' },
     ],
     [
-      'JSON without its attribute',
+      'JSON without an import attribute',
       { 'main.ts': "import one from './one.json'\nexport default one.a", 'one.json': '{"a":1}' },
     ],
     ['TypeScript with JSX', { ...imports('./one.tsx'), 'one.tsx': VALUE }],
     [
-      'CommonJS by its package.json',
+      'CommonJS because of its package.json',
       { 'package.json': '{}', 'main.ts': 'export default typeof require === "function" ? 1 : 2' },
     ],
     [
       'an .mts file that imports CommonJS',
       { 'package.json': '{}', 'main.mts': "import { value } from './one.cts'\nexport default value", 'one.cts': VALUE },
     ],
-    ['what is imported late', { 'main.ts': "export default (await import('./one')).value as number", 'one.ts': VALUE }],
+    ['a dynamic import', { 'main.ts': "export default (await import('./one')).value as number", 'one.ts': VALUE }],
     [
       'TypeScript in a package',
       {
@@ -174,7 +174,7 @@ export default A.a`,
       },
     ],
     [
-      'class fields of an old target',
+      'class fields with an old target',
       {
         'main.ts': 'class A { constructor() { this.set() } set() { this.a = 1 } a?: number }\nexport default new A().a',
         ...tsconfig({ target: 'es2020' }),
@@ -182,12 +182,12 @@ export default A.a`,
     ],
   ]
   for (const [what, files, value = 1] of cases) {
-    it(`has ${what}`, async () => {
+    it(`includes ${what}`, async () => {
       expect(await run(files, defaultOf(files))).to.deep.equal([value, 'tsx'])
     })
   }
 
-  it('has a package of the workspace that is not erasable', async () => {
+  it('includes workspace packages that Node.js cannot strip', async () => {
     const shared = await makeFolder({
       'package.json': '{"name":"shared","type":"module","exports":"./one.ts"}',
       'one.ts': 'export enum E { A = 1 }',
@@ -199,8 +199,8 @@ ${defaultOf({})}`
   })
 })
 
-describe('a config that Node runs, beside a tool that tsx runs', () => {
-  it('has one instance of a module with it, and one of what the host imported', async () => {
+describe('A config that Node.js runs and a tool that tsx runs', () => {
+  it('share one instance of each module, with each other and with the host', async () => {
     const files = {
       'config.ts': "export { one } from './shared.ts'",
       'shared.ts': 'export const one: object = {}',
@@ -212,7 +212,7 @@ return [config.one === tool.one, !before || before.one === tool.one, tool.E.A, b
     expect(await run(files, script)).to.deep.equal([true, true, 0, 'tsx'])
   })
 
-  it('runs no module twice where Node could not link one of them', async () => {
+  it('run each module once, even if Node.js cannot link one of them', async () => {
     const files = {
       'main.ts': "import './one.ts'\nimport { T } from './two.ts'\nexport default Reflect.get(globalThis, 'runs') as T",
       'one.ts': "Reflect.set(globalThis, 'runs', (Reflect.get(globalThis, 'runs') ?? 0) + 1)\nexport {}",
@@ -222,8 +222,8 @@ return [config.one === tool.one, !before || before.one === tool.one, tool.E.A, b
   })
 })
 
-describe('TypeScript that Node runs, after a change', () => {
-  it('is read again, module by module; and by tsx once it takes that', async () => {
+describe('TypeScript that Node.js runs', () => {
+  it('is reloaded per module after a change, by tsx if the change requires it', async () => {
     const files = {
       'main.ts':
         "import { one } from './one.ts'\nimport { still } from './still.ts'\nexport default one\nexport { still }",
@@ -245,7 +245,7 @@ return [first.default, second.default, was, third.default, by(), same]`
     expect(await run(files, script)).to.deep.equal(expected)
   })
 
-  it('has the lines of its file in stacks', async () => {
+  it('keeps its line numbers in stack traces', async () => {
     const files = {
       'main.ts': 'interface A {\n  a: 1\n}\nexport default (a: A): string => String(new Error(String(a)).stack)',
     }

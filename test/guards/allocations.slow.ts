@@ -31,7 +31,7 @@ const MOST_OLD = { 20: 380, 24: 150 }
 describe('Memory allocations per request', () => {
   let allocated: Record<Work, Allocated>
   before(async function () {
-    this.timeout(120_000)
+    this.timeout(300_000)
     allocated = await countIn<Allocated>('count-bytes', FLAGS)
   })
 

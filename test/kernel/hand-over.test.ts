@@ -93,7 +93,7 @@ describe('Port hand-over', () => {
     const handedOver = host.handOver().then(() => {
       over = true
     })
-    await pause(50)
+    await connectUntilRefused(url)
     expect(over).to.equal(false)
     finish('done')
     expect((await running).headers.get('connection')).to.equal('close')

@@ -124,9 +124,8 @@ describe('Event loop stall warning', () => {
       await readWhole(postOpen(url, body, headers))
     over.abort()
     await waiting
-    const blamed = log.filter(({ message }) => /held the event loop|event loop was held/.test(message ?? ''))
     expect(ownWork() - before).to.be.at.least(OWN_WORK)
-    expect(blamed.map(({ message, among }) => [message, among])).to.deep.equal([])
+    expect(log.filter(({ message }) => message?.includes('handler held the event loop'))).to.deep.equal([])
   })
 
   it('is disabled by the config value off', async () => {

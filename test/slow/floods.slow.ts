@@ -70,21 +70,20 @@ describe('floods of requests', () => {
     expect((await modern(url, 'tools/list')).status).to.equal(200)
   })
 
-  it('300 pipelined calls of a client that does not read run one at a time', async function () {
+  it('a client that does not read has at most 10 of its pipelined calls run', async function () {
     this.timeout(120_000)
-    const { url, log } = await start(1_000)
+    const { url } = await start(1_000)
     runs = 0
-    for (const [count, most] of [
-      [90, 10],
-      [300, 1],
-    ] as const) {
-      const [before, closedBefore] = [runs, connectionsClosed(log)]
+    for (const count of [90, 300]) {
+      const before = runs
       const socket = await openSocket(url)
       socket.pause()
       socket.write(Buffer.concat(Array(count).fill(callLarge(url, { Connection: 'keep-alive' }))))
-      await eventually('the connection is closed', () => connectionsClosed(log) > closedBefore)
+      await eventually('the first call runs', () => runs > before)
+      // Meanwhile the host has the time to run more of them, if it would.
+      for (let others = 0; others < 50; others++) await modern(url, 'tools/list')
       const closed = readToEnd(socket.resume())
-      expect(runs - before).to.be.within(1, most)
+      expect(runs - before).to.be.within(1, 10)
       socket.destroy()
       await closed
     }

@@ -1,14 +1,14 @@
-// A real authorization server, oidc-provider over loopback HTTP: issues JWT and opaque access tokens by the client
-// credentials grant, for the resource that is asked for; rotates its keys by starting anew at the same address.
+// A real authorization server (oidc-provider over loopback HTTP). Issues JWT and opaque access tokens by the client credentials
+// grant for the requested resource. Rotates its keys by restarting at the same URL.
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Provider from 'oidc-provider'
 import type { TestKey } from './test-issuer.ts'
 
 export const CLIENT = { id: 'a-client', secret: 'the secret of a client, and +long/enough%' }
-/** As which a protected server asks about opaque tokens. */
+/** Credentials with which a protected server introspects opaque tokens. */
 export const SERVER = { id: 'a server', secret: 'the secret of a server: long + enough' }
-/** The same, but its secret goes in the body. */
+/** The same credentials, sent in the request body. */
 export const POSTING_SERVER = { id: 'a-posting-server', secret: 'the secret of the other server' }
 
 interface TokenRequest {
@@ -19,11 +19,11 @@ interface TokenRequest {
 export interface AuthorizationServer {
   readonly url: string
   readonly introspection: string
-  /** How often a path was asked for. */
+  /** Number of requests for a path. */
   asked(path: string): number
-  /** Signs with the first of these from now on, and publishes all of them. */
+  /** Signs with the first of these keys from now on, and publishes all of them. */
   useKeys(keys: readonly TestKey[]): void
-  /** Resources that get opaque tokens. */
+  /** Resources whose tokens are opaque. */
   readonly opaque: Set<string>
   issue(request: TokenRequest): Promise<string>
   revoke(token: string): Promise<void>

@@ -1,4 +1,4 @@
-// A host with the bridge, in front of an identity provider of the test's own; and what a client and its person do there.
+// A host with auth-bridge, its identity provider, and the steps of a client and its user.
 import { type BuiltInOptions, defineTool } from '../../core/index.ts'
 import { Browser, HandClient, type Page, type TokenAnswer } from './form-browser.ts'
 import {
@@ -13,9 +13,9 @@ import { type StartedHost, startHost, stopHosts, type TestConfig } from './start
 type Plugins = NonNullable<TestConfig['plugins']>
 type BridgeOptions = NonNullable<BuiltInOptions['auth-bridge']>
 
-/** Says who the host took the caller for. */
+/** Returns the caller that the host identified. */
 const whoami = defineTool({ name: 'whoami', handler: (_, { user }) => ({ user: user ?? null }) })
-/** Tells of the provider's token what can be told. */
+/** Describes the provider token without exposing it. */
 const upstream = defineTool({
   name: 'upstream',
   input: { type: 'object', properties: { scope: { type: 'string' } } },
@@ -25,7 +25,7 @@ const upstream = defineTool({
   },
 })
 
-/** Every token of a provider that the tool was given. */
+/** All provider tokens that the tool received. */
 export const seen: string[] = []
 
 export interface BridgeSettings {
@@ -41,9 +41,9 @@ export interface StartedBridge extends StartedHost {
   readonly issuer: string
   /** The resource of the one route. */
   readonly resource: string
-  /** One that may go to host and provider. */
+  /** Aborts requests to host and provider. */
   browser(): Browser
-  /** A client that has registered itself. */
+  /** Registers a client. */
   client(metadata?: object): Promise<BridgeClient>
 }
 
@@ -92,7 +92,7 @@ export async function stopBridges(): Promise<void> {
   await stopIdentityProviders()
 }
 
-/** A client of the bridge, whose person allows by a click. */
+/** A client of the bridge. Its user gives consent by a click. */
 export class BridgeClient extends HandClient {
   readonly #resource: string
   readonly #clock: ManualClock | undefined
@@ -106,19 +106,19 @@ export class BridgeClient extends HandClient {
     this.#clock = clock
   }
 
-  /** To the page that asks, past the provider. */
+  /** Opens the consent page; the provider signs the user in. */
   ask(parameters: Readonly<Record<string, string | undefined>> = {}): Promise<Page> {
     return this.browser.page(this.authorizeUrl({ resource: this.#resource, ...parameters }))
   }
 
-  /** Allows, or denies, and goes to where that leads. */
+  /** Allows or denies, and follows the redirects. */
   async decide(page: Page, decision: 'allow' | 'deny' = 'allow'): Promise<URL> {
     const next = await this.browser.click(page, { decision })
     if ('html' in next) throw new Error(`not allowed: ${next.status} ${next.html}`)
     return next.redirect
   }
 
-  /** The whole way to tokens. */
+  /** The whole login, until tokens are issued. */
   async logIn(parameters: Readonly<Record<string, string>> = {}): Promise<TokenAnswer> {
     const back = await this.decide(await this.ask(parameters))
     return this.exchange(back)
@@ -130,7 +130,7 @@ export class BridgeClient extends HandClient {
     return this.token({ ...this.codeForm(code), ...form })
   }
 
-  /** Refreshes two seconds later by the bridge's manual clock: a grant may be refreshed 60 times a minute. */
+  /** Advances the manual clock of the bridge by two seconds and refreshes: a grant allows 60 refreshes a minute. */
   async refreshLater(token: string): Promise<TokenAnswer> {
     if (!this.#clock) throw new Error('the bridge was started without a manual clock')
     await this.#clock.advance(2_000)

@@ -1,4 +1,4 @@
-// A real browser for tests: Debian's chromium, driven by playwright-core, with a profile of its own that is gone afterwards.
+// A real browser for tests: Debian's chromium, driven by playwright-core, with a temporary profile.
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Context } from 'mocha'
@@ -7,7 +7,7 @@ import { needsProgram } from './needs-program.ts'
 
 const browsers: Browser[] = []
 
-/** For `before` hooks: starts one, or leaves the tests pending where there is none. `closeBrowsers` ends it. */
+/** For `before` hooks: starts the browser, or skips the tests if it is missing. `closeBrowsers` ends it. */
 export async function launchBrowser(context: Context): Promise<Browser> {
   needsProgram(context, 'chromium', 'apt-get install chromium')
   const places = (process.env['PATH'] ?? '').split(delimiter).map(folder => join(folder, 'chromium'))
@@ -26,7 +26,7 @@ export async function closeBrowsers(): Promise<void> {
   await Promise.all(browsers.splice(0).map(browser => browser.close()))
 }
 
-/** What the browser complains of from now on: messages of its console, failed requests, and errors of scripts. */
+/** Collects console messages, failed requests and script errors from now on. */
 export function watchFaults(page: Page): string[] {
   const faults: string[] = []
   page.on('console', message => {

@@ -1,4 +1,4 @@
-// Authorities and certificates that a test makes for itself with `openssl`, of any names and any time.
+// Creates certificate authorities and certificates with `openssl`, with any names and validity.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,33 +8,33 @@ import { needsProgram } from './needs-program.ts'
 
 export const needsOpenssl = (context: Context) => needsProgram(context, 'openssl', 'apt-get install openssl')
 
-/** PEM of a key and of what it is for. */
+/** PEM of a key and of its certificate. */
 export interface Pair {
   readonly cert: string
   readonly key: string
 }
 
 export interface CertificateSettings {
-  /** As openssl has them. Default: this machine's. */
+  /** Subject alternative names in openssl syntax. Default: this machine. */
   readonly names?: string
   readonly subject?: string
-  /** From when to when it holds, in days from now. Default: yesterday to 30. */
+  /** Validity in days from now. Default: yesterday to 30. */
   readonly days?: readonly [from: number, to: number]
-  /** Signs others itself. */
+  /** It can sign other certificates. */
   readonly isAuthority?: boolean
-  /** More lines of its extensions. */
+  /** Additional extension lines. */
   readonly more?: readonly string[]
 }
 
-/** A pair that is in files, too. */
+/** A key pair that is also stored in files. */
 export interface Signed extends Pair {
-  /** Their names. */
+  /** The file names. */
   readonly files: Pair
 }
 
 export interface Authority extends Signed {
   sign(settings?: CertificateSettings): Signed
-  /** An authority that this one signed. */
+  /** An authority signed by this one. */
   authority(subject: string): Authority
 }
 
@@ -130,7 +130,7 @@ function authorityIn(folder: string, pair: Pair): Authority {
   }
 }
 
-/** An authority that signs itself. */
+/** A self-signed authority. */
 export function makeAuthority(subject = 'a test authority'): Authority {
   const folder = tlsFolder()
   const [key, cert] = [join(folder, 'root.key'), join(folder, 'root.pem')]
@@ -138,7 +138,7 @@ export function makeAuthority(subject = 'a test authority'): Authority {
   return authorityIn(folder, readFiles({ cert, key }))
 }
 
-/** For `before`: an authority of the test, and a pair that it signed. Without `openssl` the suite is pending. */
+/** For `before`: creates an authority and a pair that it signed. Skips the suite if `openssl` is missing. */
 export function certify(context: Context, settings?: CertificateSettings) {
   needsOpenssl(context)
   const authority = makeAuthority()

@@ -1,5 +1,5 @@
-// The repository as the compiler makes it for the package, tests and examples too: what tests start as processes of
-// their own. It starts in half the time of the sources under tsx. Mocha has it made before the first test (.mocharc.json).
+// Compiles the repository, with tests and examples, for tests that start processes: a compiled file starts in half the time of
+// its source under tsx. `npm run test:system` and `test:slow` preload this file, so that Mocha compiles before the first test.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
@@ -20,16 +20,16 @@ import { buildSync } from 'esbuild'
 
 const ROOT = join(import.meta.dirname, '../..')
 const CACHE = join(ROOT, 'node_modules/.cache/mcp-host-compiled')
-/** What the compiler reads. */
+/** Folders that the compiler reads. */
 const SOURCES = ['build', 'core', 'plugins', 'client', 'cli', 'examples', 'templates', 'test']
 const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.json', 'mcp.config.example.ts']
-/** Milliseconds after its last use at which a build is removed: another run may still be at it. */
+/** Milliseconds after its last use before a build is removed, because another run may still use it. */
 const KEPT = 60 * 60_000
-/** Tells the workers of a run which build is theirs: the sources may be edited meanwhile. */
+/** Passes the build of a run to its workers, because sources can change during the run. */
 const BUILD = 'MCP_HOST_COMPILED'
 let build: string | undefined
 
-/** Changes with every file that is added, removed or written. */
+/** Changes when a file is added, removed or written. */
 function digestSources(): string {
   const files = SOURCES.flatMap(folder =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
@@ -44,7 +44,7 @@ function digestSources(): string {
   return hash.digest('hex').slice(0, 16)
 }
 
-/** What tests start, and what their configs import: in one bundle, so that they share their modules. */
+/** Files that tests start or that their configs import. One bundle, so that they share module instances. */
 const ENTRIES = [
   'cli/bin.ts',
   'core/auth.ts',
@@ -56,7 +56,7 @@ const ENTRIES = [
   'test/fixtures/asking-host.ts',
   'test/support/crash-host.ts',
 ] as const
-/** What is loaded only when it is asked for stays a package: CommonJS would lose its names, and tsx finds files by paths. */
+/** Packages that stay external: bundled CommonJS loses named exports, and tsx finds its files by path. */
 const NOT_BUNDLED = [
   'tsx',
   'esbuild',
@@ -69,7 +69,7 @@ const NOT_BUNDLED = [
   'jwks-rsa',
 ]
 
-/** With their dependencies in few files: a process starts in half the time. */
+/** Bundles entries and dependencies into few files, which halves the startup time of a process. */
 function bundle(dist: string, outdir: string): void {
   buildSync({
     entryPoints: ENTRIES.map(file => join(dist, toJs(file))),
@@ -77,7 +77,7 @@ function bundle(dist: string, outdir: string): void {
     outdir,
     bundle: true,
     splitting: true,
-    // Two folders down, as in the package: threads are looked for from there.
+    // Two folders down, as in the package, because worker threads are located relative to this folder.
     chunkNames: 'core/chunks/[name]-[hash]',
     format: 'esm',
     platform: 'node',
@@ -85,7 +85,7 @@ function bundle(dist: string, outdir: string): void {
     keepNames: true,
     external: NOT_BUNDLED,
     logLevel: 'error',
-    // For what dependencies in CommonJS require.
+    // For `require` calls in CommonJS dependencies.
     banner: {
       js: "import { createRequire as requireAt } from 'node:module'; const require = requireAt(import.meta.url);",
     },
@@ -99,15 +99,15 @@ const run = (program: string, ...args: string[]) => execFileSync(program, args, 
 function compile(folder: string): void {
   const started = performance.now()
   const made = `${folder}.${process.pid}`
-  // Beside `dist`, as in the package: the tests' configs import `mcp-host`, and the CLI reads its version.
+  // Next to `dist`, as in the package: test configs import `mcp-host`, and the CLI reads its version.
   mkdirSync(made, { recursive: true })
   copyFileSync(join(ROOT, 'package.json'), join(made, 'package.json'))
-  // Examples are shipped as they are written, and import `mcp-host`: that of this folder, which no `paths` may hide.
+  // Examples ship as TypeScript and import `mcp-host`. It must resolve to this folder, so the tsconfig.json has no `paths`.
   cpSync(join(ROOT, 'examples'), join(made, 'examples'), { recursive: true })
-  // What `init` and `add` write, which look for them beside the package.json.
+  // `init` and `add` look for templates next to the package.json.
   cpSync(join(ROOT, 'templates'), join(made, 'templates'), { recursive: true })
   writeFileSync(join(made, 'tsconfig.json'), '{}\n')
-  // Types are the job of `npm run types`.
+  // `npm run types` checks the types.
   const dist = join(made, 'dist')
   const options = ['--noCheck', '--noEmit', 'false', '--rootDir', ROOT, '--outDir', dist]
   run(join(ROOT, 'node_modules/.bin/tsc'), '-p', join(ROOT, 'tsconfig.json'), ...options)
@@ -116,7 +116,7 @@ function compile(folder: string): void {
   try {
     renameSync(made, folder)
   } catch (error) {
-    // Another run of the same sources was faster.
+    // Another run compiled the same sources first.
     if (!existsSync(folder)) throw error
     rmSync(made, { recursive: true })
   }
@@ -131,7 +131,7 @@ function removeOld(): void {
   }
 }
 
-/** Returns the folder of the build of the sources as they are now. */
+/** Returns the folder of the build of the current sources. */
 function makeBuild(): string {
   const folder = join(CACHE, digestSources())
   if (!existsSync(folder)) compile(folder)
@@ -146,19 +146,19 @@ function findBuild(): string {
   return build
 }
 
-/** Where the compiled form of a source file is; `file` is its path from the repository's root. */
+/** The compiled file of a source file; `file` is relative to the repository root. */
 export const compiledFile = (file: string): string => join(findBuild(), 'dist', toJs(file))
 
 /** The same as a URL, for an `import` in a config. */
 export const compiledUrl = (file: string): string => pathToFileURL(compiledFile(file)).href
 
-/** Where an entry point of the bundle is; its modules are not those of `compiledFile`. */
+/** The file of a bundle entry. Its module instances differ from those of `compiledFile`. */
 export const bundledFile = (file: (typeof ENTRIES)[number]): string => join(findBuild(), 'bundle', toJs(file))
 
-/** Where an example's file is as the package has it, beside the compiled host: in TypeScript. */
+/** An example's TypeScript file next to the compiled host, as in the package. */
 export const exampleFile = (file: string): string => join(findBuild(), file)
 
-/** Mocha's, once for a run, before its workers start. */
+/** Mocha calls this once per run, before its workers start. */
 export function mochaGlobalSetup(): void {
   build = makeBuild()
   process.env[BUILD] = build

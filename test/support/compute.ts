@@ -1,6 +1,6 @@
-// Holds the event loop, for tests of what is said of tools that do.
+// Blocks the event loop, for tests of stall detection.
 
-/** Computes for so long at least, milliseconds by the clock, and of this process, whose other threads count too. */
+/** Computes for at least this long, in milliseconds of wall time and of CPU time of the process, other threads included. */
 export function compute(ms: number): string {
   const before = process.cpuUsage()
   const start = performance.now()

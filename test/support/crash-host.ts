@@ -1,5 +1,5 @@
-// A host in a process of its own that kills itself, as by kill -9, before or after its store keeps a certain event.
-// Argument: JSON of `CrashSettings`. It sends `{ url }` once it listens. Streams of its tool `talk` are kept in Redis.
+// A host process that kills itself (SIGKILL) before or after its store appends a given event.
+// Argument: JSON of `CrashSettings`. It sends `{ url }` when it listens. Redis stores the streams of its tool `talk`.
 import { createHost } from '../../core/create-host.ts'
 import { type ConfiguredPlugin, definePlugin, defineTool, type FilledOptions, type Logger } from '../../core/index.ts'
 import type { EventStore } from '../../core/transport.ts'
@@ -8,14 +8,14 @@ import { REDIS_SECTIONS, type RedisSections } from '../../plugins/families/redis
 
 export interface CrashSettings {
   readonly redis: string
-  /** The event of each stream at which the host dies, counted from 1; 0: it does not. */
+  /** The event of each stream at which the host dies, counted from 1; 0: it does not die. */
   readonly event: number
   readonly when: 'before it is stored' | 'before it is sent'
 }
 
 const { redis, event, when } = JSON.parse(process.argv[2] ?? '{}') as CrashSettings
 
-/** Nothing that runs after this line does anything. */
+/** No code runs after this call. */
 const die = () => process.kill(process.pid, 'SIGKILL')
 
 function dying(store: EventStore): EventStore {
@@ -31,7 +31,7 @@ function dying(store: EventStore): EventStore {
   }
 }
 
-/** The plugin itself, with what dies around its store. */
+/** The real plugin, with a store that kills the process. */
 const crashing: ConfiguredPlugin = definePlugin<
   EventStoreRedisOptions,
   FilledOptions['event-store-redis'],
@@ -69,7 +69,7 @@ const host = await createHost(
   },
   { log },
 )
-// Whoever started it is gone.
+// The parent process has ended.
 process.once('disconnect', () => process.exit(1))
 await host.listen()
 process.send?.({ url: host.url })

@@ -1,4 +1,4 @@
-// Calls of a host that dies (crash-host.ts): what its client saw until then, and what the store has of it.
+// Calls to a host that dies (crash-host.ts): what the client received and what the store contains.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { EventStore } from '../../core/transport.ts'
@@ -11,7 +11,7 @@ const children = new Set<ChildProcess>()
 export interface CrashHost {
   readonly url: string
   kill(): void
-  /** The signal that it died of. */
+  /** The signal that ended the process. */
   readonly died: Promise<string | null>
 }
 
@@ -30,7 +30,7 @@ export function stopCrashHosts() {
   children.clear()
 }
 
-/** The number of an event in its stream, and the progress that its message tells; the answer's is one more. */
+/** The number of an event in its stream, and the progress in its message. The response has the next number. */
 export type Numbered = readonly [seq: number, progress: number]
 
 export interface WatchedCall {
@@ -62,12 +62,12 @@ export async function watchCall(session: StreamingSession, count: number, saw = 
   return { session: session.id, stream, seen }
 }
 
-/** What the store has of a call's stream after a number; undefined where it tells of a gap. */
+/** Stored events of a stream after a number; undefined if the store reports a gap. */
 export async function storedAfter(store: EventStore, call: WatchedCall, seq: number, count: number) {
   const events = await store.after(call.session, call.stream, seq)
   return events?.map(({ seq, message }): Numbered => [seq, progressOf(JSON.parse(message), count)])
 }
 
-/** What a call of `talk` tells from one number to another. */
+/** The events that a call of `talk` sends between two numbers. */
 export const numbered = (from: number, to: number): Numbered[] =>
   Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => [from + index, from + index])

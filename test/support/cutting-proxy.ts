@@ -1,22 +1,22 @@
-// A TCP proxy that destroys sockets: between a client and the host it is the network that fails.
+// A TCP proxy that destroys sockets, to simulate network failures between client and host.
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** Told of what the host sent on a connection: how many of these bytes pass before it is cut; undefined: all of them. */
+/** Receives the bytes that the host sent on a connection. Returns how many of them pass before the cut; undefined: all. */
 export type Cutter = (bytes: Buffer) => number | undefined
 
 export interface CuttingProxy {
-  /** Where clients connect, without a trailing slash. */
+  /** The URL for clients, without a trailing slash. */
   readonly url: string
-  /** Connections that were cut. */
+  /** Number of cut connections. */
   readonly cuts: number
-  /** Destroys both sockets of every connection there is. */
+  /** Destroys both sockets of every open connection. */
   cutAll(): void
   stop(): Promise<void>
 }
 
 export interface CuttingProxySettings {
-  /** Decides about one connection, whose first bytes from the client are given. Default: only `cutAll` cuts. */
+  /** Decides on one connection by the first bytes of the client. Default: only `cutAll` cuts. */
   readonly cutter?: (request: string) => Cutter
 }
 
@@ -33,7 +33,7 @@ export async function startCuttingProxy(target: string, { cutter }: CuttingProxy
       client.destroy()
       host.destroy()
     }
-    // By turns as if the other process ended, and as if the line did: then what is on its way is lost as well.
+    // Alternates between RST and FIN. A reset also loses data in flight.
     function cut() {
       if (cuts++ % 2 === 0) client.resetAndDestroy()
       close()
@@ -50,7 +50,7 @@ export async function startCuttingProxy(target: string, { cutter }: CuttingProxy
       } else client.write(bytes.subarray(0, passing), cut)
     })
     client.on('drain', () => host.resume())
-    // An end is passed on; whatever else happens to one socket happens to both.
+    // FIN is passed on. Any other event of one socket destroys both.
     client.once('end', () => host.end()).on('error', close)
     host.once('end', () => client.end()).on('error', close)
     client.once('close', close)

@@ -1,8 +1,7 @@
-// The pages for readers, and the code blocks in them. A block that is part of something says so in HTML comments right
-// before it, which readers do not see:
-//   <!-- with: ... -->    lines that make it whole, before it; a line of `...` in them stands for the block itself
-//   <!-- in: config -->   it is keys of a config, which gets what else a config needs; `in: plugins`: keys of its `plugins`
-//   <!-- file: name -->   the file that other blocks of the page import it from; a first line `// name.ts` says the same
+// Reads the documentation pages and their code blocks. HTML comments before a block describe its context:
+//   <!-- with: ... -->    code before the block; a line `...` in it is replaced by the block
+//   <!-- in: config -->   the block contains config keys, and the rest of a config is added; `in: plugins`: keys of `plugins`
+//   <!-- file: name -->   the name under which other blocks of the page import it; a first line `// name.ts` does the same
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -10,7 +9,7 @@ import { globSync } from 'tinyglobby'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Paths from the root of the repository; what a skill is made of is no page. */
+/** Paths from the repository root. Files that a skill consists of are not pages. */
 export const PAGES: readonly string[] = globSync(['README.md', 'docs/**/*.md', 'examples/**/*.md'], {
   cwd: ROOT,
   ignore: ['examples/skills/skills/**'],
@@ -18,7 +17,7 @@ export const PAGES: readonly string[] = globSync(['README.md', 'docs/**/*.md', '
 
 export interface DocBlock {
   readonly page: string
-  /** Of its first line of code. */
+  /** The line number of its first line of code. */
   readonly line: number
   readonly language: string
   readonly code: string
@@ -50,5 +49,5 @@ export function blocksOf(page: string, text = readPage(page)): DocBlock[] {
   })
 }
 
-/** As it stands in a page, for messages. */
+/** File and line, for messages. */
 export const placeOf = ({ page, line }: Pick<DocBlock, 'page' | 'line'>): string => `${page}:${line}`

@@ -1,4 +1,4 @@
-// Proofs of possession (RFC 9449) as a client makes them, good ones and any others: every header and claim can be changed.
+// DPoP proofs (RFC 9449), valid and invalid: every header and claim can be changed.
 import { createHash, randomUUID } from 'node:crypto'
 import { encode, inSeconds, signatureOf, type TestKey } from './test-issuer.ts'
 
@@ -12,7 +12,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
 
 export const sha256 = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
-/** The public key as it stands in a proof. */
+/** The public key, as a proof contains it. */
 export const publicJwk = ({ publicKey }: Pick<TestKey, 'publicKey'>): Fields =>
   publicKey.export({ format: 'jwk' }) as Fields
 
@@ -23,23 +23,23 @@ export function thumbprintOf(key: Pick<TestKey, 'publicKey'>): string {
   return sha256(JSON.stringify(Object.fromEntries(names.map(name => [name, jwk[name]]))))
 }
 
-/** The claim of a token that is bound to this key. */
+/** The confirmation claim of a token bound to this key. */
 export const boundTo = (key: Pick<TestKey, 'publicKey'>) => ({ cnf: { jkt: thumbprintOf(key) } })
 
 export interface ProofFacts {
   readonly key: TestKey
   readonly token: string
-  /** With a query it is signed with one. */
+  /** The URL of the request. A query is kept in the proof. */
   readonly url: string
   readonly method?: string
-  /** Over what is right; undefined leaves one out. */
+  /** Overrides; undefined removes a claim or header. */
   readonly header?: Fields
   readonly claims?: Fields
-  /** Signs in the place of the key. */
+  /** The key that signs, if not this one. */
   readonly signer?: TestKey
 }
 
-/** One proof, fresh each time. */
+/** Creates a fresh proof. */
 export function proofOf({ key, token, url, method = 'POST', header, claims, signer = key }: ProofFacts): string {
   const head = { typ: 'dpop+jwt', alg: key.alg, jwk: publicJwk(key), ...header }
   const body = { jti: randomUUID(), htm: method, htu: url, iat: inSeconds(0), ath: sha256(token), ...claims }
@@ -47,7 +47,7 @@ export function proofOf({ key, token, url, method = 'POST', header, claims, sign
   return `${text}.${signatureOf(text, signer.alg, signer.privateKey)}`
 }
 
-/** The headers of a request that shows a bound token. */
+/** The headers of a request with a bound token. */
 export const provenBy = (facts: ProofFacts): Record<string, string> => ({
   Authorization: `DPoP ${facts.token}`,
   DPoP: proofOf(facts),

@@ -4,7 +4,7 @@ import { modernRequest, parseEvents, type RpcMessage, type RpcOptions } from './
 export interface EventReader {
   /** The next message; undefined once the stream ended. */
   next(): Promise<RpcMessage>
-  /** Every message that is still to come. */
+  /** All remaining messages. */
   rest(): Promise<RpcMessage[]>
 }
 
@@ -36,7 +36,7 @@ export function readEvents(response: Response): EventReader {
   return { next, rest }
 }
 
-/** A tool call of 2026-07-28 whose answer is read while it is open. */
+/** A tool call of 2026-07-28 whose response is read while it is open. */
 export async function openCall(
   url: string,
   name: string,

@@ -1,18 +1,17 @@
-// Waits for what nobody tells a test of: looks again and again until it is so. In vain, it fails with what was waited for
-// and what was found last.
+// Waits for a state by repeated checks. On time-out it fails with the expression and the last value.
 import { setTimeout as pause } from 'node:timers/promises'
 import { inspect } from 'node:util'
 
-/** Less than the 60 s that a test may take, so that this failure is the one that is read. */
+/** Less than Mocha's time-out of 60 s, so that this error is reported. */
 const WITHIN = 45_000
 
-/** Between two looks, in milliseconds: as long as a look took, so that what is waited for has half of the time, or these. */
+/** Milliseconds between two checks: as long as the last check took, within these limits. */
 const INTERVAL = { least: 5, most: 50 }
 
-/** A look that hangs. */
+/** The value of a check that timed out. */
 const NOTHING = Symbol('nothing')
 
-/** What is found once it `holds`: by default, once it is truthy. Rejects after `within` milliseconds. */
+/** Returns the value of `look` once it `holds`; default: once it is truthy. Rejects after `within` milliseconds. */
 export async function eventually<Found>(
   what: string,
   look: () => Found | Promise<Found>,

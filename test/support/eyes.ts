@@ -1,6 +1,5 @@
-// Every way to see, switched on in the hosts of other tests: where EYES_FOLDER names a folder, what access-log, audit, metrics,
-// tracing and the log wrote of each host is there afterwards, and beside it what none of them may have written.
-// For test/slow/eyes.slow.ts, which runs suites so.
+// Switches on all observability plugins (access-log, audit, metrics, tracing, log) in the hosts of other tests. If EYES_FOLDER names
+// a folder, it receives their output per host, and a list of the secrets that must not appear in it. For test/slow/eyes.slow.ts.
 import { appendFileSync, mkdirSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
@@ -8,14 +7,14 @@ import type { ReadableSpan } from '@opentelemetry/sdk-trace-node'
 import { definePlugin } from '../../core/index.ts'
 import type { LogLine, TestConfig } from './start-host.ts'
 
-/** Shorter texts are found anywhere by chance. */
+/** Minimum length: shorter texts can occur by chance. */
 const LEAST_LENGTH = 10
-/** Of one host. */
+/** Maximum number of recorded secrets per host. */
 const MAX_SECRETS = 5_000
 
 export interface Eyes {
   readonly config: TestConfig
-  /** Writes what is not in files yet. */
+  /** Writes the output that is not in files yet. */
   close(url: string, log: readonly LogLine[]): Promise<void>
 }
 
@@ -28,7 +27,7 @@ function noteTexts(note: Note, kind: string, value: unknown, depth = 0): void {
   for (const part of Object.values(value).slice(0, 50)) noteTexts(note, kind, part, depth + 1)
 }
 
-/** What a request proves who it is with. */
+/** The credentials of a request. */
 function noteHeaders(note: Note, headers: IncomingHttpHeaders) {
   const [, credentials] = /^\S+ +(\S.*)$/.exec(headers.authorization ?? '') ?? []
   note('token', credentials)
@@ -36,7 +35,7 @@ function noteHeaders(note: Note, headers: IncomingHttpHeaders) {
   note('cookie', headers.cookie)
 }
 
-/** Sees what comes with requests before anybody else does. */
+/** Records request credentials before any other middleware. */
 const witness = (note: Note) =>
   definePlugin<Record<never, never>>({
     setup(host) {
@@ -50,7 +49,7 @@ const witness = (note: Note) =>
         noteTexts(note, 'argument', given)
         noteTexts(note, 'argument', inputResponses)
         note('requestState', requestState)
-        // What a client makes the id of its request is told: its spans have it.
+        // The client chooses the request id, and spans contain it.
         note('request id', call.id)
         note('session id', call.offer.sessionId)
         for (const name of ['email', 'phone_number']) note(name, call.user?.claims[name])
@@ -61,7 +60,7 @@ const witness = (note: Note) =>
 
 let hosts = 0
 
-/** Spans of this process, to a file. */
+/** Writes spans of this process to a file. */
 async function writeSpans(root: string) {
   const { BatchSpanProcessor, NodeTracerProvider } = await import('@opentelemetry/sdk-trace-node')
   const file = join(root, `spans-${process.pid}.jsonl`)
@@ -81,7 +80,7 @@ async function writeSpans(root: string) {
 
 let provider: ReturnType<typeof writeSpans> | undefined
 
-/** The config with all of it on, where a folder is named. */
+/** Adds all observability plugins to a config, if EYES_FOLDER is set. */
 export async function withEyes(config: TestConfig): Promise<Eyes | undefined> {
   const root = process.env['EYES_FOLDER']
   if (root === undefined) return undefined

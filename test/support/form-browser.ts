@@ -1,5 +1,5 @@
-// A browser without scripts, over fetch: follows redirects, those of pages too, within the servers that it knows, keeps cookies by host name as
-// browsers do, and clicks what a page has. And a client that sends the forms of a login by hand.
+// A browser without scripts, over fetch: follows redirects between known servers, keeps cookies by host name and submits forms.
+// Also a client that sends the forms of a login itself.
 import { createHash, randomBytes } from 'node:crypto'
 
 export interface Page {
@@ -7,11 +7,11 @@ export interface Page {
   readonly status: number
   readonly headers: Headers
   readonly html: string
-  /** Hidden fields of the page's form. */
+  /** Hidden fields of the form. */
   readonly fields: Readonly<Record<string, string>>
 }
 
-/** Where a redirect led out of the server: to the client. */
+/** A redirect that left the server, to the client. */
 export interface Departure {
   readonly redirect: URL
 }
@@ -25,12 +25,12 @@ function hiddenFields(html: string): Record<string, string> {
 
 export class Browser {
   readonly #homes: ReadonlySet<string>
-  /** By host, path and name, as each cookie says where it belongs; ports are none of their business. */
+  /** By host, path and name. Cookies ignore ports. */
   readonly cookies = new Map<string, { host: string; path: string; pair: string }>()
-  /** Every address that was opened. */
+  /** All opened URLs. */
   readonly visited: URL[] = []
 
-  /** Redirects that leave the homes, origins, are handed back instead of followed. */
+  /** `homes`: origins. A redirect to another origin is returned instead of followed. */
   constructor(...homes: readonly string[]) {
     this.#homes = new Set(homes.map(home => new URL(home).origin))
   }
@@ -63,14 +63,14 @@ export class Browser {
     return { url: url.href, status: response.status, headers: response.headers, html, fields: hiddenFields(html) }
   }
 
-  /** Opens a page of this server. Throws where the way leads out of it. */
+  /** Opens a page of this server. Throws if a redirect leads elsewhere. */
   async page(address: string | URL, init?: RequestInit): Promise<Page> {
     const page = await this.open(address, init)
     if ('redirect' in page) throw new Error(`led to ${page.redirect}`)
     return page
   }
 
-  /** Submits the form of a page, as the browser of somebody who clicked does. */
+  /** Submits the form of a page, as a click does. */
   async click(page: Page, button: Readonly<Record<string, string>>): Promise<Page | Departure> {
     const body = new URLSearchParams({ ...page.fields, ...button })
     const action = /<form method="post" action="([^"]*)"/.exec(page.html)?.[1]
@@ -78,10 +78,10 @@ export class Browser {
     return this.open(target, { method: 'POST', body, headers: { Origin: new URL(page.url).origin } })
   }
 
-  /** Opens an authorization URL, allows the client as `account`, and goes where that leads: to the client. */
+  /** Opens an authorization URL, gives consent as `account`, and follows the redirects to the client. */
   async allow(address: string | URL, account: string): Promise<URL> {
     let next = await this.click(await this.page(address), { account })
-    // Another user than before: the page between them signs the first one out.
+    // If another user is signed in, an intermediate page signs that user out.
     if ('html' in next && 'logout' in next.fields) next = await this.click(next, {})
     if ('html' in next) throw new Error(`not allowed: ${next.status} ${next.html}`)
     return next.redirect
@@ -96,20 +96,20 @@ interface ServerPaths {
   readonly registration: string
 }
 
-/** Of dev-auth-server. */
+/** Endpoint paths of dev-auth-server. */
 const DEV_PATHS: ServerPaths = { authorization: '/auth', token: '/token', registration: '/reg' }
 
-/** A client that sends forms by hand: every parameter can be left out or bent. */
+/** A client that sends forms itself, so that every parameter can be changed or omitted. */
 export class HandClient {
   readonly issuer: string
   readonly browser: Browser
   readonly #paths: ServerPaths
   readonly verifier = randomBytes(32).toString('base64url')
   clientId = ''
-  /** Of a client that registered with a secret. */
+  /** The secret of a confidential client. */
   #secret: string | undefined
 
-  /** `homes`: other servers that its browser goes through. */
+  /** `homes`: other servers that its browser may visit. */
   constructor(
     issuer: string,
     { paths = DEV_PATHS, homes = [] }: { paths?: ServerPaths; homes?: readonly string[] } = {},
@@ -134,7 +134,7 @@ export class HandClient {
     })
   }
 
-  /** Registers and remembers who it is. */
+  /** Registers and keeps the client id. */
   async start(metadata?: object): Promise<this> {
     const registered = (await (await this.register(metadata)).json()) as { client_id: string; client_secret?: string }
     this.clientId = registered.client_id
@@ -163,7 +163,7 @@ export class HandClient {
     return (await (await fetch(`${this.issuer}${this.#paths.token}`, { method: 'POST', body })).json()) as TokenAnswer
   }
 
-  /** The whole way to tokens: opens, allows as `account`, exchanges. */
+  /** The whole login: opens the URL, gives consent as `account`, exchanges the code. */
   async signIn(account: string, parameters: Readonly<Record<string, string>>): Promise<TokenAnswer> {
     const back = await this.browser.allow(this.authorizeUrl(parameters), account)
     const code = back.searchParams.get('code')
@@ -171,7 +171,7 @@ export class HandClient {
     return this.token(this.codeForm(code))
   }
 
-  /** What a code is exchanged by. */
+  /** Parameters of the code exchange. */
   codeForm(code: string): Record<string, string> {
     return { grant_type: 'authorization_code', code, redirect_uri: REDIRECT, code_verifier: this.verifier }
   }

@@ -1,11 +1,11 @@
-// A port for what must know its own before it listens: a name with the port in it, or the same port at each start.
+// Free ports for servers that must know their port before they listen, or that restart on the same port.
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
 /**
- * Below those that systems give to whoever asks for any: between two starts of a server nobody else's connection has its port.
- * A Redis Cluster also listens 10,000 above, which is below them as well.
+ * Below the range that systems assign automatically, so that no other connection takes the port between two starts.
+ * A Redis Cluster also listens on a port 10,000 higher, which is below that range as well.
  */
 const LOWEST = 10_100
 const HIGHEST = 22_000
@@ -23,7 +23,7 @@ async function isFree(port: number): Promise<boolean> {
   return true
 }
 
-/** One that was free a moment ago. */
+/** A port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   for (let tries = TRIES; tries > 0; tries--) {
     const port = randomInt(LOWEST, HIGHEST)

@@ -1,4 +1,4 @@
-// An event that a test waits for: a promise that is settled from outside.
+// A promise that a test settles from outside.
 
 export interface Gate<Value = void> {
   readonly opened: Promise<Value>

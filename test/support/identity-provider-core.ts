@@ -1,5 +1,5 @@
-// The real half of a test's identity provider: oidc-provider over loopback HTTP, with the users, the client and the keys
-// that identity-provider.ts says. It signs people in without a page, or with a plain form.
+// The core of the test identity provider: oidc-provider over loopback HTTP, with the users, client and keys of
+// identity-provider.ts. It signs users in without a page, or with a plain form.
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Provider, { errors, type ProviderContext } from 'oidc-provider'
@@ -9,10 +9,10 @@ export interface IdpUser {
   readonly sub: string
   readonly name?: string
   readonly email?: string
-  /** Default true where there is an address. */
+  /** Default: true if the user has an e-mail address. */
   readonly emailVerified?: boolean
   readonly groups?: readonly string[]
-  /** Put over all other claims; null leaves one out. Names that no vendor has go into `extraClaims` of the settings. */
+  /** Overrides all other claims; null removes a claim. Put claim names that no vendor uses into `extraClaims` of the settings. */
   readonly claims?: Readonly<Record<string, unknown>>
 }
 
@@ -27,12 +27,12 @@ export interface CoreSettings {
   readonly claimNames: readonly string[]
   readonly page: 'none' | 'form'
   readonly accessTokenLife: number
-  /** Read anew with each refresh. */
+  /** Read again on each refresh. */
   rotates(): boolean
-  /** Whether this login gets a refresh token, by the parameters of its authorization request. */
+  /** Whether this login gets a refresh token, by its authorization request. */
   givesRefreshToken(parameters: Readonly<Record<string, unknown>>): boolean
   claimsOf(user: IdpUser, use: ClaimUse): Record<string, unknown>
-  /** Who signs in where no hint names them; undefined: the person says no. */
+  /** The user to sign in if no hint names one; undefined: the user denies. */
   chooseUser(hint: string | undefined): IdpUser | undefined
 }
 
@@ -67,7 +67,7 @@ async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : '')
 
-/** What is stored, whatever keys sign. */
+/** The stored form, independent of the signing keys. */
 export const createStored = () => new Map<string, Payload>()
 export type Stored = ReturnType<typeof createStored>
 
@@ -121,7 +121,7 @@ function createProvider(settings: CoreSettings, stored: Stored, keys: readonly T
     extraParams: ['access_type', 'audience', 'hd'],
     rotateRefreshToken: () => settings.rotates(),
     issueRefreshToken: (_ctx: unknown, _client: unknown, { grantId }: { grantId: string }) => offline.has(grantId),
-    // Each login is asked for anew: the session is only who is signed in.
+    // Each login must be requested again; the session only identifies the user.
     loadExistingGrant: (ctx: { oidc: { result?: { consent?: { grantId?: string } } } }) => {
       const grantId = ctx.oidc.result?.consent?.grantId
       return grantId === undefined ? undefined : provider.Grant.find(grantId)
@@ -159,7 +159,7 @@ function createProvider(settings: CoreSettings, stored: Stored, keys: readonly T
   return provider
 }
 
-/** An access token for an access token, with whatever scope is asked for. */
+/** Exchanges an access token for one with any requested scope. */
 async function exchange(provider: Provider, ctx: ProviderContext, parameter: string, life: number): Promise<void> {
   const { params, client } = ctx.oidc
   const found = await provider.AccessToken.find(String(params[parameter] ?? ''))
@@ -172,7 +172,7 @@ async function exchange(provider: Provider, ctx: ProviderContext, parameter: str
 
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 
-/** The page between the authorization request and its answer. */
+/** The page between the authorization request and its response. */
 async function interact(
   settings: CoreSettings,
   { provider, offline }: { provider: Provider; offline: Set<string> },
@@ -199,7 +199,7 @@ async function interact(
   await provider.interactionFinished(request, response, { login: { accountId: user.sub }, consent: { grantId } })
 }
 
-/** Serves on a port of its own; `use` signs with the first of these keys from then on, and publishes all. */
+/** Listens on its own port. `use` signs with the first of these keys from then on, and publishes all of them. */
 export async function startCore(settings: CoreSettings, stored: Stored) {
   const offline = new Set<string>()
   const { pathname } = new URL(settings.issuer)
@@ -223,7 +223,7 @@ export async function startCore(settings: CoreSettings, stored: Stored) {
     use(keys: readonly TestKey[]) {
       provider = createProvider(settings, stored, keys, offline)
     },
-    /** Whose access token this is. */
+    /** The user of this access token. */
     ownerOf: async (token: string) => (await provider.AccessToken.find(token))?.accountId,
     stop() {
       server.closeAllConnections()

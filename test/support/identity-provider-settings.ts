@@ -1,23 +1,23 @@
-// What a test says of its identity provider, and what it can change and read of it while it runs.
+// Settings of the test identity provider, and what a test can change and read while it runs.
 import type { IdpUser } from './identity-provider-core.ts'
 import type { Vendor } from './identity-provider-vendors.ts'
 import type { TestKey } from './test-issuer.ts'
 
 export interface IdpSettings {
-  /** Whose ways it has. Default oidc. */
+  /** The vendor to imitate. Default oidc. */
   readonly vendor?: Vendor
-  /** Default: ann, with a verified address and two groups. */
+  /** Default: ann, with a verified e-mail address and two groups. */
   readonly users?: readonly IdpUser[]
   /** `none` signs in by login_hint, `nextUser`, or the first; `form` shows a button for each user. Default none. */
   readonly page?: 'none' | 'form'
-  /** Where it sends people; `redirects` of the provider can be added to later. */
+  /** Redirect URIs; `redirects` of the provider can be extended later. */
   readonly redirects?: readonly string[]
   readonly authMethod?: 'client_secret_basic' | 'client_secret_post' | 'none'
-  /** Further scopes that it knows; what it does not know it leaves out of what it grants. */
+  /** Additional scopes. Unknown scopes are not granted. */
   readonly scopes?: readonly string[]
-  /** Names of claims of users that no vendor has. */
+  /** Claim names that no vendor uses. */
   readonly extraClaims?: readonly string[]
-  /** Where e-mail and groups are. Default both; okta: userinfo. */
+  /** Where e-mail and groups are sent. Default both; okta: userinfo. */
   readonly claimsIn?: 'both' | 'id_token' | 'userinfo'
   /** Seconds. Default 300. */
   readonly accessTokenLife?: number
@@ -25,7 +25,7 @@ export interface IdpSettings {
   readonly path?: string
 }
 
-/** One request that it was sent. */
+/** One received request. */
 export interface IdpRequest {
   readonly endpoint: IdpEndpoint
   readonly method: string
@@ -56,45 +56,45 @@ export interface IdentityProvider {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
-  /** Add the redirect URI of the bridge once that is known. */
+  /** Add the redirect URI of the bridge here. */
   readonly redirects: Set<string>
-  /** By `sub`. Set to change somebody, delete to remove them: their next refresh is refused. */
+  /** By `sub`. Set to change a user, delete to remove one: the next refresh is refused. */
   readonly users: Map<string, IdpUser>
-  /** Everything that it was asked, in order. */
+  /** All received requests, in order. */
   readonly requests: IdpRequest[]
   asked(endpoint: IdpEndpoint): number
-  /** `sub` of who signs in where no login_hint names somebody. */
+  /** `sub` of the user to sign in if no login_hint names one. */
   nextUser: string | undefined
-  /** The person says no. */
+  /** The user denies. */
   denies: boolean
   /** `down` answers 503 to everything, `gone` closes connections, `hangs` answers nothing. */
   mood: 'well' | 'down' | 'gone' | 'hangs'
   /** Milliseconds before each answer. */
   delay: number
-  /** Whether refreshes give a new refresh token; a used one ends the whole login. Default: but for google. */
+  /** Whether refreshes return a new refresh token; reuse ends the login. Default: true, except for google. */
   rotates: boolean
-  /** Whether refreshes give an ID token. Default true. */
+  /** Whether refreshes return an ID token. Default true. */
   idTokenOnRefresh: boolean
-  /** Only these endpoints do as `mood` and `delay` say. Default: all. */
+  /** The endpoints that `mood` and `delay` apply to. Default: all. */
   troubled: readonly IdpEndpoint[] | undefined
-  /** Answers of an endpoint until undefined: an authorization is sent back with it. */
+  /** Fixed responses of an endpoint until undefined; for the authorization endpoint, the parameters of the redirect. */
   readonly failing: Partial<Record<IdpEndpoint, ErrorAnswer | undefined>>
-  /** Put over the metadata document; undefined leaves a member out. */
+  /** Overrides of the metadata document; undefined removes a member. */
   metadata: Record<string, unknown>
-  /** Changes what the token endpoint answers, after everything else. */
+  /** Changes the response of the token endpoint, as the last step. */
   tamper: ((answer: Record<string, unknown>) => Record<string, unknown>) | undefined
-  /** Changes where the browser is sent back to. */
+  /** Changes the URL of the redirect to the client. */
   tamperCallback: ((callback: URL) => void) | undefined
-  /** Signs with a new key from now on and publishes it alone, or with the old ones. */
+  /** Signs with a new key from now on, and publishes it alone or with the old keys. */
   rotateKeys(options?: { keepOld?: boolean }): void
-  /** An ID token of these claims: by its key, or by another's. */
+  /** An ID token with these claims, signed with its key or another one. */
   sign(claims: Record<string, unknown>, key?: TestKey): string
-  /** The claims of a JWT that it gave. */
+  /** The claims of a JWT that it issued. */
   read(token: unknown): Record<string, unknown>
-  /** Ends all logins: refresh tokens and access tokens are not known any more. */
+  /** Ends all logins: refresh tokens and access tokens become invalid. */
   endLogins(): void
-  /** What a browser without cookies does with an authorization URL: the URL that it is sent back to. */
+  /** Opens an authorization URL in a browser without cookies. Returns the URL of the redirect to the client. */
   signIn(url: string): Promise<URL>
-  /** Provider options of auth-bridge, as the config has them. */
+  /** The auth-bridge `provider` options for this provider. */
   options(changes?: Record<string, unknown>): Record<string, unknown>
 }

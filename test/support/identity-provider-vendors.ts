@@ -1,4 +1,4 @@
-// What vendors' identity providers do that oidc-provider does not, as the tests' provider does it for them.
+// Vendor behaviour that oidc-provider does not have, for the test identity provider.
 import type { IdpUser } from './identity-provider-core.ts'
 
 export type Vendor = 'oidc' | 'entra' | 'okta' | 'google' | 'auth0' | 'keycloak'
@@ -9,20 +9,20 @@ type Members = Record<string, unknown>
 export interface VendorWays {
   readonly path: string
   readonly rotates: boolean
-  /** Whether callbacks have `iss`. */
+  /** Whether callbacks contain `iss`. */
   readonly sendsIssuer: boolean
   readonly claimsIn: 'both' | 'userinfo'
   claimsOf(user: IdpUser): Members
   givesRefreshToken(parameters: Readonly<Members>): boolean
   metadata(of: { body: Members; origin: string }): Members
-  /** The token endpoint's answer. */
+  /** The response of the token endpoint. */
   answer(body: Members): Members
   refuses(endpoint: string, parameters: Fields): { error: string; error_description: string } | undefined
-  /** What is passed on; `asked` in the form: the scope of another API that the answer has. */
+  /** The form to pass on; `asked` in it: the scope of another API that the response contains. */
   rewrite(endpoint: string, request: { query: Fields; form: Fields }): { query: Fields; form: Fields }
 }
 
-/** Of all vendors. */
+/** Behaviour of all vendors. */
 export const CLAIM_NAMES = [
   'name',
   'preferred_username',
@@ -39,7 +39,7 @@ export const CLAIM_NAMES = [
   'hasgroups',
 ] as const
 
-/** More do not fit into an Entra token. */
+/** Maximum number of groups in an Entra token. */
 export const MOST_GROUPS = 200
 
 const hasScope = ({ scope }: Readonly<Members>, wanted: string) =>
@@ -55,12 +55,12 @@ function standardClaims({ sub, name, email, emailVerified = true, groups }: IdpU
   }
 }
 
-/** Gives a refresh token for offline_access, and shows nobody a consent page for it. */
+/** Issues a refresh token for offline_access without a consent page. */
 const rewriteOffline: VendorWays['rewrite'] = (endpoint, { query, form }) => {
   if (endpoint !== 'authorization') return { query, form }
   const prompts: string[] = (query['prompt'] ?? '').split(' ').filter(prompt => /^(?:login|none)$/.test(prompt))
   const isOffline = hasScope(query, 'offline_access') || query['access_type'] === 'offline'
-  // `none` stands alone (OpenID Connect Core, section 3.1.2.1).
+  // `none` cannot be combined (OpenID Connect Core, section 3.1.2.1).
   if (isOffline && !prompts.includes('none')) prompts.push('consent')
   const { prompt: _, ...rest } = query
   return { query: prompts.length === 0 ? rest : { ...rest, prompt: prompts.join(' ') }, form }
@@ -76,7 +76,7 @@ const standard: VendorWays = {
   metadata: ({ body }) => body,
   answer: body => body,
   refuses: () => undefined,
-  // As OpenID Connect Core has it: offline_access is for prompt=consent.
+  // OpenID Connect Core: offline_access requires prompt=consent.
   rewrite(endpoint, { query, form }) {
     if (endpoint !== 'authorization' || !query['prompt']?.includes('select_account')) return { query, form }
     return { query: { ...query, prompt: query['prompt'].replace('select_account', 'login') }, form }
@@ -110,7 +110,7 @@ const entra: VendorWays = {
     scopes_supported: ['openid', 'profile', 'email', 'offline_access'],
     msgraph_host: new URL(origin).host,
   }),
-  // Scopes as a list: one of its endpoints once did.
+  // Scopes as a list, as one of its endpoints once returned.
   answer: body => ({ ...body, scope: String(body['scope'] ?? '').split(' '), ext_expires_in: body['expires_in'] }),
   refuses: (endpoint, { resource }) =>
     resource === undefined || (endpoint !== 'authorization' && endpoint !== 'token')
@@ -124,7 +124,7 @@ const entra: VendorWays = {
     const { scope } = form
     const isRefresh = endpoint === 'token' && form['grant_type'] === 'refresh_token'
     if (!isRefresh || scope === undefined || !isElsewhere(scope)) return rewriteOffline(endpoint, { query, form })
-    // Its refresh tokens are for all APIs that the application may use.
+    // Its refresh tokens are valid for all APIs of the application.
     const { scope: asked, ...rest } = form
     return { query, form: { ...rest, asked: asked ?? '' } }
   },

@@ -1,5 +1,5 @@
-// A company's identity provider for tests: oidc-provider (identity-provider-core.ts) behind a front that has a vendor's
-// ways, counts what it is asked, and can be down, slow, or wrong.
+// A company's identity provider for tests: oidc-provider (identity-provider-core.ts) behind a front that imitates a vendor,
+// records requests, and can be down, slow or wrong.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -43,7 +43,7 @@ const json = (response: ServerResponse, status: number, body: unknown) => {
   response.end(JSON.stringify(body))
 }
 
-/** A browser's way through the provider: cookies kept, redirects followed until one leads elsewhere. */
+/** Follows a browser through the provider: keeps cookies, and follows redirects until one leads elsewhere. */
 async function follow(address: string, origin: string): Promise<URL> {
   const cookies = new Map<string, string>()
   let url = new URL(address)
@@ -80,7 +80,7 @@ export async function startIdentityProvider(given: IdpSettings = {}): Promise<Id
   const client = { id: 'the-bridge', secret: 'the secret of the bridge: long + enough/%', authMethod }
   const stored = createStored()
   let keys = [makeKey('first')]
-  /** What front granted that the provider itself does not know: scopes of other APIs, by access token. */
+  /** Tokens that only the front knows: scopes of other APIs, by access token. */
   const elsewhere = new Map<string, string>()
 
   const idp: IdentityProvider = {
@@ -172,7 +172,7 @@ export async function startIdentityProvider(given: IdpSettings = {}): Promise<Id
     return fetch(core.url + target, { method, headers, redirect: 'manual', ...(method === 'POST' && { body }) })
   }
 
-  /** The provider's answer, as the vendor would have it. */
+  /** The provider's response, changed as the vendor would. */
   async function handOn(
     endpoint: IdpEndpoint,
     answered: Response,
@@ -275,5 +275,5 @@ export async function stopIdentityProviders(): Promise<void> {
   await Promise.all(running.splice(0).map(stop => stop()))
 }
 
-/** A JWT with no signature, of these claims. */
+/** An unsigned JWT with these claims. */
 export const unsignedToken = (claims: Record<string, unknown>) => `${encode({ alg: 'none' })}.${encode(claims)}.`

@@ -1,5 +1,5 @@
-// What a source file imports, read from its text, and whether it may: for test/architecture.test.ts.
-// The formatter puts every static import at the start of a line, which is what this relies on.
+// Finds the imports of a source file and decides whether they are allowed: for test/architecture.test.ts.
+// It relies on the formatter, which puts every static import at the start of a line.
 import { builtinModules } from 'node:module'
 import { dirname, join } from 'node:path/posix'
 
@@ -16,7 +16,7 @@ const FROM =
 const BARE = /^import\s+'([^']+)'/gm
 const DYNAMIC = /\bimport\(\s*(?:'([^']+)'|([^)]*))/g
 
-/** The code of a text. */
+/** The code of a text, without comments. */
 export const withoutComments = (source: string): string => source.replace(COMMENT, '')
 
 /** Every import, re-export and `import()` of a text; one whose module is computed has the specifier `?`. */
@@ -38,7 +38,7 @@ export function packageOf(specifier: string): string | undefined {
   return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
 }
 
-/** The repository's file that a relative specifier names. */
+/** The repository file that a relative specifier names. */
 export const fileOf = (from: string, specifier: string): string | undefined =>
   specifier.startsWith('.') ? join(dirname(from), specifier) : undefined
 
@@ -79,7 +79,7 @@ const REDIS_STORES = [
   'task-store-redis',
 ]
 
-/** Folders of `plugins/` that are no plugins but what several share, and who shares it. */
+/** Folders of `plugins/` with code that plugins share, and the plugins that share it. */
 export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/redis': [...REDIS_STORES, 'cluster-redis', 'rate-limit'],
   'families/address': ['auth-bridge', 'audit', 'metrics', 'rate-limit'],
@@ -93,16 +93,16 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/stream-bounds': ['event-store-redis', 'store-sqlite'],
 }
 
-/** The plugins that are made of others of their family. */
+/** Plugins that consist of other plugins of their family. */
 const MADE_OF: Readonly<Record<string, readonly string[]>> = { 'cluster-redis': REDIS_STORES }
 
-/** The folder of a plugin or of a family, without `plugins/`. */
+/** The folder of a plugin or family, without `plugins/`. */
 const homeOf = (file: string) => /^plugins\/((?:families\/)?[^/]+)\//.exec(file)?.[1] ?? ''
 
-/** What plugins see of core: the package's entries, but for those of embedders and of tests. */
+/** What plugins may import from core: the package's entries, except those for embedders and tests. */
 const SURFACE = ['core/index.ts', 'core/auth.ts', 'core/transport.ts']
 
-/** A plugin: core's surface, its own files, its family's entry, packages. The table: the entries of all. */
+/** A plugin may import core's entries, its own files, its family's entry and packages. The table of plugins imports all entries. */
 function mayPluginImport(from: string, { specifier }: Import): boolean {
   const file = fileOf(from, specifier)
   if (file === undefined) return packageOf(specifier) !== 'mcp-host'
@@ -139,14 +139,14 @@ const RULES: Readonly<Record<string, (from: string, imported: Import) => boolean
   'mcp.config.example.ts': mayExampleImport,
 }
 
-/** The only files whose `import()` computes its module. */
+/** The only files with a computed `import()`. */
 const LOADERS = ['core/config/import-module.ts', 'core/config/module-graph.ts', 'core/threads/start-thread.ts']
 
-/** The verbs that call any server speak to it with the official client, and so do tests with `mcp-host/testing`. */
+/** Commands that call any server use the official client, and so do tests with `mcp-host/testing`. */
 const isOfficialClient = (from: string, name: string | undefined) =>
   (isIn('cli/client', from) || isIn('core/testing', from)) && name === '@modelcontextprotocol/client'
 
-/** Whether a file of the repository may import this. The other official SDKs are for tests and benchmarks alone. */
+/** Whether a repository file may import this. Only tests and benchmarks use the other official SDKs. */
 export function mayImport(from: string, imported: Import): boolean {
   if (imported.specifier === '?') return LOADERS.includes(from)
   const name = packageOf(imported.specifier)

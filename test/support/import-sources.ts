@@ -1,4 +1,4 @@
-// Code of the docs, as it runs from here: what it imports from the package comes from the sources of this repository.
+// Makes code of the docs import the sources of this repository instead of the package.
 import { readFileSync } from 'node:fs'
 
 const ROOT = new URL('../../', import.meta.url)

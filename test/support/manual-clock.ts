@@ -1,4 +1,4 @@
-// A clock that stands still until the test moves it. For `createHost(config, { clock })` and everything that takes a `Clock`.
+// A clock that only the test advances. For `createHost(config, { clock })` and everything that takes a `Clock`.
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Clock, Timer } from '../../core/create-host.ts'
 
@@ -14,7 +14,7 @@ export interface ManualClock extends Clock {
    * I/O that is ready are handled. The process's own I/O that is still under way is not waited for: await its event first.
    */
   advance(milliseconds: number): Promise<void>
-  /** Moves the time and runs no timer, as code that blocks the event loop does. */
+  /** Advances the time without running timers, as code that blocks the event loop does. */
   block(milliseconds: number): void
   /** Milliseconds until each pending timer is due, the next one first. */
   pending(): number[]

@@ -1,23 +1,23 @@
-// Counts what is read of the events of streams in whatever store there is, and holds up reads for as long as a test wants.
+// Counts reads of any event store, and can hold reads back.
 import type { ConfiguredPlugin, PluginHost } from '../../core/index.ts'
 import type { EventStore } from '../../core/transport.ts'
 import { createGate } from './gate.ts'
 
 export interface StoreMeter {
-  /** Asks for messages; those under way now, and most that were at once. */
+  /** Reads, reads under way now, and most concurrent reads. */
   reads: number
   underWay: number
   mostUnderWay: number
-  /** Bytes of all messages that were given, and of one answer at most. */
+  /** Bytes of all returned messages, and the most in one read. */
   bytes: number
   mostBytes: number
-  /** From now on no read is answered, until the returned function is called. */
+  /** Holds back all reads until the returned function is called. */
   hold(): () => void
 }
 
 export interface Metered {
   readonly meter: StoreMeter
-  /** The plugin, whose event store is metered. */
+  /** The plugin, with its event store metered. */
   readonly plugin: ConfiguredPlugin
 }
 

@@ -1,4 +1,4 @@
-// A host that speaks 2026-07-28 alone: Streamable HTTP without sessions, whose routes name no other revision.
+// A host for 2026-07-28 only: Streamable HTTP without sessions.
 import { definePlugin } from '../../core/index.ts'
 import { MODERN_REVISION, transportOf } from '../../core/transport.ts'
 import { addListen } from '../../plugins/families/per-request/index.ts'

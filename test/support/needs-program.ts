@@ -1,4 +1,4 @@
-// Programs of the system that a test starts: where one is missing, its tests are pending, with the line that installs it.
+// Skips tests whose program is not installed, and prints the command that installs it.
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Context } from 'mocha'
@@ -8,7 +8,7 @@ export const inPath = (program: string): boolean =>
 
 const told = new Set<string>()
 
-/** For `before` hooks and tests. With CI set, where everything is to be tested, a missing program is a failure. */
+/** For `before` hooks and tests. Fails instead if CI is set, because CI must run all tests. */
 export function needsProgram(
   context: Context,
   program: string,
@@ -20,7 +20,7 @@ export function needsProgram(
   pending(context, `no ${program} in PATH: ${install}`)
 }
 
-/** Of what nothing that is installed would mend, such as rights that this process lacks, CI's too: pending, and said once why. */
+/** Skips tests for a reason that no installation fixes, such as missing permissions, also in CI. Prints the reason once. */
 export function pending(context: Context, why: string): void {
   if (!told.has(why)) console.log(`pending, ${why}`)
   told.add(why)

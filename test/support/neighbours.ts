@@ -1,14 +1,14 @@
-// Processes of one host that are all in this process: the hub of `--workers`, over channels that keep their order.
+// Simulates the processes of `--workers` in one process, with the real hub over ordered channels.
 import { createHub, type Hub, type HubBounds } from '../../cli/workers/hub.ts'
 import { createNeighbours } from '../../cli/workers/neighbours.ts'
 import type { Neighbours } from '../../core/create-host.ts'
 
-/** One of the processes, and how it ends. */
+/** One of the processes, and a function that ends it. */
 export interface TestNeighbour extends Neighbours {
   end(): void
 }
 
-/** Each message arrives in a turn of the loop of its own, as JSON says it. */
+/** Each message is copied as JSON and arrives in its own turn of the event loop. */
 export function connectTo(hub: Hub): TestNeighbour {
   let listener: (message: never) => void = () => undefined
   let ended = false
@@ -37,7 +37,7 @@ export function connectTo(hub: Hub): TestNeighbour {
   })
 }
 
-/** So many processes of one host. */
+/** Creates this number of processes of one host. */
 export function startNeighbours(count: number, bounds: Partial<HubBounds> = {}): readonly TestNeighbour[] {
   const hub = createHub(undefined, bounds)
   return Array.from({ length: count }, () => connectTo(hub))

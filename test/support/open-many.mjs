@@ -1,8 +1,8 @@
-// A process that opens many connections at once, sends a request on each where it is given one, and prints how many were
-// made, answered 200 and failed. It ends when all are over, or when nothing has happened for a while.
+// Opens many connections at once, optionally sends a request on each, and prints how many were accepted, answered with 200 and
+// failed. It ends when all are finished, or after a time without events.
 import { connect } from 'node:net'
 
-/** How long none may come before the rest counts as not kept, milliseconds: nobody is told of those, and the system tries again after 1 s. */
+/** Milliseconds without events before the rest counts as lost. Lost SYNs are not reported, and the system retries after 1 s. */
 const PATIENCE = 400
 
 const [url = '', count = '', request = ''] = process.argv.slice(2)
@@ -17,13 +17,13 @@ const settle = () => {
   if (--open === 0) end()
 }
 
-/** Looks after a turn of the event loop, so that a process that stood still sees first what came meanwhile. */
+/** Checks after a turn of the event loop, so that a stalled process first handles pending events. */
 function endIfQuiet(before) {
   const { connected } = told
   if (connected === before) end()
   else setTimeout(() => setImmediate(endIfQuiet, connected), PATIENCE)
 }
-// With a request all are waited for.
+// With a request, waits for all responses.
 if (request === '') endIfQuiet(-1)
 
 for (let index = 0; index < Number(count); index++) {

@@ -1,4 +1,4 @@
-// What spans are sent to: OTLP over HTTP, in JSON, on a free port. It keeps all of it, as it came and span by span.
+// An OTLP receiver (HTTP, JSON) on a free port. It keeps request bodies and spans.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'

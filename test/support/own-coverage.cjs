@@ -1,7 +1,7 @@
-// Coverage of the processes that run tests, of which Mocha starts several: what those start in their turn runs the same
-// files compiled, and the two cannot be added up.
+// Measures coverage of the Mocha processes only. Processes that the tests start run the same files compiled, and the two results
+// cannot be added.
 if (process.env.MOCHA_WORKER_ID !== undefined) {
-  // Mocha sends SIGTERM to a worker that has not ended after a second, though it writes what it has counted.
+  // Mocha sends SIGTERM to a worker that does not end within a second, also while it writes coverage.
   process.on('SIGTERM', () => undefined)
 }
 

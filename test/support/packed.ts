@@ -25,7 +25,7 @@ function isBuilt(): boolean {
   })
 }
 
-/** Returns the path of the tarball, which is written to `folder`. Builds run one at a time, so tests in parallel need one before. */
+/** Returns the path of the tarball, which is written to `folder`. Builds must not overlap: run one before tests in parallel. */
 export async function packPackage(folder: string): Promise<string> {
   const args = ['pack', '--silent', '--pack-destination', folder, ...(isBuilt() ? ['--ignore-scripts'] : [])]
   await promisify(execFile)('npm', args, { cwd: ROOT, env: PACKAGE_ENV })

@@ -1,4 +1,4 @@
-// The examples of a page of the docs that say which file they are: `// price.ts` is their first line.
+// Reads the examples of a docs page. The first line of each names its file: `// price.ts`.
 import { readFileSync } from 'node:fs'
 
 export interface PageExample {
@@ -6,7 +6,7 @@ export interface PageExample {
   readonly text: string
 }
 
-/** Every block of TypeScript on the page; throws for one that names no file. */
+/** Every TypeScript block of the page. Throws if one names no file. */
 export function examplesOf(page: string): PageExample[] {
   const text = readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8')
   return [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, block = '']) => {

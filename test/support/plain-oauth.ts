@@ -1,5 +1,5 @@
-// A plain OAuth server with GitHub's ways, for tests: codes with PKCE, answers in forms unless JSON is asked for, errors
-// under 200, the account, its addresses, its organizations and teams in pages, and the end of a grant.
+// A plain OAuth server that imitates GitHub: codes with PKCE, form-encoded responses unless JSON is requested, errors with status
+// 200, account, e-mail addresses, organizations and teams in pages, and grant revocation.
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -28,27 +28,27 @@ export interface PlainOauth {
   readonly origin: string
   readonly clientId: string
   readonly clientSecret: string
-  /** Where it sends people: nowhere else. */
+  /** The only redirect URI. */
   readonly redirects: Set<string>
-  /** By login; delete one, and their tokens are taken no more. */
+  /** By login. Delete a user to invalidate their tokens. */
   readonly users: Map<string, PlainUser>
-  /** Who signs in where no `login` names somebody. Default: the first. */
+  /** The user to sign in if no `login` names one. Default: the first. */
   nextUser: string | undefined
   denies: boolean
   mood: 'well' | 'down' | 'limited'
-  /** Scopes that tokens get, whatever was asked for; undefined: those. */
+  /** Granted scopes, whatever was requested; undefined: the requested ones. */
   grants: readonly string[] | undefined
-  /** Whether tokens expire and come with a refresh token, as those of GitHub Apps. */
+  /** Whether tokens expire and come with a refresh token, as for GitHub Apps. */
   expiring: boolean
-  /** How many there are on a page, whatever is asked for. */
+  /** Page size, whatever was requested. */
   pageSize: number
   readonly requests: PlainRequest[]
   asked(path: string): number
-  /** Tokens that work. */
+  /** Valid tokens. */
   readonly tokens: ReadonlyMap<string, { login: string; scopes: readonly string[] }>
-  /** The URL that a browser is sent back to. */
+  /** Returns the URL of the redirect to the client. */
   signIn(url: string): Promise<URL>
-  /** Provider options of auth-bridge: of type github, or oauth by `changes`. */
+  /** The auth-bridge `provider` options: type github, or oauth with `changes`. */
   options(changes?: Record<string, unknown>): Record<string, unknown>
 }
 
@@ -140,7 +140,7 @@ export async function startPlainOauth({
     }),
   }
 
-  /** Unless JSON is asked for, a form; an error is a 200, too. */
+  /** Responds with a form unless JSON is requested, also for errors, which have status 200. */
   function tell(request: IncomingMessage, response: ServerResponse, members: Record<string, string | number>) {
     if (request.headers.accept?.includes('json')) return json(response, 200, members)
     const form = new URLSearchParams()

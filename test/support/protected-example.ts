@@ -1,4 +1,4 @@
-// The protected example, whose authorization server has its own address: on a port that was chosen before.
+// The protected example. Its authorization server has its own URL, on a port chosen beforehand.
 import { join } from 'node:path'
 import { type Host, loadHost } from '../../core/create-host.ts'
 import { freePort } from './free-port.ts'

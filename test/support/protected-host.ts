@@ -1,19 +1,19 @@
-// A host whose routes ask for a token, and a client that shows one.
+// A host with protected routes, and a client that sends a token.
 import { defineTool } from '../../core/index.ts'
 import { modern, type RpcAnswer } from './rpc.ts'
 import { type StartedHost, type StartOptions, startHost, type TestConfig } from './start-host.ts'
 
-/** Says who the host took the caller for. */
+/** Returns the caller that the host identified. */
 const whoami = defineTool({ name: 'whoami', handler: (_, { user }) => ({ user: user ?? null }) })
 
 export interface ProtectedHost extends StartedHost {
-  /** The address of `/guarded`, which asks for a user; `/open` does not, `/writers` asks for the scope `write`. */
+  /** The URL of `/guarded`, which requires a user; `/open` does not, `/writers` requires the scope `write`. */
   readonly guarded: string
   readonly open: string
   readonly writers: string
 }
 
-/** The three routes, with these plugins beside the transport. */
+/** The three routes, with these plugins in addition to the transport. */
 export async function startProtected(
   plugins: NonNullable<TestConfig['plugins']>,
   more: Partial<TestConfig> = {},
@@ -34,14 +34,14 @@ export async function startProtected(
   return { ...started, guarded: `${url}/guarded`, open: `${url}/open`, writers: `${url}/writers` } as ProtectedHost
 }
 
-/** A call of `whoami`. */
+/** Calls `whoami`. */
 export const callAs = (url: string, token: string | undefined): Promise<RpcAnswer> =>
   callWith(url, token === undefined ? {} : { Authorization: `Bearer ${token}` })
 
 export const callWith = (url: string, headers: Record<string, string>): Promise<RpcAnswer> =>
   modern(url, 'tools/call', { name: 'whoami' }, { headers })
 
-/** The user that `whoami` answered with. */
+/** The user in the result of `whoami`. */
 export const userIn = ({ message }: RpcAnswer) => message.result.structuredContent.user
 
 export const challengeIn = ({ headers }: RpcAnswer): string | null => headers.get('www-authenticate')

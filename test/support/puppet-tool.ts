@@ -1,4 +1,4 @@
-// A tool whose handler does what the test says, when it says so.
+// A tool whose handler the test controls step by step.
 import { type CallContext, defineTool, type ToolDefinition } from '../../core/index.ts'
 import { createGate, type Gate } from './gate.ts'
 
@@ -10,7 +10,7 @@ export interface PuppetCall {
 
 export interface Puppet {
   readonly tool: ToolDefinition
-  /** The call that names itself so, once its handler runs. */
+  /** Resolves with the call of this name once its handler runs. */
   call(name: string): Promise<PuppetCall>
 }
 

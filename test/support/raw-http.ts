@@ -1,20 +1,20 @@
-// HTTP over a bare socket, for requests that fetch is too polite to send.
+// HTTP over a bare socket, for requests that fetch cannot send.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { RpcMessage } from './rpc.ts'
 
 export interface RawAnswer {
   readonly status: number
-  /** By lower-case name; the last of a name wins. */
+  /** By lower-case name; the last header of a name wins. */
   readonly headers: ReadonlyMap<string, string>
   readonly body: string
-  /** The body as JSON; undefined where it is none. */
+  /** The body as JSON; undefined if it is not JSON. */
   readonly message: RpcMessage
   /** All bytes until the connection closed, as text. */
   readonly text: string
 }
 
-/** A connected socket to the host at `url`. A reset by the peer is an end like any other. */
+/** A connected socket to the host at `url`. A reset counts as an end. */
 export async function openSocket(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url)
   const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) })
@@ -23,7 +23,7 @@ export async function openSocket(url: string): Promise<Socket> {
   return socket
 }
 
-/** Everything that arrives until the connection closes. */
+/** All data until the connection closes. */
 export async function readToEnd(socket: Socket): Promise<string> {
   const chunks: Buffer[] = []
   socket.on('data', chunk => chunks.push(chunk))
@@ -52,7 +52,7 @@ export function parseAnswer(text: string): RawAnswer {
   return { status: Number(statusLine.split(' ')[1]), headers, body, message: asJson(body), text }
 }
 
-/** Sends bytes as they are and reads until the host closes; where the host would keep it open, say `Connection: close`. */
+/** Sends these bytes and reads until the host closes. If the host would keep the connection open, send `Connection: close`. */
 export async function sendRaw(url: string, ...parts: Array<string | Uint8Array>): Promise<RawAnswer> {
   const socket = await openSocket(url)
   const answer = readToEnd(socket)
@@ -63,11 +63,11 @@ export async function sendRaw(url: string, ...parts: Array<string | Uint8Array>)
 export interface HeadOptions {
   readonly method?: string
   readonly path?: string
-  /** Added to, or put in the place of, what a POST of JSON has; a list sends the header once for each. */
+  /** Adds or replaces headers of a JSON POST; a list sends the header once for each value. */
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>
 }
 
-/** The head of a request that the host would accept, with changes. */
+/** The head of an acceptable request, with changes. */
 export function requestHead(url: string, { method = 'POST', path = '/', headers = {} }: HeadOptions = {}): string {
   const all: Record<string, string | readonly string[] | undefined> = {
     Host: new URL(url).host,
@@ -82,7 +82,7 @@ export function requestHead(url: string, { method = 'POST', path = '/', headers 
   return `${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`
 }
 
-/** A whole request: head, right Content-Length and body. */
+/** A whole request: head, correct Content-Length and body. */
 export function requestBytes(url: string, body: string | Uint8Array, options: HeadOptions = {}): Buffer {
   const bytes = Buffer.from(body)
   const headers = { 'Content-Length': String(bytes.length), ...options.headers }

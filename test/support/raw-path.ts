@@ -1,19 +1,19 @@
-// Requests whose path goes out as it is written: fetch and URL would put it in order first.
+// Sends requests whose path is not normalized: fetch and URL would normalize it.
 import { Agent, request } from 'node:http'
 import { modernRequest } from './rpc.ts'
 
 export interface PathAnswer {
   readonly status: number
-  /** Empty for an event stream, of which nothing is read. */
+  /** Empty for an event stream, which is not read. */
   readonly body: string
 }
 
 const agent = new Agent({ keepAlive: true, maxSockets: 4 })
 
-/** Closes the connections that were kept: call it in `after`. */
+/** Closes kept-alive connections: call it in `after`. */
 export const closePaths = (): void => agent.destroy()
 
-/** GET, or a POST of a 2026-07-28 `tools/list`, at a path as it stands. */
+/** GET, or POST of a 2026-07-28 `tools/list`, with this exact path. */
 export function askPath(url: string, method: 'GET' | 'POST', path: string): Promise<PathAnswer> {
   const { hostname, port } = new URL(url)
   const { headers, body } = modernRequest('tools/list')
@@ -35,6 +35,6 @@ export function askPath(url: string, method: 'GET' | 'POST', path: string): Prom
   })
 }
 
-/** The names of the tools in an answer to `tools/list`. */
+/** The tool names in a response to `tools/list`. */
 export const toolsIn = ({ body }: PathAnswer): string[] =>
   ((JSON.parse(body).result?.tools ?? []) as Array<{ name: string }>).map(({ name }) => name)

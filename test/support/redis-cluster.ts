@@ -1,4 +1,4 @@
-// Redis servers that are one Redis Cluster, each with its part of the slots, and where they are wanted a replica of each.
+// Starts the servers of a Redis Cluster, optionally with a replica for each master.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { eventually } from './eventually.ts'
@@ -16,7 +16,7 @@ const fieldOf = (node: RedisServer, command: string, field: string) =>
 
 const idOf = (node: RedisServer) => node.cli('CLUSTER', 'MYID')[0] ?? ''
 
-/** This node knows so many, and says that every slot is served. */
+/** This node knows this many nodes and reports that every slot is served. */
 function isWhole(node: RedisServer, count: number): boolean {
   const told = node.cli('CLUSTER', 'INFO').map(line => line.trim())
   return told.includes('cluster_state:ok') && told.includes(`cluster_known_nodes:${count}`)
@@ -26,16 +26,16 @@ function isWhole(node: RedisServer, count: number): boolean {
 const whole = (nodes: readonly RedisServer[]) =>
   eventually('nodes that say the cluster is well', () => nodes.every(node => isWhole(node, nodes.length)))
 
-/** Nodes that know each other; the first `masters` of them have the slots. */
+/** Connects the nodes; the first `masters` of them get the slots. */
 async function startNodes(count: number, masters: number, more: readonly string[]) {
   const nodes = await Promise.all(Array.from({ length: count }, () => startRedis({ cluster: true, more })))
   for (const [index, node] of nodes.slice(0, masters).entries()) {
     const [first, next] = [index, index + 1].map(at => Math.round((at * SLOTS) / masters)) as [number, number]
     node.cli('CLUSTER', 'ADDSLOTSRANGE', String(first), String(next - 1))
-    // Two nodes that vote at once, with the same epoch, would take the slots of each other.
+    // Two nodes that vote at once with the same epoch would take each other's slots.
     node.cli('CLUSTER', 'SET-CONFIG-EPOCH', String(index + 1))
   }
-  // Each meets each: what they would tell each other takes seconds.
+  // Introduces every pair of nodes, because gossip takes seconds.
   for (const [index, node] of nodes.entries())
     for (const other of nodes.slice(index + 1)) node.cli('CLUSTER', 'MEET', '127.0.0.1', String(other.port))
   await whole(nodes)
@@ -49,13 +49,13 @@ export async function startRedisCluster(more: readonly string[] = []): Promise<r
 
 export interface ReplicatedCluster {
   readonly masters: readonly RedisServer[]
-  /** That of each master, in their order. */
+  /** The replica of each master, in their order. */
   readonly replicas: readonly RedisServer[]
   /** Resolves once the replica of this master is a master itself. */
   promoted(place: number): Promise<void>
   /** Moves this many slots from one master to another, with the keys in them. */
   reshard(from: number, to: number, slots: number): Promise<void>
-  /** Resolves once all nodes are there, and whoever replicates is in step. */
+  /** Resolves once all nodes are connected and all replicas are in sync. */
   settled(): Promise<void>
 }
 

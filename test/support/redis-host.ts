@@ -1,5 +1,5 @@
-// A host with plugins that do nothing but share a connection to Redis: for tests of the connection itself. And the end of all
-// tests of hosts on Redis.
+// A host whose plugins only share a Redis connection, for tests of the connection. Also the cleanup of all tests with hosts on
+// Redis.
 import { definePlugin, type PluginHost } from '../../core/index.ts'
 import {
   REDIS_SECTIONS,
@@ -12,17 +12,17 @@ import { type RedisServer, stopRedis } from './redis-server.ts'
 import { type LogLine, startHost, stopHosts } from './start-host.ts'
 
 export interface RedisHost {
-  /** That of each plugin. */
+  /** The connection of each plugin. */
   readonly connections: readonly RedisConnection[]
   readonly connection: RedisConnection
-  /** The plugins' side of the host. */
+  /** The `host` argument of each plugin. */
   readonly plugin: PluginHost
   readonly url: string
   readonly log: readonly LogLine[]
   close(): Promise<void>
 }
 
-/** One plugin for each of the options; `redis` is the config's. */
+/** One plugin for each entry of `options`; `redis` is the config section. */
 export async function startRedisHost(
   redis: RedisSettings | undefined,
   options: readonly RedisSettings[] = [{}],
@@ -50,7 +50,7 @@ export async function startRedisHost(
   return { connections, connection, plugin, url, log, close: async () => void (await host.close({ grace: 0 })) }
 }
 
-/** Resolves once the connection is healthy, or is not any more. */
+/** Resolves once the connection is healthy, or no longer healthy. */
 export function whenHealthy(connection: RedisConnection, healthy = true): Promise<void> {
   return new Promise(resolve => {
     if (connection.healthy === healthy) return resolve()
@@ -62,14 +62,14 @@ export function whenHealthy(connection: RedisConnection, healthy = true): Promis
   })
 }
 
-/** The ids of the connections that a Redis has from such hosts. */
+/** Ids of the connections of such hosts to a Redis server. */
 export const connectionsAt = (redis: RedisServer): string[] =>
   redis
     .cli('CLIENT', 'LIST')
     .filter(line => line.includes('name=mcp-host'))
     .map(line => line.split(' ')[0] ?? '')
 
-/** For `after` and `afterEach`: hosts end while there is a Redis to tell it. */
+/** For `after` and `afterEach`: closes hosts before their Redis server. */
 export async function stopHostsAndRedis(): Promise<void> {
   await stopHosts()
   await stopRedis()

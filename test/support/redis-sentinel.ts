@@ -1,4 +1,4 @@
-// A primary, replicas and Sentinels: processes of the test's own, that notice a dead primary in half a second.
+// A Redis primary, its replicas and Sentinels that detect a dead primary within half a second.
 import { randomBytes } from 'node:crypto'
 import { eventually } from './eventually.ts'
 import { freePort } from './free-port.ts'
@@ -7,36 +7,36 @@ import { type RedisServer, type RedisServerSettings, startRedis } from './redis-
 export interface SentinelsSettings {
   /** Default 1. */
   readonly replicas?: number
-  /** Of the primary and the replicas, such as users. */
+  /** Arguments of the primary and the replicas, such as users. */
   readonly server?: RedisServerSettings
-  /** More lines of each Sentinel's configuration. */
+  /** Additional configuration lines of each Sentinel. */
   readonly lines?: readonly string[]
-  /** Commands of redis-cli that say who asks the Sentinels. */
+  /** redis-cli arguments that authenticate to the Sentinels. */
   readonly asking?: readonly string[]
 }
 
 export interface Watched {
-  /** As they were at the start: a fail-over makes another one the primary. */
+  /** The roles at startup; a failover changes them. */
   readonly primary: RedisServer
   readonly replicas: readonly RedisServer[]
   readonly sentinels: readonly RedisServer[]
-  /** What goes into `redis.sentinel`. */
+  /** The value of `redis.sentinel`. */
   readonly sentinel: { readonly name: string; readonly addresses: string[] }
-  /** Which of the servers the Sentinels name. */
+  /** The server that the Sentinels name as primary. */
   named(): RedisServer | undefined
-  /** Resolves once the Sentinels name another server than this one, and it says so itself. */
+  /** Resolves once the Sentinels name another primary than this server, and that server agrees. */
   replaced(old: RedisServer): Promise<RedisServer>
-  /** Resolves once each Sentinel hears the others and every replica, and the replicas have what the primary has. */
+  /** Resolves once the Sentinels know each other and all replicas, and the replicas are in sync. */
   settled(): Promise<void>
-  /** Whether each Sentinel knows the others and every replica, and nobody fails over. */
+  /** Whether each Sentinel knows the others and every replica, and no failover is under way. */
   settledNow(): boolean
 }
 
 const NAME = 'mymaster'
-/** What a replica is told, or it waits five seconds for others. */
+/** By default a full sync waits five seconds for more replicas. */
 export const AT_ONCE = ['--repl-diskless-sync-delay', '0'] as const
 
-/** What Redis calls a process by. */
+/** How Redis identifies a process. */
 const runId = () => randomBytes(20).toString('hex')
 
 const infoOf = (server: RedisServer, section: string) =>
@@ -44,7 +44,7 @@ const infoOf = (server: RedisServer, section: string) =>
 
 const roleOf = (server: RedisServer) => infoOf(server, 'replication')['role']
 
-/** One replica of this server, once it has what that has. */
+/** A replica of this server, once it is in sync. */
 export async function startReplica(of: RedisServer, settings: RedisServerSettings = {}): Promise<RedisServer> {
   const more = [...(settings.more ?? []), ...AT_ONCE, '--replicaof', '127.0.0.1', String(of.port)]
   const replica = await startRedis({ ...settings, more })
@@ -73,7 +73,7 @@ export async function startWatched({
     ...lines,
     ...replicas.map(({ port }) => `sentinel known-replica ${NAME} 127.0.0.1 ${port}`),
   ]
-  // They are told of each other: they would find each other in seconds.
+  // Introduces them to each other, because discovery takes seconds.
   const own = await Promise.all(Array.from({ length: 3 }, async () => ({ port: await freePort(), id: runId() })))
   const sentinels = await Promise.all(
     own.map(({ port, id }) => {
@@ -91,12 +91,12 @@ export async function startWatched({
         const [, port] = ask(sentinel, 'GET-MASTER-ADDR-BY-NAME', NAME)
         return servers.find(one => String(one.port) === port)
       } catch {
-        // It was ended by the test: the next one.
+        // The test ended this one: ask the next.
       }
     }
     return undefined
   }
-  /** Each value of this key in what a Sentinel tells. */
+  /** Each value of this key in the output of a Sentinel. */
   const values = (sentinel: RedisServer, command: string, key: string) => {
     const told = ask(sentinel, command, NAME)
     return told.filter((_, index) => told[index - 1] === key).join()
@@ -106,7 +106,7 @@ export async function startWatched({
     const value = (key: string) => told[told.indexOf(key) + 1]
     return value('num-slaves') === String(count) && value('num-other-sentinels') === '2' && value('flags') === 'master'
   }
-  /** Whoever a Sentinel was told of at its start may still have to be connected to. */
+  /** The Sentinel may still be connecting to those that it was told of at startup. */
   const hearsAll = (sentinel: RedisServer) =>
     values(sentinel, 'SENTINELS', 'flags') === 'sentinel,sentinel' &&
     values(sentinel, 'REPLICAS', 'flags') === Array(count).fill('slave').join() &&

@@ -1,5 +1,5 @@
-// A real redis-server on a free port, in a folder of its own, that a test may stop, pause, cut short and start again.
-// Where the program is not installed the suites that need it are pending: call `needsRedis` in `before`.
+// A real redis-server on a free port with its own folder. A test can stop, pause, disconnect and restart it.
+// Call `needsRedis` in `before`: it skips the suite if the program is not installed.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,22 +10,22 @@ import { freePort } from './free-port.ts'
 import { needsProgram } from './needs-program.ts'
 
 export interface RedisServerSettings {
-  /** Every write is on disk before it is answered; else nothing is kept. */
+  /** Every write is on disk before its response; otherwise nothing is persisted. */
   readonly persistent?: boolean
-  /** Such as `4mb`; then writes are refused. */
+  /** Such as `4mb`; beyond it writes are refused. */
   readonly maxmemory?: string
-  /** What the default user may do, and others: lines of `user ...`. */
+  /** ACL of the default user and of others: lines of `user ...`. */
   readonly acl?: readonly string[]
-  /** Only TLS, with a certificate for 127.0.0.1 that was made for this test, or with these, and clients have one too. */
+  /** TLS only: with a certificate for 127.0.0.1 created for this test, or with these files, and with client certificates. */
   readonly tls?: boolean | RedisCertificates
-  /** Microseconds that it takes for each thing it kept when it starts again. */
+  /** Microseconds to load each key at restart. */
   readonly slowStart?: number
-  /** As a node of a Redis Cluster. */
+  /** Runs as a Redis Cluster node. */
   readonly cluster?: boolean
   readonly port?: number
-  /** A Sentinel, which knows no keys; its configuration, line by line. */
+  /** Runs as a Sentinel, without keys; its configuration, line by line. */
   readonly sentinel?: boolean | readonly string[]
-  /** More of the command line: names and values. */
+  /** Additional command-line arguments: names and values. */
   readonly more?: readonly string[]
 }
 
@@ -40,24 +40,24 @@ export interface RedisServer {
   /** `redis://127.0.0.1:port`, or `rediss://`. */
   readonly url: string
   readonly port: number
-  /** The file of the certificate that signed the server's own; undefined without TLS. */
+  /** The CA certificate file; undefined without TLS. */
   readonly ca: string | undefined
-  /** Answers of `redis-cli`, a line each. */
+  /** The output of `redis-cli`, one entry per line. */
   cli(...args: readonly string[]): string[]
-  /** Hangs: connections stay open, and nothing is answered. */
+  /** Pauses the process: connections stay open without responses. */
   pause(): void
   resume(): void
-  /** Ends at once, as by a crash. */
+  /** Kills the process, as in a crash. */
   kill(): Promise<void>
-  /** Again on the same port, with what it kept. */
+  /** Restarts on the same port with the persisted data. */
   start(): Promise<void>
-  /** Ends, and its folder with it. */
+  /** Stops the process and removes its folder. */
   remove(): Promise<void>
 }
 
 export const needsRedis = (context: Context) => needsProgram(context, 'redis-server', 'apt-get install redis-server')
 
-/** A certificate for 127.0.0.1 that signs itself. */
+/** A self-signed certificate for 127.0.0.1. */
 function makeCertificate(folder: string) {
   const [key, cert] = [join(folder, 'redis.key'), join(folder, 'redis.pem')]
   const names = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
@@ -115,7 +115,7 @@ function argumentsFor(settings: RedisServerSettings, port: number, folder: strin
   ]
 }
 
-/** Resolves when it says that it accepts connections. */
+/** Resolves when it prints that it accepts connections. */
 async function whenReady(child: ChildProcess): Promise<void> {
   let said = ''
   await new Promise<void>((resolve, reject) => {
@@ -128,7 +128,7 @@ async function whenReady(child: ChildProcess): Promise<void> {
   })
 }
 
-/** Milliseconds for one command of `redis-cli`. */
+/** Milliseconds for one `redis-cli` command. */
 const CLI_LIMIT = 20_000
 
 const started = new Set<RedisServer>()
@@ -164,7 +164,7 @@ export async function startRedis(settings: RedisServerSettings = {}): Promise<Re
       const text = execFileSync('redis-cli', ['-h', '127.0.0.1', '-p', String(port), ...secure, ...command], {
         encoding: 'utf8',
         stdio: ['ignore', 'pipe', 'pipe'],
-        // It would wait for ever, and this process with it: for a server that is paused, or for who has taken the port.
+        // redis-cli would wait forever for a paused server, or for another process on the port.
         timeout: CLI_LIMIT,
       })
       return text.split('\n').filter(line => line !== '')

@@ -1,4 +1,4 @@
-// A host whose config is the files of a folder, and what its clients hear while it is reloaded.
+// A host whose config files the test changes, and the notifications that its clients receive on reload.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -10,7 +10,7 @@ import { nextMessage } from './session-client.ts'
 import { createTestLog, type LogLine } from './start-host.ts'
 import type { StreamExchange } from './stream-exchange.ts'
 
-/** What configs and tools of this process import. */
+/** Modules of this process that the configs and tools import. */
 export const HERE = pathToFileURL(join(import.meta.dirname, '../../core/index.ts')).href
 
 export interface ReloadingHost {
@@ -19,20 +19,20 @@ export interface ReloadingHost {
   readonly folder: string
   readonly log: readonly LogLine[]
   write(name: string, text: string): Promise<void>
-  /** Replaces the first occurrence of a text, which the file must contain. The path that `HERE` stands for is left out. */
+  /** Replaces the first occurrence of a text, which the file must contain. Omit the path that `HERE` stands for. */
   edit(name: string, before: string, after: string): Promise<void>
   reload(): Promise<ReloadReport>
 }
 
 const started: Host[] = []
 
-/** `files` has `mcp.config.ts`; `HERE` in a file is where `mcp-host` is. */
+/** `files` contains `mcp.config.ts`; `HERE` in a file is the location of `mcp-host`. */
 export async function startReloading(files: Readonly<Record<string, string>>): Promise<ReloadingHost> {
   const placed = (text: string) => text.replaceAll('HERE', `'${HERE}'`)
   const folder = await makeFolder(Object.fromEntries(Object.entries(files).map(([name, text]) => [name, placed(text)])))
   const log = createTestLog()
   const file = join(folder, Object.keys(files).find(name => name.startsWith('mcp.config')) ?? 'mcp.config.ts')
-  // As `mcp-host dev` does, and `start` where it costs nothing.
+  // As `mcp-host dev` does, and `start` if it costs nothing.
   trackModules({ always: true })
   const host = await loadHost({ cwd: folder, file }, log)
   await host.listen()
@@ -59,7 +59,7 @@ export async function stopReloading(): Promise<void> {
 
 let marks = 0
 
-/** The methods of what a stream brought up to now: a change that is made last says where that is. */
+/** The methods that a stream received so far. Publish a last change to mark the end. */
 export async function heard(host: Host, ...streams: StreamExchange[]): Promise<string[][]> {
   host.runtime.prompts.add(definePrompt({ name: `mark-${++marks}`, handler: () => 'mark' }))
   return Promise.all(

@@ -1,4 +1,4 @@
-// JSON-RPC over real HTTP, as a client of each era sends it; every header and field can be changed or left out.
+// JSON-RPC over real HTTP for the legacy protocol and 2026-07-28; every header and field can be changed or omitted.
 import { META, MODERN_REVISION } from '../../core/transport.ts'
 
 export interface RpcAnswer {
@@ -6,9 +6,9 @@ export interface RpcAnswer {
   readonly headers: Headers
   /** The body's text. */
   readonly text: string
-  /** Messages of an event stream, or the one JSON body; empty when there was none. */
+  /** Messages of an event stream, or the one JSON body; empty if there was none. */
   readonly messages: readonly RpcMessage[]
-  /** The answer: the last message. */
+  /** The response: the last message. */
   readonly message: RpcMessage
 }
 
@@ -30,7 +30,7 @@ function without(headers: HeaderChanges): Record<string, string> {
   )
 }
 
-/** Reads the messages of an event stream's text; events without data, which are there for their id, are none. */
+/** Parses the messages of an event stream. Skips events without data, which only carry an id. */
 export function parseEvents(text: string): RpcMessage[] {
   return text
     .split('\n\n')
@@ -88,7 +88,7 @@ export function modern(url: string, method: string, params: Fields = {}, options
   return post(url, body, headers, options.init)
 }
 
-/** A request of a revision with a handshake, to a stateless route; `revision: undefined` leaves its header out. */
+/** A request of a handshake protocol version to a stateless route; `revision: undefined` omits its header. */
 export function legacy(
   url: string,
   method: string,

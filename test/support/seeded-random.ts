@@ -1,7 +1,7 @@
-// Chance that can be had again: the same seed gives the same numbers (mulberry32).
+// Reproducible random numbers from a seed (mulberry32).
 
 export interface SeededRandom {
-  /** A whole number from 0 on, less than `limit`. */
+  /** An integer from 0 to `limit` - 1. */
   below(limit: number): number
 }
 

@@ -1,12 +1,12 @@
-// A client of the revisions with a handshake, over raw HTTP: every header and field can be changed, answers are read
-// whole or event by event, and calls may come from any address of this machine.
+// A client of the handshake protocol versions, over raw HTTP: every header and field can be changed, responses are read whole or
+// event by event, and calls can come from any loopback address.
 import { META } from '../../core/transport.ts'
 import { modernRequest, parseEvents, type RpcMessage } from './rpc.ts'
 import { type ExchangeRequest, exchange, type StreamExchange } from './stream-exchange.ts'
 
 type Headers = Readonly<Record<string, string | undefined>>
 
-/** An answer that was read to its end. */
+/** A response that was read to its end. */
 export interface WholeAnswer {
   readonly status: number
   readonly headers: StreamExchange['headers']
@@ -21,22 +21,22 @@ export interface SessionSettings {
   readonly revision?: string
   readonly capabilities?: object
   readonly headers?: Headers
-  /** Who calls, as far as addresses tell, such as `127.0.0.2`. */
+  /** The source address, such as `127.0.0.2`. */
   readonly localAddress?: string
 }
 
 export interface SessionClient {
   readonly id: string
   readonly url: string
-  /** The answer to `initialize`. */
+  /** The response to `initialize`. */
   readonly initialized: WholeAnswer
-  /** A request and its whole answer. */
+  /** Sends a request and reads the whole response. */
   request(method: string, params?: object, options?: RequestOptions): Promise<WholeAnswer>
-  /** A request whose answer is read while it is open. */
+  /** Sends a request; the response can be read while it is open. */
   open(method: string, params?: object, options?: RequestOptions): Promise<StreamExchange>
-  /** `tools/call`, as `open`; its progress is asked for. */
+  /** Sends `tools/call`, as `open`, and requests progress. */
   call(name: string, args?: object, options?: RequestOptions): Promise<StreamExchange>
-  /** Any body: a notification, an answer, a batch. */
+  /** Sends any body: a notification, a response, a batch. */
   send(body: unknown, headers?: Headers): Promise<WholeAnswer>
   get(headers?: Headers): Promise<StreamExchange>
   end(headers?: Headers): Promise<WholeAnswer>
@@ -55,7 +55,7 @@ const present = (headers: Headers) =>
 const bodyOf = (message: unknown) =>
   JSON.stringify(Array.isArray(message) ? message : { jsonrpc: '2.0', ...(message as object) })
 
-/** POSTs a message, or a text as it is; resolves when the answer's headers are there. */
+/** POSTs a message or raw text; resolves when the response headers arrive. */
 export const postOpen = (url: string, message: unknown, headers: Headers = {}, from: ExchangeRequest = {}) =>
   exchange(url, {
     ...from,
@@ -73,11 +73,11 @@ export async function readWhole(opened: Promise<StreamExchange>): Promise<WholeA
   return { status, headers, text, messages, message: messages.at(-1) }
 }
 
-/** A request that is no POST, and its whole answer. */
+/** A request other than POST, and its whole response. */
 export const ask = (url: string, method: string, headers: Headers = {}): Promise<WholeAnswer> =>
   readWhole(exchange(url, { method, headers: present(headers) }))
 
-/** POSTs a message, or a text as it is. */
+/** POSTs a message or raw text. */
 export const tell = (url: string, message: unknown, headers: Headers = {}, from: ExchangeRequest = {}) =>
   readWhole(postOpen(url, message, headers, from))
 
@@ -89,7 +89,7 @@ export const initializeMessage = ({ revision = '2025-11-25', capabilities = {} }
   params: { protocolVersion: revision, capabilities, clientInfo: { name: 'session-client', version: '1.0.0' } },
 })
 
-/** Sends `initialize` alone. */
+/** Sends `initialize` only. */
 export const initialize = (url: string, settings: SessionSettings = {}): Promise<WholeAnswer> =>
   tell(
     url,
@@ -128,13 +128,13 @@ export async function openSession(url: string, settings: SessionSettings = {}): 
   }
 }
 
-/** The next message of a stream, past events that carry none; undefined when it has ended. */
+/** The next message of a stream, without events that carry none; undefined at the end. */
 export async function nextMessage(stream: StreamExchange): Promise<RpcMessage> {
   for (let event = await stream.next(); event; event = await stream.next()) if (event.message) return event.message
   return undefined
 }
 
-/** Every message until the stream's end. */
+/** All messages until the end of the stream. */
 export const restOf = async (stream: StreamExchange): Promise<RpcMessage[]> =>
   (await stream.rest()).flatMap(({ message }) => (message === undefined ? [] : [message]))
 
@@ -148,6 +148,6 @@ export function listen(
   return postOpen(url, request.body, { ...request.headers, ...headers })
 }
 
-/** The id of the subscription that a message belongs to. */
+/** The subscription id of a message. */
 export const subscriptionOf = ({ params, result }: RpcMessage): unknown =>
   (params ?? result)['_meta'][META.subscriptionId]

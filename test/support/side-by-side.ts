@@ -1,31 +1,31 @@
-// Tests that wait more than they work, each with servers of its own: they run together, and each is told of as any other.
+// Runs the tests of a suite concurrently: for tests that mostly wait. Mocha reports each one separately.
 
 type Test = () => Promise<unknown>
 type Register = (name: string, test: Test) => unknown
 
 export interface SideBySideSettings {
-  /** How many run at a time, in their order. Default: all. */
+  /** Maximum number of concurrent tests, started in order. Default: all. */
   readonly atOnce?: number
   /** Default: the `it` of Mocha. */
   readonly register?: Register
 }
 
-/** Begins so many, and another one whenever one ends. Each promise is that of its test. */
+/** Starts this many, and another one whenever one ends. Returns the promise of each. */
 function beginAll(tests: readonly Test[], atOnce: number): Map<Test, Promise<unknown>> {
   const begun = new Map<Test, Promise<unknown>>()
   const ends: Promise<unknown>[] = []
   for (const test of tests) {
-    // As many run as may: this one begins when all but so many of those before have ended.
+    // This one starts when enough of the earlier ones have ended.
     const free = ends.length < atOnce ? Promise.resolve() : whenEnded(ends, ends.length - atOnce + 1)
     const running = free.then(test)
     begun.set(test, running)
-    // Whoever awaits the test hears of its failure.
+    // The test that awaits it reports the failure.
     ends.push(running.catch(() => undefined))
   }
   return begun
 }
 
-/** Resolves when so many of these have ended. */
+/** Resolves when this many of these have ended. */
 function whenEnded(ends: readonly Promise<unknown>[], count: number): Promise<void> {
   let ended = 0
   return new Promise(resolve => {
@@ -34,8 +34,8 @@ function whenEnded(ends: readonly Promise<unknown>[], count: number): Promise<vo
 }
 
 /**
- * Returns an `it` for the tests of one suite, which then run side by side; those that `--grep` leaves out begin, too. A second
- * try (`--retries`) is of one test alone. What they start, a hook ends after the last of them: `after`, not `afterEach`.
+ * Returns an `it` whose tests run concurrently within one suite. Tests excluded by `--grep` run, too. A retry (`--retries`) runs one
+ * test alone. Clean up with `after`, not `afterEach`: the hook runs after the last test.
  */
 export function sideBySide(settings: SideBySideSettings = {}): (name: string, test: Test) => void {
   const { atOnce = Number.POSITIVE_INFINITY, register = it } = settings

@@ -1,10 +1,10 @@
-// A reader of a socket that takes some bytes at a time, and nothing in between.
+// Reads a socket in steps: some bytes at a time, nothing in between.
 import type { Socket } from 'node:net'
 
 export interface SlowReader {
-  /** Bytes so far. */
+  /** Bytes read so far. */
   readonly got: number
-  /** Reads so many bytes more, at least, and stops. */
+  /** Reads at least this many more bytes, then stops. */
   read(bytes: number): Promise<void>
 }
 

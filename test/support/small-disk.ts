@@ -1,9 +1,9 @@
-// A disk of its own for a test: one that is soon full, or one that nobody may write, root included.
+// A separate disk for a test: small, or read-only even for root.
 import { execFileSync } from 'node:child_process'
 import type { Context } from 'mocha'
 import { pending } from './needs-program.ts'
 
-/** Mounts a few kB at a folder. Where this process may not mount, CI's too, the test is pending, and it is said why. */
+/** Mounts a few kB at a folder. Skips the test, also in CI, if this process must not mount, and prints the reason. */
 export function mountSmall(context: Context, folder: string, access: 'rw' | 'ro' = 'rw', kilobytes = 32): void {
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${kilobytes}k,${access}`, 'tmpfs', folder], { stdio: 'ignore' })

@@ -1,15 +1,15 @@
-// A host in a process of its own that tells what it still holds. Run with --expose-gc and an IPC channel: it listens,
-// sends `{ url }`, answers each `measure` once its last session is over (or will not be), and ends after `close`.
+// A host process that reports what it still holds. Run it with --expose-gc and an IPC channel: it listens, sends `{ url }`, answers
+// each `measure` once its last session has ended (or the wait for it has), and exits after `close`.
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { createHost } from '../../core/create-host.ts'
 import { definePlugin, defineResource, defineTool, type Logger, type Services } from '../../core/index.ts'
 import type { ChangeFeed } from '../../core/transport.ts'
 
 export interface Holding {
-  /** Sessions that were opened so far, and those that are left. */
+  /** Sessions opened so far, and sessions left. */
   readonly opened: number
   readonly sessions: number
-  /** Who would be told of changes. */
+  /** Subscribers to changes. */
   readonly subscribers: number
   /** Bytes, after garbage collection. */
   readonly heap: number
@@ -19,11 +19,11 @@ export interface Holding {
   readonly complaints: readonly string[]
 }
 
-/** Milliseconds between two looks at whether the last session is over, and how many there are at most. */
+/** Milliseconds between two checks for the last session, and the maximum number of checks. */
 const LOOK = 20
 const LOOKS = 1_000
 const IDLE_TIMEOUT = '400ms'
-/** Milliseconds that it takes to find out who calls, and what they get. */
+/** Milliseconds for authentication and `configureSession`. */
 const ASKING_TIME = 10
 
 let plugin: Pick<Services, 'sessions'> & { readonly changes: ChangeFeed }
@@ -31,7 +31,7 @@ let opened = 0
 const complaints: string[] = []
 const complain = (fields: object, message?: string) => void complaints.push(JSON.stringify({ message, ...fields }))
 const ignore = () => undefined
-/** Keeps nothing of what goes as it should. */
+/** Keeps warnings and errors only. */
 const log: Logger = { debug: ignore, info: ignore, warn: complain, error: complain, child: () => log }
 const form = { type: 'object', properties: { name: { type: 'string' } } } as const
 
@@ -67,7 +67,7 @@ const look = definePlugin<Record<never, never>>({
       const [route] = given.routes
       if (route) plugin = { sessions, changes: changesOn(route) }
     })
-    // As one that asks an authorization server: a client may be gone before its request is served.
+    // As slow as a request to an authorization server: the client may disconnect before its request is served.
     given.identify(async (_ctx, next) => {
       await sleep(ASKING_TIME)
       await next()
@@ -80,13 +80,13 @@ const host = await createHost(
     server: { name: 'soaked', version: '1.0.0' },
     http: { port: 0 },
     secrets: ['a secret for tests, long enough to be one'],
-    // A machine that stands still holds the event loop as a handler would.
+    // A stalled machine blocks the event loop as a handler would.
     tools: { stallWarning: 'off' },
     sessions: { idleTimeout: IDLE_TIMEOUT },
     toolsets: { soaked },
     routes: { '/': { toolsets: 'soaked' } },
     plugins: { 'transport-streamable': {}, 'transport-sse': {}, look: look() },
-    // As one that asks a database: a client may be gone before its session is there.
+    // As slow as a database query: the client may disconnect before its session exists.
     async configureSession() {
       opened++
       await sleep(ASKING_TIME)
@@ -123,7 +123,7 @@ process.on('message', async (message: string) => {
     process.disconnect()
   }
 })
-// Whoever started it is gone.
+// The parent process has ended.
 const leave = () => process.exit(1)
 process.once('disconnect', leave)
 await host.listen()

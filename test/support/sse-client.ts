@@ -1,16 +1,16 @@
-// A client of the transport of 2024-11-05, over raw HTTP: one stream that is read event by event, and posts beside it.
+// A client of the HTTP+SSE transport (2024-11-05) over raw HTTP: reads the stream event by event and sends messages by POST.
 import type { RpcMessage } from './rpc.ts'
 import { initializeMessage, nextMessage, tell, type WholeAnswer } from './session-client.ts'
 import { exchange, type StreamExchange } from './stream-exchange.ts'
 
 export interface SseClient {
   readonly stream: StreamExchange
-  /** What the `endpoint` event said. */
+  /** The data of the `endpoint` event. */
   readonly endpoint: string
   readonly sessionId: string
-  /** POSTs any message, or a text as it is, to the endpoint. */
+  /** POSTs a message or raw text to the endpoint. */
   post(message: unknown, headers?: Readonly<Record<string, string>>): Promise<WholeAnswer>
-  /** Sends a request, and reads the stream up to its answer. */
+  /** Sends a request and reads the stream up to its response. */
   request(method: string, params?: object): Promise<RpcMessage>
   /** The next message of the stream. */
   next(): Promise<RpcMessage>
@@ -30,7 +30,7 @@ export const openSse = (url: string, { headers, localAddress }: SseSettings = {}
 
 let lastId = 0
 
-/** A stream whose `endpoint` event was read; nothing is initialized. */
+/** Opens a stream and reads its `endpoint` event, without initialize. */
 export async function connectSse(url: string, settings: SseSettings = {}): Promise<SseClient> {
   const stream = await openSse(url, settings)
   const first = await stream.next()
@@ -55,7 +55,7 @@ export async function connectSse(url: string, settings: SseSettings = {}): Promi
   }
 }
 
-/** A session after its handshake. */
+/** Opens a session with its handshake. */
 export async function openSseSession(
   url: string,
   {

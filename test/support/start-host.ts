@@ -1,4 +1,4 @@
-// Starts a real host on a free port for a test, and stops it when the test's suite is over.
+// Starts a real host on a free port, and stops it after the test suite.
 
 import { type CreateHostOptions, createHost, type Host } from '../../core/create-host.ts'
 import type { Config } from '../../core/index.ts'
@@ -16,10 +16,10 @@ export interface StartedHost {
 
 const started: Array<{ readonly host: Host; close(): Promise<void> | undefined }> = []
 
-/** What every test config has, unless it says otherwise. */
+/** Defaults of every test config. */
 const BASE = {
   server: { name: 'test-host', version: '1.2.3' },
-  // Longer than a loaded machine stands still: a request on a connection that the host is closing fails.
+  // Longer than a loaded machine stalls: a request on a connection that the host is closing fails.
   http: { port: 0, keepAliveTimeout: '30s' },
   secrets: ['a secret for tests, long enough to be one'],
   plugins: { 'transport-streamable': {} },
@@ -32,7 +32,7 @@ export type StartOptions = Pick<CreateHostOptions, 'neighbours' | 'clock'>
 export async function startHost(given: TestConfig, directory?: string, more: StartOptions = {}): Promise<StartedHost> {
   const config = withStore(given)
   const log = createTestLog()
-  // A loaded machine is no stall: a test that wants the warning asks for it.
+  // A loaded machine would cause stall warnings. Tests of the warning enable it.
   const tools = { stallWarning: 'off' as const, ...config.tools }
   const eyes = await withEyes(config)
   const full = { ...BASE, ...(eyes?.config ?? config), tools, http: { ...BASE.http, ...config.http } }

@@ -1,22 +1,22 @@
-// Callers that go on and on: each sends its next request soon after the last was answered, some on connections that they
-// keep, some on a new one each time. Says how many were answered, by whom, and how many failed.
+// Continuous load: each caller sends its next request soon after the last response. Some callers keep connections, some open a
+// new one each time. Reports responses, responding nodes and failures.
 import { Agent, request } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import { modernRequest, parseEvents } from './rpc.ts'
 
-/** A request that is not answered by then has failed, milliseconds. */
+/** Milliseconds after which a request without a response has failed. */
 const PATIENCE = 8_000
 
 export interface LoadReport {
   readonly answered: number
-  /** Why, for each request that was not answered with the tool's text. */
+  /** The reason for each request without the tool's text. */
   readonly failures: readonly string[]
-  /** How often each text was answered. */
+  /** Number of responses by text. */
   readonly texts: ReadonlyMap<string, number>
 }
 
 export interface SteadyLoad {
-  /** Resolves once as many more are answered. */
+  /** Resolves after this many more responses. */
   answers(more: number): Promise<void>
   stop(): Promise<LoadReport>
 }
@@ -29,7 +29,7 @@ const sessionRequest = (session: string, tool: string) => ({
   body: JSON.stringify({ jsonrpc: '2.0', id: `load ${++lastId}`, method: 'tools/call', params: { name: tool } }),
 })
 
-/** The text that a tool answers with; `agent` keeps connections, false makes a new one. */
+/** The text of a tool's response; `agent` keeps connections, false opens a new one. */
 export function callText(url: string, tool: string, agent: Agent | false = false, session?: string): Promise<string> {
   const { headers, body } =
     session === undefined ? modernRequest('tools/call', { name: tool }) : sessionRequest(session, tool)
@@ -63,7 +63,7 @@ export function callText(url: string, tool: string, agent: Agent | false = false
 
 const running = new Set<SteadyLoad>()
 
-/** Ends what a failed test left calling: for `after`, before its server is stopped. */
+/** Stops the callers of a failed test: for `after`, before the server stops. */
 export async function stopLoads(): Promise<void> {
   await Promise.all([...running].map(load => load.stop()))
 }
@@ -71,13 +71,13 @@ export async function stopLoads(): Promise<void> {
 export interface LoadSettings {
   /** Callers of each kind. Default 2. */
   readonly each?: number
-  /** The id of the session that all of them are in; default: none, as in 2026-07-28. */
+  /** The session id of all callers; default: none, as in 2026-07-28. */
   readonly session?: string
-  /** Between an answer and the caller's next request, milliseconds. Default 10: without, two cores have nothing left. */
+  /** Milliseconds between a response and the next request of the caller. Default 10, which leaves CPU time on two cores. */
   readonly pause?: number
 }
 
-/** Begins to call `tool`. */
+/** Starts to call `tool`. */
 export function startLoad(url: string, tool: string, { each = 2, session, pause = 10 }: LoadSettings = {}): SteadyLoad {
   const keeping = new Agent({ keepAlive: true })
   const failures: string[] = []

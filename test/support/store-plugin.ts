@@ -1,4 +1,4 @@
-// Puts an event store of the test's own into a host's slot.
+// A plugin that puts the test's event store into the host's slot.
 import { type ConfiguredPlugin, definePlugin } from '../../core/index.ts'
 import type { EventStore } from '../../core/transport.ts'
 

@@ -1,5 +1,5 @@
-// One HTTP exchange on a connection of its own, its event stream read event by event: so that a test may stop reading,
-// or break the connection, exactly where it wants to.
+// One HTTP exchange on its own connection. The event stream is read event by event, so that a test can stop reading or break the
+// connection at an exact point.
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import { request as requestSecurely } from 'node:https'
 import type { RpcMessage } from './rpc.ts'
@@ -8,29 +8,29 @@ export interface ReadEvent {
   readonly id: string | undefined
   readonly event: string | undefined
   readonly retry: number | undefined
-  /** Undefined where the event has no data line. */
+  /** Undefined if the event has no data line. */
   readonly data: string | undefined
-  /** The data, where it is JSON. */
+  /** The data, if it is JSON. */
   readonly message: RpcMessage
 }
 
 export interface StreamExchange {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** The next event; undefined when the stream has ended, or broke. Comments are left out. */
+  /** The next event; undefined when the stream has ended or broken. Comments are skipped. */
   next(): Promise<ReadEvent | undefined>
-  /** Events up to and with the first that fits; all there are when none does. */
+  /** Events up to the first match, inclusive; all events if none matches. */
   until(fits: (event: ReadEvent) => boolean): Promise<ReadEvent[]>
   /** Every event until the end. */
   rest(): Promise<ReadEvent[]>
-  /** The body's text, of an answer that is no stream. */
+  /** The body of a response that is not a stream. */
   text(): Promise<string>
-  /** Stops reading from the socket, as a process that hangs. */
+  /** Stops reading from the socket, as a hanging process does. */
   pause(): void
   resume(): void
   /** Destroys the socket. */
   drop(): void
-  /** True when the response ended as it should; false when it broke. Resolves when either happened. */
+  /** Resolves to true when the response ended normally, to false when the connection broke. */
   readonly whole: Promise<boolean>
 }
 
@@ -38,7 +38,7 @@ export interface ExchangeRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** Who calls, as far as addresses tell. */
+  /** The source address. */
   readonly localAddress?: string
 }
 
@@ -120,12 +120,12 @@ function readFrom(res: IncomingMessage): StreamExchange {
 
 let authority: string | undefined
 
-/** From now on, certificates that this one (PEM) signed are taken. */
+/** Trusts certificates signed by this CA (PEM) from now on. */
 export const trust = (certificate: string) => {
   authority = certificate
 }
 
-/** Resolves when the response's headers are there. */
+/** Resolves when the response headers arrive. */
 export function exchange(url: string, { method = 'GET', headers, body, localAddress }: ExchangeRequest = {}) {
   return new Promise<StreamExchange>((resolve, reject) => {
     const options = { method, headers: { ...headers }, agent: false, ...(localAddress && { localAddress }) }

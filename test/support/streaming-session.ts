@@ -1,4 +1,4 @@
-// A session over raw HTTP whose streams are read event by event and can be broken and resumed at will.
+// A session over raw HTTP. Its streams are read event by event and can be broken and resumed at any point.
 
 import type { RpcMessage } from './rpc.ts'
 import { type ExchangeRequest, exchange, type StreamExchange } from './stream-exchange.ts'
@@ -6,15 +6,15 @@ import { type ExchangeRequest, exchange, type StreamExchange } from './stream-ex
 export interface StreamingSession {
   readonly id: string
   readonly url: string
-  /** The answer to `initialize`. */
+  /** The response to `initialize`. */
   readonly initialized: RpcMessage
-  /** POSTs a request; its answer is a stream, or JSON. */
+  /** POSTs a request; the response is a stream or JSON. */
   request(method: string, params?: object, id?: string | number): Promise<StreamExchange>
-  /** Calls a tool; its progress is asked for. */
+  /** Calls a tool and requests progress. */
   call(name: string, args?: object, id?: string | number): Promise<StreamExchange>
   /** POSTs a notification, or a response to the server's request. */
   tell(message: object): Promise<StreamExchange>
-  /** Opens the stream of the session, or comes back to one. */
+  /** Opens or resumes a stream of the session. */
   get(lastEventId?: string, headers?: Readonly<Record<string, string>>): Promise<StreamExchange>
   end(): Promise<StreamExchange>
 }
@@ -56,7 +56,7 @@ export async function openStreamingSession(
   return {
     id,
     url,
-    // A response that takes long is a stream.
+    // A slow response is a stream.
     initialized: JSON.parse(/^data: (\{.*)$/m.exec(text)?.[1] ?? text),
     request,
     call: (name, args = {}, id = ++lastId) =>

@@ -1,11 +1,11 @@
-// Mocha's `bdd`, with a suite around each file: `before`, `after` and their kin at a file's top level hold for that
-// file alone. Mocha itself runs them for every test of the whole run.
+// Mocha's `bdd` interface with a suite per file, so that top-level hooks such as `before` apply to that file only. Without it
+// Mocha runs them for all tests of a run.
 const { relative } = require('node:path')
 const { interfaces, Suite } = require('mocha')
 
 const { log } = console
 
-/** A worker hands on the stack of an error and nothing else. */
+/** Appends the cause to the stack: Mocha workers transfer only the stack of an error. */
 function tellCause() {
   const { err } = this.currentTest
   if (err?.cause instanceof Error) err.stack = `${err.stack}\n[cause]: ${err.cause.stack}`
@@ -14,7 +14,7 @@ function tellCause() {
 module.exports = rootSuite => {
   rootSuite.on('pre-require', (context, path, mocha) => {
     const file = relative(process.cwd(), path)
-    // A worker's output comes at once, among that of others; what Mocha reports of the file, when it is through.
+    // Worker output appears at once, mixed with that of other workers, so each line names its file.
     if (process.env.MOCHA_WORKER_ID !== undefined) console.log = (...words) => log(`[${file}]`, ...words)
     const suite = Suite.create(rootSuite, file)
     suite.afterEach(tellCause)

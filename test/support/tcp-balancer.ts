@@ -1,17 +1,17 @@
-// A balancer as simple as they come: each connection goes to the next node, and one that refuses it is passed over.
-// What a node does with a connection that it took is its own doing: nothing is sent a second time.
+// A simple TCP load balancer: each connection goes to the next node, skipping nodes that refuse it.
+// Once a node accepted a connection, nothing is sent a second time.
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 export interface TcpBalancer {
   /** Without a trailing slash. */
   readonly url: string
-  /** Connections that a node refused, and another took or nobody did. */
+  /** Number of refused connections. */
   readonly passedOver: number
   stop(): Promise<void>
 }
 
-/** A connection to the first of these ports that takes one. Rejects where none does. */
+/** Connects to the first of these ports that accepts. Rejects if none does. */
 async function connectToAny(ports: readonly number[], refused: () => void): Promise<Socket> {
   for (const port of ports) {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
@@ -33,7 +33,7 @@ export async function startTcpBalancer(ports: readonly number[]): Promise<TcpBal
   async function carry(client: Socket) {
     sockets.add(client)
     client.once('close', () => sockets.delete(client))
-    // Before there is a node to tell of it.
+    // For errors before a node is connected.
     client.on('error', () => client.destroy())
     const first = next++ % ports.length
     const order = [...ports.slice(first), ...ports.slice(0, first)]

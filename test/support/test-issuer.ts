@@ -1,5 +1,4 @@
-// An authorization server of which a test decides everything: what it publishes, whether it answers, and what is in
-// the tokens that it signs, sensible or not.
+// An authorization server that the test controls completely: its documents, its availability, and the content of its tokens.
 import { constants, createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -13,7 +12,7 @@ export interface TestKey {
 
 const EC_CURVES: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }
 
-/** A new pair of keys. */
+/** A new key pair. */
 export function makeKey(kid: string, alg = 'ES256', { bits = 2048 } = {}): TestKey {
   const namedCurve = EC_CURVES[alg]
   const pair = namedCurve
@@ -36,7 +35,7 @@ export const encode = (value: unknown): string =>
 
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
 
-/** The signature of a text: by the key, or of any HS algorithm by a secret. */
+/** Signs a text with the key, or with a secret for HS algorithms. */
 export function signatureOf(text: string, alg: string, key: KeyObject | string): string {
   const digest = `sha${alg.slice(2)}`
   if (typeof key === 'string') return createHmac(digest, key).update(text).digest('base64url')
@@ -47,14 +46,14 @@ export function signatureOf(text: string, alg: string, key: KeyObject | string):
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A JWT of these claims. `header` is put over what fits the key; undefined leaves a field out. */
+/** A JWT with these claims. `header` overrides the defaults for the key; undefined removes a field. */
 export function signToken(claims: Fields | string, key: TestKey, header: Fields = {}): string {
   const head = { alg: key.alg, typ: 'at+jwt', kid: key.kid, ...header }
   const text = `${encode(head)}.${encode(claims)}`
   return `${text}.${signatureOf(text, key.alg, key.privateKey)}`
 }
 
-/** Seconds from now, as claims have them. */
+/** Seconds since the epoch, relative to now. */
 export const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1_000) + seconds
 
 /** `broken` closes every connection, `missing` answers 404. */
@@ -62,24 +61,24 @@ export type Mood = 'well' | 'broken' | 'missing'
 
 export interface TestIssuer {
   readonly url: string
-  /** What it publishes; change it to rotate. */
+  /** The published keys; change them to rotate. */
   keys: TestKey[]
-  /** Published beside them as they are. */
+  /** Additional key set entries, published unchanged. */
   others?: readonly object[]
   mood: Mood
-  /** Put over the metadata document. */
+  /** Overrides of the metadata document. */
   metadata: Fields
-  /** The paths that were asked for, in order. */
+  /** The requested paths, in order. */
   readonly asked: string[]
-  /** Good claims for an audience, with changes; undefined leaves a claim out. */
+  /** Valid claims for an audience, with changes; undefined removes a claim. */
   claims(audience: string, changes?: Fields): Record<string, unknown>
-  /** A good token for an audience, with changes of its claims. */
+  /** A valid token for an audience, with changed claims. */
   token(audience: string, changes?: Fields): string
   stop(): Promise<void>
 }
 
 interface Options {
-  /** The document's path, under the issuer's origin. */
+  /** The path of the metadata document. */
   readonly metadataPath?: string
   readonly keys?: TestKey[]
 }

@@ -1,5 +1,5 @@
-// Where the hosts of tests keep their sessions and streams: with MCP_TEST_STORE=sqlite in a file, for every host of start-host.ts
-// that does not say it itself, and for those of test/cluster. Read here alone. test/sqlite/suites.ts names what runs so.
+// Chooses the store of sessions and streams: with MCP_TEST_STORE=sqlite, a file for each host of start-host.ts and test/cluster
+// whose config names no store. test/sqlite/suites.ts lists the suites that run with it.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ if (named !== undefined && named !== 'sqlite')
 
 export const ON_SQLITE = named === 'sqlite'
 
-/** These keep sessions or streams. */
+/** Plugins that store sessions or streams. */
 const STORES = /(?:^store-|-redis$)/
 
 const folders = new Set<string>()
@@ -20,7 +20,7 @@ const remove = () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 }
 
-/** For a file that goes with this process. */
+/** For a file that is removed with this process. */
 export function storeFile(): string {
   if (folders.size === 0) process.once('exit', remove)
   const folder = mkdtempSync(join(tmpdir(), 'test-store-'))
@@ -28,7 +28,7 @@ export function storeFile(): string {
   return join(folder, 'host.db')
 }
 
-/** The config, with a file of its own as the store where that is asked for and the config has none. */
+/** Adds a SQLite file as the store, if requested and if the config has no store. */
 export function withStore(config: TestConfig): TestConfig {
   if (!ON_SQLITE) return config
   const plugins = config.plugins ?? { 'transport-streamable': {} }

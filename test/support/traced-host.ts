@@ -1,5 +1,5 @@
-// A host whose calls are traced, in a process of its own: the API's globals are the process's. Whoever starts it preloads an
-// SDK. It sends `{ url, log }` once it listens, closes when it is told anything, and sends `{ log, records }` then.
+// A traced host in its own process, because the OpenTelemetry API uses process globals. The parent preloads an SDK. It sends
+// `{ url, log }` when it listens, closes on any message, and then sends `{ log, records }`.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { context, propagation, trace } from '@opentelemetry/api'
 import { createHost } from '../../core/create-host.ts'
@@ -57,7 +57,7 @@ const toolset = [
   defineResource({ uriTemplate: 'note://{id}', name: 'note', handler: ({ id }) => `note ${id}` }),
 ]
 
-/** Stands for an instrumentation of HTTP. */
+/** Replaces an instrumentation of HTTP. */
 const http = definePlugin({
   setup(host) {
     host.use((_, next) =>
@@ -96,7 +96,7 @@ const host = await createHost(
       '/baggage': { toolsets: 'all', plugins: { http: false, tracing: { baggage: true } } },
       '/quiet': { toolsets: 'all', plugins: { http: false, tracing: false } },
     },
-    // Last: whatever the order, its span is outermost.
+    // Last in the list; its span must be the outermost regardless of order.
     plugins: { 'transport-streamable': {}, http: http(), refuse: refuse(), watch: watch(), tracing: {} },
   },
   { log },

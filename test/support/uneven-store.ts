@@ -1,11 +1,11 @@
-// An event store that answers later, and not in the order in which it was asked: what a store across a network may do.
-// It keeps everything, so that what is missing after a test was lost by whoever used it.
+// An event store that responds late and out of order, as a store across a network can. It keeps everything, so events that are
+// missing after a test were lost by its user.
 import type { EventStore, StoredEvent } from '../../core/sessions/event-store.ts'
 
-/** Resolves whenever it likes. */
+/** Resolves after a varying delay. */
 export type Delay = (what: string) => Promise<unknown>
 
-/** When an operation has its effect: as it is asked for, or as it answers. */
+/** When an operation takes effect: when it is called, or when it resolves. */
 export type Effect = 'asked' | 'answered'
 
 export function createUnevenStore(delay: Delay, effect: Effect = 'asked'): EventStore {
@@ -44,7 +44,7 @@ export function createUnevenStore(delay: Delay, effect: Effect = 'asked'): Event
   }
 }
 
-/** Answers after none to three turns of the event loop, by turns: later questions may be answered first. */
+/** Resolves after none to three turns of the event loop, alternating, so that later calls can resolve first. */
 export function unevenTurns(): Delay {
   let asked = 0
   return async () => {

@@ -1,5 +1,4 @@
-// The client half of the bridge in a test: one upstream of a provider's options, its log kept, and a login from one end to
-// the other.
+// The client side of auth-bridge: an upstream with a provider's options, its log, and a whole login.
 
 import type { FilledProvider } from '../../plugins/auth-bridge/options.ts'
 import { createUpstream } from '../../plugins/auth-bridge/upstream/index.ts'
@@ -18,7 +17,7 @@ interface LogLine {
   readonly message: string | undefined
 }
 
-/** An upstream of these options, and what it logged. The default time-out is for no test to reach. */
+/** An upstream with these options, and its log. No test reaches the default time-out. */
 export function makeUpstream(options: Record<string, unknown>, { timeout = 60_000 } = {}) {
   const lines: LogLine[] = []
   const write = (level: string) => (fields: object, message?: string) => void lines.push({ level, fields, message })
@@ -33,7 +32,7 @@ export function makeUpstream(options: Record<string, unknown>, { timeout = 60_00
   return { upstream: createUpstream(options as unknown as FilledProvider, { at, log, timeout }), lines }
 }
 
-/** A whole login; `change` does something to the callback on its way. */
+/** A whole login; `change` edits the callback URL. */
 export async function signIn(
   upstream: Upstream,
   provider: { signIn(url: string): Promise<URL> },
@@ -43,11 +42,11 @@ export async function signIn(
   const { url, underWay } = await upstream.begin(asked)
   const callback = await provider.signIn(url)
   change?.(callback)
-  // What is kept of a login is JSON.
+  // Login records are stored as JSON.
   return upstream.finish(callback, JSON.parse(JSON.stringify(underWay)), asked)
 }
 
-/** The UpstreamError that something rejects with; fails where it does not. */
+/** The UpstreamError of a rejection; fails if there is none. */
 export async function faultOf(promise: Promise<unknown>): Promise<UpstreamError> {
   const thrown = await promise.then(
     value => new Error(`it gave ${JSON.stringify(value)}`),

@@ -1,5 +1,4 @@
-// The journey of a client of the official SDK 1.x through a session: whatever its version and transport, it does and
-// meets the same.
+// The steps of a client of the official SDK 1.x in a session, the same for every version and transport.
 import { once } from 'node:events'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type * as Types from '@modelcontextprotocol/sdk/types.js'
@@ -10,13 +9,13 @@ import type { Puppet } from './puppet-tool.ts'
 
 export interface Traveller {
   readonly client: Client
-  /** Plays the tool `puppet`. */
+  /** Controls the tool `puppet`. */
   readonly puppet: Pick<Puppet, 'call'>
-  /** What was asked of the client, and what it was told. */
+  /** Requests and notifications that the client received. */
   readonly heard: Heard
 }
 
-/** Notifications by method, and questions, as they came. */
+/** Notifications by method, and requests, in order. */
 export interface Heard {
   readonly asked: string[]
   next(method: string): Promise<unknown>
@@ -24,7 +23,7 @@ export interface Heard {
 
 const text = (value: string) => [{ type: 'text', text: value }]
 
-/** Answers what the host asks, and keeps what it tells. `types` is the client's own version of them. */
+/** Responds to the host's requests and records its notifications. `types` is the client's own version. */
 export function listenTo(client: Client, types: typeof Types, elicits: boolean): Heard {
   const asked: string[] = []
   const events = new EventTarget()
@@ -59,7 +58,7 @@ export function listenTo(client: Client, types: typeof Types, elicits: boolean):
   return { asked, next }
 }
 
-/** What every client does in a session. */
+/** The steps of every client in a session. */
 export function describeSessionJourney(traveller: () => Traveller): void {
   it('receives the server info and capabilities', () => {
     const { client } = traveller()
@@ -111,7 +110,7 @@ export function describeSessionJourney(traveller: () => Traveller): void {
     for (const step of [1, 2, 3]) ctx.progress(step, 3)
     ctx.log('notice', 'too small to hear')
     ctx.log('warning', { counted: 3 }, 'counter')
-    // The client forgets who waits for progress as soon as it has read the answer.
+    // The client drops its progress handler as soon as it has read the response.
     await three.opened
     finish('counted')
     expect((await answer).content).to.deep.equal(text('counted'))
@@ -140,7 +139,7 @@ export function describeSessionJourney(traveller: () => Traveller): void {
     ])
     await client.callTool({ name: 'edit_page' })
     await client.callTool({ name: 'add_tool' })
-    // The change of the list comes on the same stream, after where the update would have been.
+    // The list change arrives on the same stream, after the position of a resource update.
     expect(await told).to.not.have.property('uri')
     expect((await client.listTools()).tools.map(({ name }) => name)).to.include('added')
   })
@@ -159,7 +158,7 @@ export function describeSessionJourney(traveller: () => Traveller): void {
   })
 }
 
-/** What a client does that supports elicitation. */
+/** The steps of a client that supports elicitation. */
 export function describeElicitation(traveller: () => Traveller): void {
   it('answers form elicitation and URL elicitation', async () => {
     const { client, heard } = traveller()
@@ -170,7 +169,7 @@ export function describeElicitation(traveller: () => Traveller): void {
   })
 }
 
-/** What a client does whose connections break in the midst of a call. */
+/** The steps of a client whose connections break during a call. */
 export function describeResumption(traveller: () => Traveller, cutAll: () => void): void {
   it('resumes after a disconnect with missed progress, result and notifications', async () => {
     const { client, puppet, heard } = traveller()

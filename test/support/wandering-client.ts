@@ -1,12 +1,12 @@
-// The client of one resumable stream whose connections break: it remembers what it got and comes back with the last
-// id it saw. It records every breach of what a stream promises.
+// A client of one resumable stream whose connections break. It resumes from the last event id and records every violation of the
+// stream's guarantees.
 
 import type { ResumableStream } from '../../core/sessions/resumable-stream.ts'
 import type { EventStream } from '../../core/transport.ts'
 
 interface Connection {
   readonly reader: EventStream
-  /** What was sent on it; the client has seen all but what was lost when it broke. */
+  /** Messages sent on it; the client saw all except those lost in the break. */
   readonly sent: Array<{ id: string | undefined; message: string }>
   readonly since: number
   broken: boolean
@@ -16,12 +16,12 @@ interface Connection {
 export class WanderingClient {
   readonly #stream: ResumableStream
   readonly #reading: () => Promise<unknown>
-  /** Messages in the order of their arrival, each with its id. */
+  /** Messages in order of arrival, each with its id. */
   readonly received: Array<{ id: string | undefined; message: string }> = []
   readonly breaches: string[] = []
   #current: Connection | undefined
 
-  /** `reading` takes as long as the client takes to read what it was sent. */
+  /** `reading`: delay while the client reads a message. */
   constructor(stream: ResumableStream, reading: () => Promise<unknown> = () => Promise.resolve()) {
     this.#stream = stream
     this.#reading = reading
@@ -65,7 +65,7 @@ export class WanderingClient {
     return connection
   }
 
-  /** The connection breaks, and up to `lost` of the messages that were sent last never arrive. */
+  /** Breaks the connection; up to `lost` of the last messages never arrive. */
   drop(lost: number): void {
     const connection = this.#current
     if (!connection) return
@@ -74,7 +74,7 @@ export class WanderingClient {
     this.#current = undefined
   }
 
-  /** A new connection, from the last id seen. A connection that is still open is taken for dead. */
+  /** Opens a new connection from the last event id. An open connection counts as dead. */
   async comeBack(): Promise<void> {
     const before = this.#current
     if (before) this.received.push(...before.sent.splice(0))
@@ -84,7 +84,7 @@ export class WanderingClient {
     if (!(await this.#stream.attach(connection.reader, since))) this.breaches.push(`nothing to resume after ${since}`)
   }
 
-  /** What it has when nothing more will come. */
+  /** The received messages, when no more will come. */
   finish(): { readonly messages: string[]; readonly seqs: number[]; readonly ended: boolean } {
     const ended = this.#current?.ended ?? false
     this.received.push(...(this.#current?.sent.splice(0) ?? []))

@@ -119,7 +119,7 @@ export interface BridgeClients {
   metadataDocuments?: boolean
   /** Clients that register themselves (RFC 7591). Default `true`. */
   registration?: boolean
-  /** Where codes may be sent. A port or a part of the path may be *, all of the path **, a query ?*; a host is never a pattern. Default `['http://127.0.0.1:*\/**', 'http://[::1]:*\/**', 'http://localhost:*\/**']`. */
+  /** Allowed redirect URIs. * stands for any port or path segment, ** for the rest of the path, ?* for any query. A host is never a pattern. Default `['http://127.0.0.1:*\/**', 'http://[::1]:*\/**', 'http://localhost:*\/**']`. */
   redirects?: string[]
   /** Clients that you know, with an id of their own. Default `[]`. */
   fixed?: BridgeFixedClient[]

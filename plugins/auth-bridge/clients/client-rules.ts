@@ -1,5 +1,4 @@
-// Which MCP clients there may be, whatever they say of themselves: codes go where the config lets them, and what oidc-provider
-// could do for other kinds of clients is off.
+// Rules for MCP clients: redirect URIs must match the config, and features of oidc-provider for other kinds of clients are off.
 import { type Client, errors } from 'oidc-provider'
 import { isObject } from '../../../core/index.ts'
 import { GRANT_TYPES, JWT_BEARER } from './fixed-clients.ts'

@@ -1,22 +1,22 @@
-// Where codes may be sent: the redirect URIs that `clients.redirects` lets clients have. A pattern never reaches further than
-// it looks: scheme and host are taken as they are, and no spelling of a URL gets around them.
+// Matches redirect URIs against `clients.redirects`. Scheme and host are compared literally, and ambiguous spellings of a URL match
+// no pattern.
 import { isLoopback } from '../../../core/auth.ts'
 
-/** One of `clients.redirects`, taken apart. */
+/** A parsed entry of `clients.redirects`. */
 export interface RedirectPattern {
   /** With its colon. */
   readonly scheme: string
-  /** Undefined where the pattern has no `//`. `*`: of a scheme of an app alone, any. */
+  /** Undefined if the pattern has no `//`. `*` (any) is allowed only for the scheme of an app. */
   readonly host: string | undefined
-  /** `*` for whatever it is; empty for none, or the one of the scheme. */
+  /** `*` for any port; empty for none or the default port of the scheme. */
   readonly port: string
-  /** Segments; `*` is any one, `**` at the end any that follow. */
+  /** Segments; `*` matches one segment, `**` at the end matches all that follow. */
   readonly path: readonly string[]
-  /** With its `?`: exactly this query; `?*`: any query; empty: no query. */
+  /** Includes the `?`. `?*` matches any query; empty matches no query. */
   readonly query: string
 }
 
-/** Never the scheme of an app. */
+/** Schemes that never belong to an app. */
 const NO_APPS = new Set([
   'javascript:',
   'data:',
@@ -33,14 +33,14 @@ const NO_APPS = new Set([
   'jar:',
   'chrome:',
   'resource:',
-  // On Android it opens any address, in any app.
+  // On Android it opens any URL in any app.
   'intent:',
 ])
 const PATTERN = /^([a-z][a-z0-9+.-]*):(?:\/\/([^/?#]*))?([^?#]*)(\?[^#]*)?$/i
 
 const ANY_QUERY = '?*'
 
-/** Throws a text for the operator. */
+/** Throws an Error with a message for the operator. */
 export function parseRedirectPattern(text: string): RedirectPattern {
   const [, name = '', authority, path = '', query = ''] = PATTERN.exec(text) ?? []
   const scheme = `${name.toLowerCase()}:`
@@ -65,21 +65,21 @@ export function parseRedirectPattern(text: string): RedirectPattern {
   return { scheme, host: authority === undefined ? undefined : host.toLowerCase(), port, path: segments, query }
 }
 
-/** A slash, a backslash or a control character, escaped: servers that decode first see another path. */
+/** An escaped slash, backslash or control character: servers that decode first see another path. */
 const ESCAPED = /%(?:2f|5c|[01][\da-f]|7f)/i
-/** A step of the path that is dots, which some servers take before a `;`, too. */
+/** A dot segment, which some servers also recognize before a `;`. */
 const DOTS = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|;|%3b|$)/i
-/** What the bridge adds to the query: a client would read its own first. */
+/** Parameters that the bridge adds to the query: a client would read its own first. */
 const ANSWERS = ['code', 'state', 'iss', 'error', 'response'] as const
 
 /** Where a URL is one spelling of one place: what another reader could take for another host is none. */
 function readRedirect(uri: string): URL | undefined {
-  // Browsers take a backslash for a slash, and drop tabs and line ends.
+  // Browsers treat a backslash as a slash, and remove tabs and line breaks.
   if (uri.length > 2_048 || /[\s\\\p{Cc}\p{Cf}]/u.test(uri) || !URL.canParse(uri)) return undefined
   const url = new URL(uri)
   if (url.username !== '' || url.password !== '' || url.hash !== '' || uri.includes('#')) return undefined
   const isWeb = url.protocol === 'https:' || url.protocol === 'http:'
-  // `https:/host` and `https:host` are hosts for browsers alone, and `..` leads out of what a pattern says.
+  // Only browsers read `https:/host` and `https:host` as hosts, and `..` leaves the path of the pattern.
   if (isWeb && !/^https?:\/\/[^/]/i.test(uri)) return undefined
   const [path = ''] = uri.slice(url.protocol.length).split('?')
   if (DOTS.test(path) || ESCAPED.test(path)) return undefined
@@ -100,7 +100,7 @@ function fits({ scheme, host, port, path, query }: RedirectPattern, url: URL): b
   const isWeb = scheme === 'https:' || scheme === 'http:'
   if (host !== '*' && url.hostname.toLowerCase() !== (host ?? '')) return false
   if (port !== '*' && url.port !== normalPort(port, scheme)) return false
-  // `cursor://*`: an app's scheme is all its own.
+  // `cursor://*`: the app owns its whole scheme.
   if (!isWeb && host === '*' && path.join('') === '') return true
   return fitsPath(path, url.pathname)
 }
@@ -108,13 +108,13 @@ function fits({ scheme, host, port, path, query }: RedirectPattern, url: URL): b
 const normalPort = (port: string, scheme: string) =>
   (scheme === 'https:' && port === '443') || (scheme === 'http:' && port === '80') ? '' : port
 
-/** Whether codes may be sent there. */
+/** Whether codes can be sent to this URI. */
 export function mayRedirect(patterns: readonly RedirectPattern[], uri: unknown): uri is string {
   const url = typeof uri === 'string' ? readRedirect(uri) : undefined
   return url !== undefined && patterns.some(pattern => fits(pattern, url))
 }
 
-/** Two redirect URIs of one client are the same place: on this machine the port is chosen each time (RFC 8252 7.3). */
+/** Whether two redirect URIs of one client are equal, ignoring the port on loopback (RFC 8252 7.3). */
 export function sameRedirect(one: string, other: string): boolean {
   if (one === other) return true
   if (!URL.canParse(one) || !URL.canParse(other)) return false

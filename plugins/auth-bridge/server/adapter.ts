@@ -33,7 +33,7 @@ export interface AdapterSettings {
   readonly clients: RegisteredClients
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** Milliseconds that a refresh token still works once it was used. */
+  /** Milliseconds that a used refresh token still works. */
   readonly refreshGrace: number
   /** Milliseconds that an unused refresh token is kept. */
   readonly refreshToken: number
@@ -41,20 +41,20 @@ export interface AdapterSettings {
   readonly replayed: (model: string, grantId: string | undefined, reason: string) => void
 }
 
-/** How long it is known of a refresh token that it was used, milliseconds. Later it is none. */
+/** How long the use of a refresh token is remembered, milliseconds. Later the token is unknown. */
 const USED_TTL = 24 * 3_600_000
-/** Between two writes, milliseconds. */
+/** Allowance for the time between two writes, milliseconds. */
 const MARGIN = 60_000
-/** Without one of its own, milliseconds. */
+/** Default time to live, milliseconds. */
 const DEFAULT_TTL = 3_600_000
 
-/** Whatever a stranger can make us keep. */
+/** Models that an unauthenticated request can create. */
 const PENDING = new Set(['Interaction', 'ReplayDetection', 'PushedAuthorizationRequest'])
 
-/** Used once, a refresh token but for its grace. */
+/** Models that can be used once; a refresh token can be used again within its grace period. */
 const USED_ONCE = new Set(['AuthorizationCode', 'RefreshToken'])
 
-/** Branches of a refresh token that are kept: a client refreshes 60 times in a minute at most. */
+/** Maximum number of stored branches of a refresh token: a client refreshes at most 60 times a minute. */
 const MOST_BRANCHES = 100
 
 const USED_AGAIN = 'it was used already'
@@ -66,11 +66,11 @@ const uidAt = (uid: string) => grantedAt('session of', uid)
 
 const seconds = (time: number) => Math.floor(time / 1_000)
 
-/** What oidc-provider keeps of one model. */
+/** The storage of one oidc-provider model. */
 class Adapter {
   readonly #settings: AdapterSettings
   readonly #model: string
-  /** For the token that replaces a refresh token in this request. */
+  /** Branches for the token that replaces a refresh token in this request. */
   readonly #branches = new WeakMap<ProviderContext, readonly Branch[]>()
 
   constructor(settings: AdapterSettings, model: string) {
@@ -90,7 +90,7 @@ class Adapter {
     return this.#settings.records.read<Payload>(this.#at(id))
   }
 
-  /** When it was used; undefined where it was not, and for a refresh token while that makes no difference. */
+  /** The time of use; undefined if it is unused, or a refresh token within its grace period. */
   async #used(id: string): Promise<number | undefined> {
     const { records, refreshGrace } = this.#settings
     const used = await records.read<number>(this.#usedAt(id))
@@ -112,7 +112,7 @@ class Adapter {
 
   async upsert(id: string, payload: Payload, expiresIn?: number): Promise<void> {
     const { records } = this.#settings
-    // What a client registered with is in its id.
+    // The client id contains the registration.
     if (this.#model === 'Client') return
     const ttl = expiresIn === undefined ? DEFAULT_TTL : expiresIn * 1_000
     if (this.#model === 'Session') return this.#keepSession(id, payload, ttl)
@@ -150,8 +150,8 @@ class Adapter {
     const { records, refreshGrace } = this.#settings
     const isRefresh = this.#model === 'RefreshToken'
     const payload = isRefresh ? await this.#read(id) : undefined
-    // A client refreshes every few minutes: what it used is not kept for as long as what it has. That comes first, and ends
-    // first: no token outlives the knowledge that it was used, wherever a node dies.
+    // A used token is kept for a shorter time than an unused one. This write comes first and expires first, so that no token
+    // outlives the record of its use, even if a node dies.
     if (payload) await records.write(this.#at(id), payload, USED_TTL)
     const now = this.#settings.now()
     if (await records.add(this.#usedAt(id), now, USED_TTL + refreshGrace + MARGIN)) {
@@ -163,7 +163,7 @@ class Adapter {
       await records.add(forkAt(digest(id)), {}, this.#settings.refreshToken)
       return this.#follow(id, payload, used + refreshGrace)
     }
-    // Another request was first, after both had found it unused: one of the two may be a thief's.
+    // Another request used it first, after both had found it unused. One of the two may be a thief's.
     await this.#endGrant(payload ?? (await this.#read(id)), USED_AGAIN)
   }
 
@@ -177,7 +177,7 @@ class Adapter {
     if (Provider.ctx) this.#branches.set(Provider.ctx, [...open, { replaced: digest(id), by: '', until }])
   }
 
-  /** Whether another branch was used since the grace period; otherwise this one is the chosen one from now on. */
+  /** Whether another branch was used after the grace period; otherwise chooses this one. */
   async #isAbandoned({ replaced, by }: Branch): Promise<boolean> {
     const { records, refreshToken } = this.#settings
     const fork = await records.read<Fork>(forkAt(replaced))

@@ -1,4 +1,4 @@
-// The only fetch for documents and keys of clients: public addresses, https, no redirects, limits on size, time and number.
+// The only fetch for documents and keys of clients: public addresses, https, no redirects, limits on size, time and rate.
 
 import { LRUCache } from 'lru-cache'
 import Provider from 'oidc-provider'
@@ -6,16 +6,16 @@ import type { Clock } from '../../../core/index.ts'
 
 /** Bytes of a response. */
 const MAX_DOCUMENT = 16_384
-/** Milliseconds to a whole response. */
+/** Milliseconds for a whole response. */
 const TIMEOUT = 2_500
-/** Milliseconds for which a response answers further requests: oidc-provider fetches the key set for each token request. */
+/** Milliseconds for which a response is cached: oidc-provider fetches the key set for each token request. */
 const KEPT_FOR = 10_000
 const MOST_KEPT = 1_000
 
 export interface ClientFetchSettings {
   /** Resolves a name once, and connects to that address if it is public. */
   readonly guardedFetch: typeof fetch
-  /** False for an address with too many fetches. */
+  /** Returns false for an IP address with too many fetches. */
   readonly mayFetch: (ip: string) => boolean
   readonly clock: Clock
 }
@@ -41,12 +41,11 @@ export function createClientFetch({ guardedFetch, mayFetch, clock }: ClientFetch
   const perf = { now: () => clock.monotonic() }
   const kept = new LRUCache<string, Promise<Kept>>({ max: MOST_KEPT, ttl: KEPT_FOR, ttlResolution: 0, perf })
 
-  async function load(url: string, given: RequestInit['headers']): Promise<Kept> {
+  async function load(url: string, given: RequestInit['headers'], signal: AbortSignal): Promise<Kept> {
     if (!url.startsWith('https:')) throw new Error('the URL is not https')
     const ip = Provider.ctx?.ip
-    // Without a request the consent page reads a client that a request named before.
+    // Without a request context, the consent page reads a client that an earlier request named.
     if (ip !== undefined && !mayFetch(ip)) throw new Error('too many documents for one address in a minute')
-    const signal = AbortSignal.timeout(TIMEOUT)
     const response = await guardedFetch(url, { redirect: 'manual', signal, ...(given && { headers: given }) })
     const { status, headers, body } = response
     if (status === 200) return { headers, bytes: await readBytes(response) }
@@ -54,10 +53,25 @@ export function createClientFetch({ guardedFetch, mayFetch, clock }: ClientFetch
     throw new Error(`the response has the status ${status}`)
   }
 
+  /** Rejects at the time limit even if the fetch ignores its signal: oidc-provider waits for each fetch without a limit. */
+  async function loadInTime(url: string, given: RequestInit['headers']): Promise<Kept> {
+    const stop = new AbortController()
+    const { signal } = stop
+    const late = new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    })
+    const timer = clock.setTimeout(() => stop.abort(new Error(`no whole response within ${TIMEOUT} ms`)), TIMEOUT)
+    try {
+      return await Promise.race([load(url, given, signal), late])
+    } finally {
+      clock.clear(timer)
+    }
+  }
+
   return async (url: string, { headers: given }: RequestInit): Promise<Response> => {
     let loading = kept.get(url)
     if (!loading) {
-      loading = load(url, given)
+      loading = loadInTime(url, given)
       kept.set(url, loading)
       // The caller receives the error.
       loading.catch(() => kept.delete(url))

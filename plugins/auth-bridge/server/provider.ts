@@ -82,11 +82,11 @@ function resourceIndicators(settings: ProviderSettings) {
   const describe = describeResource(settings)
   return {
     enabled: true,
-    // A client that asked for several names one of them for the token.
+    // If a client requested several resources, its token request names one.
     defaultResource: (_ctx: unknown, _client: unknown, oneOf?: readonly string[]) => oneOf ?? resources.only,
     /**
-     * A client without `resource` in its token request could be led here by another server (mix-up), and would show that
-     * server our token. The consent page prevents this for all clients that are asked each time.
+     * Without `resource` in the token request, another server could direct the client to this token endpoint (mix-up) and then
+     * receive our token. For clients that need consent each time, the consent page prevents this.
      */
     useGrantedResource(ctx: ProviderContext, { kind }: { readonly kind: string }) {
       if (kind === 'AuthorizationCode' && isRemembered(ctx.oidc.client))

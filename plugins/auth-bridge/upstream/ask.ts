@@ -120,7 +120,7 @@ export function createAsk({ local, timeout = TIMEOUT }: AskSettings): Ask {
   }
 }
 
-/** The JSON of an answer; undefined for an answer without JSON, or nested too deep. */
+/** The JSON of a response; undefined if it is not JSON or nested too deep. */
 export async function jsonOf(response: Response): Promise<unknown> {
   try {
     return parseJson(await response.clone().text())

@@ -1,10 +1,10 @@
-// Whose signature a token has: jsonwebtoken, loaded where a token comes, over the keys that may have made it.
+// Finds the key that signed a token, with jsonwebtoken, which is loaded for the first token.
 import type { Algorithm, VerificationKey } from './verification-key.ts'
 
 export const loadJsonWebToken = async () => (await import('jsonwebtoken')).default
 export type JsonWebToken = Awaited<ReturnType<typeof loadJsonWebToken>>
 
-/** Keys that are tried for one token: a token without a `kid` costs one signature check for each. */
+/** Maximum keys tried for one token: a token without a `kid` costs one signature check per key. */
 const MAX_TRIED = 32
 
 /** The key that made the signature, or why there is none. */

@@ -30,8 +30,8 @@ export function handOver(getProvider: () => Promise<Provider>): Serve {
 }
 
 /**
- * The provider with the response mode `query` only. The page of `form_post` has an inline script. `fragment` stays for errors of
- * response types that are not supported; clients need `response_modes: ['query']`.
+ * The provider with the response mode `query` only, because the page of `form_post` has an inline script. `fragment` remains for errors
+ * of unsupported response types, so set `response_modes: ['query']` for each client.
  */
 export const withQueryOnly = (Base: typeof Provider): typeof Provider =>
   class extends Base {
@@ -63,7 +63,7 @@ export const openToPages: HostMiddleware = (ctx, next) => {
 
 /**
  * The paths of an issuer's metadata. RFC 8414 inserts the well-known part before the whole path of the issuer, which begins with
- * the path of `publicUrl`; a proxy passes that path on as it is, or without its prefix. OpenID Connect Discovery appends it.
+ * the path of `publicUrl`. A proxy keeps or removes that prefix, so both paths are served. OpenID Connect Discovery appends it.
  */
 export function discoveryPaths(base: string, publicUrl: string | undefined): string[] {
   const prefix = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '')

@@ -73,13 +73,13 @@ describe('auth-bridge: consent', () => {
   it('asks again for a scope that was not granted only once the user may have it', async () => {
     const person = { sub: 'cat', email: 'cat@acme.example' }
     bridge.idp.users.set('cat', person)
-    const client = await bridge.client({ redirect_uris: [WEB] })
+    const client = await bridge.client({ redirect_uris: [WEB], ...CONFIDENTIAL })
     await client.decide(await client.ask({ redirect_uri: WEB, scope: 'read admin', login_hint: 'cat' }))
     expect(await asked(client, WEB, { scope: 'read admin' })).to.have.property('redirect')
     bridge.idp.users.set('cat', { ...person, groups: ['engineering'] })
     const more = await asked(client, WEB, { scope: 'read admin', prompt: 'login', login_hint: 'cat' })
     const back = await client.decide(more as Parameters<typeof client.decide>[0])
-    expect(await client.exchange(back, { redirect_uri: WEB })).to.include({ scope: 'read admin' })
+    expect(await client.exchange(back, { redirect_uri: WEB, resource: bridge.resource })).to.include({ scope: 'read admin' })
   })
 
   it('asks again in another browser', async () => {

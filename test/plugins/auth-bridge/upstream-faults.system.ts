@@ -64,7 +64,7 @@ describe('Upstream faults: provider outage', () => {
   })
 
   for (const endpoint of ['token', 'jwks', 'userinfo'] as const) {
-    it(`at ${endpoint} alone fails the login as unavailable`, async () => {
+    it(`only at ${endpoint} fails the login as unavailable`, async () => {
       const { upstream } = makeUpstream(idp.options({ claims: { groups: 'nowhere' } }))
       await upstream.begin(REQUEST)
       idp.troubled = [endpoint]

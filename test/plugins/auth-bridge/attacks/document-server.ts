@@ -71,6 +71,10 @@ export async function startDocuments(): Promise<Documents> {
       return
     }
     if (path.startsWith('/silent')) return
+    if (path.startsWith('/upgrade')) {
+      req.socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: foo\r\n\r\n')
+      return
+    }
     if (path.startsWith('/huge')) {
       const more = () => {
         while (documents.taken < HUGE) {

@@ -116,6 +116,8 @@ describe('auth-bridge attacks: client metadata documents (SSRF)', () => {
         '[64:ff9b::7f00:1]',
         '[64:ff9b::a9fe:a9fe]',
         '[2002:7f00:1::]',
+        '[2002:7f00:1::5efe:808:808]',
+        '[4000::5efe:808:808]',
         '[ff02::1]',
       ],
     ]
@@ -145,7 +147,7 @@ describe('auth-bridge attacks: client metadata documents (SSRF)', () => {
     expect(new Set(answers.map(errorIn)).size).to.equal(1)
     expect(documents.requests).to.deep.equal([])
     expect(documents.connections, 'connections').to.equal(0)
-    tally.end(50)
+    tally.end(52)
   })
 
   it('resists DNS rebinding from a public to a loopback address', async () => {
@@ -188,6 +190,15 @@ describe('auth-bridge attacks: client metadata documents (SSRF)', () => {
     tally.add('huge is ended', documents.taken < HUGE / 4, documents.taken)
     tally.add('memory', grown < 64 * 1_048_576, grown)
     tally.end(7)
+  })
+
+  it('answers each request for a document whose server upgrades the protocol', async () => {
+    const tally = new Tally('documents with a protocol upgrade')
+    // Requests at once share one fetch; the last one finds nothing pending.
+    const answers = await Promise.all(Array.from({ length: 3 }, () => ask(open, idAt(documents, '/upgrade'))))
+    answers.push(await ask(open, idAt(documents, '/upgrade')))
+    for (const got of answers) tally.add('upgrade', got.status === 400, got.status)
+    tally.end(4)
   })
 
   it('rejects invalid documents', async () => {
