@@ -11,10 +11,11 @@ const EVERYBODY = ''
 
 const NO_RULES: readonly ToolRule[] = []
 
-/** The tool that a call asks for, where it is one that the caller is served. */
+/** The tool of a call; undefined if the caller is not allowed to call it: denied calls are not counted. */
 const toolOf = ({ method, params, view }: Call): ToolItem | undefined => {
   const name = method === 'tools/call' ? params['name'] : undefined
-  return typeof name === 'string' ? view.tools.get(name) : undefined
+  const tool = typeof name === 'string' ? view.tools.get(name) : undefined
+  return tool && view.denialOf(tool) ? undefined : tool
 }
 
 /** Takes a place under every cap, or none: what was taken is given back before it throws. */

@@ -1,246 +1,285 @@
-// Tests that a tool answers the same way however it is called: by name, by call_tool, as a task, in a session, per request and
-// over HTTP+SSE; and that callers who are not allowed to call a tool receive nothing of it. Configs and callers are generated.
-import { join } from 'node:path'
+// Tests with generated configs and callers: a tool, prompt or resource responds the same to every client and call path, and
+// callers who are not allowed to use it receive nothing of it. SEED=<number> repeats a run, and shrinks the failing case.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { authorizeRoute } from '../../core/auth.ts'
-import { type Config, definePlugin, type RouteSettings } from '../../core/index.ts'
-import * as tools from '../fixtures/way-tools.ts'
-import { taskClient } from '../plugins/tasks/support/task-client.ts'
+import { eventually } from '../support/eventually.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'
-import { initialize, nextMessage, openSession } from '../support/session-client.ts'
-import { openSse, openSseSession } from '../support/sse-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { caseCount } from '../support/thorough.ts'
+import { type Answer, type Client, everyClient, headersOf } from './support/every-client.ts'
+import {
+  ALWAYS,
+  type Caller,
+  type GeneratedConfig,
+  generated,
+  hostConfig,
+  type ItemDraft,
+  isShown,
+  LIMIT,
+  SECRET,
+  UNKNOWN,
+  uriOf,
+  type Verdict,
+  verdictFor,
+} from './support/generated-config.ts'
 
-const CONFIGS = caseCount(60, 6)
-const SEED = 20_261_126
-const THREAD = join(import.meta.dirname, '../fixtures/way-thread.ts')
+const RUNS = caseCount(100, 4)
+const GIVEN_SEED = process.env['SEED']
+const SEED = Number(GIVEN_SEED ?? Math.floor(Math.random() * 2 ** 31))
 
-const one = <const Values extends readonly unknown[]>(...values: Values): fc.Arbitrary<Values[number]> =>
-  fc.constantFrom(...values)
-const draft = fc.record({
-  parameter: one('none', 'listed', 'open'),
-  authorize: one(undefined, true, 'staff'),
-  stateless: fc.boolean(),
-  search: fc.boolean(),
-  tasks: fc.boolean(),
-  limited: fc.boolean(),
-  isolated: fc.boolean(),
-  /** When configureSession adds the toolset `gold`. */
-  hook: one('never', 'by header', 'by header, for users'),
-  /** Where tools are added at run time. */
-  addedTo: one(undefined, 'basic', 'gold'),
+type Outcome = Verdict | 'too many' | 'needs tasks'
+
+/** An outcome, and the part of the response that must be the same for every client. */
+interface Result {
+  readonly outcome: Outcome
+  readonly body: Record<string, unknown>
+}
+
+interface Use {
+  readonly method: string
+  readonly params: (word: string) => Record<string, unknown>
+}
+
+const completion = (ref: (word: string) => object, name: string): Use => ({
+  method: 'completion/complete',
+  params: word => ({ ref: ref(word), argument: { name, value: '' } }),
 })
-const caller = fc.record({ user: fc.boolean(), staff: fc.boolean(), gold: fc.boolean() })
+/** The requests for an item of each kind. */
+const USES: Readonly<Record<ItemDraft['kind'], readonly Use[]>> = {
+  tool: [
+    { method: 'tools/call', params: word => ({ name: word, arguments: { [word]: 7 } }) },
+    { method: 'tools/call', params: word => ({ name: word, arguments: {} }) },
+  ],
+  prompt: [
+    { method: 'prompts/get', params: word => ({ name: word }) },
+    completion(name => ({ type: 'ref/prompt', name }), 'topic'),
+  ],
+  resource: [
+    { method: 'resources/read', params: word => ({ uri: uriOf(word) }) },
+    completion(word => ({ type: 'ref/resource', uri: `${word}://{id}` }), 'id'),
+  ],
+}
 
-type Draft = typeof draft extends fc.Arbitrary<infer Value> ? Value : never
-type Caller = typeof caller extends fc.Arbitrary<infer Value> ? Value : never
-
-/** Identifies callers by the headers `X-User` and `X-Staff`. */
-const identify = definePlugin<Record<never, never>>({
-  options: { type: 'object', additionalProperties: false, properties: {} },
-  provides: ['user', 'authorize'],
-  setup(host) {
-    host.identify(async (ctx, next) => {
-      const { 'x-user': subject, 'x-staff': staff } = ctx.req.headers
-      const roles = staff === undefined ? [] : ['staff']
-      if (typeof subject === 'string') ctx.state.user = { subject, scopes: [], roles, claims: {} }
-      await next()
-    })
-    host.serving(services => host.admit(authorizeRoute(host, services)))
-  },
+const byCallTool = ({ method, params }: Use): Use => ({
+  method,
+  params: word => ({ name: 'call_tool', arguments: params(word) }),
 })
 
-function configOf({ parameter, authorize, stateless, search, tasks, limited, isolated, hook }: Draft) {
-  const route: RouteSettings = {
-    toolsets: { none: ['basic'], listed: { param: 'set', of: ['basic'] }, open: ':set' }[parameter],
-    stateless,
-    ...(authorize !== undefined && { authorize }),
-    plugins: {
-      ...(stateless && { 'transport-sse': false as const }),
-      ...(search && { 'tool-search': { pinned: [] } }),
-    },
+function outcomeOf({ status, message }: Answer): Outcome {
+  const { error, result } = message ?? {}
+  if (/^(Forbidden|Authentication required)/.test(error?.message)) return 'denied'
+  expect(status, JSON.stringify(message)).not.to.be.oneOf([401, 403])
+  if (error?.data?.reason === 'rate-limited') return 'too many'
+  if (error?.code === -32021) return 'needs tasks'
+  if (error) expect(error.code, JSON.stringify(message)).to.be.oneOf([-32602, -32002])
+  // call_tool reports an unknown tool as a result, for the model.
+  const isUnknown = result?.isError && /^There is no tool "/.test(result.content[0].text)
+  return error || isUnknown ? 'unknown' : 'answered'
+}
+
+/** The outcome of a task, in the form of a direct response. */
+async function awaitTask(client: Client, caller: Caller, taskId: string): Promise<Answer> {
+  const look = async () =>
+    (await client.request(caller, 'tasks/get', { taskId }, { 'Mcp-Name': taskId })).message.result
+  const task = await eventually('the task is over', look, ({ status }) => /completed|failed/.test(status))
+  return { message: task.status === 'failed' ? { error: task.error } : { result: task.result } }
+}
+
+const RESULT_FIELDS = ['content', 'structuredContent', 'isError', 'messages', 'contents', 'completion']
+
+function resultOf(answer: Answer): Result {
+  const outcome = outcomeOf(answer)
+  const { error, result = {} } = answer.message
+  if (outcome === 'denied') return { outcome, body: error }
+  if (outcome !== 'answered') return { outcome, body: {} }
+  return { outcome, body: Object.fromEntries(RESULT_FIELDS.map(name => [name, result[name]])) }
+}
+
+/** The state of one generated case. */
+interface Case {
+  readonly config: GeneratedConfig
+  readonly clients: readonly Client[]
+  readonly callsOf: Map<string, number>
+  readonly tasks: Array<{ readonly taskId: string; readonly caller: Caller; readonly item: ItemDraft }>
+}
+
+/** The outcome that the model expects; counts calls of limited tools. */
+function expectedOutcome(
+  { config, callsOf }: Case,
+  client: Client,
+  caller: Caller,
+  item: ItemDraft,
+  use: Use,
+): Outcome {
+  const verdict = verdictFor(config, caller, item)
+  if (verdict !== 'answered') return verdict
+  if (item.limited) {
+    const key = `${caller.user?.subject} ${item.word}`
+    const calls = (callsOf.get(key) ?? 0) + 1
+    callsOf.set(key, calls)
+    if (calls > LIMIT) return 'too many'
   }
-  const configureSession: NonNullable<Config['configureSession']> = ({ headers, user }, session) => {
-    if (headers['x-gold'] !== undefined && (hook === 'by header' || user)) session.addToolset('gold')
-  }
-  return {
-    toolsets: {
-      basic: [...tools.basic.map(tool => (tasks ? tool : withoutTask(tool))), ...(isolated ? [THREAD] : [])],
-      gold: { from: tools.gold.map(tool => (tasks ? tool : withoutTask(tool))), internal: true },
-    },
-    routes: { [parameter === 'none' ? '/tools' : '/tools/:set']: route, '/other': { toolsets: 'basic' } },
-    plugins: {
-      'transport-streamable': {},
-      'transport-sse': {},
-      identify: identify(),
-      'tool-policy': { policies: { staff: { role: 'staff' } }, rules: { ruled: 'staff' } },
-      ...(tasks && { tasks: { pollInterval: '20ms' } }),
-      ...(limited && { 'rate-limit': { user: '100000/1m', concurrent: 64, tools: { '*': '100000/1m' } } }),
-    },
-    ...(hook !== 'never' && { configureSession }),
+  const isValid = JSON.stringify(use.params(item.word)).includes(':7')
+  return item.task === 'required' && client.era === 'modern' && !client.knowsTasks && isValid
+    ? 'needs tasks'
+    : 'answered'
+}
+
+/** Compares with the response for a name that does not exist. */
+async function expectSameAsUnknown(client: Client, caller: Caller, use: Use, word: string, message: RpcMessage) {
+  const { message: other } = await client.request(caller, use.method, use.params(UNKNOWN))
+  const anonymised = ({ error, result }: RpcMessage, name: string) =>
+    JSON.stringify({ error, result }).replaceAll(name, 'NAME')
+  expect(anonymised(message, word)).to.equal(anonymised(other, UNKNOWN))
+}
+
+/** Sends the requests for an item from every client, by name and by call_tool, and compares the responses. */
+async function compareClients(of: Case, caller: Caller, item: ItemDraft, counts: Map<Outcome, number>) {
+  const { config, clients, tasks } = of
+  for (const use of USES[item.kind]) {
+    const bodies = new Map<Outcome, Result['body']>()
+    const challenges = new Set<string>()
+    const ways = config.search && item.kind === 'tool' ? [use, byCallTool(use)] : [use]
+    for (const client of clients) {
+      for (const way of ways) {
+        const wanted = expectedOutcome(of, client, caller, item, use)
+        let answer = await client.request(caller, way.method, way.params(item.word))
+        const params = JSON.stringify(way.params(item.word))
+        const where = `${client.name}, ${way.method} ${params}, ${JSON.stringify({ caller, item })}`
+        const received = JSON.stringify(answer)
+        const { taskId } = answer.message.result ?? {}
+        if (taskId !== undefined) {
+          tasks.push({ taskId, caller, item })
+          answer = await awaitTask(client, caller, taskId)
+        }
+        expect(`${received}${JSON.stringify(answer)}`, where).not.to.include(SECRET)
+        const { outcome, body } = resultOf(answer)
+        expect(outcome, `${where}: ${received}`).to.equal(wanted)
+        counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
+        if (outcome === 'unknown') await expectSameAsUnknown(client, caller, way, item.word, answer.message)
+        if (outcome === 'denied') {
+          expect(received, where).not.to.include(item.word)
+          if (answer.status !== undefined && answer.challenge) challenges.add(`${answer.status} ${answer.challenge}`)
+        }
+        const first = bodies.get(outcome) ?? body
+        bodies.set(outcome, first)
+        expect(body, `${where} as by the first client: ${received}`).to.deep.equal(first)
+      }
+    }
+    expect([...challenges], JSON.stringify({ caller, item })).to.have.lengthOf.at.most(1)
   }
 }
 
-const withoutTask = <Tool extends { task?: unknown }>({ task: _, ...tool }: Tool) => tool as Tool
+const LISTS = [
+  ['tool', 'tools/list', 'tools'],
+  ['prompt', 'prompts/list', 'prompts'],
+  ['resource', 'resources/templates/list', 'resourceTemplates'],
+] as const
 
-const GOLD = ['gold_tool', 'gold_background']
-const STAFF = ['staff_only', 'staff_background', 'ruled', 'late_staff']
-const LATE = ['late', 'late_staff']
-const NAMES = [...tools.basic.map(({ name }) => name), ...GOLD, ...LATE, 'threaded']
-const WITH_TASK = ['background', 'staff_background', 'gold_background']
+/** Close enough that a host could suggest the correct name. */
+const misspell = (word: string) => `${word.slice(0, -1)}x`
 
-type Verdict = 'answered' | 'refused' | 'missing'
-
-/** What a caller receives for a tool: the oracle, from the config alone. */
-function expected({ authorize, isolated, hook, addedTo }: Draft, { user, staff, gold }: Caller, name: string): Verdict {
-  const isStaff = user && staff
-  if (authorize !== undefined && !(authorize === true ? user : isStaff)) return 'refused'
-  const hasGold = gold && (hook === 'by header' || (hook === 'by header, for users' && user))
-  const isGold = GOLD.includes(name) || (LATE.includes(name) && addedTo === 'gold')
-  if (isGold ? !hasGold : name === 'threaded' && !isolated) return 'missing'
-  return STAFF.includes(name) && !isStaff ? 'refused' : 'answered'
+/** Lists, searches and suggestions contain the visible items, and nothing of hidden ones. */
+async function expectVisibleOnly({ config }: Case, client: Client, caller: Caller) {
+  const { items, search } = config
+  const where = `${client.name}, ${JSON.stringify(caller)}`
+  const hidden = items.filter(item => !isShown(config, caller, item))
+  const ask = async (method: string, params: Record<string, unknown> = {}) => {
+    const answer = await client.request(caller, method, params)
+    const text = JSON.stringify(answer)
+    for (const { word } of hidden) expect(text, `${where}, ${method} ${JSON.stringify(params)}`).not.to.include(word)
+    return answer
+  }
+  for (const [kind, method, field] of LISTS) {
+    const { message } = await ask(method)
+    if (outcomeOf({ message }) === 'denied') continue
+    const isListed = (word: string) => !search || kind !== 'tool' || word.includes('a')
+    const shown = items.filter(item => item.kind === kind && isShown(config, caller, item) && isListed(item.word))
+    const found = search && kind === 'tool' ? ['find_tools', 'call_tool'] : []
+    const names = message.result[field].map(({ name }: { name: string }) => name)
+    const wanted = [...shown.map(({ word }) => word), ALWAYS[kind], ...found]
+    if (kind === 'tool' && names.includes('never_called')) wanted.push('never_called')
+    expect(names, `${where}, ${method}`).to.have.members(wanted)
+  }
+  if (client.era === 'modern') await ask('server/discover')
+  if (client.knowsTasks) await ask('io.mcp-host/tasks/list')
+  for (const { word } of hidden.filter(({ kind }) => kind === 'tool').slice(0, 2)) {
+    await ask('tools/call', { name: misspell(word), arguments: {} })
+    if (!search) continue
+    await ask('tools/call', { name: 'call_tool', arguments: { name: misspell(word) } })
+    await ask('tools/call', { name: 'find_tools', arguments: { query: misspell(word) } })
+  }
+  if (!search) return
+  const { message } = await ask('tools/call', { name: 'find_tools', arguments: { query: 'reads ledger', limit: 20 } })
+  if (outcomeOf({ message }) === 'denied') return
+  const callable = items.filter(item => item.kind === 'tool' && verdictFor(config, caller, item) === 'answered')
+  const found = JSON.parse(message.result.content[0].text).tools.map(({ name }: { name: string }) => name)
+  expect(found, where).to.have.members([...callable.map(({ word }) => word), ALWAYS.tool])
 }
 
-interface Outcome {
-  readonly verdict: Verdict
-  readonly content?: unknown
-  /** All that was received. */
-  readonly raw: string
-}
-
-function outcomeOf(status: number, message: RpcMessage | undefined, raw = JSON.stringify(message ?? null)): Outcome {
-  if (status === 401 || status === 403) return { verdict: 'refused', raw }
-  // In HTTP+SSE an answer has no status.
-  if (message?.error && /^(Forbidden|Authentication required)/.test(message.error.message))
-    return { verdict: 'refused', raw }
-  if (message?.error) {
-    expect(message.error.code, raw).to.equal(-32602)
-    return { verdict: 'missing', raw }
-  }
-  const { content, structuredContent, isError } = message?.result ?? {}
-  if (isError) {
-    // call_tool reports an unknown tool to the model.
-    expect(content[0].text).to.match(/^There is no tool "/)
-    return { verdict: 'missing', raw }
-  }
-  return { verdict: 'answered', content: { content, structuredContent }, raw }
-}
-
-type Way = (name: string, args: object) => Promise<Outcome>
-
-/** Every way to call a tool at a URL. */
-async function waysTo(url: string, { stateless, search, tasks }: Draft, who: Caller) {
-  const headers = {
-    ...(who.user && { 'X-User': 'ann' }),
-    ...(who.staff && { 'X-Staff': '1' }),
-    ...(who.gold && { 'X-Gold': '1' }),
-  }
-  const ways: Record<string, Way> = {
-    async 'by name'(name, args) {
-      const { status, message, text } = await modern(url, 'tools/call', { name, arguments: args }, { headers })
-      return outcomeOf(status, message, text)
-    },
-  }
-  if (search) {
-    ways['by call_tool'] = async (name, args) => {
-      const params = { name: 'call_tool', arguments: { name, arguments: args } }
-      const { status, message, text } = await modern(url, 'tools/call', params, { headers })
-      return outcomeOf(status, message, text)
+/** Only the owner of a task can read it, with a token that is allowed to call its tool. Others get the error of an unknown id. */
+async function expectOwnTasks({ config, clients, tasks }: Case, callers: readonly Caller[]) {
+  const client = clients.find(({ knowsTasks }) => knowsTasks)
+  if (!client) return
+  const get = async (caller: Caller, taskId: string) =>
+    (await client.request(caller, 'tasks/get', { taskId }, { 'Mcp-Name': taskId })).message
+  for (const { taskId, caller: owner, item } of tasks) {
+    for (const caller of callers) {
+      const { result, error } = await get(caller, taskId)
+      const isOwner = caller.user?.subject === owner.user?.subject
+      const where = `tasks/get of ${JSON.stringify({ item, owner, caller, error })}`
+      if (isOwner && verdictFor(config, caller, item) === 'answered') expect(result?.taskId, where).to.equal(taskId)
+      else expect(error, where).to.deep.equal((await get(caller, 'A'.repeat(taskId.length))).error)
     }
   }
-  if (tasks) {
-    const client = taskClient(url, undefined, {}, headers)
-    ways['as a task'] = async (name, args) => {
-      const { status, message, text } = await client.call(name, args)
-      if (message?.result?.resultType !== 'task') return outcomeOf(status, message, text)
-      expect(WITH_TASK).to.include(name)
-      const task = await client.until(message.result.taskId)
-      return outcomeOf(200, { result: task.result, ...(task.error && { error: task.error }) })
-    }
-  }
-  if (stateless) return { ways, headers, close: async () => undefined }
-  const opened = await initialize(url, { headers })
-  const session = opened.status === 200 ? await openSession(url, { headers }) : undefined
-  ways['in a session'] = async (name, args) => {
-    if (!session) return outcomeOf(opened.status, opened.message, opened.text)
-    const { status, message, text } = await session.request('tools/call', { name, arguments: args })
-    return outcomeOf(status, message, text)
-  }
-  const stream = await openSse(url, { headers })
-  stream.drop()
-  const sse = stream.status === 200 ? await openSseSession(url, { headers }) : undefined
-  let id = 0
-  ways['over HTTP+SSE'] = async (name, args) => {
-    if (!sse) return outcomeOf(stream.status, undefined)
-    const wanted = `call ${++id}`
-    const posted = await sse.post({ id: wanted, method: 'tools/call', params: { name, arguments: args } })
-    if (posted.status >= 400) return outcomeOf(posted.status, posted.message, posted.text)
-    for (let message = await nextMessage(sse.stream); message; message = await nextMessage(sse.stream)) {
-      if (message.id === wanted) return outcomeOf(200, message)
-    }
-    throw new Error('the stream ended before the answer')
-  }
-  async function close() {
-    await session?.end()
-    sse?.stream.drop()
-  }
-  return { ways, headers, close }
 }
 
-/** All that lists and searches tell a caller. */
-async function readLists(url: string, { search }: Draft, headers: Record<string, string>): Promise<string> {
-  const asked = [modern(url, 'tools/list', {}, { headers }), modern(url, 'server/discover', {}, { headers })]
-  if (search) {
-    const params = { name: 'find_tools', arguments: { query: 'words of a tool', limit: 20 } }
-    asked.push(modern(url, 'tools/call', params, { headers }))
+/** The URL of a toolset that the parameter cannot name responds as if the toolset did not exist. */
+async function expectNoPath(url: string, path: string, caller: Caller) {
+  const [hidden, other] = [path, path.replace('added', UNKNOWN)]
+  const read = async (path: string) => {
+    const { status, text } = await modern(`${url}${path}`, 'tools/list', {}, { headers: headersOf(caller), id: 1 })
+    return { status, text: text.replaceAll(path, 'PATH') }
   }
-  return (await Promise.all(asked)).map(({ text }) => text).join('\n')
+  expect((await read(hidden)).status).to.equal(404)
+  expect(await read(hidden)).to.deep.equal(await read(other))
 }
 
 after(stopHosts)
 
-describe('generated configs and callers: one tool, every way to call it', () => {
-  it('answers the same way, and tells callers who are not allowed to call a tool nothing of it', async function () {
-    this.timeout(300_000)
-    const counts: Record<Verdict, number> = { answered: 0, refused: 0, missing: 0 }
-    const property = fc.asyncProperty(
-      draft,
-      fc.array(caller, { minLength: 3, maxLength: 3 }),
-      async (given, callers) => {
-        const { url: base, host } = await startHost(configOf(given))
-        const { addedTo } = given
-        for (const tool of tools.late) host.runtime.tools.add(tool, addedTo === undefined ? {} : { toolset: addedTo })
-        const url = `${base}/tools${given.parameter === 'none' ? '' : '/basic'}`
-        for (const who of callers) {
-          const { ways, headers, close } = await waysTo(url, given, who)
-          const lists = await readLists(url, given, headers)
-          for (const [n, name] of NAMES.entries()) {
-            const wanted = expected(given, who, name)
-            const secret = tools.words(name)
-            counts[wanted]++
-            if (wanted !== 'answered') expect(lists, name).not.to.include(secret)
-            let first: unknown
-            for (const [way, call] of Object.entries(ways)) {
-              const said = `${name} ${way}: ${JSON.stringify({ given, who })}`
-              const { verdict, content, raw } = await call(name, { n })
-              expect(verdict, `${said} ${raw}`).to.equal(wanted)
-              expect(raw, said).not.to.include('hunter2')
-              if (wanted !== 'answered') expect(raw, said).not.to.include(secret)
-              else expect(JSON.stringify(content), said).to.include(`${secret}: ${n}`)
-              first ??= content
-              // Older revisions have no structured content.
-              if (way !== 'over HTTP+SSE') expect(content, said).to.deep.equal(first)
-            }
+describe('tools, prompts and resources of generated configs', () => {
+  it('respond the same to every client and call path, and reveal nothing to callers who are not allowed to use them', async function () {
+    this.timeout(900_000)
+    const counts = new Map<Outcome, number>()
+    const property = fc.asyncProperty(generated, async ([config, callers]) => {
+      const { config: given, atRuntime, path, hiddenPath } = hostConfig(config)
+      const { host, url } = await startHost(given)
+      const { tools, prompts, resources } = host.runtime
+      for (const { definition, toolset } of atRuntime) {
+        if ('uriTemplate' in definition) resources.add(definition as Parameters<typeof resources.add>[0], { toolset })
+        else if ('input' in definition) tools.add(definition as Parameters<typeof tools.add>[0], { toolset })
+        else prompts.add(definition as Parameters<typeof prompts.add>[0], { toolset })
+      }
+      const [callsOf, tasks]: [Case['callsOf'], Case['tasks']] = [new Map(), []]
+      try {
+        for (const tokens of callers) {
+          const clients = everyClient(`${url}${path}`, config)
+          const of = { config, clients, callsOf, tasks }
+          for (const caller of tokens) {
+            for (const item of config.items) await compareClients(of, caller, item, counts)
+            for (const client of clients) await expectVisibleOnly(of, client, caller)
           }
-          await close()
+          await expectOwnTasks(of, callers.flat())
+          for (const caller of tokens) if (hiddenPath !== undefined) await expectNoPath(url, hiddenPath, caller)
+          for (const client of clients) await client.close()
         }
-        expect((await modern(`${base}/tools/gold`, 'tools/list')).status).to.equal(404)
+      } finally {
         await stopHosts()
-      },
-    )
-    await fc.assert(property, { numRuns: CONFIGS, seed: SEED, endOnFailure: true })
-    for (const count of Object.values(counts)) expect(count).to.be.greaterThan(CONFIGS * 3)
+      }
+    })
+    await fc.assert(property, { numRuns: RUNS, seed: SEED, endOnFailure: GIVEN_SEED === undefined })
+    for (const outcome of ['answered', 'denied', 'unknown'] as const) {
+      expect(counts.get(outcome) ?? 0, outcome).to.be.at.least(caseCount(RUNS, 0))
+    }
   })
 })

@@ -58,6 +58,20 @@ describe('rate-limit: tool call rate', () => {
     expect((await call()).status).to.equal(429)
   })
 
+  it('does not count denied calls, also for a limit of all callers together', async () => {
+    const { call } = await startLimited(
+      { tools: { '*': { limit: '1/1h', per: 'all' } } },
+      {
+        toolsets: { all: [defineTool({ name: 'kept', access: 'users', handler: () => 'kept' })] },
+        plugins: { 'tool-policy': { policies: { users: {} } } },
+      },
+    )
+    for (let asked = 0; asked < 3; asked++) expect((await call({}, 'kept')).status).to.equal(401)
+    expect((await call({ 'X-User': 'ann' }, 'kept')).status).to.equal(200)
+    expect((await call({ 'X-User': 'ann' }, 'kept')).status).to.equal(429)
+    expect((await call({}, 'kept')).status).to.equal(401)
+  })
+
   it('applies across the sessions of a user', async () => {
     const { url } = await startLimited({ tools: { say: '2/1h' } }, { routes: { '/': { toolsets: 'all' } } })
     const found: number[] = []
