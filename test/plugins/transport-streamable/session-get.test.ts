@@ -54,7 +54,13 @@ describe('GET stream of a session', () => {
       const refused = await client.get({ Accept: accept })
       expect(refused.status, accept).to.equal(406)
     }
-    for (const accept of [undefined, 'text/event-stream', 'TEXT/Event-Stream', '*/*', 'text/*;q=0.1, application/json']) {
+    for (const accept of [
+      undefined,
+      'text/event-stream',
+      'TEXT/Event-Stream',
+      '*/*',
+      'text/*;q=0.1, application/json',
+    ]) {
       const stream = await client.get({ Accept: accept })
       expect(stream.status, accept).to.equal(200)
       stream.drop()
