@@ -113,7 +113,6 @@ describe('Invalid input', () => {
         { jsonrpc: '2.0', method: null },
         { jsonrpc: '2.0', method: 'ping', params: [] },
         { jsonrpc: '2.0', method: 'ping', params: 'x' },
-        { jsonrpc: '2.0', method: 'ping', params: null },
         { jsonrpc: '2.0', error: 'text' },
       ]
       for (const id of [0, '', 'a', -1]) {
