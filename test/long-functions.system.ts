@@ -38,6 +38,7 @@ const LONG: Readonly<Record<string, string>> = {
   'core/http/slow-readers.ts watchReaders': 'the connections and what each holds, under bounds for one and for all',
   'core/mcp/asks.ts createAsks': 'the kinds of question of one call, numbered together',
   'core/mcp/catalog.ts createCatalog': 'what is defined, and what is added and removed while it runs',
+  'core/mcp/run-handler.ts run': 'the time limit, the end and the response of one handler run share their state',
   'core/mcp/offer.ts createOffers': 'views made ready per route, and what picks from them',
   'core/mcp/stall-watch.ts watch': 'what is measured before and after the first await is one account',
   'core/sessions/change-feed.ts createChangeFeed': 'subscribers, and the bus that is read only while there are any',

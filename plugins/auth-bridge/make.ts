@@ -63,7 +63,7 @@ export function makeBridge(parts: BridgeParts): Bridge {
   const decide = createDecide(options)
   const { login: most, refreshToken, session } = lifetimes
   const idle = Math.max(refreshToken, session)
-  const logins = new Logins({ records, upstream, decide, log, most, idle, renewed: figures.renewed })
+  const logins = new Logins({ records, upstream, decide, log, clock: host.clock, most, idle, renewed: figures.renewed })
   const consents = new Consents(records, most)
   const accounts = new Accounts({ records, logins, consents, log, clock: host.clock, session, unavailable })
   const resources = createResources(host, services, Object.keys(options.scopes))

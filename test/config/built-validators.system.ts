@@ -122,9 +122,9 @@ describe('Prebuilt validators', () => {
         compiledFile('cli/bin.ts'),
         'check',
       ]
-      const { code, stdout, stderr } = await startProgram(command, folder, {}).ended
+      const { code, stderr } = await startProgram(command, folder, {}).ended
       expect(code, stderr).to.equal(0)
-      return Number(/LOADED (\d+)/.exec(stdout)?.[1])
+      return Number(/LOADED (\d+)/.exec(stderr)?.[1])
     }
     const inputOf = (a: string) => `input: { type: 'object', properties: { a: ${a} } },`
     const plain = await filesWith(inputOf('{}'))

@@ -253,7 +253,7 @@ describe('Redis connection during an outage', () => {
 
   it('refuses commands in time while Redis hangs, and recovers without a host restart', async () => {
     const redis = await startRedis()
-    const { connection, plugin } = await startRedisHost({ url: redis.url, commandTimeout: 300 })
+    const { connection, plugin } = await startRedisHost({ url: redis.url, commandTimeout: 1_000 })
     redis.pause()
     const errors = await Promise.all(
       Array.from({ length: 50 }, () => refusal(connection.run(client => client.incr('late')))),

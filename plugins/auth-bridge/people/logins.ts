@@ -1,7 +1,7 @@
 // Logins: who signed in at the provider, with the tokens that it gave. Consents and sessions hang on a login; it ends when
 // the provider no longer wants to know the person, when they sign out, and after its time.
 import { randomBytes } from 'node:crypto'
-import type { Logger } from '../../../core/index.ts'
+import type { Clock, Logger } from '../../../core/index.ts'
 import { grantedAt, type Records } from '../records.ts'
 import {
   isUpstreamError,
@@ -28,6 +28,7 @@ export interface LoginSettings {
   readonly upstream: Upstream
   readonly decide: Decide
   readonly log: Logger
+  readonly clock: Clock
   /** Milliseconds that a login nobody uses is kept, and that one lasts at most. */
   readonly idle: number
   readonly most: number
@@ -72,7 +73,7 @@ export class Logins {
   /** `browser`: the digest of what it is known by. */
   async begin(signedIn: SignedIn, browser: string): Promise<Login> {
     const { records, most } = this.#settings
-    const now = Date.now()
+    const now = this.#settings.clock.now()
     const login: Login = { ...signedIn, id: randomBytes(16).toString('base64url'), since: now, asked: now }
     await this.#write(login)
     await records.join(loginsOf(browser), login.id, most, MOST_OF_BROWSER)
@@ -136,7 +137,7 @@ export class Logins {
   }
 
   #left({ since }: Login) {
-    return since + this.#settings.most - Date.now()
+    return since + this.#settings.most - this.#settings.clock.now()
   }
 
   #ttl(login: Login) {
@@ -159,7 +160,7 @@ export class Logins {
   }
 
   async #renewAlone(id: string, wanted: number): Promise<Renewed> {
-    const isFresh = ({ asked }: Login) => Date.now() - asked < wanted
+    const isFresh = ({ asked }: Login) => this.#settings.clock.now() - asked < wanted
     const kept = await this.find(id)
     if (kept && isFresh(kept)) return this.#judge(kept)
     // Another node may have asked in the meantime.
@@ -193,12 +194,15 @@ export class Logins {
 
   async #ask(login: Login): Promise<Renewed> {
     const { upstream, log } = this.#settings
-    if (Date.now() < this.#awayUntil) return this.#unasked(login)
-    if (login.tokens.refreshToken !== undefined && !(await this.#rewrite({ ...login, renewing: Date.now() })))
+    if (this.#settings.clock.now() < this.#awayUntil) return this.#unasked(login)
+    if (
+      login.tokens.refreshToken !== undefined &&
+      !(await this.#rewrite({ ...login, renewing: this.#settings.clock.now() }))
+    )
       return ENDED
     try {
       const { renewing: _, ...rest } = login
-      const renewed: Login = { ...rest, ...(await upstream.renew(login)), asked: Date.now() }
+      const renewed: Login = { ...rest, ...(await upstream.renew(login)), asked: this.#settings.clock.now() }
       this.#awayUntil = 0
       if (await this.#rewrite(renewed)) return await this.#settle(renewed)
       await upstream.revoke(renewed.tokens).catch((err: unknown) => log.warn({ err }, NOT_TOLD))
@@ -207,7 +211,7 @@ export class Logins {
       if (!isUpstreamError(error)) throw error
       if (error.fault === 'refused' && login.renewing !== undefined) return this.#afterCrash(login)
       if (error.fault === 'refused') return this.#refused(login, error)
-      if (error.fault === 'unavailable') this.#awayUntil = Date.now() + LEFT_ALONE
+      if (error.fault === 'unavailable') this.#awayUntil = this.#settings.clock.now() + LEFT_ALONE
       // An answer that cannot be trusted says nothing of the person: a clock may be wrong, or the keys of the provider.
       const level = error.fault === 'unavailable' ? 'warn' : 'error'
       log[level]({ err: error, fix: error.fix }, 'the provider cannot be asked whether people may still sign in')
@@ -218,7 +222,7 @@ export class Logins {
   /** Its last answer counts for a while. What was written of a renewal stands: it may have come to its end there. */
   #unasked(login: Login): Renewed {
     this.#settings.renewed('unasked')
-    if (Date.now() - login.asked < MAX_UNASKED) return this.#judge(login)
+    if (this.#settings.clock.now() - login.asked < MAX_UNASKED) return this.#judge(login)
     return { unsure: 'the identity provider cannot be asked now' }
   }
 

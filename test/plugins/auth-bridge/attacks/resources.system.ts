@@ -82,7 +82,8 @@ describe('auth-bridge attacks: resource and audience', () => {
   it('rejects unknown resources', async () => {
     const tally = new Tally('authorization for a resource that is not here')
     const client = await bridge.client()
-    for (const resource of foreign().filter(one => one !== b)) {
+    // A trailing slash is ignored, so `/a/` is known.
+    for (const resource of foreign().filter(one => one !== b && one !== `${a}/`)) {
       for (const list of [[resource], [a, resource], [resource, a]]) {
         const url = client.authorizeUrl({ scope: 'read' })
         for (const one of list) url.searchParams.append('resource', one)
@@ -90,7 +91,7 @@ describe('auth-bridge attacks: resource and audience', () => {
         tally.add(list.join(' '), got.location?.searchParams.get('error') === 'invalid_target', got.location?.href)
       }
     }
-    tally.end(57)
+    tally.end(54)
   })
 
   it('rejects forged access tokens that name an existing login', async () => {
