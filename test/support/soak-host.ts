@@ -48,8 +48,9 @@ const soaked = [
   }),
   defineTool({
     name: 'ask',
-    timeout: '200ms',
-    handler: (_args, { elicit }) => elicit({ message: 'Who are you?', requestedSchema: form }),
+    // The time that a call waits for its client does not count for its `timeout`.
+    handler: (_args, { elicit }) =>
+      Promise.race([elicit({ message: 'Who are you?', requestedSchema: form }), sleep(200, 'no response')]),
   }),
   defineTool({
     name: 'wait',
