@@ -206,7 +206,7 @@ describe('Tasks: a task that waits for input', () => {
     expect(progress).to.deep.equal([1, 2, 3])
   })
 
-  it('of an isolated handler that does not wait is asked once, and not after its end', async () => {
+  it('of an isolated handler is asked once, and not after its end', async () => {
     const file = fileURLToPath(new URL('support/isolated-tools.ts', import.meta.url))
     const { url } = await startTasks(createBench(), {}, undefined, { toolsets: { all: file } })
     const client = taskClient(url)

@@ -22,15 +22,15 @@ export const asks = defineTool({
   },
 })
 
-/** Asks twice, and waits for neither. */
+/** Asks twice, and does not wait for the second response. The first question ends the run: its timer never fires. */
 export const hurries = defineTool({
   name: 'hurries',
   task: 'optional',
   isolate,
   async handler(_, { elicit, log }) {
     log('info', 'a run')
-    void elicit({ message: 'One?', requestedSchema: form })
-    await new Promise(resolve => setTimeout(resolve, 20))
+    const first = elicit({ message: 'One?', requestedSchema: form })
+    await Promise.race([first, new Promise(resolve => setTimeout(resolve, 30_000))])
     void elicit({ message: 'Two?', requestedSchema: form })
     return 'done'
   },
