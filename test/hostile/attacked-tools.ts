@@ -1,6 +1,6 @@
 // What the attacked host serves to everybody: a tool of every sort that clients can make work hard, wait, or ask.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { definePrompt, defineResource, defineTool, type User } from '../../core/index.ts'
+import { definePrompt, defineResource, defineTool, ToolError, type User } from '../../core/index.ts'
 import { SUM } from '../fixtures/sum.ts'
 import type { Markers } from './target.ts'
 
@@ -98,19 +98,27 @@ const slow = [
   }),
 ]
 
+/** A tool's `timeout` does not include the time that it waits for its client. */
+const inTime = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
+  Promise.race([
+    answer,
+    sleep(3_000, undefined, { ref: false }).then(() => {
+      throw new ToolError('no response within 3 s')
+    }),
+  ])
+
 const asking = [
-  defineTool({ name: 'ask', timeout: '3s', handler: async (_args, { elicit }) => (await elicit(form)).action }),
-  defineTool({ name: 'sample', timeout: '3s', handler: async (_args, { sample }) => (await sample(hello)).model }),
+  defineTool({ name: 'ask', handler: async (_args, { elicit }) => (await inTime(elicit(form))).action }),
+  defineTool({ name: 'sample', handler: async (_args, { sample }) => (await inTime(sample(hello))).model }),
   defineTool({
     name: 'roots',
-    timeout: '3s',
-    handler: async (_args, { roots }) => `${(await roots()).roots.length} roots`,
+    handler: async (_args, { roots }) => `${(await inTime(roots())).roots.length} roots`,
   }),
   defineTool({
     name: 'ask_all',
-    timeout: '3s',
     async handler(_args, { elicit, roots }) {
-      const [answer, folders] = await Promise.all([elicit(form, { key: 'who' }), roots({ key: 'where' })])
+      const both = Promise.all([elicit(form, { key: 'who' }), roots({ key: 'where' })])
+      const [answer, folders] = await inTime(both)
       return { action: answer.action, roots: folders.roots.length }
     },
   }),
