@@ -1,5 +1,6 @@
 // Tests failover in a Redis Cluster of three masters and three replicas.
 import { expect } from 'chai'
+import { eventually } from '../support/eventually.ts'
 import { startReplicatedCluster } from '../support/redis-cluster.ts'
 import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
 import { needsRedis } from '../support/redis-server.ts'
@@ -19,6 +20,10 @@ describe('Redis Cluster failover', function () {
     const { connection } = await startRedisHost({ cluster: [one?.url ?? ''], commandTimeout: '2s' })
     await whenHealthy(connection)
     await countEvery(connection)
+    await eventually('the replica has every write', async () => {
+      const replication = String(await one?.cli('INFO', 'replication'))
+      return replication.includes(`offset=${/master_repl_offset:(\d+)/.exec(replication)?.[1]},`)
+    })
     // The one that the config names.
     await one?.kill()
     await whenHealthy(connection, false)
