@@ -41,8 +41,8 @@ export interface Search<Found> {
 }
 
 /**
- * Finds the first location whose document `read` accepts; `read` returns undefined where there is none. An unusable document
- * does not hide the next one. With `stopIfUnavailable` a temporary failure ends the search: the document may be there.
+ * Tries the URLs in order until `read` accepts a document. `read` returns undefined if a URL has no document. After an invalid
+ * document the next URL is tried. With `stopIfUnavailable`, a temporary failure ends the search, because the URL may have one.
  */
 export async function findDocument<Found>(
   urls: readonly string[],

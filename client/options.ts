@@ -51,7 +51,7 @@ export interface DynamicClientRegistration {
   /** What people read who are asked to agree. Default `MCP client (mcp-host)`; empty: none is sent. */
   readonly clientName?: string
   readonly clientUri?: string
-  /** Sent as a bearer token with the registration alone, to the issuer `clientIssuer`, which is required. */
+  /** Sent as a bearer token with the registration request only, to `clientIssuer`, which is required. */
   readonly initialAccessToken?: string
   /** Default: `native` for a loopback or private-use redirect, else `web`. */
   readonly applicationType?: 'native' | 'web'

@@ -152,8 +152,8 @@ function refusePkce({ issuer, metadataUrl }: ServerInfo): never {
 
 /**
  * The metadata of an authorization server that a resource lists. `legacy`: nobody listed it, it is the server's origin.
- * `tokenEndpoint` is the caller's, in place of the published one. Keeps nothing. The first usable document counts; if there
- * is none, its first failure is thrown. The authorization code grant requires PKCE with S256 in the document.
+ * `tokenEndpoint` is the caller's, in place of the published one. Keeps nothing. Uses the first valid document. If no document
+ * is valid, throws the first failure. The authorization code grant requires PKCE with S256 in the document.
  * Throws AuthErrors `issuer_mismatch`, `pkce_unsupported`, `invalid_server_metadata`, `temporarily_unavailable`,
  * `malformed_response`, `insecure_endpoint`, `blocked_address`.
  */

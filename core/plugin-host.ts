@@ -33,7 +33,7 @@ export interface Services extends AccessServices {
   readonly runtime: RuntimeHost
   /** What the addresses of a route can serve by the config, each item once. */
   itemsOf(route: Route): readonly CatalogItem[]
-  /** The same, and what `configureSession` can add: for checks of names, and what is prepared at startup. */
+  /** The same with the items that `configureSession` can add. For checks of names and for preparation at startup. */
   reachableItemsOf(route: Route): readonly CatalogItem[]
   /** The items of a toolset; empty for an unknown name. */
   itemsIn(toolset: string): readonly CatalogItem[]

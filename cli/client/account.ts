@@ -113,7 +113,7 @@ export async function openAuthFetch(
   // A registration holds for its redirect URI alone, also when nobody is redirected.
   const tokens = await readTokens(accounts, login)
   const registered = tokens?.registration?.redirectUri
-  // A login of an earlier version has no issuer of its own; its tokens have.
+  // Logins stored by earlier versions have no issuer. Their tokens have one.
   const clientIssuer = login.clientIssuer ?? (credentials.clientSecret && tokens?.authorizationServer)
   const redirectUri = options.redirectUri ?? (login.grant === 'authorization_code' ? registered : undefined)
   return createAuthFetchOn(platform, {

@@ -6,7 +6,7 @@ import { errorText } from '../../core/http/errors.ts'
 import { startThread } from '../../core/threads/start-thread.ts'
 import type { CommandContext } from '../context.ts'
 
-/** What the thread gets. */
+/** The input of the worker thread. */
 export interface SchemaCheck {
   readonly schema: NonNullable<Tool['outputSchema']>
   readonly value: unknown
@@ -25,7 +25,7 @@ export interface CheckOptions {
   readonly patience?: number
 }
 
-/** What in a result does not match the schema, as a message. If the check itself fails or takes too long, it is skipped with a note. */
+/** Returns a message if the result does not match the schema. If the check fails or takes too long, a note is printed instead. */
 export async function checkResult(
   { structuredContent: value, isError }: CallToolResult,
   schema: Tool['outputSchema'],

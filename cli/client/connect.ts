@@ -28,9 +28,9 @@ const MAX_WORDS = 4_000
 
 export interface ConnectOptions {
   readonly signal: AbortSignal
-  /** Ends the work for good: what the server sent cannot be read. */
+  /** Aborts the connection, because a message of the server cannot be read. */
   readonly fail: (reason: StartError) => void
-  /** Called once the person is logged in: from then on the server is waited for. */
+  /** Called after the login, when the wait for the server begins. */
   readonly begin: () => void
   /** Sees the requests to the server, with what came of them. */
   readonly ids: Pick<RequestIds, 'watch'>

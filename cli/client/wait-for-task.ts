@@ -11,7 +11,7 @@ type Members = Readonly<Record<string, unknown>>
 
 /** Milliseconds between two polls, whatever the server says. */
 const POLL_INTERVAL = { least: 200, most: 10_000, standard: 2_000 }
-/** Milliseconds for the cancellation of a task that nobody waits for. */
+/** Time limit for the `tasks/cancel` request after Ctrl-C or a time-out, in milliseconds. */
 const PATIENCE = 2_000
 /** Characters of what a server says of an error. */
 const MAX_WORDS = 4_000

@@ -44,7 +44,7 @@ export interface ServerWork {
   readonly postpone: () => void
 }
 
-/** The time limit of a command. It does not run while somebody is asked. */
+/** The time limit of a command. It is paused while the user is prompted. */
 function createDeadline(timeout: number, expire: (reason: StartError) => void) {
   let timer: NodeJS.Timeout | undefined
   const stop = () => clearTimeout(timer)

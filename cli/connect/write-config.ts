@@ -20,7 +20,7 @@ export async function readConfig(file: string): Promise<string | undefined> {
   }
 }
 
-/** Where the file is, or would be created: all links of its path are followed. */
+/** Resolves all symbolic links in the path of a file. The file does not have to exist. */
 export async function resolveFile(file: string): Promise<string> {
   try {
     return await realpath(file)

@@ -84,7 +84,7 @@ function bodyOf(message: IncomingMessage, method: string): ReadableStream<Uint8A
   return null
 }
 
-/** A Response that knows where it is from, as those of the global fetch do. Throws for a status that none can have. */
+/** A Response with `url`, as the global fetch returns it. Throws if the status is not valid for a Response. */
 function toResponse(message: IncomingMessage, url: URL, method: string, redirected: boolean): Response {
   const { statusCode: status = 0, statusMessage: statusText = '' } = message
   try {

@@ -1,7 +1,7 @@
 // Sends a request of node:http, and settles in any case: with the response, or with an error.
 import type { ClientRequest, IncomingMessage } from 'node:http'
 
-/** Rejects also if the connection ends without `error`, as it does after a protocol upgrade that nobody listens for. */
+/** Rejects on `error`, and on `close` without a response. After a protocol upgrade without a listener, Node emits only `close`. */
 export const receiveResponse = (request: ClientRequest, body?: string | Uint8Array): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     request

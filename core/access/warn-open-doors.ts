@@ -43,7 +43,7 @@ export interface OpenDoorFacts {
   readonly report: Report
 }
 
-/** Warns if other machines can call tools without a token, and no host name is checked: any website could do so by DNS rebinding. */
+/** Warns if other machines can call tools without a token, and no host name is checked. By DNS rebinding, every website could call them. */
 function warnOpenHost({ routes, catalog, slot, http, purpose, log }: OpenDoorFacts): void {
   if (purpose === 'stdio' || isLoopback(http.host) || http.publicUrl !== undefined || http.allowedHosts.length > 0)
     return

@@ -13,7 +13,7 @@ export interface Route {
   readonly challengeScopes: readonly string[]
   /** The name of a CORS policy. */
   readonly cors: string | undefined
-  /** What hints name of the values that a parameter of the path can have; none where the route has an `authorize`. */
+  /** Example values of a path parameter for hints. Empty if the route has `authorize`. */
   readonly publicCategories: readonly string[]
   /** Whether something is served at this address: not where its parameters name nothing, nor where a narrower route has it. */
   serves(params: Readonly<Record<string, string>>): boolean

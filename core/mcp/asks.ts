@@ -45,6 +45,15 @@ export interface Asks {
   ask(question: Question, key?: string): Promise<never>
 }
 
+/** A handler may ignore the promise of a question. Its rejection is then no unhandled rejection. */
+export const withHandledRejections = (ask: Asks['ask']): Asks => ({
+  ask(question, key) {
+    const answer = ask(question, key)
+    answer.catch(() => undefined)
+    return answer
+  },
+})
+
 /** Ends the run with this result. `result` is called only if the run has not ended. */
 export type Interrupt = (result: () => Promise<unknown>) => void
 
@@ -131,13 +140,7 @@ export function createAsks(call: Call, item: CatalogItem, { keys, clock, interru
     })
   }
 
-  return {
-    ask(question, key) {
-      const answer = ask(question, key)
-      answer.catch(() => undefined)
-      return answer
-    },
-  }
+  return withHandledRejections(ask)
 }
 
 /** The parameters of a question that is sent as a separate request. */

@@ -27,7 +27,7 @@ export class Turn implements InLine {
   waited = 0
   /** Takes a free slot and resolves `ready`. */
   begin: (() => void) | undefined
-  /** Whether the handler is paused: it had a slot and has none now. */
+  /** Whether the handler is paused: it gave its slot back. */
   returns = false
   readonly owner: string
   readonly #queue: CallQueue
@@ -212,7 +212,7 @@ export class CallQueue implements Linked {
     const { owner } = turn
     const { most, clock } = this.facts
     const { signal, deferred } = call
-    // A deferred call was accepted earlier, under limits of its own, so it is not refused here.
+    // A deferred call was accepted earlier, under other limits, so it is not refused here.
     if (!deferred) this.#demandRoom(owner)
     const timeout = deferred ? undefined : this.facts.timeout
     if (signal.aborted) return Promise.reject(cancelled())

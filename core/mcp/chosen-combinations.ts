@@ -1,5 +1,5 @@
 // Remembers what `configureSession` combined for callers, so that definitions added at run time are checked against it.
-// For offer.ts; core/assembly.ts gives it to the catalog.
+// Used by offer.ts. core/assembly.ts passes it to the catalog.
 import { LRUCache } from 'lru-cache'
 import type { Catalog, CatalogItem, Combination } from './catalog.ts'
 import type { OfferedConfig } from './offered-config.ts'
@@ -35,7 +35,7 @@ export function createChosenCombinations({ catalog, config, check }: Facts): Cho
     return id
   }
   function entryOf(combination: Combination) {
-    // A reload changes what is combined with what was chosen.
+    // A reload can make a stored choice invalid.
     if (reloads !== config.reloads) known.clear()
     reloads = config.reloads
     const { route, toolsets, extra } = combination

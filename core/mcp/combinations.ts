@@ -94,7 +94,7 @@ export function findUnrouted(routes: readonly CompiledRoute[], settings: Combina
   )
 }
 
-/** Reports a toolset that no route serves and none can: `addToolset` would always fail. */
+/** Reports a toolset that no route can serve: `addToolset` would always fail. */
 export function checkUnrouted(routes: readonly CompiledRoute[], settings: CombinationSettings, report: Report): void {
   const found = new Set(findUnrouted(routes, settings).map(({ name }) => name))
   const [first] = routes

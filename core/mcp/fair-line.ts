@@ -10,7 +10,7 @@ export interface InLine extends Linked {
 
 interface Share<Entry extends InLine> {
   places: number
-  /** Entries that had a place and have none now, in the queue or not. */
+  /** Entries that gave their place back, also if they are not in the queue. */
   paused: number
   readonly returning: LinkedList<Entry>
   readonly waiting: LinkedList<Entry>

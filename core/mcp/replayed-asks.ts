@@ -1,5 +1,13 @@
 // Questions of isolated handlers, which run again with the responses.
-import { type Asks, AwaitingInput, askLive, createKeys, demandCapability, type Interrupt } from './asks.ts'
+import {
+  type Asks,
+  AwaitingInput,
+  askLive,
+  createKeys,
+  demandCapability,
+  type Interrupt,
+  withHandledRejections,
+} from './asks.ts'
 import type { AskClient, Call } from './call.ts'
 import { MAX_REPLAYED_BYTES, MAX_REPLAYED_QUESTIONS } from './limits.ts'
 import type { Question } from './question.ts'
@@ -77,11 +85,5 @@ export function createReplayedAsks(askClient: AskClient, call: Call, replay: Rep
     })
   }
 
-  return {
-    ask(question, key) {
-      const answer = ask(question, key)
-      answer.catch(() => undefined)
-      return answer
-    },
-  }
+  return withHandledRejections(ask)
 }

@@ -17,7 +17,7 @@ export interface McpRoute extends Route {
   readonly listen: boolean
   /** Every toolset that the route can serve. */
   readonly toolsets: readonly string[]
-  /** Toolsets that a parameter of the path can name, where it chooses what is served. */
+  /** Toolsets that the path parameter can name, if it selects the toolset. */
   readonly categories: readonly string[]
   /** Those of the categories that some route lists: documents and hints name no others. */
   readonly listedCategories: readonly string[]

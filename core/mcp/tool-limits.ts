@@ -32,7 +32,7 @@ export interface ItemLimits {
 export interface ToolLimits {
   /** One object per item for its lifetime; a new version of a tool has its own. */
   of(item: CatalogItem): ItemLimits
-  /** The limits as text, one per line; empty for an item without limits of its own. */
+  /** The limits as text, one per line. Empty for an item without limits. */
   describe(item: CatalogItem): string[]
   /** Why a rule cannot apply to an item. Called for each added item, at startup or later. */
   faultOf(item: CatalogItem): StartError | undefined

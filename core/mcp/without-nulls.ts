@@ -7,7 +7,7 @@ type Fields = Readonly<Record<string, unknown>>
 const OPTIONAL: ReadonlySet<string> = new Set([
   ...['_meta', 'arguments', 'context', 'cursor', 'inputResponses', 'reason', 'requestState', 'task'],
 ])
-/** Params without a member in which `null` has a meaning of its own. */
+/** Params that have no member where `null` is a value. */
 const DEEP: ReadonlySet<string> = new Set(['_meta', 'capabilities', 'clientInfo', 'context', 'notifications', 'task'])
 
 /** The same object unless `drop` or `enter` found a null. */

@@ -20,7 +20,7 @@ class Place<Run extends Placed> implements InLine {
   older?: this | undefined
   newer?: this | undefined
   linked?: boolean
-  /** Whether the handler had a slot and has none now. */
+  /** Whether the handler gave its slot back. */
   returns = false
   ready: Promise<void> | undefined
   begin: () => void = () => undefined
@@ -94,7 +94,7 @@ export class Places<Run extends Placed> {
     this.#free(place)
   }
 
-  /** Gives a free slot to the next run that waits for one in this process, in a queue that is open. Returns the run. */
+  /** Assigns a free slot to the next waiting run of this process, in an open queue. Returns the run. */
   beginNext(isOpen: (queue: string) => boolean): Run | undefined {
     const next = this.#line.next(place => isOpen(place.run.queue) && this.#fits(place))
     if (next) this.#begin(next)

@@ -29,7 +29,7 @@ export interface TaskPolicy {
   remember(queue: string, item: CatalogItem): void
 }
 
-/** Stands in for a removed tool of which only the name is known. */
+/** Placeholder for a removed tool of which only the name is known. */
 function standIn(name: string): CatalogItem {
   const definition = defineTool({ name, task: 'optional', handler: () => 'gone' })
   const json = { type: 'object' } as const

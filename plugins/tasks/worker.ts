@@ -148,7 +148,7 @@ export class TaskWorker {
     return run !== undefined
   }
 
-  /** Gives the free slots to runs of this process. */
+  /** Assigns the free slots to waiting runs of this process. */
   #beginAll() {
     while (this.#beginNext());
   }

@@ -39,7 +39,7 @@ function parse(validate: CompiledSchema['validate'], value: unknown): Checked | 
   return first instanceof Promise ? first.then(retry) : retry(first)
 }
 
-/** Checks what is left of a value in JSON: functions and inherited properties are lost, `toJSON` is called, bytes are base64. */
+/** Checks a value as JSON: functions and inherited properties are removed, `toJSON` is called, bytes become base64. */
 function encodeJson<Result>(value: unknown, validate: (value: unknown) => Result): Result | Checked {
   const text = toJson(value)
   if (text === undefined) return { ok: false, problems: explainIssues([{ message: 'must be a JSON value' }], 'output') }

@@ -53,7 +53,7 @@ function* children(schema: JsonSchema): Generator<[steps: string[], child: JsonS
   }
 }
 
-/** The schema without `nullable`: unknown to JSON Schema, while ajv gives it a meaning or throws. */
+/** The schema without `nullable`. JSON Schema does not define this keyword, but ajv interprets it or throws. */
 export function withoutNullable(schema: JsonSchema): JsonSchema {
   const hasIt = ({ schema: part }: { schema: JsonSchema }) => 'nullable' in part
   if (![...subschemas(schema)].some(hasIt)) return schema
