@@ -65,7 +65,6 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
     'Watch',
     {
       report: async () => (await import('./report.ts')).reportVerb,
-      top: async () => (await import('./top.ts')).topVerb,
       tasks: async () => (await import('./tasks.ts')).tasksVerb,
     },
   ],

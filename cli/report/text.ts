@@ -11,7 +11,7 @@ const section = (title: string, head: readonly string[], rows: ReadonlyArray<rea
   rows.length === 0 ? [] : ['', title, ...indent(tableLines(head, rows, width - 2))]
 
 /** Milliseconds with three digits, as far as that says something. */
-export const timeText = (milliseconds: number | undefined): string =>
+const timeText = (milliseconds: number | undefined): string =>
   milliseconds === undefined ? '-' : milliseconds >= 100 ? milliseconds.toFixed(0) : milliseconds.toPrecision(2)
 
 const percent = (ratio: number) => `${(ratio * 100).toFixed(ratio > 0 && ratio < 0.01 ? 2 : 1)} %`
@@ -34,16 +34,16 @@ function linesText({ counted: kept, outside, future, skipped }: LineCounts): str
 }
 
 function head(report: Report): string[] {
-  const { source, from, until, calls, errors, errorRatio, requests, users, clients, sessions, lines } = report
+  const { from, until, calls, errors, errorRatio, requests, users, clients, sessions, lines } = report
   const about = report.estimated ? 'about ' : ''
-  const others = requests === undefined ? [] : [`${requests > 0 ? about : ''}${counted(requests, 'other request')}`]
+  const others = `${requests > 0 ? about : ''}${counted(requests, 'other request')}`
   const who = [...aboutText(clients, 'client'), ...aboutText(users, 'user'), ...aboutText(sessions, 'session')]
   const span = from === undefined ? 'no times are known' : `${minute(from)} to ${minute(until)} UTC`
   return [
-    source === 'metrics' ? `since the host began: ${span}` : span,
-    `${about}${counted(calls, 'call')}, ${counted(errors, 'error')} (${about}${percent(errorRatio)})${others.map(text => `; ${text}`).join('')}`,
+    span,
+    `${about}${counted(calls, 'call')}, ${counted(errors, 'error')} (${about}${percent(errorRatio)}); ${others}`,
     ...(who.length > 0 ? [who.join(', ')] : []),
-    ...(lines ? [linesText(lines)] : []),
+    linesText(lines),
     ...report.notes.map(note => `note: ${note}`),
   ]
 }
