@@ -20,7 +20,6 @@ import {
   type ProxyValues,
   readHeaders,
   readKeepAlive,
-  readProtocol,
   readTransport,
   readTravel,
   readUrl,
@@ -29,7 +28,7 @@ import { signInFetch } from './proxy/sign-in.ts'
 import { nextSignal } from './serve.ts'
 import { defineVerb } from './verb.ts'
 
-const TOO_NEW = 'speaks no revision that this client knows; --protocol auto translates between the two'
+const TOO_NEW = 'supports no protocol version that this client supports; update the client'
 
 /** What the client is told of something that no part of the relay said itself. */
 const explainTo =
@@ -64,7 +63,6 @@ export async function startProxy(
 ): Promise<Relay> {
   const url = readUrl(given, values)
   const transport = readTransport(values)
-  const translates = readProtocol(values)
   const plain = readReach(context, {
     header: readHeaders(context, values),
     ...(values.proxy !== undefined && { proxy: values.proxy }),
@@ -86,10 +84,7 @@ export async function startProxy(
   const note = (what: string) => {
     if (values.verbose) context.say(what)
   }
-  const start = translates
-    ? (await import('./proxy/older-client/translated-relay.ts')).startTranslatedRelay
-    : startRelay
-  return start(
+  return startRelay(
     {
       url: login.url,
       fetch,
@@ -99,7 +94,7 @@ export async function startProxy(
       ignored: createIgnoredTools(values['ignore-tool'] ?? []),
       keepAlive: readKeepAlive(values),
       explain: explainTo(login, context),
-      ...(!translates && { refusedInitialize: () => context.say(`warning: ${login.url} ${TOO_NEW}`) }),
+      refusedInitialize: () => context.say(`warning: ${login.url} ${TOO_NEW}`),
     },
     ends,
   )

@@ -34,11 +34,6 @@ export const PROXY_OPTIONS = {
     value: '<name>',
     help: 'http, sse (of 2024-11-05), or auto (default): as the server answers',
   },
-  protocol: {
-    type: 'string',
-    value: '<how>',
-    help: 'auto: an older client at a server of 2026-07-28 alone is translated; same (default): nothing is changed',
-  },
   'allow-http': {
     type: 'boolean',
     help: 'take an http URL of another machine: all that is sent can be read on the way',
@@ -129,12 +124,6 @@ export function readTransport({ transport = 'auto' }: ProxyValues): TransportNam
   const name = names.find(one => one === transport)
   if (name === undefined) throw usage(`--transport is ${JSON.stringify(transport)}; give one of ${names.join(', ')}`)
   return name
-}
-
-/** True where the client's revision may be another one than the server's. */
-export function readProtocol({ protocol = 'same' }: ProxyValues): boolean {
-  if (protocol === 'auto' || protocol === 'same') return protocol === 'auto'
-  throw usage(`--protocol is ${JSON.stringify(protocol)}; give one of same, auto`)
 }
 
 /** `proxy`: of the command line, or of the login. */

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
-import { initialize } from '../plugins/transport-stdio/stdio-client.ts'
+import { INITIALIZE, initialize } from '../plugins/transport-stdio/stdio-client.ts'
 import { eventually } from '../support/eventually.ts'
 import { endRelays, openProxy, QUICK } from './proxy-client.ts'
 import { closeServers, json, serve } from './serve-by-hand.ts'
@@ -232,6 +232,16 @@ describe('mcp-host proxy, and lines that no client should send', () => {
     client.write('{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"rm_all","name":"ok"}}\n')
     await client.until(({ id }) => id === 9)
     expect(reached).to.deep.equal(['{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"ok"}}'])
+  })
+
+  it('refuses initialize with a warning at a server without a protocol version in common', async () => {
+    const url = await serve((_request, response, body) => {
+      const error = { code: -32022, message: 'Unsupported protocol version', data: { supported: ['2026-07-28'] } }
+      json(response, { jsonrpc: '2.0', id: JSON.parse(body).id, error }, 400)
+    })
+    const client = await openProxy(url)
+    expect((await client.request(0, 'initialize', INITIALIZE)).error?.code).to.equal(-32022)
+    expect(client.context.text.stderr).to.match(/^warning: \S+.*protocol version/)
   })
 
   it('keeps to its bounds within one line, and for messages that nobody answers', async () => {
