@@ -21,6 +21,7 @@ import type {
   PromptMessage,
   ReadResourceResult,
   ResourceContents,
+  ResourceLink,
   RootsResult,
   SampleParams,
   SampleResult,
@@ -196,9 +197,17 @@ export interface ResourceDefinition extends Common {
   annotations?: Annotations
   /** Suggests values of the template's variables. */
   complete?: Record<string, Completer>
+  /**
+   * Lists resources of the template for the caller, at the end of `resources/list`. Runs for every page, and only for callers who
+   * can read the template. It has 10 seconds and at most 10,000 entries.
+   */
+  list?(ctx: CallContext): MaybePromise<ListedResource[]>
   /** `args` holds the template's variables, decoded, and `uri`. It returns nothing where there is no such resource. */
   handler(args: Record<string, string>, ctx: CallContext): MaybePromise<ResourceReturn | null | undefined>
 }
+
+/** An entry of `list`. Its URI matches the template. Default `mimeType`: that of the template. */
+export type ListedResource = Omit<ResourceLink, 'type'>
 
 /** What a resource may return: text, bytes, contents, or a whole result. */
 export type ResourceReturn =
