@@ -3,15 +3,21 @@ import { expect } from 'chai'
 import { type CallContext, type Config, defineResource, type ResourceDefinition } from '../../core/index.ts'
 import { MAX_LIST_TIME, MAX_LISTED, MAX_LISTED_ENTRY, MAX_LISTED_PAGE } from '../../core/mcp/limits.ts'
 import { PAGE_SIZE } from '../../core/mcp/view.ts'
+import { removeFolders } from '../config/folder.ts'
 import { as } from '../plugins/tool-policy/bearer-json.ts'
 import { serve as serveWithPolicy } from '../plugins/tool-policy/serve-tools.ts'
 import { eventually } from '../support/eventually.ts'
 import { createManualClock } from '../support/manual-clock.ts'
+import { startReloading, stopReloading } from '../support/reloading-host.ts'
 import { modern, type RpcMessage, type RpcOptions } from '../support/rpc.ts'
-import { openSession } from '../support/session-client.ts'
+import { nextMessage, openSession } from '../support/session-client.ts'
 import { type StartOptions, startHost, stopHosts } from '../support/start-host.ts'
 
 afterEach(stopHosts)
+after(async () => {
+  await stopReloading()
+  await removeFolders()
+})
 
 type List = NonNullable<ResourceDefinition['list']>
 const padded = (index: number) => String(index).padStart(5, '0')
@@ -206,7 +212,7 @@ describe('`list` of a resource template', () => {
     const { url, log } = await serve([...all, notes(() => [entry('a')]), fixed('b')])
     expect(namesOf(await pageOf(url))).to.deep.equal(['b', 'a'])
     const errors = log.filter(({ level }) => level === 'error')
-    expect(errors.map(({ message }) => message)).to.deep.equal(failing.map(() => '`list` of a resource failed'))
+    expect(errors.map(({ message }) => message)).to.deep.equal(failing.map(() => 'a resource list failed'))
     for (const [name, , text] of failing) {
       const line = errors.find(({ resource }) => resource === name)
       expect(String(line?.['err']), name).to.include(text)
@@ -220,7 +226,10 @@ describe('`list` of a resource template', () => {
     const slow: List = ({ signal }) =>
       new Promise((_, reject) => {
         began = true
-        signal.addEventListener('abort', () => reject((reason = signal.reason)))
+        signal.addEventListener('abort', () => {
+          reason = signal.reason
+          reject(reason)
+        })
       })
     const { url, log } = await serve([notes(slow), fixed('a')], {}, { clock })
     const page = pageOf(url)
@@ -309,5 +318,45 @@ describe('`list` of a resource template', () => {
       thrown = error
     })
     expect(String(thrown)).to.include('`list` needs a `uriTemplate`')
+  })
+
+  it('does not run at startup, for the lock or for `explain`', async () => {
+    let runs = 0
+    const list = () => {
+      runs++
+      return [entry('a')]
+    }
+    const { host, url } = await serve([notes(list)])
+    const { routes } = await host.surface()
+    expect([routes['/']?.resources, Object.keys(routes['/']?.resourceTemplates ?? {})]).to.deep.equal([
+      {},
+      ['note:{id}'],
+    ])
+    host.inspect('/')
+    expect(runs).to.equal(0)
+    await pageOf(url)
+    expect(runs).to.equal(1)
+  })
+
+  it('notifies sessions after a reload that changes it', async () => {
+    const served = await startReloading({
+      'mcp.config.ts': `import { defineConfig, defineResource } from HERE
+export default defineConfig({
+  server: { name: 'reloaded', version: '1.0.0' },
+  http: { port: 0 },
+  secrets: ['a secret for tests, long enough to be one'],
+  toolsets: { all: [defineResource({ name: 'notes', uriTemplate: 'note:{id}', list: () => [], handler: () => '' })] },
+  routes: { '/': { toolsets: 'all' } },
+  plugins: { 'transport-streamable': {} },
+})
+`,
+    })
+    const session = await openSession(served.url)
+    const stream = await session.get()
+    await served.edit('mcp.config.ts', 'list: () => []', "list: () => [{ uri: 'note:a', name: 'a' }]")
+    expect(await served.reload()).to.include({ told: 1 })
+    expect((await nextMessage(stream))?.method).to.equal('notifications/resources/list_changed')
+    expect(namesOf((await session.request('resources/list')).message.result)).to.deep.equal(['a'])
+    stream.drop()
   })
 })

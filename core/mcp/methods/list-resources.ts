@@ -65,11 +65,11 @@ class ListLog {
   fail(item: ResourceItem, err: unknown) {
     // A handler is expected to end with an error when its client is gone.
     if (this.#call.cancelled) return
-    this.#log.error({ err, ...blamed(err), ...this.#fieldsOf(item) }, '`list` of a resource failed')
+    this.#log.error({ err, ...blamed(err), ...this.#fieldsOf(item) }, 'a resource list failed')
   }
   cut(item: ResourceItem, entries: number) {
-    const why = `\`list\` of a resource returned more than ${MAX_LISTED} entries: the rest is not listed`
-    this.#log.warn({ ...this.#fieldsOf(item), entries }, why)
+    const fields = { ...this.#fieldsOf(item), entries, limit: MAX_LISTED }
+    this.#log.warn(fields, 'a resource list has too many entries: the rest is not listed')
   }
   refuse(item: ResourceItem, uri: string | undefined, why: string) {
     const known = this.#refused.get(item)
@@ -79,7 +79,7 @@ class ListLog {
   /** One line for each template, with its first invalid entry. */
   tellRefused() {
     for (const [item, refused] of this.#refused) {
-      this.#log.warn({ ...this.#fieldsOf(item), ...refused }, 'entries of a resource `list` are invalid and not listed')
+      this.#log.warn({ ...this.#fieldsOf(item), ...refused }, 'entries of a resource list are invalid and not listed')
     }
   }
 }
