@@ -1,16 +1,15 @@
 // Reads a JSON or YAML config, and knows where each of its keys stands.
 // For load-config.ts; the text of what is wrong never quotes the file, which may hold secrets.
 import { createRequire } from 'node:module'
+import type { Node as JsonNode, ParseError } from 'jsonc-parser'
 import type { Document, LineCounter, Pair, YAMLMap } from 'yaml'
 import { errorText } from '../http/errors.ts'
 import type { Path } from '../http/start-error.ts'
-import { isObject } from '../mcp/is-object.ts'
-import { findJsonFault } from './json-fault.ts'
 import { type Locate, positionAt } from './position.ts'
-import { readTokens } from './tokens.ts'
 
 const require = createRequire(import.meta.url)
-/** JSON needs it only to report a mistake: its seventy files take a tenth of the startup. */
+/** Each is loaded only for its format: the seventy files of `yaml` take a tenth of the startup. */
+const loadJsonc = (): typeof import('jsonc-parser') => require('jsonc-parser')
 const loadYaml = (): typeof import('yaml') => require('yaml')
 
 /** A document that is not what its extension says. */
@@ -29,39 +28,76 @@ interface ReadDocument {
   readonly locate: Locate
 }
 
-/** Strict JSON, keys that stand twice refused. Throws a DocumentFault. */
+/** What jsonc-parser misses, by its error codes. */
+const JSON_FAULTS: Readonly<Record<string, string>> = {
+  InvalidSymbol: 'text outside double quotes',
+  InvalidNumberFormat: 'a malformed number',
+  PropertyNameExpected: 'expected a key in double quotes',
+  ValueExpected: 'expected a value',
+  ColonExpected: "expected ':'",
+  CommaExpected: "expected ','",
+  CloseBraceExpected: "expected ',' or '}'",
+  CloseBracketExpected: "expected ',' or ']'",
+  EndOfFileExpected: 'expected the end of the file',
+  InvalidCommentToken: 'JSON has no comments',
+  UnexpectedEndOfString: 'a string without its closing quote',
+  UnexpectedEndOfNumber: 'a malformed number',
+  InvalidUnicode: 'a malformed \\u escape',
+  InvalidEscapeCharacter: 'an unknown escape character',
+  InvalidCharacter: 'a control character in a string',
+}
+
+/** Strict JSON; duplicate keys are refused. Throws a DocumentFault. */
 export function readJson(source: string): ReadDocument {
+  const { parseTree, printParseErrorCode } = loadJsonc()
   const text = source.replace(/^\uFEFF/, '')
+  const lineAt = (offset: number) => positionAt(text, offset).line
   let config: unknown
-  let keys = 0
   try {
-    config = JSON.parse(text, (_key, value: unknown) => {
-      if (isObject(value)) keys += Object.keys(value).length
-      return value
-    })
-  } catch {
-    const fault = findJsonFault(text)
-    throw new DocumentFault(
-      `not valid JSON: expected ${fault?.expected}${isComment(text, fault?.offset) ? '; JSON has no comments' : ''}`,
-      fault && positionAt(text, fault.offset).line,
-    )
+    config = JSON.parse(text)
+  } catch (error) {
+    const errors: ParseError[] = []
+    parseTree(text, errors, { disallowComments: true })
+    const [fault] = errors
+    const found = fault && JSON_FAULTS[printParseErrorCode(fault.error)]
+    throw new DocumentFault(`not valid JSON: ${found ?? errorText(error)}`, fault && lineAt(fault.offset))
   }
-  if (readTokens(text).filter(token => token.text === ':').length > keys) {
-    const { document, lines } = parse(text)
-    const twice = document.errors.find(error => error.code === 'DUPLICATE_KEY')
-    if (twice) throw new DocumentFault('the same key stands twice', lines.linePos(twice.pos[0]).line)
+  const root = parseTree(text)
+  const objects = new Map<JsonNode, ReadonlyMap<string, JsonNode>>()
+  const nodes = root ? [root] : []
+  for (const node of nodes) {
+    for (const child of node.children ?? []) nodes.push(child)
+    if (node.type === 'object') objects.set(node, indexProperties(node, lineAt))
   }
-  let parsed: ReturnType<typeof parse> | undefined
   return {
     config,
     locate(path) {
-      parsed ??= parse(text)
-      return parsed.locate(path)
+      let node = root
+      let offset = root?.offset
+      for (const key of path) {
+        const property: JsonNode | undefined = node && objects.get(node)?.get(String(key))
+        node = typeof key === 'number' ? node?.children?.[key] : property?.children?.[1]
+        offset = property?.offset ?? node?.offset
+        if (!node) return undefined
+      }
+      return offset === undefined ? undefined : positionAt(text, offset)
     },
   }
 }
 
-const isComment = (text: string, offset = 0): boolean => ['//', '/*'].includes(text.slice(offset, offset + 2))
+function indexProperties({ children = [] }: JsonNode, lineAt: (offset: number) => number) {
+  const properties = new Map<string, JsonNode>()
+  for (const property of children) {
+    const key = String(property.children?.[0]?.value)
+    const first = properties.get(key)
+    if (first) {
+      const text = `duplicate key ${JSON.stringify(key)}, first on line ${lineAt(first.offset)}`
+      throw new DocumentFault(text, lineAt(property.offset))
+    }
+    properties.set(key, property)
+  }
+  return properties
+}
 
 const NO_COLON = 'a key has no colon behind it; write it as `key: value`, or as `key:` above what belongs to it'
 
