@@ -158,8 +158,15 @@ function describePlugins(address: InspectedAddress, asked: ExplainOptions = {}):
   return steps.map((step, index) => line(index === 0 ? 'plugins' : '', step))
 }
 
-async function explanation(host: Host, options: ExplainOptions, token: string | undefined): Promise<string[]> {
-  const { route: path = '/' } = options
+const HOOK = 'configureSession may change what this caller is offered; this command does not run it'
+
+async function explanation(
+  { host, hooked }: { host: Host; hooked: boolean },
+  options: ExplainOptions,
+  token: string | undefined,
+): Promise<string[]> {
+  const { route: given = '/' } = options
+  const path = host.routes.find(route => route.path === given)?.samplePath ?? given
   const address = host.inspect(path)
   if (!address) {
     const known = host.routes.map(route => route.path).join(', ')
@@ -178,7 +185,7 @@ async function explanation(host: Host, options: ExplainOptions, token: string | 
     line('route', `${describeRule(address)}${denial ? `: ${denial.reason}` : ': passed'}`),
   )
   if (denial) return [...told, ...limits, line('result', describeRefusal(address.refusal(denial, user)))]
-  told.push(...describePlugins(address))
+  told.push(...describePlugins(address), ...(hooked ? [line('session', HOOK)] : []))
   const asked = KINDS.flatMap(([option, kind]) => {
     const key = options[option]
     return key === undefined ? [] : explainItem(address, kind, key, user)
@@ -197,7 +204,8 @@ async function explain(
   const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
   const host = await hostOf(loaded, openLog({ verbose }, context), { purpose: 'inspect' })
   try {
-    context.print((await explanation(host, options, token)).join('\n'))
+    const hooked = isObject(loaded.config) && loaded.config['configureSession'] !== undefined
+    context.print((await explanation({ host, hooked }, options, token)).join('\n'))
   } finally {
     await host.close({ grace: 0 })
   }
