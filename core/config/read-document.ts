@@ -1,5 +1,5 @@
 // Reads a JSON or YAML config, and knows where each of its keys stands.
-// For load-config.ts; the text of what is wrong never quotes the file, which may hold secrets.
+// For load-config.ts. Messages quote no values of the file, which may be secrets, and no keys without a value.
 import { createRequire } from 'node:module'
 import type { Document, LineCounter, Pair, YAMLMap } from 'yaml'
 import { errorText } from '../http/errors.ts'
@@ -29,7 +29,7 @@ interface ReadDocument {
   readonly locate: Locate
 }
 
-/** Strict JSON, keys that stand twice refused. Throws a DocumentFault. */
+/** Strict JSON, duplicate keys refused. Throws a DocumentFault. */
 export function readJson(source: string): ReadDocument {
   const text = source.replace(/^\uFEFF/, '')
   let config: unknown
@@ -49,7 +49,7 @@ export function readJson(source: string): ReadDocument {
   if (readTokens(text).filter(token => token.text === ':').length > keys) {
     const { document, lines } = parse(text)
     const twice = document.errors.find(error => error.code === 'DUPLICATE_KEY')
-    if (twice) throw new DocumentFault('the same key stands twice', lines.linePos(twice.pos[0]).line)
+    if (twice) throw new DocumentFault(twice.message, lines.linePos(twice.pos[0]).line)
   }
   let parsed: ReturnType<typeof parse> | undefined
   return {
@@ -73,8 +73,8 @@ export function readYaml(source: string): ReadDocument {
   const { document, locate, lines } = parse(source)
   const [fault] = [...document.errors, ...document.warnings]
   if (fault) {
-    const message = OWN_WORDS[fault.code] ?? fault.message.replace(/: ".*"$/s, '')
-    throw new DocumentFault(`not valid YAML: ${message}`, lines.linePos(fault.pos[0]).line)
+    const message = `not valid YAML: ${OWN_WORDS[fault.code] ?? fault.message.replace(/: ".*"$/s, '')}`
+    throw new DocumentFault(fault.code === 'DUPLICATE_KEY' ? fault.message : message, lines.linePos(fault.pos[0]).line)
   }
   try {
     return { config: document.toJS(), locate }
@@ -89,7 +89,7 @@ function parse(source: string): { document: Document; locate: Locate; lines: Lin
   const lines = new LineCounter()
   // The library compares each key with all others of its map; `indexMaps` reads each key once.
   const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, uniqueKeys: false })
-  const maps = indexMaps(document)
+  const maps = indexMaps(document, lines)
   const locate: Locate = path => {
     const offset = offsetOf(document, maps, path)
     if (offset === undefined) return undefined
@@ -101,21 +101,28 @@ function parse(source: string): { document: Document; locate: Locate; lines: Lin
 
 type MapIndex = ReadonlyMap<YAMLMap, ReadonlyMap<string, Pair>>
 
-/** The pairs of every map by key. A key that a map has twice becomes an error of the document. */
-function indexMaps(document: Document): MapIndex {
+/** The pairs of every map by key. A duplicate key becomes an error of the document. */
+function indexMaps(document: Document, lines: LineCounter): MapIndex {
   const { isScalar, visit, YAMLParseError } = loadYaml()
   const maps = new Map<YAMLMap, Map<string, Pair>>()
   visit(document, {
     Map(_, map) {
       const pairs = new Map<string, Pair>()
       for (const pair of map.items) {
-        const { key } = pair
+        const { key, value } = pair
         if (!isScalar(key)) continue
         const name = String(key.value)
+        const first = pairs.get(name)
+        if (!first) {
+          pairs.set(name, pair)
+          continue
+        }
         const [from = 0, to = from] = key.range ?? []
-        if (pairs.has(name))
-          document.errors.push(new YAMLParseError([from, to], 'DUPLICATE_KEY', 'Map keys must be unique'))
-        else pairs.set(name, pair)
+        const [before, here] = [rangeStart(first.key) ?? 0, from].map(offset => lines.linePos(offset).line)
+        const which = value === null ? 'a key' : `the key ${JSON.stringify(name)}`
+        const where = before === here ? `line ${here}` : `lines ${before} and ${here}`
+        const message = `${which} is defined twice, on ${where}`
+        document.errors.push(new YAMLParseError([from, to], 'DUPLICATE_KEY', message))
       }
       maps.set(map, pairs)
     },

@@ -1,10 +1,10 @@
 // Configs in YAML: where each key stands, keys that stand twice, and documents with very many keys.
 import { expect } from 'chai'
-import { DocumentFault, readYaml } from '../../core/config/read-document.ts'
+import { DocumentFault, readJson, readYaml } from '../../core/config/read-document.ts'
 
-function faultOf(source: string): DocumentFault {
+function faultOf(source: string, read = readYaml): DocumentFault {
   try {
-    readYaml(source)
+    read(source)
   } catch (error) {
     if (error instanceof DocumentFault) return error
     throw error
@@ -19,15 +19,21 @@ describe('readYaml', () => {
     expect(places.map(path => locate(path)?.line)).to.deep.equal([3, 6, 2, 8, undefined, undefined])
   })
 
-  it('refuses a key that stands twice in a block map or a flow map, with its line', () => {
-    for (const source of [
-      'a: 1\nb:\n  c: 1\n  c: 2\n',
-      'a: 1\nb:\n  {\n  c: 1, c: 2 }\n',
-      'x: 1\ny:\n  - a: 1\n    "a": 2\n',
-    ]) {
+  it('refuses a duplicate key in a block map or a flow map, and names the key and both lines', () => {
+    for (const [source, key, lines] of [
+      ['a: 1\nb:\n  c: 1\n  c: 2\n', 'c', 'lines 3 and 4'],
+      ['a: 1\nb:\n  {\n  c: 1, c: 2 }\n', 'c', 'line 4'],
+      ['x: 1\ny:\n  - a: 1\n    "a": 2\n', 'a', 'lines 3 and 4'],
+    ] as const) {
       const { message, line } = faultOf(source)
-      expect([message, line], source).to.deep.equal(['not valid YAML: Map keys must be unique', 4])
+      expect([message, line], source).to.deep.equal([`the key "${key}" is defined twice, on ${lines}`, 4])
     }
+    const { message, line } = faultOf('{\n"a": 1,\n"b": 2,\n"a": 3\n}', readJson)
+    expect([message, line]).to.deep.equal(['the key "a" is defined twice, on lines 2 and 4', 4])
+  })
+
+  it('does not name a duplicate key without a value, which may be a secret', () => {
+    expect(faultOf('secrets: { s3cret,\n  s3cret }\n').message).to.equal('a key is defined twice, on lines 1 and 2')
   })
 
   it('reads and locates 100,000 keys of one map without comparing each with all others', () => {

@@ -84,5 +84,6 @@ describe('Links of the docs', () => {
     expect(faultOf('README.md', 'docs/nowhere.md')).to.equal('there is no such file')
     expect(faultOf('README.md', 'docs/config.md#nowhere')).to.equal('there is no such heading')
     expect(faultOf('README.md', 'test/surface.test.ts')).to.equal('it is not in the package')
+    expect(faultOf('README.md', 'templates/open/README.md')).to.equal('the website does not publish it')
   })
 })
