@@ -103,7 +103,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('Performance', '/docs/performance'),
       page('Security tests', '/docs/security-tests'),
       page('Dependencies', '/docs/dependencies'),
-      page('Regrets', '/docs/regrets'),
+      page('Known limitations', '/docs/regrets'),
       page('Security', '/SECURITY'),
       page('Changes', '/CHANGELOG'),
       page('Contributing', '/CONTRIBUTING'),
