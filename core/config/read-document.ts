@@ -1,5 +1,5 @@
 // Reads a JSON or YAML config, and knows where each of its keys stands.
-// For load-config.ts. Messages quote no values of the file, which may be secrets, and no keys without a value.
+// For load-config.ts; the text of what is wrong never quotes the file, which may hold secrets.
 import { createRequire } from 'node:module'
 import type { Document, LineCounter, Pair, YAMLMap } from 'yaml'
 import { errorText } from '../http/errors.ts'
@@ -29,7 +29,7 @@ interface ReadDocument {
   readonly locate: Locate
 }
 
-/** Strict JSON, duplicate keys refused. Throws a DocumentFault. */
+/** Strict JSON, keys that stand twice refused. Throws a DocumentFault. */
 export function readJson(source: string): ReadDocument {
   const text = source.replace(/^\uFEFF/, '')
   let config: unknown
@@ -49,7 +49,7 @@ export function readJson(source: string): ReadDocument {
   if (readTokens(text).filter(token => token.text === ':').length > keys) {
     const { document, lines } = parse(text)
     const twice = document.errors.find(error => error.code === 'DUPLICATE_KEY')
-    if (twice) throw new DocumentFault(twice.message, lines.linePos(twice.pos[0]).line)
+    if (twice) throw new DocumentFault('the same key stands twice', lines.linePos(twice.pos[0]).line)
   }
   let parsed: ReturnType<typeof parse> | undefined
   return {
@@ -118,10 +118,9 @@ function indexMaps(document: Document, lines: LineCounter): MapIndex {
           continue
         }
         const [from = 0, to = from] = key.range ?? []
-        const [before, here] = [rangeStart(first.key) ?? 0, from].map(offset => lines.linePos(offset).line)
-        const which = value === null ? 'a key' : `the key ${JSON.stringify(name)}`
-        const where = before === here ? `line ${here}` : `lines ${before} and ${here}`
-        const message = `${which} is defined twice, on ${where}`
+        // A key without a value can be a secret: `secrets: { s3cret }`.
+        const shown = value === null ? '' : ` ${JSON.stringify(name)}`
+        const message = `duplicate key${shown}, first on line ${lines.linePos(rangeStart(first.key) ?? 0).line}`
         document.errors.push(new YAMLParseError([from, to], 'DUPLICATE_KEY', message))
       }
       maps.set(map, pairs)

@@ -130,7 +130,7 @@ function checkNodes({ document, lineOf }: Parsed) {
         if (key.value === '__proto__') throw fail('a key may not be called __proto__', key)
         if (keys.has(key.value)) {
           const first = lineOf(startOf(keys.get(key.value)))
-          throw fail(`the key ${JSON.stringify(key.value)} is defined twice, first on line ${first}`, key)
+          throw fail(`duplicate key ${JSON.stringify(key.value)}, first on line ${first}`, key)
         }
         keys.set(key.value, key)
       }
