@@ -158,15 +158,8 @@ function describePlugins(address: InspectedAddress, asked: ExplainOptions = {}):
   return steps.map((step, index) => line(index === 0 ? 'plugins' : '', step))
 }
 
-const HOOK = 'configureSession may change what this caller is offered; this command does not run it'
-
-async function explanation(
-  { host, hooked }: { host: Host; hooked: boolean },
-  options: ExplainOptions,
-  token: string | undefined,
-): Promise<string[]> {
-  const { route: given = '/' } = options
-  const path = host.routes.find(route => route.path === given)?.samplePath ?? given
+async function explanation(host: Host, options: ExplainOptions, token: string | undefined): Promise<string[]> {
+  const { route: path = '/' } = options
   const address = host.inspect(path)
   if (!address) {
     const known = host.routes.map(route => route.path).join(', ')
@@ -185,13 +178,15 @@ async function explanation(
     line('route', `${describeRule(address)}${denial ? `: ${denial.reason}` : ': passed'}`),
   )
   if (denial) return [...told, ...limits, line('result', describeRefusal(address.refusal(denial, user)))]
-  told.push(...describePlugins(address), ...(hooked ? [line('session', HOOK)] : []))
+  told.push(...describePlugins(address))
   const asked = KINDS.flatMap(([option, kind]) => {
     const key = options[option]
     return key === undefined ? [] : explainItem(address, kind, key, user)
   })
   return [...told, ...(asked.length > 0 ? asked : listItems(address, user))]
 }
+
+const HOOK = 'configureSession may change what this caller is offered; this command does not run it'
 
 async function explain(
   options: ExplainOptions,
@@ -204,8 +199,10 @@ async function explain(
   const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
   const host = await hostOf(loaded, openLog({ verbose }, context), { purpose: 'inspect' })
   try {
-    const hooked = isObject(loaded.config) && loaded.config['configureSession'] !== undefined
-    context.print((await explanation({ host, hooked }, options, token)).join('\n'))
+    const sample = host.routes.find(({ path }) => path === options.route)?.samplePath
+    const lines = await explanation(host, { ...options, ...(sample !== undefined && { route: sample }) }, token)
+    const isHooked = isObject(loaded.config) && loaded.config['configureSession'] !== undefined
+    context.print([...lines, ...(isHooked ? [line('session', HOOK)] : [])].join('\n'))
   } finally {
     await host.close({ grace: 0 })
   }
