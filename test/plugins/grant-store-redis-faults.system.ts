@@ -17,7 +17,7 @@ before(function () {
 })
 after(stopHostsAndRedis)
 
-async function connect(url: string, commandTimeout = 2_000) {
+async function connect(url: string, commandTimeout = 30_000) {
   const { connection } = await startRedisHost({ url, commandTimeout })
   await whenHealthy(connection)
   return { connection, store: createRedisGrantStore(connection, PENDING) }
