@@ -3,8 +3,10 @@
 import { basename, dirname, join, resolve } from 'node:path'
 import { builtInPlugins } from '../plugins/index.ts'
 import { checkConfig, checkValue } from './config/check-config.ts'
+import { faultsOf } from './config/check-definition.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
 import type { PluginFinding } from './config/examination.ts'
+import type { Finding } from './config/explain-problems.ts'
 import { filesRead } from './config/files-read.ts'
 import { fillDefaults } from './config/fill-defaults.ts'
 import { findPlugins, type PluginTable, pluginValues } from './config/find-plugins.ts'
@@ -13,10 +15,11 @@ import { type LoadedConfig, loadConfig } from './config/load-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
 import { refreshModules } from './config/module-graph.ts'
 import { createPlaces } from './config/places.ts'
-import { createProblems, type Problem, type Problems } from './config/problems.ts'
+import { ConfigError, createProblems, type Problem, type Problems } from './config/problems.ts'
 import { trimSecrets } from './config/secret-keys.ts'
 import { checkSectionNames, collectSections } from './config/sections.ts'
 import { withLongForms } from './config/short-forms.ts'
+import { withoutFaults } from './config/without-faults.ts'
 import { examinePlugins } from './examine-plugins.ts'
 import { type BuiltHost, buildHost, type Host, type InEveryProcess } from './host.ts'
 import type { Clock } from './http/clock.ts'
@@ -26,6 +29,7 @@ import type { KernelHost } from './kernel/kernel-host.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
 import { notePlace } from './mcp/definition-place.ts'
 import { isObject } from './mcp/is-object.ts'
+import { nearest } from './mcp/nearest.ts'
 import type { Observer } from './mcp/observe.ts'
 import { reloadable } from './reload.ts'
 import type { ReloadReport } from './reload-report.ts'
@@ -115,12 +119,16 @@ const knownKeys = Object.keys(hostSchema['properties'] as object)
 const ownKeys = knownKeys.filter(key => !builtInSections.has(key))
 
 /** What is wrong with the options of these plugins, wherever the config gives them. */
-function checkOptions(loaded: LoadedConfig, plugins: ReadonlyMap<string, { options: object }>): Problem[] {
+function checkOptions(
+  loaded: LoadedConfig,
+  plugins: ReadonlyMap<string, { options: object }>,
+  note: (finding: Finding) => void,
+): Problem[] {
   return pluginValues(loaded.config).flatMap(({ at, name, value, isOverride }) => {
     const plugin = plugins.get(name)
     if (!plugin || !isObject(value) || isConfiguredPlugin(value)) return []
     const schema = isOverride ? withoutRequired(plugin.options) : plugin.options
-    return checkValue(loaded, at, value, schema)
+    return checkValue(loaded, at, value, schema, note)
   })
 }
 
@@ -161,29 +169,34 @@ async function build(
   warnOfOthers(loaded, problems)
   const open = openKeys(loaded)
   const settled = open.length === 0 ? loaded : { ...loaded, config: withoutKeys(loaded.config, open) }
-  problems.add([...checkConfig(settled, hostSchema), ...checkOptions(loaded, builtIns)])
+  const faults: Finding[] = []
+  const note = (finding: Finding) => void faults.push(finding)
+  problems.add([...checkConfig(settled, hostSchema, note), ...checkOptions(loaded, builtIns, note)])
   const shapeless = problems.count()
   const plugins = await findPlugins(loaded.config, builtInPlugins, directory, problems)
   const named = problems.count()
   const isWhole = named === shapeless
   const imported = new Map([...plugins].filter(([name]) => !builtIns.has(name)))
   const schema = await problems.attempt(() => {
-    problems.add(checkOptions(loaded, imported))
+    problems.add(checkOptions(loaded, imported, note))
     const sections = collectSections(plugins)
     checkSectionNames(sections, ownKeys)
     return sections.size === builtInSections.size ? hostSchema : buildConfigSchema({}, sections)
   })
-  // A plugin that was not found may have declared what nobody else knows.
-  if (schema && open.length > 0 && isWhole) problems.add(checkConfig(loaded, schema))
+  // A plugin that was not found may have declared what nobody else knows, unless its name is a typo of a built-in one.
+  if (schema && open.length > 0 && (isWhole || isMisspelt(loaded, plugins))) {
+    problems.add(checkConfig(loaded, schema, note))
+  }
   const isShaped = shapeless === 0 && problems.count() === named
-  const given = isObject(loaded.config) ? loaded.config['toolsets'] : undefined
-  const toolsets = await loadToolsets(given, { directory, problems, places })
+  const sources = isObject(loaded.config) ? loaded.config['toolsets'] : undefined
+  const toolsets = await loadToolsets(sources, { directory, problems, places })
   for (const definition of [...toolsets.values()].flat()) {
     notePlace(definition, () => places.placeOf({ of: definition, at: ['output'] }))
   }
-  if (!isShaped || !schema) problems.assertNone()
   const filled = schema ?? hostSchema
-  const written = fillDefaults(trimSecrets(loaded.config, filled), filled) as FilledConfig
+  const part = isShaped && schema ? undefined : withoutFaults(loaded.config, faults)
+  if (!isShaped && !part) problems.assertNone()
+  const written = fillDefaults(trimSecrets(part?.config ?? loaded.config, filled), filled) as FilledConfig
   const config = withLongForms(written, SHORT_FORMS, problems.report)
   const reading = { directory, purpose: purpose ?? ('serve' as const), isReload, log, problems }
   const { secrets: ownSecrets = [] } = config
@@ -194,9 +207,27 @@ async function build(
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
   const found = { config, secrets, plugins, isBuiltIn, toolsets, isWhole, problems }
   const settings = { purpose, processes, inEveryProcess, neighbours, observe, clock }
-  const guardedFetch = lazyGuardedFetch()
-  return buildHost({ ...found, directory, log, suggest: suggestPlugin, guardedFetch, ...settings })
+  const given = { ...found, directory, log, suggest: suggestPlugin, guardedFetch: lazyGuardedFetch(), ...settings }
+  return part ? findOthers({ ...given, isUnsound: part.isUnsound }) : buildHost(given)
 }
+
+/** Goes on with the sound part of a config that has problems, to find the others. Throws a ConfigError with all of them. */
+async function findOthers({ toolsets, problems, isUnsound, ...given }: Parameters<typeof buildHost>[0]) {
+  const sound = [...toolsets].map(([name, list]) => [name, list.filter(one => faultsOf(one).length === 0)] as const)
+  try {
+    await buildHost({ ...given, isUnsound, toolsets: new Map(sound), problems, purpose: 'inspect' })
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    // Whatever fails because of what is missing now is not a problem of the config.
+  }
+  return problems.assertNone() as never
+}
+
+/** Whether every plugin that was not found has nearly the name of a built-in one. */
+const isMisspelt = ({ config }: LoadedConfig, found: ReadonlyMap<string, unknown>): boolean =>
+  pluginValues(config)
+    .filter(({ name, value }) => isObject(value) && !found.has(name))
+    .every(({ name }) => nearest(name, builtIns.keys()) !== undefined)
 
 /** A host of a config that was loaded from a file. Throws a ConfigError that lists everything that is wrong with it. */
 export async function hostOf(

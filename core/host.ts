@@ -50,7 +50,7 @@ import type { Definition } from './mcp/define.ts'
 import type { Observer } from './mcp/observe.ts'
 import { type RouteFacts, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes, sampleParams } from './mcp/routes.ts'
-import { soundDefinitions } from './mcp/sound-definitions.ts'
+import { reportNameClashes, soundDefinitions } from './mcp/sound-definitions.ts'
 import { encodeError } from './mcp/wire.ts'
 import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
@@ -72,6 +72,8 @@ export interface HostInput extends Pick<ServiceParts, 'guardedFetch'> {
   readonly plugins: ReadonlyMap<string, Plugin<object>>
   /** Whether all of them were. */
   readonly isWhole: boolean
+  /** Plugins that are not set up because their part of the config is wrong, which is reported already. */
+  readonly isUnsound?: ((plugin: string) => boolean) | undefined
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   /** What is wrong already, and what is found now. */
   readonly problems: Problems
@@ -110,7 +112,7 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
 }
 
 async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise<BuiltHost> {
-  const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, problems } = input
+  const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, isWhole, isUnsound, problems } = input
   const { purpose = 'serve', processes = 1, inEveryProcess = here, neighbours, clock = systemClock } = input
   const { report } = problems
   const http = resolveHttp(config.http)
@@ -123,13 +125,12 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   let settled = false
   const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) }, report)
   const sound = soundDefinitions(toolsets, faultsOf, report)
-  // Of a plugin that was not found nobody knows what it would provide.
-  if (!input.isWhole) problems.assertNone()
   const before = problems.count()
-  const instances = planPlugins(config, plugins, routes, { suggest, report })
-  const isPlanned = problems.count() === before
+  // What a plugin provides that was not found is unknown.
+  const instances = planPlugins(config, plugins, routes, { suggest, report: isWhole ? report : () => undefined })
+  const isPlanned = isWhole && problems.count() === before
   const provides = providersAmong(instances)
-  checkConventions(routes, provides, suggest, report)
+  if (isWhole) checkConventions(routes, provides, suggest, report)
 
   const node = createNode()
   const defaults = defaultSlots(node.name, clock, neighbours)
@@ -155,8 +156,9 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     const declared = declaring({ ...kernelHost, ...createAuthorHost(instance, author, server) }, () => settled)
     return isBuiltIn(instance.plugin) ? declared : namingFailures(declared)
   }
-  await setUpPlugins(instances, hostFor, report)
-  const isSetUp = problems.count() === planned
+  const able = instances.filter(({ name }) => !isUnsound?.(name))
+  await setUpPlugins(able, hostFor, report)
+  const isSetUp = problems.count() === planned && able.length === instances.length
   slots.seal()
   const sharedOn = (route: Route) => isSetUp && slots.on('sessionStore', route).shared
   // What a plugin with a mistake did not fill in, it will.
@@ -167,7 +169,10 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const ownKeys = secrets.generated && (isSetUp || !provides('sessionStore'))
   if (isPlanned) checkSharing({ processes, routes, isFilled, isCarried, sharedOn, ownKeys, suggest, report })
   // What it would have filled in is missing everywhere.
-  if (!isSetUp) problems.assertNone()
+  if (!isSetUp || !isWhole) {
+    reportNameClashes(routes, sound, report)
+    problems.assertNone()
+  }
 
   const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true }
   if (input.observe) author.observers.push({ instance: program, value: input.observe })
@@ -190,7 +195,10 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   if (!services) return problems.assertNone() as never
   const declared = problems.count()
   await definePlugins(notes, services, report)
-  if (problems.count() > declared) problems.assertNone()
+  if (problems.count() > declared) {
+    reportNameClashes(routes, sound, report)
+    problems.assertNone()
+  }
   await services.complete()
   const { inspected, leastScopes, limits, sessions, runtime } = services
   const { served, nowhere } = collectEndpoints(notes, routes, report)

@@ -33,7 +33,15 @@ export function explainProblems(errors: readonly ErrorObject[], { value, schema,
     const place = formatPath(finding.path)
     if (!places.has(place)) places.set(place, finding)
   }
-  return [...places.values()]
+  return withoutMeant([...places.values()])
+}
+
+/** Without missing keys that an unknown key next to them was probably meant to be: one typo is one problem. */
+export function withoutMeant(findings: readonly Finding[]): Finding[] {
+  const meant = findings.flatMap(({ kind, path, suggestion }) =>
+    kind === 'unknown option' && suggestion !== undefined ? [formatPath([...path.slice(0, -1), suggestion])] : [],
+  )
+  return findings.filter(({ kind, path }) => kind !== 'missing' || !meant.includes(formatPath(path)))
 }
 
 /** A schema with what its `$ref` names, and its alternatives': what words are made of. */

@@ -7,7 +7,9 @@ import { type Definition, labelOf } from './define.ts'
 import { isObject } from './is-object.ts'
 import { didYouMean } from './nearest.ts'
 import type { JsonSchema } from './protocol.ts'
+import type { CompiledRoute } from './routes.ts'
 import { subschemas } from './schema/subschemas.ts'
+import { collect } from './view.ts'
 
 /** The toolsets without what cannot be compiled, which is reported. */
 export function soundDefinitions(
@@ -28,6 +30,19 @@ export function soundDefinitions(
     sound.set(toolset, compiled)
   }
   return sound
+}
+
+/** Reports names that two definitions of one route have, if the plugins cannot be set up and no catalog is built. */
+export function reportNameClashes(
+  routes: readonly CompiledRoute[],
+  toolsets: ReadonlyMap<string, readonly Definition[]>,
+  report: Report,
+): void {
+  const items = (name: string) =>
+    (toolsets.get(name) ?? []).map(definition => compileDefinition(definition, describeToolset(name), () => []))
+  for (const names of routes.flatMap(route => route.knownCombinations())) {
+    collect({ items }, { toolsets: names, extra: [] }, report)
+  }
 }
 
 /** 2025-11-25 server/tools "Tool Names": what others use, some clients refuse with all tools of the server. */
