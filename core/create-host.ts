@@ -3,24 +3,24 @@
 import { basename, dirname, join, resolve } from 'node:path'
 import { builtInPlugins } from '../plugins/index.ts'
 import { checkConfig, checkValue } from './config/check-config.ts'
-import { faultsOf } from './config/check-definition.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
 import type { PluginFinding } from './config/examination.ts'
 import type { Finding } from './config/explain-problems.ts'
 import { filesRead } from './config/files-read.ts'
 import { fillDefaults } from './config/fill-defaults.ts'
-import { findPlugins, type PluginTable, pluginValues } from './config/find-plugins.ts'
+import { findPlugins, isMisspelt, type PluginTable, pluginValues } from './config/find-plugins.ts'
 import { buildConfigSchema, withoutRequired } from './config/host-schema.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
 import { refreshModules } from './config/module-graph.ts'
 import { createPlaces } from './config/places.ts'
-import { ConfigError, createProblems, type Problem, type Problems } from './config/problems.ts'
+import { createProblems, type Problem, type Problems } from './config/problems.ts'
 import { trimSecrets } from './config/secret-keys.ts'
 import { checkSectionNames, collectSections } from './config/sections.ts'
 import { withLongForms } from './config/short-forms.ts'
 import { withoutFaults } from './config/without-faults.ts'
 import { examinePlugins } from './examine-plugins.ts'
+import { findOtherProblems } from './find-other-problems.ts'
 import { type BuiltHost, buildHost, type Host, type InEveryProcess } from './host.ts'
 import type { Clock } from './http/clock.ts'
 import { StartError } from './http/start-error.ts'
@@ -29,7 +29,6 @@ import type { KernelHost } from './kernel/kernel-host.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
 import { notePlace } from './mcp/definition-place.ts'
 import { isObject } from './mcp/is-object.ts'
-import { nearest } from './mcp/nearest.ts'
 import type { Observer } from './mcp/observe.ts'
 import { reloadable } from './reload.ts'
 import type { ReloadReport } from './reload-report.ts'
@@ -184,7 +183,7 @@ async function build(
     return sections.size === builtInSections.size ? hostSchema : buildConfigSchema({}, sections)
   })
   // A plugin that was not found may have declared what nobody else knows, unless its name is a typo of a built-in one.
-  if (schema && open.length > 0 && (isWhole || isMisspelt(loaded, plugins))) {
+  if (schema && open.length > 0 && (isWhole || isMisspelt(loaded.config, plugins, builtIns))) {
     problems.add(checkConfig(loaded, schema, note))
   }
   const isShaped = shapeless === 0 && problems.count() === named
@@ -208,26 +207,8 @@ async function build(
   const found = { config, secrets, plugins, isBuiltIn, toolsets, isWhole, problems }
   const settings = { purpose, processes, inEveryProcess, neighbours, observe, clock }
   const given = { ...found, directory, log, suggest: suggestPlugin, guardedFetch: lazyGuardedFetch(), ...settings }
-  return part ? findOthers({ ...given, isUnsound: part.isUnsound }) : buildHost(given)
+  return part ? findOtherProblems({ ...given, isUnsound: part.isUnsound }) : buildHost(given)
 }
-
-/** Goes on with the sound part of a config that has problems, to find the others. Throws a ConfigError with all of them. */
-async function findOthers({ toolsets, problems, isUnsound, ...given }: Parameters<typeof buildHost>[0]) {
-  const sound = [...toolsets].map(([name, list]) => [name, list.filter(one => faultsOf(one).length === 0)] as const)
-  try {
-    await buildHost({ ...given, isUnsound, toolsets: new Map(sound), problems, purpose: 'inspect' })
-  } catch (error) {
-    if (error instanceof ConfigError) throw error
-    // Whatever fails because of what is missing now is not a problem of the config.
-  }
-  return problems.assertNone() as never
-}
-
-/** Whether every plugin that was not found has nearly the name of a built-in one. */
-const isMisspelt = ({ config }: LoadedConfig, found: ReadonlyMap<string, unknown>): boolean =>
-  pluginValues(config)
-    .filter(({ name, value }) => isObject(value) && !found.has(name))
-    .every(({ name }) => nearest(name, builtIns.keys()) !== undefined)
 
 /** A host of a config that was loaded from a file. Throws a ConfigError that lists everything that is wrong with it. */
 export async function hostOf(

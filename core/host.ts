@@ -32,8 +32,7 @@ import { createInFlight } from './kernel/in-flight.ts'
 import type { KernelHost } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
-import type { PluginInstance } from './kernel/plugin-plan.ts'
-import { providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
+import { type PluginInstance, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
 import { createSecrets } from './kernel/secrets.ts'
 import {
@@ -125,6 +124,10 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   let settled = false
   const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) }, report)
   const sound = soundDefinitions(toolsets, faultsOf, report)
+  const stopHere = () => {
+    reportNameClashes(routes, sound, report)
+    problems.assertNone()
+  }
   const before = problems.count()
   // What a plugin provides that was not found is unknown.
   const instances = planPlugins(config, plugins, routes, { suggest, report: isWhole ? report : () => undefined })
@@ -169,36 +172,17 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const ownKeys = secrets.generated && (isSetUp || !provides('sessionStore'))
   if (isPlanned) checkSharing({ processes, routes, isFilled, isCarried, sharedOn, ownKeys, suggest, report })
   // What it would have filled in is missing everywhere.
-  if (!isSetUp || !isWhole) {
-    reportNameClashes(routes, sound, report)
-    problems.assertNone()
-  }
+  if (!isSetUp || !isWhole) stopHere()
 
   const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true }
   if (input.observe) author.observers.push({ instance: program, value: input.observe })
-  const parts = {
-    ...among,
-    config,
-    log,
-    suggest,
-    routes,
-    toolsets: sound,
-    slots,
-    secrets,
-    notes,
-    author,
-    provides,
-    inFlight,
-    node,
-  }
+  const known = { config, log, suggest, routes, toolsets: sound, slots, secrets, provides }
+  const parts = { ...among, ...known, notes, author, inFlight, node }
   const services = await problems.attempt(() => buildServices({ ...parts, guardedFetch: input.guardedFetch, report }))
   if (!services) return problems.assertNone() as never
   const declared = problems.count()
   await definePlugins(notes, services, report)
-  if (problems.count() > declared) {
-    reportNameClashes(routes, sound, report)
-    problems.assertNone()
-  }
+  if (problems.count() > declared) stopHere()
   await services.complete()
   const { inspected, leastScopes, limits, sessions, runtime } = services
   const { served, nowhere } = collectEndpoints(notes, routes, report)
