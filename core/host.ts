@@ -1,8 +1,8 @@
 // A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
 
-import { checkConventions, checkServed } from './access/check-routes.ts'
+import { checkConventions, checkServed, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
 import { inspectAddress } from './access/inspect-access.ts'
-import { itemsOn, type LeastScopesFacts, warnUntoldScopes } from './access/least-scopes.ts'
+import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes, warnUntoldScopes } from './access/least-scopes.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { buildServices, createNode, type ServiceParts } from './assembly.ts'
 import { faultsOf } from './config/check-definition.ts'
@@ -201,6 +201,9 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   if (!app) throw new Error('what stops the pipeline was not told')
   warnOpenDoors({ ...inspected, http, purpose, log })
   warnUntoldScopes(inspected, log)
+  warnUnsupportedScopes(inspected, report)
+  if (!config.configureSession) warnUnserved(routes, toolsets, report)
+  if (purpose !== 'stdio') warnUnmetPolicies(routes, provides, suggest, report)
   if (secrets.generated) log.warn({}, NO_SECRETS)
   if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)
   const life = createLife(async () => {

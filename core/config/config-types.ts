@@ -86,9 +86,9 @@ export interface HttpTls {
 /** Limits for every tool. */
 export interface ToolLimits {
   /** For ctx.fetch. Default `30s`. */
-  fetchTimeout?: Duration
+  fetchTimeout?: string | number
   /** For a whole call, without the time that it waits for its client; a tool's own timeout wins. Default `off`. */
-  callTimeout?: 'off' | Duration
+  callTimeout?: 'off' | string | number
   /** A handler that holds the event loop for longer is told of in the log. Default `200ms`. */
   stallWarning?: 'off' | Duration
   /** Held by such handlers for so much of the last 10 s, in three stalls or more, the host is not ready. Default `5s`. */
@@ -100,7 +100,7 @@ export interface ToolLimits {
 /** Limits of each of these tools. */
 export interface LimitsOfTools {
   /** How long one call may take, its wait for a place counted. */
-  timeout?: Duration
+  timeout?: string | number
   /** How many calls run at a time in one process; more wait. */
   concurrency?: number
   /** Runs in a thread, within bounds. */
@@ -119,7 +119,7 @@ export interface LimitsOfTools {
 /** Sessions of clients that open them: revisions before 2026-07-28. */
 export interface SessionLimits {
   /** A session that nothing used for so long ends; an open GET is a use. Default `2h`. */
-  idleTimeout?: Duration
+  idleTimeout?: string | number
   /** Idle sessions kept, of all owners together; past it the owner of most loses its oldest. Default `10000`. */
   maxIdle?: number
   /** Sessions of one user, or of one address for anonymous callers; past it initialize gets 429. Default `5000`. */
@@ -216,15 +216,15 @@ export interface FilledHttpTls extends HttpTls {
 
 /** ToolLimits with its defaults filled in. */
 export interface FilledToolLimits extends ToolLimits {
-  fetchTimeout: Duration
-  callTimeout: 'off' | Duration
+  fetchTimeout: string | number
+  callTimeout: 'off' | string | number
   stallWarning: 'off' | Duration
   stallUnready: 'off' | Duration
 }
 
 /** SessionLimits with its defaults filled in. */
 export interface FilledSessionLimits extends SessionLimits {
-  idleTimeout: Duration
+  idleTimeout: string | number
   maxIdle: number
   maxPerOwner: number
   maxCallsPerSession: number

@@ -190,11 +190,22 @@ function textsOf(schema: JsonSchema): string[] {
   return [...own.filter(value => typeof value === 'string'), ...branches.flatMap(textsOf)]
 }
 
-/** The value in the spelling that the schema's pattern wants: without spaces, in lower case, behind a slash. */
+/** The value in the spelling that the schema's pattern wants, such as in lower case, behind a slash or without a path. */
 function respelled(value: string, schema: JsonSchema): string | undefined {
   const patterns = [schema, ...([schema['anyOf'] ?? []].flat() as JsonSchema[])].flatMap(({ pattern }) =>
     typeof pattern === 'string' ? [new RegExp(pattern)] : [],
   )
-  const spellings = [value.replace(/\s/g, '').toLowerCase(), `/${value}`]
+  const spellings = spellingsOf(value).filter(spelling => spelling !== value && spelling !== '')
   return spellings.find(spelling => patterns.some(pattern => pattern.test(spelling)))
+}
+
+const BARE_HOST = /^[\w-]+(\.[\w-]+)+(:\d+)?$/
+const METADATA_PATH = /\/\.well-known\/(openid-configuration|oauth-authorization-server|jwks\.json)/
+
+function spellingsOf(value: string): string[] {
+  if (/^\d/.test(value)) return [value.replace(/\s/g, '').toLowerCase(), `/${value}`]
+  if (!URL.canParse(value))
+    return [value.toLowerCase(), `/${value}`, ...(BARE_HOST.test(value) ? [`https://${value}`] : [])]
+  const { host, origin } = new URL(value)
+  return [value.toLowerCase(), value.replace(METADATA_PATH, ''), host, ...(origin === 'null' ? [] : [origin])]
 }

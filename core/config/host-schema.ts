@@ -6,12 +6,15 @@ import { MODERN_REVISION } from '../mcp/revisions.ts'
 import { SIZE_PATTERN } from '../mcp/units.ts'
 import { hoist, toDef } from './hoist.ts'
 import { httpTls } from './http-tls-schema.ts'
-import { closed, duration, flag, icon, list, oneOrMore, text } from './schema-parts.ts'
+import { closed, duration, flag, icon, list, oneOrMore, positiveDuration, text } from './schema-parts.ts'
 import { collectSections, type Sections } from './sections.ts'
 import { tools } from './tools-schema.ts'
 
 /** An absolute http(s) URL without user, query or fragment. */
 export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
+/** The same for an issuer: its name, not the URL of its discovery document. */
+export const ISSUER_URL_PATTERN = `^(?!.*/\\.well-known/)${HTTP_URL_PATTERN.slice(1)}`
+export const ISSUER_URL_WORDS = 'the URL of the issuer, such as https://login.acme.example, not that of its metadata'
 /** The same, which may have a query. Who is to be asked as somebody is told so in keys of its own. */
 export const ENDPOINT_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?(\\?[^#\\s]*)?$'
 export const ROUTE_PATH_PATTERN = '^/'
@@ -23,7 +26,7 @@ const server = closed(
     version: text('Version that clients see.', { examples: ['1.0.0'] }),
     title: text('Name for people.'),
     description: text('What this server is for.'),
-    websiteUrl: text('A page about this server.', { format: 'uri' }),
+    websiteUrl: text('A page about this server.', { format: 'uri', pattern: '^https?://' }),
     icons: list(icon, 'Icons that clients may show.'),
     instructions: text('For the model: how to use this server.'),
   },
@@ -37,7 +40,11 @@ const server = closed(
 
 const http = closed(
   {
-    host: text('Address to listen on.', { default: '127.0.0.1' }),
+    host: text('Address to listen on.', {
+      default: '127.0.0.1',
+      pattern: '^([^\\s/:*]+|\\[?[0-9A-Fa-f:.]+(%[^\\s/]+)?\\]?)$',
+      patternErrorMessage: 'an address or a name, without scheme and port',
+    }),
     port: {
       type: 'integer',
       minimum: 0,
@@ -75,12 +82,19 @@ const http = closed(
       { default: '30s' },
     ),
     allowedHosts: list(
-      text('A host name, with or without port.'),
+      text('A host name, with or without port.', {
+        pattern: '^([^\\s/?#@:*\\[\\]]+|\\[[0-9A-Fa-f:.]+\\])(:\\d{1,5})?$',
+        patternErrorMessage: "a host name such as 'mcp.acme.example', without scheme, path and wildcard",
+      }),
       "Host names that may be asked for, beside publicUrl's and, on a loopback bind, loopback names.",
       { default: [] },
     ),
     allowedOrigins: list(
-      text('An origin.', { examples: ['https://app.acme.example'] }),
+      text('An origin.', {
+        pattern: '^(null|[A-Za-z][A-Za-z0-9+.-]*://[^/?#@*\\s]+(/[^?#\\s]*)?)$',
+        patternErrorMessage: "an origin such as 'https://app.acme.example', without wildcard",
+        examples: ['https://app.acme.example'],
+      }),
       "Origins whose pages may call, beside publicUrl's and, on a loopback bind, loopback origins.",
       { default: [] },
     ),
@@ -102,7 +116,9 @@ const http = closed(
 
 const sessions = closed(
   {
-    idleTimeout: duration('A session that nothing used for so long ends; an open GET is a use.', { default: '2h' }),
+    idleTimeout: positiveDuration('A session that nothing used for so long ends; an open GET is a use.', {
+      default: '2h',
+    }),
     maxIdle: {
       type: 'integer',
       minimum: 0,
@@ -150,16 +166,22 @@ const toolsets: JsonSchema = {
   examples: [{ clock: './tools/clock.ts' }],
 }
 
+/** RFC 6749 section 3.3; several are a list. */
+const SCOPE: JsonSchema = {
+  pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$',
+  patternErrorMessage: 'one scope without spaces; write several as a list',
+}
+
 const authorize: JsonSchema = {
   description: 'Who may use the route: true for any user, the name of a policy, or an object of scopes and roles.',
   anyOf: [
     { const: true },
     text('The name of a policy.'),
-    closed({ scope: oneOrMore('A scope.'), role: oneOrMore('A role.') }, { minProperties: 1 }),
+    closed({ scope: oneOrMore('A scope.', SCOPE), role: oneOrMore('A role.') }, { minProperties: 1 }),
   ],
 }
 
-const scope = text('A scope.', { pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' })
+const scope = text('A scope.', SCOPE)
 const challengeScope: JsonSchema = {
   description: 'Scopes that a client without a token is told to ask for, where authorize names none. Not enforced.',
   anyOf: [scope, list(scope, 'Scopes.', { minItems: 1, uniqueItems: true })],

@@ -87,6 +87,10 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
   const [first = ''] = listed
   const [, parameter] = PARAMETER.exec(first) ?? []
   if (parameter === undefined) {
+    if (settings.default) {
+      const why = 'it needs `toolsets: \':name\'` and a path with the optional parameter ":name?"'
+      report(new StartError(why, { at: ['routes', path, 'default'] }))
+    }
     const there = knownAmong(
       listed,
       place => placeIn(['routes', path, 'toolsets'], settings.toolsets, place),
