@@ -49,7 +49,7 @@ import type { Definition } from './mcp/define.ts'
 import type { Observer } from './mcp/observe.ts'
 import { type RouteFacts, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes, sampleParams } from './mcp/routes.ts'
-import { reportNameClashes, soundDefinitions } from './mcp/sound-definitions.ts'
+import { reportNameClashes, soundDefinitions, warnOfPages } from './mcp/sound-definitions.ts'
 import { encodeError } from './mcp/wire.ts'
 import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
@@ -202,6 +202,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   warnOpenDoors({ ...inspected, http, purpose, log })
   warnUntoldScopes(inspected, log)
   warnUnsupportedScopes(inspected, report)
+  warnOfPages(routes, services.viewOf, report)
   if (!config.configureSession) warnUnserved(routes, toolsets, report)
   if (purpose !== 'stdio') warnUnmetPolicies(routes, provides, suggest, report)
   if (secrets.generated) log.warn({}, NO_SECRETS)

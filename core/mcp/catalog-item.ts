@@ -10,6 +10,7 @@ import {
   type ToolDefinition,
 } from './define.ts'
 import { type IsolateBounds, isolateBounds, isolateFault } from './isolate.ts'
+import { advertisedSchema } from './schema/advertised-schema.ts'
 import { collectHeaderParams, type HeaderParam } from './schema/header-params.ts'
 import { type CompiledSchema, compileSchema, SchemaFault } from './schema/schema.ts'
 import { type CompiledUriTemplate, compileUriTemplate } from './schema/uri-template.ts'
@@ -71,7 +72,7 @@ function compileTool(definition: ToolDefinition): ToolItem {
   if (fault !== undefined) throw new Error(`it has \`isolate\`, but ${fault}`)
   const input = compileSchema(definition.input, 'input')
   const output = definition.output && compileSchema(definition.output, 'output')
-  const schemas = { inputSchema: input.json, outputSchema: output?.json }
+  const schemas = { inputSchema: advertisedSchema(input.json), outputSchema: output && advertisedSchema(output.json) }
   const wire = defined({ name, title, description, ...schemas, annotations, icons, _meta })
   return {
     kind: 'tools',
