@@ -203,7 +203,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   warnUntoldScopes(inspected, log)
   warnUnsupportedScopes(inspected, report)
   warnOfPages(routes, services.viewOf, report)
-  if (!config.configureSession) warnUnserved(routes, toolsets, report)
+  if (purpose === 'inspect' && !config.configureSession) warnUnserved(routes, toolsets, report)
   if (purpose !== 'stdio') warnUnmetPolicies(routes, provides, suggest, report)
   if (secrets.generated) log.warn({}, NO_SECRETS)
   if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)

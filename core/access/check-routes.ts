@@ -38,7 +38,7 @@ export function warnUnmetPolicies(
 ): void {
   const unmet = routes.filter(route => provides('policy', route) && !provides('user', route))
   if (unmet.length === 0) return
-  const [name = 'tool-policy'] = provides.by('policy')
+  const [name = ''] = provides.by('policy')
   const where = unmet.map(({ path }) => path).join(', ')
   const why = `no plugin authenticates callers on ${where}, so no caller can meet a policy there`
   report(new StartError(`${why}; switch on ${suggest('user')}`, { at: ['plugins', name] }), 'warning')
