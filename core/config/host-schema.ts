@@ -5,7 +5,7 @@ import type { JsonSchema } from '../mcp/protocol.ts'
 import { MODERN_REVISION } from '../mcp/revisions.ts'
 import { hoist, toDef } from './hoist.ts'
 import { http } from './http-schema.ts'
-import { closed, duration, flag, icon, list, oneOrMore, positiveDuration, text } from './schema-parts.ts'
+import { closed, flag, icon, list, oneOrMore, positiveDuration, text } from './schema-parts.ts'
 import { collectSections, type Sections } from './sections.ts'
 import { tools } from './tools-schema.ts'
 
