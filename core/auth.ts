@@ -32,7 +32,7 @@ export {
   stringsAt,
 } from './access/user-claims.ts'
 export type { Examination, PluginFinding } from './config/examination.ts'
-export { ENDPOINT_URL_PATTERN } from './config/host-schema.ts'
+export { ENDPOINT_URL_PATTERN, ISSUER_URL_PATTERN, ISSUER_URL_WORDS } from './config/host-schema.ts'
 export { addressKey } from './http/address-key.ts'
 export { blame } from './http/describe-thrown.ts'
 export { isLoopback } from './http/guard.ts'

@@ -70,8 +70,13 @@ export function histogramsBy(
   )
 }
 
+/** The least time that a histogram resolves, which is its first bound. A quantile that equals it is below it. */
+export const resolutionOf = ({ buckets }: Histogram): number | undefined =>
+  buckets.size === 0 ? undefined : Math.min(...buckets.keys())
+
 /**
- * As Prometheus reckons it: within its bucket in proportion; above the last bound, that bound. Undefined where nothing was
+ * As Prometheus computes it, by interpolation within a bucket; above the last bound, that bound. In the first bucket it is the
+ * bucket's bound: interpolation between zero and that bound gives a value that nobody measured. Undefined if nothing was
  * counted.
  */
 export function quantileOf({ buckets }: Histogram, part: number): number | undefined {
@@ -79,11 +84,12 @@ export function quantileOf({ buckets }: Histogram, part: number): number | undef
   const [, total = 0] = bounds.at(-1) ?? []
   if (!(total > 0)) return undefined
   const rank = part * total
-  let lower = 0
+  let lower: number | undefined
   let below = 0
   for (const [bound, count] of bounds) {
     if (count >= rank && count > below) {
       if (bound === Infinity) return lower
+      if (lower === undefined) return bound
       return lower + ((bound - lower) * Math.max(0, rank - below)) / (count - below)
     }
     lower = bound

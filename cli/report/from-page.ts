@@ -2,7 +2,16 @@
 
 import { printable } from '../../client/printable.ts'
 import { isoTime } from '../iso-time.ts'
-import { greatest, histogramsBy, type Labels, quantileOf, samplesOf, sum, sumBy } from '../metrics-page/figures.ts'
+import {
+  greatest,
+  histogramsBy,
+  type Labels,
+  quantileOf,
+  resolutionOf,
+  samplesOf,
+  sum,
+  sumBy,
+} from '../metrics-page/figures.ts'
 import { CALLS, CLIENT_CALLS, PLAIN_REQUESTS, QUESTIONS, REFUSALS, STARTED } from '../metrics-page/names.ts'
 import type { MetricsPage } from '../metrics-page/parse-page.ts'
 import { adviseOn, type Span } from './advice.ts'
@@ -29,7 +38,9 @@ function toolsOf(page: MetricsPage): ToolRow[] {
     .map(([key, histogram]): ToolRow => {
       const [tool = '', route] = key.split('\n')
       const [p50, p95, p99] = [0.5, 0.95, 0.99].map(part => milliseconds(quantileOf(histogram, part)))
-      return { tool, route: shown(route), calls: histogram.count, errors: failed.get(key) ?? 0, p50, p95, p99 }
+      const resolution = milliseconds(resolutionOf(histogram))
+      const errors = failed.get(key) ?? 0
+      return { tool, route: shown(route), calls: histogram.count, errors, p50, p95, p99, resolution }
     })
     .sort(byCount)
 }

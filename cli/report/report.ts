@@ -10,6 +10,8 @@ export interface ToolRow {
   readonly p50: number | undefined
   readonly p95: number | undefined
   readonly p99: number | undefined
+  /** Milliseconds; percentiles that are not more are below it. Only of a metrics page. */
+  readonly resolution?: number | undefined
 }
 
 /** What callers were told, and who told it. */

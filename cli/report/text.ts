@@ -10,9 +10,12 @@ const indent = (lines: readonly string[]) => lines.map(line => `  ${line}`)
 const section = (title: string, head: readonly string[], rows: ReadonlyArray<readonly Cell[]>, width: number) =>
   rows.length === 0 ? [] : ['', title, ...indent(tableLines(head, rows, width - 2))]
 
-/** Milliseconds with three digits, as far as that says something. */
-export const timeText = (milliseconds: number | undefined): string =>
-  milliseconds === undefined ? '-' : milliseconds >= 100 ? milliseconds.toFixed(0) : milliseconds.toPrecision(2)
+/** Milliseconds with two digits, or all above 100. `resolution`: what is not more is shown as `< resolution`. */
+export function timeText(milliseconds: number | undefined, resolution = 0): string {
+  if (milliseconds === undefined) return '-'
+  if (milliseconds <= resolution) return `< ${resolution}`
+  return milliseconds >= 100 ? milliseconds.toFixed(0) : milliseconds.toPrecision(2)
+}
 
 const percent = (ratio: number) => `${(ratio * 100).toFixed(ratio > 0 && ratio < 0.01 ? 2 : 1)} %`
 
@@ -50,12 +53,12 @@ function head(report: Report): string[] {
 
 const TOOL_HEAD = ['tool', 'route', 'calls', 'errors', 'p50 ms', 'p95 ms', 'p99 ms']
 
-const toolCells = ({ tool, route, calls, errors, p50, p95, p99 }: ToolRow): Cell[] => [
+const toolCells = ({ tool, route, calls, errors, p50, p95, p99, resolution }: ToolRow): Cell[] => [
   tool,
   route,
   calls,
   errors,
-  ...[p50, p95, p99].map(timeText),
+  ...[p50, p95, p99].map(time => timeText(time, resolution)),
 ]
 
 const usedCells = ({ calls, first, last }: Use): Cell[] => [calls, minute(first), minute(last)]

@@ -9,6 +9,7 @@ import {
   histogramsBy,
   type Labels,
   quantileOf,
+  resolutionOf,
   sum,
   sumBy,
 } from '../metrics-page/figures.ts'
@@ -43,6 +44,8 @@ export interface TopFigures {
   readonly errors: number | undefined
   readonly p50: number | undefined
   readonly p99: number | undefined
+  /** Percentiles that are not more are below it. */
+  readonly resolution: number | undefined
   readonly inFlight: number | undefined
   readonly sessions: ReadonlyArray<readonly [revision: string, count: number]> | undefined
   readonly streams: number | undefined
@@ -58,6 +61,7 @@ export interface RedisFigures {
   readonly name: string
   readonly isUp: boolean
   readonly p99: number | undefined
+  readonly resolution: number | undefined
 }
 
 export interface ToolFigures {
@@ -71,6 +75,7 @@ export interface ToolFigures {
   readonly time: number
   readonly p50: number | undefined
   readonly p99: number | undefined
+  readonly resolution: number | undefined
 }
 
 export interface CauseFigures {
@@ -130,6 +135,7 @@ function toolsOf(change: Change): ToolFigures[] {
       time: whole > 0 ? histogram.sum / whole : 0,
       p50: quantileOf(histogram, 0.5),
       p99: quantileOf(histogram, 0.99),
+      resolution: resolutionOf(histogram),
     }
   })
 }
@@ -152,7 +158,7 @@ function redisOf(change: Change, page: MetricsPage): RedisFigures[] {
   const times = change.histograms(REDIS_TIME, redisKey)
   return [...sumBy(page, REDIS_UP, redisKey)].map(([name, up]) => {
     const time = times.get(name)
-    return { name, isUp: up > 0, p99: time && quantileOf(time, 0.99) }
+    return { name, isUp: up > 0, p99: time && quantileOf(time, 0.99), resolution: time && resolutionOf(time) }
   })
 }
 
@@ -177,6 +183,7 @@ export function figuresOf(before: TimedPage | undefined, now: TimedPage): TopFig
     errors: change.rate(calls && (failed ?? 0)),
     p50: calls && quantileOf(calls, 0.5),
     p99: calls && quantileOf(calls, 0.99),
+    resolution: calls && resolutionOf(calls),
     inFlight: sum(page, IN_FLIGHT),
     sessions: sessionsOf(page),
     streams: sum(page, STREAMS),

@@ -30,8 +30,11 @@ const TITLES = 3
 const rateText = (rate: number | undefined): string =>
   rate === undefined ? '-' : rate >= 100 ? rate.toFixed(0) : rate.toFixed(rate >= 10 ? 1 : 2)
 
+const milliseconds = (seconds: number | undefined) => (seconds === undefined ? undefined : seconds * 1_000)
+
 /** Of seconds. */
-const msText = (seconds: number | undefined) => timeText(seconds === undefined ? undefined : seconds * 1_000)
+const msText = (seconds: number | undefined, resolution?: number) =>
+  timeText(milliseconds(seconds), milliseconds(resolution))
 
 const whole = (count: number | undefined) => (count === undefined ? '-' : String(Math.round(count)))
 
@@ -45,7 +48,9 @@ export function bytesText(bytes: number | undefined): string {
 }
 
 function redisText({ redis }: TopFigures): string[] {
-  const texts = redis.map(({ name, isUp, p99 }) => `${name} ${isUp ? `up, p99 ${msText(p99)} ms` : 'AWAY'}`)
+  const texts = redis.map(
+    ({ name, isUp, p99, resolution }) => `${name} ${isUp ? `up, p99 ${msText(p99, resolution)} ms` : 'AWAY'}`,
+  )
   return texts.length === 0 ? [] : [`Redis    ${texts.join('; ')}`]
 }
 
@@ -60,9 +65,10 @@ const overText = ({ over }: TopFigures): string =>
   over === undefined ? 'of all until now; rates follow' : `of the last ${Math.max(1, Math.round(over))} s`
 
 function summary(figures: TopFigures): string[] {
-  const { calls, errors, p50, p99, inFlight, streams, waiting, memory, lag } = figures
+  const { calls, errors, p50, p99, resolution, inFlight, streams, waiting, memory, lag } = figures
+  const [half, most] = [p50, p99].map(time => msText(time, resolution))
   return [
-    `calls    ${rateText(calls)}/s, errors ${rateText(errors)}/s, p50 ${msText(p50)} ms, p99 ${msText(p99)} ms, ${overText(figures)}`,
+    `calls    ${rateText(calls)}/s, errors ${rateText(errors)}/s, p50 ${half} ms, p99 ${most} ms, ${overText(figures)}`,
     `now      ${whole(inFlight)} in flight, ${whole(streams)} streams, ${bytesText(waiting)} waiting for readers`,
     `sessions ${sessionsText(figures)}`,
     `process  ${bytesText(memory)} memory, event loop lag ${msText(lag)} ms`,
@@ -70,12 +76,12 @@ function summary(figures: TopFigures): string[] {
   ]
 }
 
-const toolCells = ({ tool, route, calls, errors, time, p50, p99 }: ToolFigures): Cell[] => [
+const toolCells = ({ tool, route, calls, errors, time, p50, p99, resolution }: ToolFigures): Cell[] => [
   tool,
   route,
   ...[calls, errors].map(rateText),
   `${(time * 100).toFixed(0)} %`,
-  ...[p50, p99].map(msText),
+  ...[p50, p99].map(seconds => msText(seconds, resolution)),
 ]
 
 const causeCells = ({ by, error, rate, total }: CauseFigures): Cell[] => [error, by || '-', rateText(rate), total]

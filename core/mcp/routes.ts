@@ -104,6 +104,10 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
   const [first = ''] = listed
   const parameter = own?.param ?? PARAMETER.exec(first)?.[1]
   if (parameter === undefined) {
+    if (settings.default) {
+      const why = 'it needs `toolsets: { param, of }` and a path with that parameter, which is optional: "/:name?"'
+      report(new StartError(why, { at: ['routes', path, 'default'] }))
+    }
     const there = knownAmong(listed, place => placeIn(at, settings.toolsets, place), config, report)
     const fixed = { categories: [], listed: [], isOpen: false, parameter }
     return { all: there, choose: () => there, combinations: [there], ...fixed }
@@ -137,7 +141,7 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
 const isParameterChoice = (toolsets: unknown): toolsets is ParameterChoice => isObject(toolsets)
 
 /** Whether the config keeps a toolset from parameters that list none. */
-const isInternal = (toolset: unknown): boolean => isObject(toolset) && toolset['internal'] === true
+export const isInternal = (toolset: unknown): boolean => isObject(toolset) && toolset['internal'] === true
 
 const namesIn = (toolsets: string | readonly string[] | ParameterChoice): readonly string[] =>
   isParameterChoice(toolsets) ? toolsets.of : [toolsets].flat()

@@ -14,7 +14,8 @@ export const authIntrospectionSchema = {
     endpoint: {
       type: 'string' as const,
       format: 'uri',
-      pattern: ENDPOINT_URL_PATTERN,
+      pattern: `^(?!.*/\\.well-known/)${ENDPOINT_URL_PATTERN.slice(1)}`,
+      patternErrorMessage: 'the `introspection_endpoint` of the discovery document, not the document',
       description: "The authorization server's introspection endpoint.",
     },
     clientId: { type: 'string' as const, description: 'As which this server asks.' },

@@ -1,6 +1,12 @@
 // What an operator may say about tokens: the options of auth-jwt and their schema.
 
-import { CLAIM_PATHS_SCHEMA, DPOP_SCHEMA, ENDPOINT_URL_PATTERN, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
+import {
+  CLAIM_PATHS_SCHEMA,
+  DPOP_SCHEMA,
+  ENDPOINT_URL_PATTERN,
+  ISSUER_URL_WORDS,
+  STREAMS_OUTLIVE_TOKEN_SCHEMA,
+} from '../../core/auth.ts'
 import { type BuiltInOptions, DURATION_PATTERN, type FilledOptions, type JsonSchema } from '../../core/index.ts'
 import { ASYMMETRIC, SYMMETRIC } from '../families/issuer-keys/index.ts'
 
@@ -25,6 +31,9 @@ const url = (description: string) => ({
   pattern: ENDPOINT_URL_PATTERN,
   description,
 })
+const ISSUER_ENDPOINT = `^(?!.*/\\.well-known/)${ENDPOINT_URL_PATTERN.slice(1)}`
+const METADATA = '/\\.well-known/(openid-configuration|oauth-authorization-server)'
+const NOT_METADATA = `^(?!.*${METADATA})${ENDPOINT_URL_PATTERN.slice(1)}`
 const texts: JsonSchema = { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 }
 
 const audience: JsonSchema = {
@@ -53,9 +62,23 @@ const claims: JsonSchema = {
 }
 
 const issuerProperties = {
-  authority: url("The issuer's URL, exactly as it names itself; its keys are found by discovery."),
-  issuer: { type: 'string' as const, minLength: 1, description: 'The exact iss of its tokens.' },
-  jwksUri: url('Where its keys are.'),
+  authority: {
+    ...url("The issuer's URL, exactly as it names itself; its keys are found by discovery."),
+    pattern: ISSUER_ENDPOINT,
+    patternErrorMessage: ISSUER_URL_WORDS,
+  },
+  issuer: {
+    type: 'string' as const,
+    minLength: 1,
+    pattern: '^(?!https?://.*/\\.well-known/)',
+    patternErrorMessage: ISSUER_URL_WORDS,
+    description: 'The exact iss of its tokens.',
+  },
+  jwksUri: {
+    ...url('Where its keys are.'),
+    pattern: NOT_METADATA,
+    patternErrorMessage: 'the URL of a key set; for a discovery document set `authority` instead',
+  },
   keys: {
     type: 'array',
     items: { anyOf: [{ type: 'object' }, { type: 'string', pattern: '^\\s*-----BEGIN' }] },

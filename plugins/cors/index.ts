@@ -63,7 +63,7 @@ const refuse = (fault: StartError): never => {
   throw fault
 }
 
-/** Tells, too, of a route that names none of them. */
+/** Reports routes that name an unknown policy. */
 function compilePolicies(
   { policies = {} }: FilledOptions['cors'],
   host: PluginHost,
@@ -74,6 +74,15 @@ function compilePolicies(
     if (cors !== undefined && !compiled.has(cors)) tell(unknownPolicy(path, cors, compiled.keys()))
   }
   return compiled
+}
+
+function warnOfUnused(compiled: ReadonlyMap<string, CrossOrigin>, host: PluginHost) {
+  const used = new Set(host.routes.map(({ cors }) => cors))
+  for (const name of compiled.keys()) {
+    if (used.has(name)) continue
+    const why = `no route uses this policy; set \`cors: '${name}'\` on a route`
+    host.report(new StartError(why, { at: [...host.at, 'policies', name] }), 'warning')
+  }
 }
 
 function warnOfAnySite(compiled: ReadonlyMap<string, CrossOrigin>, host: PluginHost) {
@@ -104,7 +113,12 @@ export const cors = definePlugin<CorsOptions, FilledOptions['cors']>({
             origins: {
               type: 'array',
               minItems: 1,
-              items: { type: 'string', pattern: ORIGIN_PATTERN, description: 'An origin: scheme, host and port.' },
+              items: {
+                type: 'string',
+                pattern: ORIGIN_PATTERN,
+                patternErrorMessage: "an origin such as 'https://app.acme.example', or '*' alone",
+                description: 'An origin: scheme, host and port.',
+              },
               description: "Origins of pages, such as https://app.acme.example; '*' alone for any.",
               examples: [['https://app.acme.example']],
             },
@@ -137,6 +151,7 @@ export const cors = definePlugin<CorsOptions, FilledOptions['cors']>({
   setup(host, options) {
     let compiled = compilePolicies(options, host, host.report)
     warnOfAnySite(compiled, host)
+    warnOfUnused(compiled, host)
     host.crossOrigin(({ cors }) => {
       if (cors === undefined) return undefined
       const now = () => compiled.get(cors)

@@ -1,6 +1,6 @@
 // The options of resource-metadata and the document that they make (RFC 9728 section 2).
 
-import { ENDPOINT_URL_PATTERN } from '../../core/auth.ts'
+import { ENDPOINT_URL_PATTERN, ISSUER_URL_PATTERN, ISSUER_URL_WORDS } from '../../core/auth.ts'
 import type { BuiltInOptions, FilledOptions, OptionsSchema } from '../../core/index.ts'
 
 export type ResourceMetadataOptions = BuiltInOptions['resource-metadata']
@@ -36,7 +36,8 @@ export const optionsSchema: OptionsSchema<ResourceMetadataOptions, FilledResourc
     authorizationServers: {
       ...list(AUTHORIZATION_SERVERS, {
         type: 'string',
-        pattern: IDENTIFIER_PATTERN,
+        pattern: ISSUER_URL_PATTERN,
+        patternErrorMessage: ISSUER_URL_WORDS,
       }),
       examples: [['https://login.acme.example']],
     },

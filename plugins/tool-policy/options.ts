@@ -11,6 +11,11 @@ export type ClaimValue = string | number | boolean
 export type Mode = FilledToolPolicy['mode']
 
 const text = { type: 'string', minLength: 1 }
+const scope = {
+  ...text,
+  pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$',
+  patternErrorMessage: 'one scope without spaces; write several as a list',
+}
 const oneOrMore = (items: object) => ({ anyOf: [items, { type: 'array', items, minItems: 1 }] })
 const claimValue = { type: ['string', 'number', 'boolean'] }
 
@@ -71,7 +76,8 @@ export const optionsSchema: OptionsSchema<ToolPolicyOptions, FilledToolPolicy> =
     },
     scopeHierarchy: {
       type: 'object',
-      additionalProperties: { type: 'array', items: text },
+      propertyNames: scope,
+      additionalProperties: { type: 'array', items: scope },
       description: 'Scope -> the scopes that it includes.',
     },
     onDenied: {

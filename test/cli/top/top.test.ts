@@ -114,6 +114,16 @@ describe('mcp-host top', () => {
     await quit()
   })
 
+  it('shows an upper bound for percentiles in the first bucket', async () => {
+    page.figures.call('fast', 0.0001, 10)
+    page.figures.call('slow', 0.05, 1)
+    const { shows, quit } = watch(page.url, undefined, 3_600_000)
+    const frame = await shows(/fast/)
+    expect(frame).to.match(/p50 < 10 ms, p99 \d+ ms/)
+    expect(frame).to.match(/\nfast .* < 10 +< 10 *\n/)
+    await quit()
+  })
+
   it('tells rates of what came since, and none below zero when the host begins anew', async () => {
     fill(page)
     const { shows, quit } = watch()
