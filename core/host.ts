@@ -12,6 +12,7 @@ import { warnOfNearMiss } from './config/near-miss.ts'
 import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
+import { warnOfPlaceholders, warnOfValues } from './config/warn-of-values.ts'
 import { declaring } from './declaring.ts'
 import { defaultSlots } from './default-slots.ts'
 import type { GivenSecrets } from './given-secrets.ts'
@@ -203,6 +204,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   warnUntoldScopes(inspected, log)
   warnUnsupportedScopes(inspected, report)
   warnOfPages(routes, services.viewOf, report)
+  warnOfPlaceholders(config, report)
+  if (purpose === 'inspect') warnOfValues({ config, instances, plugins, report })
   if (purpose === 'inspect' && !config.configureSession) {
     warnUnserved(routes, toolsets, name => isInternal(config.toolsets[name]), report)
   }

@@ -122,8 +122,8 @@ export const DEFINITION_SCHEMAS = {
         patternErrorMessage: 'a URI without braces; a template is `uriTemplate`',
       }),
       uriTemplate: text('A family of resources (RFC 6570).', {
-        pattern: '\\{',
-        patternErrorMessage: "a template with a variable, such as 'notes://{id}'; one resource is `uri`",
+        pattern: '^(?!.*\\$\\{).*\\{',
+        patternErrorMessage: "a template with a variable, such as 'notes://{id}', without '${'; one resource is `uri`",
       }),
       mimeType: mediaType('Its media type.'),
       size: { type: 'number', minimum: 0, description: 'Bytes.' },

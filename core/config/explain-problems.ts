@@ -207,5 +207,11 @@ function spellingsOf(value: string): string[] {
   if (!URL.canParse(value))
     return [value.toLowerCase(), `/${value}`, ...(BARE_HOST.test(value) ? [`https://${value}`] : [])]
   const { host, origin } = new URL(value)
-  return [value.toLowerCase(), value.replace(METADATA_PATH, ''), host, ...(origin === 'null' ? [] : [origin])]
+  return [
+    value.toLowerCase(),
+    value.replace(METADATA_PATH, ''),
+    `${value}/`,
+    host,
+    ...(origin === 'null' ? [] : [origin]),
+  ]
 }

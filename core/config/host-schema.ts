@@ -5,12 +5,10 @@ import type { JsonSchema } from '../mcp/protocol.ts'
 import { MODERN_REVISION } from '../mcp/revisions.ts'
 import { hoist, toDef } from './hoist.ts'
 import { http } from './http-schema.ts'
-import { closed, flag, icon, list, oneOrMore, positiveDuration, text } from './schema-parts.ts'
+import { closed, flag, icon, list, oneOrMore, positiveDuration, SCOPE, text } from './schema-parts.ts'
 import { collectSections, type Sections } from './sections.ts'
 import { tools } from './tools-schema.ts'
 import { routeToolsets, toolsets } from './toolsets-schema.ts'
-
-export { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ISSUER_URL_PATTERN, ISSUER_URL_WORDS } from './http-schema.ts'
 
 export const ROUTE_PATH_PATTERN = '^/'
 
@@ -70,12 +68,6 @@ const sessions = closed(
     description: `Sessions of clients that open them: revisions before ${MODERN_REVISION}.`,
   },
 )
-
-/** RFC 6749 section 3.3; several are a list. */
-const SCOPE: JsonSchema = {
-  pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$',
-  patternErrorMessage: 'one scope without spaces; write several as a list',
-}
 
 const authorize: JsonSchema = {
   description: 'Who may use the route: true for any user, the name of a policy, or an object of scopes and roles.',

@@ -3,20 +3,39 @@ import { SIZE_PATTERN } from '../mcp/units.ts'
 import { httpTls } from './http-tls-schema.ts'
 import { closed, duration, flag, list, text } from './schema-parts.ts'
 
-/** An absolute http(s) URL without user, query or fragment. */
-export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
-/** The same for an issuer: its name, not the URL of its discovery document. */
-export const ISSUER_URL_PATTERN = `^(?!.*/\\.well-known/)${HTTP_URL_PATTERN.slice(1)}`
-/** What fits, in words. */
-export const ISSUER_URL_WORDS = 'the URL of the issuer, such as https://login.acme.example, not that of its metadata'
+/** An absolute http(s) URL without user, query or fragment, and without characters of placeholders such as `{tenant}`. */
+export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s{}<>*][^/?#@\\s{}<>*]*(/[^?#\\s{}<>]*)?$'
 /** The same, which may have a query. Who is to be asked as somebody is told so in keys of its own. */
-export const ENDPOINT_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?(\\?[^#\\s]*)?$'
+export const ENDPOINT_URL_PATTERN = `${HTTP_URL_PATTERN.slice(0, -1)}(\\?[^#\\s]*)?$`
+
+const DISCOVERY = '/\\.well-known/(openid-configuration|oauth-authorization-server)'
+const ENDPOINT = '/(authorize|token|jwks(\\.json)?|certs|userinfo|introspect)/?$'
+/** Microsoft issues tokens in the name of a tenant only, and the names of Auth0's issuers end in a slash. */
+const INCOMPLETE =
+  'https://login\\.microsoftonline\\.com(/?$|/(common|organizations|consumers)(/|$))|https://[^/]+\\.auth0\\.com$'
+/** The name of an issuer: not the URL of its discovery document or of an endpoint. */
+export const ISSUER_URL = {
+  pattern: `^(?!.*(/\\.well-known/|${ENDPOINT}))(?!${INCOMPLETE})${HTTP_URL_PATTERN.slice(1)}`,
+  patternErrorMessage:
+    'the URL of one issuer as it names itself, such as https://login.acme.example, not of its metadata or an endpoint',
+} as const
+/** The URL of a key set: not that of a discovery document. */
+export const KEYS_URL = {
+  pattern: `^(?!.*${DISCOVERY})${ENDPOINT_URL_PATTERN.slice(1)}`,
+  patternErrorMessage: 'the URL of a key set, not that of a discovery document',
+} as const
+/** Whom a token is for, or who issued it: any text but the URL of a metadata document. */
+export const IDENTIFIER = {
+  pattern: '^(?!https?://.*/\\.well-known/)',
+  patternErrorMessage: 'an identifier, not the URL of a metadata document',
+} as const
 
 export const http = closed(
   {
     host: text('Address to listen on.', {
       default: '127.0.0.1',
-      pattern: '^([^\\s/:*]+|\\[?[0-9A-Fa-f:.]+(%[^\\s/]+)?\\]?)$',
+      pattern:
+        '^((?=.*[^\\d.])[^\\s/:*]+|((25[0-5]|2[0-4]\\d|1?\\d?\\d)(\\.(?=\\d)|$)){4}|\\[?(?=.*:)[0-9A-Fa-f:.]+(%[^\\s/]+)?\\]?)$',
       patternErrorMessage: 'an address or a name, without scheme and port',
     }),
     port: {
@@ -37,13 +56,16 @@ export const http = closed(
     tls: httpTls,
     publicUrl: text('How clients reach this host; metadata, challenges and the guard use it.', {
       format: 'uri',
-      pattern: HTTP_URL_PATTERN,
+      pattern: `^(?!https?://(0\\.0\\.0\\.0|\\[::\\])(:|/|$))${HTTP_URL_PATTERN.slice(1)}`,
+      patternErrorMessage:
+        "an absolute http(s) URL that clients can use, not 0.0.0.0 or [::], such as 'https://mcp.acme.example'",
       examples: ['https://mcp.acme.example'],
     }),
     maxBodySize: {
       type: ['string', 'number'],
       pattern: SIZE_PATTERN,
-      minimum: 1,
+      // Less cannot hold any request of the protocol.
+      minimum: 100,
       default: '4mb',
       description: 'Largest request body: bytes, or a number with b, kb, mb or gb. More answers 413.',
     },
@@ -57,7 +79,7 @@ export const http = closed(
     ),
     allowedHosts: list(
       text('A host name, with or without port.', {
-        pattern: '^([^\\s/?#@:*\\[\\]]+|\\[[0-9A-Fa-f:.]+\\])(:\\d{1,5})?$',
+        pattern: '^([^\\s/?#@:*\\[\\]]+|\\[[0-9A-Fa-f:.]+\\])(:([1-5]?\\d{1,4}|6[0-5]\\d{3}))?$',
         patternErrorMessage: "a host name such as 'mcp.acme.example', without scheme, path and wildcard",
       }),
       "Host names that may be asked for, beside publicUrl's and, on a loopback bind, loopback names.",

@@ -1,7 +1,7 @@
 // The pieces that our own JSON Schemas are written with: texts, lists, objects that know their keys.
 // For host-schema.ts, which describes a config, and definition-schema.ts, which describes tools, resources and prompts.
 import type { JsonSchema } from '../mcp/protocol.ts'
-import { DURATION_PATTERN, DURATION_WORDS, POSITIVE_DURATION_PATTERN, SIZE_PATTERN } from '../mcp/units.ts'
+import { DURATION_PATTERN, POSITIVE_DURATION_PATTERN, SIZE_PATTERN } from '../mcp/units.ts'
 
 export const text = (description: string, extra: JsonSchema = {}): JsonSchema => ({
   type: 'string',
@@ -46,6 +46,12 @@ export const oneOrMore = (what: string, extra: JsonSchema = {}): JsonSchema => (
   anyOf: [text(what, extra), list(text(what, extra), `${what}; each of them`, { minItems: 1 })],
 })
 
+/** RFC 6749 section 3.3; several are a list. */
+export const SCOPE = {
+  pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$',
+  patternErrorMessage: 'one scope without spaces; write several as a list',
+} as const
+
 export const mediaType = (description: string): JsonSchema =>
   text(description, { pattern: '^[^/\\s]+/[^/\\s]+', patternErrorMessage: "a media type such as 'text/markdown'" })
 
@@ -53,7 +59,6 @@ export const mediaType = (description: string): JsonSchema =>
 export const positiveDuration = (description: string, extra: JsonSchema = {}): JsonSchema => ({
   type: ['string', 'number'],
   pattern: POSITIVE_DURATION_PATTERN,
-  patternErrorMessage: `${DURATION_WORDS}, above zero`,
   exclusiveMinimum: 0,
   description,
   ...extra,
@@ -62,7 +67,7 @@ export const positiveDuration = (description: string, extra: JsonSchema = {}): J
 export const icon = closed(
   {
     src: text('Where the image is: an https or data URI.', {
-      pattern: '^(https?://|data:)',
+      pattern: '^(https?://[^/\\s]|data:[^,]*,)',
       patternErrorMessage: 'an https URL, or a data URI',
     }),
     mimeType: mediaType('Its media type.'),

@@ -4,6 +4,7 @@ import { didYouMean } from './nearest.ts'
 import { hasUriCharacters, normalTemplate, normalUri } from './normal-uri.ts'
 import type { JsonSchema } from './protocol.ts'
 import { isDraft07 } from './schema/advertised-schema.ts'
+import { contradictionsIn } from './schema/contradictions.ts'
 import { subschemas } from './schema/subschemas.ts'
 import { unknownRequired } from './schema/unknown-required.ts'
 
@@ -63,6 +64,12 @@ export function warningsOf(item: CatalogItem): DefinitionWarning[] {
   for (const { name, known, path } of unknownRequired(item.input.json)) {
     const why = `its input requires "${name}", which is none of its properties; ${didYouMean(name, known)}`
     warnings.push({ why, at: ['input', ...path, 'required'] })
+  }
+  for (const [role, schema] of Object.entries({ input: item.input.json, output: item.output?.json ?? {} })) {
+    for (const { why, path } of contradictionsIn(schema)) {
+      const name = path.at(-2)
+      warnings.push({ why: `its ${role}${name === undefined ? '' : `, "${name}"`}: ${why}`, at: [role, ...path] })
+    }
   }
   return warnings
 }

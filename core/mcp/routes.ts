@@ -116,6 +116,10 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
     const why = listed.length > 1 ? `"${first}" stands alone` : `the path has no parameter ":${parameter}"`
     report(new StartError(why, { at: own ? [...at, 'param'] : at }))
   }
+  if (settings.default && !pattern.some(part => part.parameter === parameter && part.optional)) {
+    const why = `the parameter is always there; make it optional: "${path}?"`
+    report(new StartError(why, { at: ['routes', path, 'default'] }))
+  }
   const candidates = own
     ? knownAmong(own.of, place => [...at, 'of', place], config, report)
     : Object.keys(config.toolsets).filter(name => !isInternal(config.toolsets[name]))

@@ -1,5 +1,5 @@
 // What an operator may say of the bridge: its options and their schema.
-import { ENDPOINT_URL_PATTERN, ISSUER_URL_WORDS } from '../../core/auth.ts'
+import { ENDPOINT_URL_PATTERN, ISSUER_URL, SCOPE } from '../../core/auth.ts'
 import {
   type BuiltInOptions,
   DURATION_PATTERN,
@@ -32,8 +32,7 @@ const domains = { ...texts, items: domain } as const
 const url = (description: string) => ({ type: 'string' as const, pattern: ENDPOINT_URL_PATTERN, description })
 const issuerUrl = (description: string) => ({
   type: 'string' as const,
-  pattern: `^(?!.*/\\.well-known/)${ENDPOINT_URL_PATTERN.slice(1)}`,
-  patternErrorMessage: ISSUER_URL_WORDS,
+  ...ISSUER_URL,
   description,
 })
 /** What `minimum` is for numbers: of the texts, none below a second. */
@@ -80,7 +79,11 @@ const provider: JsonSchema = {
       },
     },
     label: { ...text, maxLength: 40, description: 'What pages call it. Default: the name of the type.' },
-    scopes: { ...texts, description: 'What is asked for at the provider. Default: what signing in takes there.' },
+    scopes: {
+      ...texts,
+      items: { ...text, ...SCOPE },
+      description: 'What is asked for at the provider. Default: what signing in takes there.',
+    },
     parameters: {
       type: 'object',
       additionalProperties: { type: 'string' },
@@ -155,6 +158,7 @@ export const optionsSchema: OptionsSchema<AuthBridgeOptions, FilledAuthBridge> =
     },
     scopes: {
       type: 'object',
+      propertyNames: SCOPE,
       additionalProperties: rule,
       default: {},
       description: 'Scopes that only some may have, and who. What is not named here whoever signs in may have.',

@@ -4,7 +4,9 @@ import {
   CLAIM_PATHS_SCHEMA,
   DPOP_SCHEMA,
   ENDPOINT_URL_PATTERN,
-  ISSUER_URL_WORDS,
+  IDENTIFIER,
+  ISSUER_URL,
+  KEYS_URL,
   STREAMS_OUTLIVE_TOKEN_SCHEMA,
 } from '../../core/auth.ts'
 import { type BuiltInOptions, DURATION_PATTERN, type FilledOptions, type JsonSchema } from '../../core/index.ts'
@@ -31,13 +33,11 @@ const url = (description: string) => ({
   pattern: ENDPOINT_URL_PATTERN,
   description,
 })
-const ISSUER_ENDPOINT = `^(?!.*/\\.well-known/)${ENDPOINT_URL_PATTERN.slice(1)}`
-const METADATA = '/\\.well-known/(openid-configuration|oauth-authorization-server)'
-const NOT_METADATA = `^(?!.*${METADATA})${ENDPOINT_URL_PATTERN.slice(1)}`
 const texts: JsonSchema = { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 }
 
+const one = { type: 'string', minLength: 1, ...IDENTIFIER }
 const audience: JsonSchema = {
-  anyOf: [{ type: 'string', minLength: 1 }, texts],
+  anyOf: [one, { type: 'array', items: one, minItems: 1 }],
   description: 'Who tokens must be for; one of them. Default: the resource of the route.',
 }
 
@@ -64,20 +64,18 @@ const claims: JsonSchema = {
 const issuerProperties = {
   authority: {
     ...url("The issuer's URL, exactly as it names itself; its keys are found by discovery."),
-    pattern: ISSUER_ENDPOINT,
-    patternErrorMessage: ISSUER_URL_WORDS,
+    ...ISSUER_URL,
   },
   issuer: {
     type: 'string' as const,
     minLength: 1,
-    pattern: '^(?!https?://.*/\\.well-known/)',
-    patternErrorMessage: ISSUER_URL_WORDS,
+    ...IDENTIFIER,
     description: 'The exact iss of its tokens.',
   },
   jwksUri: {
     ...url('Where its keys are.'),
-    pattern: NOT_METADATA,
-    patternErrorMessage: 'the URL of a key set; for a discovery document set `authority` instead',
+    ...KEYS_URL,
+    patternErrorMessage: `${KEYS_URL.patternErrorMessage}; for that set \`authority\` instead`,
   },
   keys: {
     type: 'array',

@@ -41,6 +41,10 @@ function compilePolicy(name: string, policy: FilledOptions['cors']['policies'][s
     const why = 'credentials need a list of origins; with "*" any page could use them'
     host.report(new StartError(why, { at: [...at, 'credentials'] }))
   }
+  if (credentials && headers.includes(ANY)) {
+    const why = 'with credentials, browsers take "*" as the name of a header; list the names'
+    host.report(new StartError(why, { at: [...at, 'headers'] }))
+  }
   const known = new Set(origins.map(canonical))
   const allows = (origin: string) => any || known.has(origin)
   return {
