@@ -15,7 +15,7 @@ import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './v
 const OPTIONS = {
   ...CONFIG_OPTION,
   ...ENV_FILE_OPTION,
-  route: { type: 'string', value: '<path>', help: 'the address to ask about; default: /' },
+  route: { type: 'string', value: '<path>', help: 'the address to ask about; default: /, or the only route' },
   token: { type: 'string', value: '<token>', help: "the caller's token; @file reads it from a file, - from stdin" },
   tool: { type: 'string', value: '<name>', help: 'one tool' },
   prompt: { type: 'string', value: '<name>', help: 'one prompt' },
@@ -159,7 +159,8 @@ function describePlugins(address: InspectedAddress, asked: ExplainOptions = {}):
 }
 
 async function explanation(host: Host, options: ExplainOptions, token: string | undefined): Promise<string[]> {
-  const { route: path = '/' } = options
+  const [only, ...others] = host.routes
+  const { route: path = only && others.length === 0 ? only.samplePath : '/' } = options
   const address = host.inspect(path)
   if (!address) {
     const known = host.routes.map(route => route.path).join(', ')
