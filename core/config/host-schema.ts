@@ -4,12 +4,37 @@
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { MODERN_REVISION } from '../mcp/revisions.ts'
 import { SIZE_PATTERN } from '../mcp/units.ts'
-import { hoist, toDef } from './hoist.ts'
 import { httpTls } from './http-tls-schema.ts'
 import { closed, duration, flag, icon, list, oneOrMore, text } from './schema-parts.ts'
 import { collectSections, type Sections } from './sections.ts'
 import { tools } from './tools-schema.ts'
 import { routeToolsets, toolsets } from './toolsets-schema.ts'
+
+/** The `$ref` of a definition of the whole. */
+const toDef = (name: string): string => `#/$defs/${name}`
+
+/** A schema whose own `$defs` were moved to `<plugin>.<name>` of the whole. */
+function moveRefs(schema: unknown, plugin: string): unknown {
+  if (Array.isArray(schema)) return schema.map(item => moveRefs(item, plugin))
+  if (typeof schema !== 'object' || schema === null) return schema
+  const entries = Object.entries(schema).map(([key, value]) => {
+    const isRef = key === '$ref' && typeof value === 'string'
+    return [key, isRef ? value.replace(/^#\/\$defs\//, toDef(`${plugin}.`)) : moveRefs(value, plugin)]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** A schema that is put into the whole, and what it refers to, under the names that the whole has for them. */
+function hoist(
+  name: string,
+  { $defs = {}, ...schema }: JsonSchema,
+): { schema: JsonSchema; defs: [string, JsonSchema][] } {
+  const own = Object.entries($defs as Record<string, JsonSchema>)
+  return {
+    schema: moveRefs(schema, name) as JsonSchema,
+    defs: own.map(([key, definition]) => [`${name}.${key}`, moveRefs(definition, name) as JsonSchema]),
+  }
+}
 
 /** An absolute http(s) URL without user, query or fragment. */
 export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
