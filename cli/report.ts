@@ -1,16 +1,47 @@
 // `mcp-host report`: calls, latency, refusals and use of the legacy protocol, from access logs and audits.
-import { createReadStream } from 'node:fs'
+import { createReadStream, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { printable } from '../client/printable.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
-import type { CommandContext } from './context.ts'
+import { createProgressLine } from './client/progress.ts'
+import type { CommandContext, CommandOutput } from './context.ts'
 import { jsonText } from './json-text.ts'
-import { showReading } from './report/progress.ts'
 import { readLines } from './report/read-lines.ts'
 import type { LineCounts, Report } from './report/report.ts'
 import { createTally, type Window } from './report/tally.ts'
 import { reportText } from './report/text.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
+
+/** Milliseconds between two looks; whoever is done before the first shows nothing. */
+const INTERVAL = 1_000
+
+interface Source {
+  /** Of a file. */
+  readonly bytesRead?: number
+  readonly path?: string | Buffer
+}
+
+/** How much of a file is read; it may be none, or away. */
+function partOf({ bytesRead, path }: Source): string {
+  const size = path === undefined ? 0 : (statSync(path, { throwIfNoEntry: false })?.size ?? 0)
+  return size > 0 && bytesRead !== undefined ? `, ${Math.min(100, Math.floor((bytesRead / size) * 100))} %` : ''
+}
+
+/** Shows it until `end`; nothing where stderr is no terminal. `lines`: how many were read until now. */
+export function showReading(name: string, source: Source, lines: () => number, stderr: CommandOutput): { end(): void } {
+  if (!stderr.isTTY) return { end: () => undefined }
+  const line = createProgressLine(stderr)
+  const timer = setInterval(
+    () => line.show({ progress: lines(), message: `lines of ${name}${partOf(source)}` }),
+    INTERVAL,
+  )
+  return {
+    end() {
+      clearInterval(timer)
+      line.clear()
+    },
+  }
+}
 
 const OPTIONS = {
   since: {

@@ -122,8 +122,7 @@ function checkRest(provider: FilledProvider, refuse: Refuse): void {
   if (kindOf(type).openid && scopes?.includes('openid') === false) {
     throw refuse('scopes', 'add openid: without it the provider does not say who signs in')
   }
-  if (exchange === 'on-behalf-of' && type !== 'entra') throw refuse('exchange', 'on-behalf-of is for entra alone')
-  if (exchange !== undefined && exchange !== 'none' && type === 'github') {
+  if (exchange !== undefined && type === 'github') {
     throw refuse('exchange', 'github gives no token with other scopes; ask for all of them in scopes')
   }
 }
