@@ -1,5 +1,5 @@
 // A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
-
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { checkConventions, checkServed } from './access/check-routes.ts'
 import { inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUntoldScopes } from './access/least-scopes.ts'
@@ -19,8 +19,8 @@ import { createLife, loadAhead, refuseEarly } from './host-life.ts'
 import { type Clock, systemClock } from './http/clock.ts'
 import { createHttpServer } from './http/create-server.ts'
 import { StartError } from './http/errors.ts'
-import { inOwnTurn } from './http/in-turn.ts'
 import { addressOf, listenOn } from './http/listen.ts'
+import { refusePipelined } from './http/refuse-pipelined.ts'
 import { watchReaders } from './http/slow-readers.ts'
 import { createConnectionNews, offerHttpFigures } from './http-figures.ts'
 import type { prepareTls } from './http-tls.ts'
@@ -249,12 +249,14 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
         })
       }
       const { watch } = watchReaders({ timeout: http.writeTimeout, clock }, news.slowReaders)
-      return inOwnTurn((req, res) => {
+      const serve = (req: IncomingMessage, res: ServerResponse) => {
         if (!life.hasStarted()) return refuseEarly(res, log)
         // A connection of HTTP/2 is many requests': one slow reader must not end them all.
         if (req.httpVersionMajor < 2) watch(req.socket, res)
         return handle(req, res)
-      })
+      }
+      const refusing = refusePipelined(serve, ({ remoteAddress }) => news.pipelined(remoteAddress))
+      return async (req, res) => refusing(req, res)
     },
     unref: () => void httpServer.unref().on('connection', socket => socket.unref()),
     ...createEnding({

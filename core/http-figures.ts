@@ -9,13 +9,13 @@ import type { Logger } from './kernel/log.ts'
 export function createConnectionNews(log: Logger, figures: Figures) {
   const closed = figures.counter({
     name: 'mcp_host_connections_closed_total',
-    help: 'Connections that the host closed: of readers who do not read, or who sent too many requests ahead.',
+    help: 'Connections that the host closed: of readers who do not read, or who pipeline requests.',
     labels: ['reason'],
   })
   return {
-    sentAhead(ip: string | undefined) {
-      log.debug({ ip }, 'closed a connection that sent too many requests ahead')
-      closed(1, { reason: 'sent_ahead' })
+    pipelined(ip: string | undefined) {
+      log.debug({ ip }, 'closed a connection that pipelined requests')
+      closed(1, { reason: 'pipelined' })
     },
     slowReaders(readers: SlowReaders) {
       log.warn(readers, 'closed connections whose readers do not read')

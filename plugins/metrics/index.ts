@@ -145,8 +145,7 @@ function serveOnOwnPort(
   host.starting(async () => {
     const failed = (error: unknown) => host.log.error({ problem: errorText(error) }, 'the metrics could not be read')
     const news = {
-      sentAhead: (ip?: string) =>
-        host.log.debug({ ip }, 'closed a connection to the metrics that sent too many requests ahead'),
+      pipelined: (ip?: string) => host.log.debug({ ip }, 'closed a connection to the metrics that pipelined requests'),
       slowReaders: (readers: object) =>
         host.log.warn(readers, 'closed connections to the metrics whose readers do not read'),
     }

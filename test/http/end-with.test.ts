@@ -6,10 +6,9 @@ import { type AddressInfo, Socket } from 'node:net'
 import { expect } from 'chai'
 import { createHttpServer } from '../../core/http/create-server.ts'
 import { endWith } from '../../core/http/response.ts'
-import { sendRaw } from '../support/raw-http.ts'
 
 const LIMITS = { requestTimeout: 10_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }
-const NEWS = { sentAhead: () => undefined, slowReaders: () => undefined }
+const NEWS = { pipelined: () => undefined, slowReaders: () => undefined }
 const servers = new Set<Server>()
 after(() => {
   for (const server of servers) server.close()
@@ -72,23 +71,6 @@ describe('endWith', () => {
       for (let time = 0; time < 10; time++) await (await fetch(url)).text()
     })
     expect(counted).to.deep.equal({ single: 10, joined: 0 })
-  })
-
-  it('keeps the order of pipelined responses', async () => {
-    let served = 0
-    const url = await ours((_, res) => {
-      const text = `answer ${++served};`
-      const end = () => {
-        res.writeHead(200, ['Content-Length', String(text.length)])
-        endWith(res, text)
-      }
-      // The first one comes last.
-      if (served === 1) setTimeout(end, 30)
-      else end()
-    })
-    const get = (connection: string) => `GET / HTTP/1.1\r\nHost: a\r\nConnection: ${connection}\r\n\r\n`
-    const { text } = await sendRaw(url, get('keep-alive') + get('keep-alive') + get('close'))
-    expect(text.match(/answer \d/g)).to.deep.equal(['answer 1', 'answer 2', 'answer 3'])
   })
 
   it('calls patched `write` and `end` methods', async () => {

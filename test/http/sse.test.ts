@@ -18,7 +18,7 @@ interface Opened {
 }
 
 const LIMITS = { requestTimeout: 10_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }
-const NEWS = { sentAhead: () => undefined, slowReaders: () => undefined }
+const NEWS = { pipelined: () => undefined, slowReaders: () => undefined }
 
 const KINDS: ReadonlyArray<readonly [string, (serve: RequestListener) => Server]> = [
   ['SSE stream of the host server', serve => createHttpServer(serve, LIMITS, NEWS).server],

@@ -214,16 +214,17 @@ describe('TLS connections', () => {
     socket.destroy()
   })
 
-  it('process pipelined requests sequentially in order', async () => {
+  it('close after the current response if requests are pipelined', async () => {
     const { url } = await startSecure(pair, CONFIG)
     const socket = await openSecure(url, authority)
-    const requests = Array.from({ length: 50 }, (_, index) => {
+    const requests = Array.from({ length: 5 }, (_, index) => {
       const { headers, body } = modernRequest('tools/call', { name: 'echo', arguments: { text: `number ${index}.` } })
-      return requestBytes(url, body, { headers: { ...headers, Connection: index === 49 ? 'close' : 'keep-alive' } })
+      return requestBytes(url, body, { headers: { ...headers, Connection: 'keep-alive' } })
     })
     socket.write(Buffer.concat(requests))
-    const numbers = [...(await readToEnd(socket)).matchAll(/number (\d+)\./g)].map(([, number]) => Number(number))
-    expect(numbers).to.deep.equal(requests.map((_, index) => index))
+    const text = await readToEnd(socket)
+    expect(text.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 200', 'HTTP/1.1 503'])
+    expect(text.match(/number \d+/)?.[0]).to.equal('number 0')
   })
 
   it('can be cut at any point without errors', async () => {
