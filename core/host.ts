@@ -261,7 +261,6 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     unref: () => void httpServer.unref().on('connection', socket => socket.unref()),
     ...createEnding({
       server: httpServer,
-      keepAliveTimeout: http.keepAliveTimeout,
       inFlight,
       sessions,
       notes,
