@@ -239,7 +239,6 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       await life.start()
       await listenOn(httpServer, http)
       listening = addressOf(httpServer)
-      tls?.watch()
       loadAhead(log)
     },
     callback() {

@@ -92,7 +92,9 @@ describe('Stalled TLS handshakes', () => {
       clearInterval(dripping)
     }
     expect(served, 'requests while they stalled').to.be.greaterThan(0)
-    expect(handshakeFailures(log).map(({ reason }) => reason)).to.deep.equal(['timeout'])
+    expect(new Set(handshakeFailures(log).map(({ reason }) => reason))).to.deep.equal(
+      new Set(['ERR_TLS_HANDSHAKE_TIMEOUT']),
+    )
   })
 
   it('do not delay shutdown', async () => {
@@ -170,7 +172,7 @@ describe('TLS connections', () => {
     expect(await host.close()).to.deep.equal({ finished: 0, cancelled: 0 })
   })
 
-  it('close with the response of a running call at hand-over', async () => {
+  it('deliver the response of a running call at hand-over', async () => {
     const puppet = createPuppet()
     const { host, url } = await startSecure(pair, {
       toolsets: { all: [puppet.tool] },
