@@ -19,6 +19,7 @@ import { createLife, loadAhead, refuseEarly } from './host-life.ts'
 import { type Clock, systemClock } from './http/clock.ts'
 import { createHttpServer } from './http/create-server.ts'
 import { StartError } from './http/errors.ts'
+import { leaveUnread } from './http/leave-unread.ts'
 import { addressOf, listenOn } from './http/listen.ts'
 import { refusePipelined } from './http/refuse-pipelined.ts'
 import { watchReaders } from './http/slow-readers.ts'
@@ -251,7 +252,10 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       const serve = (req: IncomingMessage, res: ServerResponse) => {
         if (!life.hasStarted()) return refuseEarly(res, log)
         // A connection of HTTP/2 is many requests': one slow reader must not end them all.
-        if (req.httpVersionMajor < 2) watch(req.socket, res)
+        if (req.httpVersionMajor < 2) {
+          watch(req.socket, res)
+          leaveUnread(req, res)
+        }
         return handle(req, res)
       }
       const refusing = refusePipelined(serve, ({ remoteAddress }) => news.pipelined(remoteAddress))

@@ -2,6 +2,7 @@
 // who do not read. Between the pipeline and the port (core/http/listen.ts).
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { Clock } from './clock.ts'
+import { leaveUnread } from './leave-unread.ts'
 import { onConnection } from './on-connection.ts'
 import { refusePipelined } from './refuse-pipelined.ts'
 import { HostResponse } from './response.ts'
@@ -12,7 +13,10 @@ const refuseExpectations =
   (serve: RequestListener): RequestListener =>
   (req, res) => {
     const { expect } = req.headers
-    if (expect === undefined || expect.toLowerCase() === '100-continue') return serve(req, res)
+    if (expect === undefined || expect.toLowerCase() === '100-continue') {
+      leaveUnread(req, res)
+      return serve(req, res)
+    }
     res.writeHead(417, { Connection: 'close' }).end()
   }
 

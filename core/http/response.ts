@@ -2,7 +2,6 @@
 // the head, which costs a fraction of what `setHeader` does, as that makes Node build and check all of them one by one.
 import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { isUnread, isUntouched, leaveUnread } from './leave-unread.ts'
 
 type Given = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
@@ -16,10 +15,6 @@ export class HostResponse<Request extends IncomingMessage = IncomingMessage> ext
   }
 
   override writeHead(status: number, ...rest: [(string | Given)?, Given?]): this {
-    if (isUnread(this.req)) {
-      if (isUntouched(this.req)) this.add('Connection', 'close')
-      leaveUnread(this)
-    }
     const added = this.#added
     this.#added = undefined
     if (!added) return super.writeHead(status, ...(rest as [string, Given]))
