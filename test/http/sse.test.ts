@@ -151,20 +151,6 @@ for (const [kind, create] of KINDS) {
       expect((await response.text()).match(/by itself|\d/g)).to.deep.equal(['1', 'by itself', '2', '3'])
     })
 
-    it('uses a patched `write` method', async () => {
-      const { response, stream, res } = await openStream()
-      const { write } = res
-      let written = 0
-      res.write = ((...args: Parameters<typeof write>) => {
-        written++
-        return write.apply(res, args)
-      }) as typeof write
-      stream.send('{}')
-      stream.end()
-      await response.text()
-      expect(written).to.equal(1)
-    })
-
     it('drains when the reader consumed the buffered data', async () => {
       const { response, stream } = await openStream()
       stream.send('x'.repeat(MAX_WAITING / 2))
