@@ -1,5 +1,5 @@
 // From the config's `toolsets` to definitions: inline ones, modules, globs of modules.
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type Path, StartError } from '../http/start-error.ts'
