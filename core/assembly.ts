@@ -145,6 +145,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const settings: HandlerSettings = {
     limits,
     clock,
+    log,
     fetchTimeout,
     stalls: createStallWatch(stalls, { ...parts, ...notes }),
     overdue: watchOverdue(log, figures, clock),

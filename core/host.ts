@@ -1,8 +1,8 @@
 // A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
 
-import { checkConventions, checkServed } from './access/check-routes.ts'
+import { checkConventions, checkServed, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
 import { inspectAddress } from './access/inspect-access.ts'
-import { itemsOn, type LeastScopesFacts, warnUntoldScopes } from './access/least-scopes.ts'
+import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes, warnUntoldScopes } from './access/least-scopes.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { buildServices, createNode, type ServiceParts } from './assembly.ts'
 import { faultsOf } from './config/check-definition.ts'
@@ -12,6 +12,7 @@ import { warnOfNearMiss } from './config/near-miss.ts'
 import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
+import { warnOfPlaceholders, warnOfValues } from './config/warn-of-values.ts'
 import { declaring } from './declaring.ts'
 import { defaultSlots } from './default-slots.ts'
 import type { GivenSecrets } from './given-secrets.ts'
@@ -32,8 +33,7 @@ import { createInFlight } from './kernel/in-flight.ts'
 import type { KernelHost } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
-import type { PluginInstance } from './kernel/plugin-plan.ts'
-import { providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
+import { type PluginInstance, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
 import { createSecrets } from './kernel/secrets.ts'
 import {
@@ -49,8 +49,8 @@ import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/auth
 import type { Definition } from './mcp/define.ts'
 import type { Observer } from './mcp/observe.ts'
 import { type RouteFacts, summarizeRoute } from './mcp/route-summary.ts'
-import { type CompiledRoute, compileRoutes, sampleParams } from './mcp/routes.ts'
-import { soundDefinitions } from './mcp/sound-definitions.ts'
+import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './mcp/routes.ts'
+import { reportNameClashes, soundDefinitions, warnOfPages } from './mcp/sound-definitions.ts'
 import { encodeError } from './mcp/wire.ts'
 import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
@@ -72,6 +72,8 @@ export interface HostInput extends Pick<ServiceParts, 'guardedFetch'> {
   readonly plugins: ReadonlyMap<string, Plugin<object>>
   /** Whether all of them were. */
   readonly isWhole: boolean
+  /** Plugins that are not set up because their part of the config is wrong, which is reported already. */
+  readonly isUnsound?: ((plugin: string) => boolean) | undefined
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   /** What is wrong already, and what is found now. */
   readonly problems: Problems
@@ -110,7 +112,7 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
 }
 
 async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise<BuiltHost> {
-  const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, problems } = input
+  const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, isWhole, isUnsound, problems } = input
   const { purpose = 'serve', processes = 1, inEveryProcess = here, neighbours, clock = systemClock } = input
   const { report } = problems
   const http = resolveHttp(config.http)
@@ -123,13 +125,16 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   let settled = false
   const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) }, report)
   const sound = soundDefinitions(toolsets, faultsOf, report)
-  // Of a plugin that was not found nobody knows what it would provide.
-  if (!input.isWhole) problems.assertNone()
+  const stopHere = () => {
+    reportNameClashes(routes, sound, report)
+    problems.assertNone()
+  }
   const before = problems.count()
-  const instances = planPlugins(config, plugins, routes, { suggest, report })
-  const isPlanned = problems.count() === before
+  // What a plugin provides that was not found is unknown.
+  const instances = planPlugins(config, plugins, routes, { suggest, report: isWhole ? report : () => undefined })
+  const isPlanned = isWhole && problems.count() === before
   const provides = providersAmong(instances)
-  checkConventions(routes, provides, suggest, report)
+  if (isWhole) checkConventions(routes, provides, suggest, report)
 
   const node = createNode()
   const defaults = defaultSlots(node.name, clock, neighbours)
@@ -155,8 +160,9 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     const declared = declaring({ ...kernelHost, ...createAuthorHost(instance, author, server) }, () => settled)
     return isBuiltIn(instance.plugin) ? declared : namingFailures(declared)
   }
-  await setUpPlugins(instances, hostFor, report)
-  const isSetUp = problems.count() === planned
+  const able = instances.filter(({ name }) => !isUnsound?.(name))
+  await setUpPlugins(able, hostFor, report)
+  const isSetUp = problems.count() === planned && able.length === instances.length
   slots.seal()
   const sharedOn = (route: Route) => isSetUp && slots.on('sessionStore', route).shared
   // What a plugin with a mistake did not fill in, it will.
@@ -167,30 +173,17 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const ownKeys = secrets.generated && (isSetUp || !provides('sessionStore'))
   if (isPlanned) checkSharing({ processes, routes, isFilled, isCarried, sharedOn, ownKeys, suggest, report })
   // What it would have filled in is missing everywhere.
-  if (!isSetUp) problems.assertNone()
+  if (!isSetUp || !isWhole) stopHere()
 
   const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true }
   if (input.observe) author.observers.push({ instance: program, value: input.observe })
-  const parts = {
-    ...among,
-    config,
-    log,
-    suggest,
-    routes,
-    toolsets: sound,
-    slots,
-    secrets,
-    notes,
-    author,
-    provides,
-    inFlight,
-    node,
-  }
+  const known = { config, log, suggest, routes, toolsets: sound, slots, secrets, provides }
+  const parts = { ...among, ...known, notes, author, inFlight, node }
   const services = await problems.attempt(() => buildServices({ ...parts, guardedFetch: input.guardedFetch, report }))
   if (!services) return problems.assertNone() as never
   const declared = problems.count()
   await definePlugins(notes, services, report)
-  if (problems.count() > declared) problems.assertNone()
+  if (problems.count() > declared) stopHere()
   await services.complete()
   const { inspected, leastScopes, limits, sessions, runtime } = services
   const { served, nowhere } = collectEndpoints(notes, routes, report)
@@ -209,6 +202,14 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   if (!app) throw new Error('what stops the pipeline was not told')
   warnOpenDoors({ ...inspected, http, purpose, log, report })
   warnUntoldScopes(inspected, log)
+  warnUnsupportedScopes(inspected, report)
+  warnOfPages(routes, services.viewOf, report)
+  warnOfPlaceholders(config, report)
+  if (purpose === 'inspect') warnOfValues({ config, instances, plugins, report })
+  if (purpose === 'inspect' && !config.configureSession) {
+    warnUnserved(routes, toolsets, name => isInternal(config.toolsets[name]), report)
+  }
+  if (purpose !== 'stdio') warnUnmetPolicies(routes, provides, suggest, report)
   if (secrets.generated) log.warn({}, NO_SECRETS)
   if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)
   const life = createLife(async () => {

@@ -3,6 +3,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isLoopback } from '../../client/resolve-options.ts'
 import { StartError } from '../../core/http/errors.ts'
+import { utf8Text } from '../../core/http/utf8-text.ts'
 import { LOGIN_OPTIONS } from '../client/login.ts'
 import { checkServerUrl } from '../client/logins.ts'
 import type { CommandContext } from '../context.ts'
@@ -87,7 +88,7 @@ function readHeaderFile(file: string, { say, cwd }: CommandContext): string[] {
     if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
       say(`warning: --header-file ${file} can be read by others on this machine; chmod 600 ${file}`)
     }
-    const lines = readFileSync(path, 'utf8')
+    const lines = utf8Text(readFileSync(path, 'utf8'))
       .split(/\r?\n/)
       .map(line => line.trim())
     return lines.filter(line => line !== '' && !line.startsWith('#'))

@@ -1,5 +1,5 @@
 // From the config's `toolsets` to definitions: inline ones, modules, globs of modules.
-import { existsSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { type Path, StartError } from '../http/start-error.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
@@ -27,7 +27,13 @@ async function filesOf(source: string, at: Path, { directory, problems }: Loadin
   const globs = MAY_BE_GLOB.test(source) ? await import('tinyglobby') : undefined
   if (!globs?.isDynamicPattern(source)) {
     const file = isAbsolute(source) ? source : resolve(directory, source)
-    if (existsSync(file)) return [file]
+    const found = statSync(file, { throwIfNoEntry: false })
+    if (found?.isDirectory()) {
+      const folder = source.replace(/\/+$/, '')
+      stop(`${shortName(file)} is a folder; name its files: ${folder}/*.ts, or ${folder}/*.js`)
+      return []
+    }
+    if (found) return [file]
     const { nearestFile } = await import('./explain-import.ts')
     stop(`there is no file ${shortName(file)}${nearestFile(file, source)}`)
     return []

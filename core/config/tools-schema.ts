@@ -1,11 +1,11 @@
 // The config's `tools` as JSON Schema: limits for all of them, and for those whose names fit a glob. For host-schema.ts.
-import { closed, count, duration, isolate } from './schema-parts.ts'
+import { closed, count, duration, isolate, positiveDuration } from './schema-parts.ts'
 
 export const tools = closed(
   {
-    fetchTimeout: duration('For ctx.fetch.', { default: '30s' }),
+    fetchTimeout: positiveDuration('For ctx.fetch.', { default: '30s' }),
     callTimeout: {
-      anyOf: [{ const: 'off' }, duration('How long one call may take.')],
+      anyOf: [{ const: 'off' }, positiveDuration('How long one call may take.')],
       default: 'off',
       description:
         "Limit for a whole call, except while it waits for its client. A tool's own timeout takes precedence.",
@@ -27,7 +27,7 @@ export const tools = closed(
         "Globs over names of tools ('heavy_*'), and limits of each tool that fits. The narrower of all holds.",
       additionalProperties: closed(
         {
-          timeout: duration('How long one call may take, its wait for a place counted.'),
+          timeout: positiveDuration('How long one call may take, its wait for a place counted.'),
           concurrency: count('How many calls run at a time in one process; more wait.'),
           isolate,
         },

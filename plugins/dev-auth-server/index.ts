@@ -2,7 +2,7 @@
 // oidc-provider does the work; this file says where it is served, to whom, and where it refuses to run.
 import { join, resolve } from 'node:path'
 import type Provider from 'oidc-provider'
-import { assertInstalled, isLoopback } from '../../core/auth.ts'
+import { assertInstalled, isLoopback, SCOPE } from '../../core/auth.ts'
 import {
   type BuiltInOptions,
   definePlugin,
@@ -115,7 +115,11 @@ export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['d
         description:
           'A file that keeps keys, clients and logins over a restart. Default: nothing is kept; with mcp-host dev .mcp-host/dev-auth-server.json.',
       },
-      scopes: { ...texts, description: "May be asked for. Default: the metadata documents' scopes." },
+      scopes: {
+        ...texts,
+        items: { ...texts.items, ...SCOPE },
+        description: "May be asked for. Default: the metadata documents' scopes.",
+      },
       users: {
         type: 'array',
         minItems: 1,

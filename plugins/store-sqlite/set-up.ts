@@ -1,9 +1,7 @@
 // Fills the slots, opens the file at the start, and closes it with the host. Hosts of tests have a file in memory.
-import { constants, existsSync } from 'node:fs'
-import { access } from 'node:fs/promises'
 import { isBuiltin } from 'node:module'
-import { dirname, resolve } from 'node:path'
-import { errorText, type FilledOptions, type PluginHost, parseSize, StartError } from '../../core/index.ts'
+import { resolve } from 'node:path'
+import { type FilledOptions, type PluginHost, parseSize, StartError } from '../../core/index.ts'
 import { claimFile } from '../families/own-file/index.ts'
 import { demandSecrets } from '../families/secrets/index.ts'
 import { readStreamBounds } from '../families/stream-bounds/index.ts'
@@ -73,23 +71,8 @@ function begin(host: PluginHost, path: string, options: Options, condition: stri
   const figures = offerFigures(host, () => writer)
   const writer: Writer = new Writer({ ...settings, ...figures })
   if (path !== MEMORY) claimFile(host, path)
-  if (path !== MEMORY) host.checking(() => checkFolder(host, path))
   host.starting(() => writer.open())
   host.ready(condition, () => writer.trouble ?? true)
   host.closing(() => writer.close())
   return writer
-}
-
-/** The folder, or the one in which it is to be made, must be there to be written to. */
-async function checkFolder({ at, report }: PluginHost, path: string) {
-  let folder = dirname(path)
-  while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
-  try {
-    // The dot fails for what is no folder.
-    await access(`${folder}/.`, constants.W_OK)
-  } catch (error) {
-    const why = `${path} cannot be written: ${folder} is no folder, or this user may not write it (${errorText(error)})`
-    const fix = 'let the user that runs this host write that folder, or name a file elsewhere'
-    report(new StartError(`${why}; ${fix}`, { at: [...at, 'file'], cause: error }))
-  }
 }

@@ -78,6 +78,26 @@ describe('the page of mcp-host start', () => {
       .and.not.match(/ login /)
   })
 
+  it('prints a call only with arguments that the schema itself gives', async () => {
+    const tool = (name: string, properties: object) =>
+      defineTool({ name, input: { type: 'object', properties, required: Object.keys(properties) }, handler: () => 'x' })
+    const convert = tool('convert_time', { time: { type: 'string' }, from: { type: 'string' } })
+    const shown = tool('shown', { zone: { type: 'string', examples: ['Asia/Tokyo'] }, unit: { enum: ['h', 'm'] } })
+    const wrong = tool('wrong', { count: { type: 'integer', default: 'many' } })
+    const bare = defineTool({ name: 'zzz', handler: () => 'x' })
+    const lineOf = async (...all: ReturnType<typeof tool>[]) => {
+      const routes = { '/': { toolsets: 'all' } }
+      const { host } = await startHost({ toolsets: { all }, routes, plugins: { 'transport-streamable': {} } })
+      return /^mcp-host (?:call|list) .*$/m
+        .exec(startPage(host, '/srv/mcp.config.ts', STARTER))?.[0]
+        .replace(host.url, 'URL')
+    }
+    expect(await lineOf(convert)).to.equal('mcp-host list URL')
+    expect(await lineOf(wrong, convert)).to.equal('mcp-host list URL')
+    expect(await lineOf(convert, shown)).to.equal('mcp-host call URL shown zone=Asia/Tokyo unit=h')
+    expect(await lineOf(convert, shown, bare as never)).to.equal('mcp-host call URL zzz')
+  })
+
   it('says how this very program is started', () => {
     const of = (script: string, env: NodeJS.ProcessEnv = {}, program = '/usr/bin/node') =>
       selfCommand({ script, env, cwd: '/p' }, program)

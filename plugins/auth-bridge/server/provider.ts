@@ -240,6 +240,15 @@ function claimsFor(ctx: ProviderContext) {
   return account && { sid: account.login.id, roles: account.standing.roles }
 }
 
+/** Access tokens carry the time of the host's clock, which checks them. oidc-provider uses the system time. */
+const timesFor =
+  ({ now }: ProviderSettings) =>
+  (_ctx: unknown, _token: unknown, { payload }: { readonly payload: { iat: number; exp: number } }) => {
+    const lifetime = payload.exp - payload.iat
+    payload.iat = Math.floor(now() / 1_000)
+    payload.exp = payload.iat + lifetime
+  }
+
 /** What oidc-provider is configured with. */
 function configurationOf(settings: ProviderSettings) {
   const { issuer, options, accounts, resources, signing } = settings
@@ -271,6 +280,7 @@ function configurationOf(settings: ProviderSettings) {
     rotateRefreshToken: () => true,
     issueRefreshToken: (_ctx: unknown, client: Client) => client.grantTypeAllowed('refresh_token'),
     extraTokenClaims: claimsFor,
+    formats: { customizers: { jwt: timesFor(settings) } },
     ttl: ttl(settings),
     discovery: assertionMetadata(settings.trusted),
   }

@@ -102,7 +102,7 @@ function checkPlaces(provider: FilledProvider, kind: Kind, refuse: Refuse): void
 type Refuse = (key: string | undefined, text: string) => StartError
 
 function checkRest(provider: FilledProvider, refuse: Refuse): void {
-  const { type, clientSecret, authMethod, parameters = {}, exchange } = provider
+  const { type, clientSecret, authMethod, parameters = {}, exchange, scopes } = provider
   if (authMethod === 'none' && (type === 'google' || type === 'github')) {
     throw refuse('authMethod', `${type} gives tokens only to clients that show their secret`)
   }
@@ -118,6 +118,9 @@ function checkRest(provider: FilledProvider, refuse: Refuse): void {
       const instead = name === 'scope' ? '; use scopes' : ''
       throw refuse('parameters', `${name} is set by the bridge itself${instead}`)
     }
+  }
+  if (kindOf(type).openid && scopes?.includes('openid') === false) {
+    throw refuse('scopes', 'add openid: without it the provider does not say who signs in')
   }
   if (exchange !== undefined && type === 'github') {
     throw refuse('exchange', 'github gives no token with other scopes; ask for all of them in scopes')
