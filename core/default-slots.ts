@@ -4,6 +4,7 @@ import { noAuthorizationServer } from './access/authorization-server.ts'
 import { createMemoryGrantStore } from './access/memory-grant-store.ts'
 import type { Clock } from './http/clock.ts'
 import { createMemoryChangeBus } from './mcp/change-bus.ts'
+import { noIsolation } from './mcp/isolation.ts'
 import { NO_TRACER } from './mcp/observe.ts'
 import { noUpstreamTokens } from './mcp/upstream-tokens.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
@@ -24,6 +25,7 @@ export const defaultSlots = (node: string, { now }: Clock, neighbours?: Neighbou
   changeBus: neighbours ? createNeighbourBus(neighbours) : createMemoryChangeBus(),
   sessionStore: createMemorySessionStore(node, now),
   peers: neighbours ? createNeighbourPeers(node, neighbours) : createMemoryPeers(node),
+  isolation: noIsolation,
   tracer: NO_TRACER,
   authorizationServer: noAuthorizationServer,
   grantStore: createMemoryGrantStore(undefined, now),

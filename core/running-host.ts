@@ -24,8 +24,7 @@ export interface BuiltHost {
 }
 
 /** What a reload compares and replaces. */
-export interface HostParts
-  extends Pick<BuiltServices, 'catalog' | 'isolation' | 'offered' | 'combinations' | 'review'> {
+export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | 'combinations' | 'review'> {
   readonly config: FilledConfig
   readonly instances: readonly PluginInstance[]
   readonly routes: readonly CompiledRoute[]

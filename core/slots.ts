@@ -3,6 +3,7 @@ import type { AuthorizationServer } from './access/authorization-server.ts'
 import type { GrantStore } from './access/grant-store.ts'
 import type { AccessDecider, ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
 import type { ChangeBus } from './mcp/change-bus.ts'
+import type { Isolation } from './mcp/isolation.ts'
 import type { CallTracer } from './mcp/observe.ts'
 import type { UpstreamTokens } from './mcp/upstream-tokens.ts'
 import type { EventStore } from './sessions/event-store.ts'
@@ -26,6 +27,8 @@ export interface Slots {
   sessionStore: SessionStore
   /** Puts calls into a context that follows what they do. Default: none. */
   tracer: CallTracer
+  /** Runs the handlers of tools with `isolate`. Default: none does, and startup fails for such a tool. */
+  isolation: Isolation
   /** The other nodes that serve the same sessions. Default: there are none. */
   peers: Peers
   /** The authorization server that this host is itself. Default: it is none. */

@@ -14,6 +14,7 @@ import { discovery } from './discovery/index.ts'
 import { eventStoreRedis } from './event-store-redis/index.ts'
 import { grantStoreRedis } from './grant-store-redis/index.ts'
 import { health } from './health/index.ts'
+import { isolate } from './isolate/index.ts'
 import { metrics } from './metrics/index.ts'
 import { rateLimit } from './rate-limit/index.ts'
 import { resourceMetadata } from './resource-metadata/index.ts'
@@ -42,6 +43,7 @@ export const builtInPlugins = {
   'auth-introspection': authIntrospection,
   'auth-bridge': authBridge,
   'rate-limit': rateLimit,
+  isolate,
   skills,
   health,
   'access-log': accessLog,
@@ -59,3 +61,6 @@ export const builtInPlugins = {
   'task-store-redis': taskStoreRedis,
   'dev-auth-server': devAuthServer,
 }
+
+/** Plugins that are on unless the config switches them off. */
+export const defaultPlugins = ['isolate'] as const

@@ -14,6 +14,7 @@ import type { DiscoveryOptions, FilledDiscoveryOptions } from './plugin-options/
 import type { EventStoreRedisOptions, FilledEventStoreRedisOptions } from './plugin-options/event-store-redis.ts'
 import type { GrantStoreRedisOptions } from './plugin-options/grant-store-redis.ts'
 import type { FilledHealthOptions, HealthOptions } from './plugin-options/health.ts'
+import type { IsolateOptions } from './plugin-options/isolate.ts'
 import type { FilledMetricsOptions, MetricsOptions } from './plugin-options/metrics.ts'
 import type { FilledRateLimitOptions, RateLimitOptions } from './plugin-options/rate-limit.ts'
 import type { FilledResourceMetadataOptions, ResourceMetadataOptions } from './plugin-options/resource-metadata.ts'
@@ -43,6 +44,7 @@ export interface BuiltInOptions {
   'auth-introspection': AuthIntrospectionOptions
   'auth-bridge': AuthBridgeOptions
   'rate-limit': RateLimitOptions
+  isolate: IsolateOptions
   skills: SkillsOptions
   health: HealthOptions
   'access-log': AccessLogOptions
@@ -75,6 +77,7 @@ export interface FilledOptions {
   'auth-introspection': FilledAuthIntrospectionOptions
   'auth-bridge': FilledAuthBridgeOptions
   'rate-limit': FilledRateLimitOptions
+  isolate: IsolateOptions
   skills: SkillsOptions
   health: FilledHealthOptions
   'access-log': FilledAccessLogOptions

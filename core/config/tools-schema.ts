@@ -10,17 +10,6 @@ export const tools = closed(
       description:
         "Limit for a whole call, except while it waits for its client. A tool's own timeout takes precedence.",
     },
-    stallWarning: {
-      anyOf: [{ const: 'off' }, duration('How long a handler may hold the event loop.')],
-      default: '200ms',
-      description: 'A handler that holds the event loop for longer is told of in the log.',
-    },
-    stallUnready: {
-      anyOf: [{ const: 'off' }, duration('Of the last 10 s.')],
-      default: '5s',
-      description:
-        'Held by such handlers for so much of the last 10 s, in three stalls or more, the host is not ready.',
-    },
     limits: {
       type: 'object',
       description:

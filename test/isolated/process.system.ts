@@ -21,7 +21,7 @@ const CONFIG = `export default {
 /** \`lists\`: the compiler of Node 24 leaves such a loop without a point at which a thread can be interrupted. */
 const TOOLS = `import { pbkdf2Sync } from 'node:crypto'
 import { defineTool } from '${CORE}'
-const isolate = { memory: '128mb', cpuTime: '60s', threads: 2 }
+const isolate = { memory: '128mb', cpuTime: '60s', processes: 2 }
 const hog = (name, handler) => defineTool({ name, isolate, timeout: '60s', handler })
 export const echo = defineTool({ name: 'echo', handler: () => 'echoed' })
 export const inThread = defineTool({ name: 'in_thread', isolate, handler: () => 'echoed' })
