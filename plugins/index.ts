@@ -11,6 +11,7 @@ import { clusterRedis } from './cluster-redis/index.ts'
 import { cors } from './cors/index.ts'
 import { devAuthServer } from './dev-auth-server/index.ts'
 import { discovery } from './discovery/index.ts'
+import { eventLoop } from './event-loop/index.ts'
 import { eventStoreRedis } from './event-store-redis/index.ts'
 import { grantStoreRedis } from './grant-store-redis/index.ts'
 import { health } from './health/index.ts'
@@ -44,6 +45,7 @@ export const builtInPlugins = {
   'auth-bridge': authBridge,
   'rate-limit': rateLimit,
   isolate,
+  'event-loop': eventLoop,
   skills,
   health,
   'access-log': accessLog,

@@ -11,6 +11,7 @@ import type { ClusterRedisOptions, FilledClusterRedisOptions } from './plugin-op
 import type { CorsOptions, FilledCorsOptions } from './plugin-options/cors.ts'
 import type { DevAuthServerOptions, FilledDevAuthServerOptions } from './plugin-options/dev-auth-server.ts'
 import type { DiscoveryOptions, FilledDiscoveryOptions } from './plugin-options/discovery.ts'
+import type { EventLoopOptions, FilledEventLoopOptions } from './plugin-options/event-loop.ts'
 import type { EventStoreRedisOptions, FilledEventStoreRedisOptions } from './plugin-options/event-store-redis.ts'
 import type { GrantStoreRedisOptions } from './plugin-options/grant-store-redis.ts'
 import type { FilledHealthOptions, HealthOptions } from './plugin-options/health.ts'
@@ -45,6 +46,7 @@ export interface BuiltInOptions {
   'auth-bridge': AuthBridgeOptions
   'rate-limit': RateLimitOptions
   isolate: IsolateOptions
+  'event-loop': EventLoopOptions
   skills: SkillsOptions
   health: HealthOptions
   'access-log': AccessLogOptions
@@ -78,6 +80,7 @@ export interface FilledOptions {
   'auth-bridge': FilledAuthBridgeOptions
   'rate-limit': FilledRateLimitOptions
   isolate: IsolateOptions
+  'event-loop': FilledEventLoopOptions
   skills: SkillsOptions
   health: FilledHealthOptions
   'access-log': FilledAccessLogOptions

@@ -1,4 +1,4 @@
-// The isolated tool of generated configs; worker threads import this module.
+// The isolated tool of generated configs; worker processes import this module.
 import { defineTool } from '../../../core/index.ts'
 
 export const ISOLATED = 'granite'
