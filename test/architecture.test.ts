@@ -26,7 +26,7 @@ const FLOORS = [
   ['kernel'],
   ['mcp'],
   ['sessions', 'access', 'config', 'tasks'],
-  ['isolated', 'surface'],
+  ['surface'],
 ]
 /** Stands on all of that, for it makes hosts; only its entry, `core/testing.ts`, imports from there. */
 const ROOF = 'testing'
