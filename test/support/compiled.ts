@@ -68,6 +68,7 @@ const NOT_BUNDLED = [
   'undici',
   'jsonwebtoken',
   'jwks-rsa',
+  'tinypool',
 ]
 
 /** Bundles entries and dependencies into few files, which halves the startup time of a process. */
