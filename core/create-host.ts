@@ -1,7 +1,7 @@
 // For programs that embed a host, and for the CLI: from a config, checked whole, to a host that can listen.
 
 import { basename, dirname, join, resolve } from 'node:path'
-import { builtInPlugins } from '../plugins/index.ts'
+import { builtInPlugins, defaultPlugins } from '../plugins/index.ts'
 import { checkConfig, checkValue } from './config/check-config.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
 import type { PluginFinding } from './config/examination.ts'
@@ -195,7 +195,9 @@ async function build(
   const part = isShaped && schema ? undefined : withoutFaults(loaded.config, faults)
   if (!isShaped && !part) problems.assertNone()
   const written = fillDefaults(trimSecrets(part?.config ?? loaded.config, filled), filled) as FilledConfig
-  const config = withLongForms(written, SHORT_FORMS, problems.report)
+  const configured = withLongForms(written, SHORT_FORMS, problems.report)
+  const byDefault = Object.fromEntries(defaultPlugins.map(name => [name, {}]))
+  const config = { ...configured, plugins: { ...byDefault, ...configured.plugins } }
   const reading = { directory, purpose: purpose ?? ('serve' as const), isReload, log, problems }
   const { secrets: ownSecrets = [] } = config
   const secrets =

@@ -143,8 +143,7 @@ export interface BuiltHost {
 }
 
 /** What a reload compares and replaces. */
-export interface HostParts
-  extends Pick<BuiltServices, 'catalog' | 'isolation' | 'offered' | 'combinations' | 'review'> {
+export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | 'combinations' | 'review'> {
   readonly config: FilledConfig
   readonly instances: readonly PluginInstance[]
   readonly routes: readonly CompiledRoute[]
@@ -400,10 +399,10 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
         routes.some(route => keepsSessions(route) && isServedHereAlone(slots.on('sessionStore', route), processes)),
     }),
   }
-  const { catalog, isolation, offered, combinations, review } = services
+  const { catalog, offered, combinations, review } = services
   const { reconfigure } = notes
   const built = { config, instances, routes, toolsets, server, secrets, log, tls }
-  return { host, parts: { ...built, reconfigure, catalog, isolation, offered, combinations, review } }
+  return { host, parts: { ...built, reconfigure, catalog, offered, combinations, review } }
 }
 
 /** What speaks TLS is loaded for those alone who want it. */

@@ -183,7 +183,6 @@ function take(own: Reloaded, next: HostParts): ReloadReport {
   const { failed, changed, renewed } = switchAll(plugins.switches, parts)
   own.config = next.config
   own.toolsets = next.toolsets
-  parts.isolation.keepOnly([...next.toolsets.values()].flat())
   const switched = next.instances.filter(one => !failed.has(keyOf(one)))
   own.options = new Map([...own.options, ...switched.map(one => [keyOf(one), one.options] as const)])
   const told = tellChanges()

@@ -7,6 +7,7 @@ import { createMemoryGrantStore } from './access/memory-grant-store.ts'
 import type { Clock } from './http/clock.ts'
 import type { AccessDecider, ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
 import { type ChangeBus, createMemoryChangeBus } from './mcp/change-bus.ts'
+import { type Isolation, noIsolation } from './mcp/isolation.ts'
 import { type CallTracer, NO_TRACER } from './mcp/observe.ts'
 import { noUpstreamTokens, type UpstreamTokens } from './mcp/upstream-tokens.ts'
 import type { EventStore } from './sessions/event-store.ts'
@@ -30,6 +31,7 @@ export const defaultSlots = (node: string, { now }: Clock, neighbours?: Neighbou
   changeBus: neighbours ? createNeighbourBus(neighbours) : createMemoryChangeBus(),
   sessionStore: createMemorySessionStore(node, now),
   peers: neighbours ? createNeighbourPeers(node, neighbours) : createMemoryPeers(node),
+  isolation: noIsolation,
   tracer: NO_TRACER,
   authorizationServer: noAuthorizationServer,
   grantStore: createMemoryGrantStore(undefined, now),
@@ -53,6 +55,8 @@ export interface Slots {
   sessionStore: SessionStore
   /** Puts calls into a context that follows what they do. Default: none. */
   tracer: CallTracer
+  /** Runs the handlers of tools with `isolate`. Default: none does, and startup fails for such a tool. */
+  isolation: Isolation
   /** The other nodes that serve the same sessions. Default: there are none. */
   peers: Peers
   /** The authorization server that this host is itself. Default: it is none. */

@@ -87,10 +87,6 @@ export interface ToolLimits {
   fetchTimeout?: Duration
   /** Limit for a whole call, except while it waits for its client. A tool's own timeout takes precedence. Default `off`. */
   callTimeout?: 'off' | Duration
-  /** A handler that holds the event loop for longer is told of in the log. Default `200ms`. */
-  stallWarning?: 'off' | Duration
-  /** Held by such handlers for so much of the last 10 s, in three stalls or more, the host is not ready. Default `5s`. */
-  stallUnready?: 'off' | Duration
   /** Globs over names of tools ('heavy_*'), and limits of each tool that fits. The narrower of all holds. */
   limits?: Record<string, LimitsOfTools>
 }
@@ -101,16 +97,16 @@ export interface LimitsOfTools {
   timeout?: Duration
   /** How many calls run at a time in one process; more wait. */
   concurrency?: number
-  /** Runs in a thread, within bounds. */
+  /** Runs in a separate process, with limits. */
   isolate?:
     | true
     | {
-        /** What its thread may hold. */
+        /** How much memory it can hold. */
         memory?: Size
-        /** What one call may compute. */
+        /** CPU time of one call. */
         cpuTime?: Duration
-        /** Calls at a time. */
-        threads?: number
+        /** Maximum number of processes, and of concurrent calls. */
+        processes?: number
       }
 }
 
@@ -224,8 +220,6 @@ export interface FilledHttpTls extends HttpTls {
 export interface FilledToolLimits extends ToolLimits {
   fetchTimeout: Duration
   callTimeout: 'off' | Duration
-  stallWarning: 'off' | Duration
-  stallUnready: 'off' | Duration
 }
 
 /** SessionLimits with its defaults filled in. */

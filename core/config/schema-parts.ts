@@ -88,10 +88,15 @@ export const isolate: JsonSchema = {
   anyOf: [
     { const: true },
     closed({
-      memory: size('What its thread may hold.'),
-      cpuTime: duration('What one call may compute.'),
-      threads: { type: 'integer', minimum: 1, maximum: 64, description: 'Calls at a time.' },
+      memory: size('How much memory it can hold.'),
+      cpuTime: duration('CPU time of one call.'),
+      processes: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 64,
+        description: 'Maximum number of processes, and of concurrent calls.',
+      },
     }),
   ],
-  description: 'Runs in a thread, within bounds.',
+  description: 'Runs in a separate process, with limits.',
 }

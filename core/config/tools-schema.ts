@@ -1,5 +1,5 @@
 // The config's `tools` as JSON Schema: limits for all of them, and for those whose names fit a glob. For host-schema.ts.
-import { closed, count, duration, isolate, positiveDuration } from './schema-parts.ts'
+import { closed, count, isolate, positiveDuration } from './schema-parts.ts'
 
 export const tools = closed(
   {
@@ -9,17 +9,6 @@ export const tools = closed(
       default: 'off',
       description:
         "Limit for a whole call, except while it waits for its client. A tool's own timeout takes precedence.",
-    },
-    stallWarning: {
-      anyOf: [{ const: 'off' }, duration('How long a handler may hold the event loop.')],
-      default: '200ms',
-      description: 'A handler that holds the event loop for longer is told of in the log.',
-    },
-    stallUnready: {
-      anyOf: [{ const: 'off' }, duration('Of the last 10 s.')],
-      default: '5s',
-      description:
-        'Held by such handlers for so much of the last 10 s, in three stalls or more, the host is not ready.',
     },
     limits: {
       type: 'object',

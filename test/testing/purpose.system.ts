@@ -31,8 +31,6 @@ const configOf = (plugins: NonNullable<Config['plugins']>): Config => ({
   server: { name: 'purposes', version: '1.0.0' },
   toolsets: { all: [say] },
   routes: { '/mcp': { toolsets: 'all' } },
-  // A loaded machine is no stall.
-  tools: { stallWarning: 'off' },
   plugins: { 'transport-streamable': {}, ...plugins },
 })
 
