@@ -102,7 +102,7 @@ function checkPlaces(provider: FilledProvider, kind: Kind, refuse: Refuse): void
 type Refuse = (key: string | undefined, text: string) => StartError
 
 function checkRest(provider: FilledProvider, refuse: Refuse): void {
-  const { type, clientSecret, authMethod, parameters = {}, exchange, scopes } = provider
+  const { type, clientSecret, authMethod, parameters = {}, exchange } = provider
   if (authMethod === 'none' && (type === 'google' || type === 'github')) {
     throw refuse('authMethod', `${type} gives tokens only to clients that show their secret`)
   }
@@ -118,9 +118,6 @@ function checkRest(provider: FilledProvider, refuse: Refuse): void {
       const instead = name === 'scope' ? '; use scopes' : ''
       throw refuse('parameters', `${name} is set by the bridge itself${instead}`)
     }
-  }
-  if (kindOf(type).openid && scopes?.includes('openid') === false) {
-    throw refuse('scopes', 'add openid: without it the provider does not say who signs in')
   }
   if (exchange === 'on-behalf-of' && type !== 'entra') throw refuse('exchange', 'on-behalf-of is for entra alone')
   if (exchange !== undefined && exchange !== 'none' && type === 'github') {
