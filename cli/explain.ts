@@ -187,6 +187,8 @@ async function explanation(host: Host, options: ExplainOptions, token: string | 
   return [...told, ...(asked.length > 0 ? asked : listItems(address, user))]
 }
 
+const HOOK = 'configureSession may change what this caller is offered; this command does not run it'
+
 async function explain(
   options: ExplainOptions,
   _positionals: readonly string[],
@@ -198,7 +200,10 @@ async function explain(
   const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
   const host = await hostOf(loaded, openLog({ verbose }, context), { purpose: 'inspect' })
   try {
-    context.print((await explanation(host, options, token)).join('\n'))
+    const sample = host.routes.find(({ path }) => path === options.route)?.samplePath
+    const lines = await explanation(host, { ...options, ...(sample !== undefined && { route: sample }) }, token)
+    const isHooked = isObject(loaded.config) && loaded.config['configureSession'] !== undefined
+    context.print([...lines, ...(isHooked ? [line('session', HOOK)] : [])].join('\n'))
   } finally {
     await host.close({ grace: 0 })
   }

@@ -15,21 +15,12 @@ import { networkCode, TIMING, type Timing, unreachable } from './proxy/link.ts'
 import { Failure } from './proxy/messages.ts'
 import { createPatientFetch } from './proxy/patient-fetch.ts'
 import { type Relay, startRelay } from './proxy/relay.ts'
-import {
-  PROXY_OPTIONS,
-  type ProxyValues,
-  readHeaders,
-  readKeepAlive,
-  readProtocol,
-  readTransport,
-  readTravel,
-  readUrl,
-} from './proxy/settings.ts'
+import { PROXY_OPTIONS, type ProxyValues, readHeaders, readTransport, readUrl } from './proxy/settings.ts'
 import { signInFetch } from './proxy/sign-in.ts'
 import { nextSignal } from './serve.ts'
 import { defineVerb } from './verb.ts'
 
-const TOO_NEW = 'speaks no revision that this client knows; --protocol auto translates between the two'
+const TOO_NEW = 'supports no protocol version that this client supports; update the client'
 
 /** What the client is told of something that no part of the relay said itself. */
 const explainTo =
@@ -64,7 +55,6 @@ export async function startProxy(
 ): Promise<Relay> {
   const url = readUrl(given, values)
   const transport = readTransport(values)
-  const translates = readProtocol(values)
   const plain = readReach(context, {
     header: readHeaders(context, values),
     ...(values.proxy !== undefined && { proxy: values.proxy }),
@@ -72,7 +62,7 @@ export async function startProxy(
   const logins = openAccounts(context, plain).logins
   const before = await logins.find(url, values.profile)
   const login = withSecret(readLogin(context, url, values, before, plain), context)
-  const base = createPatientFetch(login.url, readTravel(values, plain.proxy ?? before?.proxy))
+  const base = createPatientFetch(login.url, plain.proxy ?? before?.proxy)
   const reach: Reach = { ...plain, base }
   const accounts = openAccounts(context, reach)
   const options = {
@@ -86,10 +76,7 @@ export async function startProxy(
   const note = (what: string) => {
     if (values.verbose) context.say(what)
   }
-  const start = translates
-    ? (await import('./proxy/older-client/translated-relay.ts')).startTranslatedRelay
-    : startRelay
-  return start(
+  return startRelay(
     {
       url: login.url,
       fetch,
@@ -97,9 +84,8 @@ export async function startProxy(
       timing,
       note,
       ignored: createIgnoredTools(values['ignore-tool'] ?? []),
-      keepAlive: readKeepAlive(values),
       explain: explainTo(login, context),
-      ...(!translates && { refusedInitialize: () => context.say(`warning: ${login.url} ${TOO_NEW}`) }),
+      refusedInitialize: () => context.say(`warning: ${login.url} ${TOO_NEW}`),
     },
     ends,
   )

@@ -1,20 +1,47 @@
-// `mcp-host report`: what happened, from access logs, audits or a metrics page: how many calls, how slow, who refused what, and
-// who still needs the old protocol.
-import { createReadStream } from 'node:fs'
+// `mcp-host report`: calls, latency, refusals and use of the legacy protocol, from access logs and audits.
+import { createReadStream, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { printable } from '../client/printable.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
-import type { CommandContext } from './context.ts'
+import { createProgressLine } from './client/progress.ts'
+import type { CommandContext, CommandOutput } from './context.ts'
 import { jsonText } from './json-text.ts'
-import { askPage, readPageUrl } from './metrics-page/ask-page.ts'
-import { readToken } from './read-token.ts'
-import { reportOnPage } from './report/from-page.ts'
-import { showReading } from './report/progress.ts'
 import { readLines } from './report/read-lines.ts'
 import type { LineCounts, Report } from './report/report.ts'
 import { createTally, type Window } from './report/tally.ts'
 import { reportText } from './report/text.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
+
+/** Milliseconds between two looks; whoever is done before the first shows nothing. */
+const INTERVAL = 1_000
+
+interface Source {
+  /** Of a file. */
+  readonly bytesRead?: number
+  readonly path?: string | Buffer
+}
+
+/** How much of a file is read; it may be none, or away. */
+function partOf({ bytesRead, path }: Source): string {
+  const size = path === undefined ? 0 : (statSync(path, { throwIfNoEntry: false })?.size ?? 0)
+  return size > 0 && bytesRead !== undefined ? `, ${Math.min(100, Math.floor((bytesRead / size) * 100))} %` : ''
+}
+
+/** Shows it until `end`; nothing where stderr is no terminal. `lines`: how many were read until now. */
+export function showReading(name: string, source: Source, lines: () => number, stderr: CommandOutput): { end(): void } {
+  if (!stderr.isTTY) return { end: () => undefined }
+  const line = createProgressLine(stderr)
+  const timer = setInterval(
+    () => line.show({ progress: lines(), message: `lines of ${name}${partOf(source)}` }),
+    INTERVAL,
+  )
+  return {
+    end() {
+      clearInterval(timer)
+      line.clear()
+    },
+  }
+}
 
 const OPTIONS = {
   since: {
@@ -25,7 +52,6 @@ const OPTIONS = {
   until: { type: 'string', value: '<when>', help: 'counts to here, in the same words' },
   top: { type: 'string', value: '<n>', help: 'rows of each table; default: 10' },
   json: { type: 'boolean', help: 'print the report as JSON' },
-  token: { type: 'string', value: '<token>', help: 'for a metrics page; @file reads it from a file, - from stdin' },
 } as const
 
 const usage = (what: string) => new StartError(what, { exitCode: 2 })
@@ -60,8 +86,6 @@ function readTop(given = '10'): number {
   if (Number.isInteger(most) && most >= 1 && most <= 1_000) return most
   throw usage('--top is a number of rows, 1 to 1000')
 }
-
-const isAddress = (source: string) => /^https?:\/\//i.test(source)
 
 async function reportOnLogs(
   sources: readonly string[],
@@ -98,29 +122,6 @@ async function reportOnLogs(
   return tally.report(most, notes)
 }
 
-async function reportOnAddress(
-  values: VerbValues<typeof OPTIONS>,
-  source: string,
-  most: number,
-  context: CommandContext,
-): Promise<Report> {
-  if (values.since !== undefined || values.until !== undefined) {
-    throw usage('--since and --until are of logs: a metrics page has sums since its host began, and no times')
-  }
-  const url = readPageUrl(source)
-  const page = await askPage({ url, token: await readToken(context, values.token) })
-  return reportOnPage(page, Date.now(), most)
-}
-
-function readSources(sources: readonly string[], values: VerbValues<typeof OPTIONS>): void {
-  const addresses = sources.filter(isAddress)
-  if (addresses.length > 0 && sources.length > 1) {
-    throw usage('a metrics page is reported on by itself: give one URL, or files')
-  }
-  if (addresses.length === 0 && values.token !== undefined) throw usage('--token is for a metrics page: leave it out')
-  if (sources.filter(source => source === '-').length > 1) throw usage('- is stdin, which is there once')
-}
-
 function whyNothing({ outside, future, skipped }: LineCounts): string {
   if (outside > 0) return `${outside} lines are outside of --since and --until`
   if (future > 0) return `${future} lines have times that are not yet; look at the clock of who wrote them`
@@ -135,13 +136,10 @@ async function report(
 ): Promise<number> {
   const { stdout, stderr, secrets } = context
   const most = readTop(values.top)
-  readSources(sources, values)
-  const [first = ''] = sources
-  const told = isAddress(first)
-    ? await reportOnAddress(values, first, most, context)
-    : await reportOnLogs(sources, readWindow(values, Date.now()), most, context)
-  const isEmpty = told.lines?.counted === 0 && !told.requests
-  if (told.lines && isEmpty) {
+  if (sources.filter(source => source === '-').length > 1) throw usage('- is stdin, which is there once')
+  const told = await reportOnLogs(sources, readWindow(values, Date.now()), most, context)
+  const isEmpty = told.lines.counted === 0 && told.requests === 0
+  if (isEmpty) {
     stderr.write(`mcp-host: nothing was counted: ${whyNothing(told.lines)}\n`)
     // Tables of nothing would hide it.
     if (!values.json) return 1
@@ -153,9 +151,9 @@ async function report(
 
 export const reportVerb = defineVerb({
   summary: 'what happened: calls, errors, slow tools, refusals, and who still needs the old protocol',
-  positionals: ['FILE|URL', '[FILE...]'],
+  positionals: ['FILE', '[FILE...]'],
   options: OPTIONS,
   notes: `FILE is an access log or an audit, JSON lines, also compressed by gzip; - is stdin. Several are one report.
-URL is a metrics page of a running host, such as http://127.0.0.1:9464/metrics. Times are in UTC.`,
+Times are in UTC.`,
   run: report,
 })

@@ -23,7 +23,7 @@ function isNumberColumn(texts: readonly string[]): boolean {
 }
 
 /** Cuts the end off, and shows that it did. */
-export const cutTo = (text: string, width: number): string =>
+const cutTo = (text: string, width: number): string =>
   text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`
 
 /** Takes from the widest column of texts until all fit, or none of them can give more. */

@@ -145,6 +145,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const settings: HandlerSettings = {
     limits,
     clock,
+    log,
     fetchTimeout,
     stalls: createStallWatch(stalls, { ...parts, ...notes }),
     overdue: watchOverdue(log, figures, clock),
@@ -230,10 +231,6 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     reachableItemsOf: route => reachableOn(route as CompiledRoute),
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
     itemsIn: catalog.items,
-    serverInfo() {
-      const { instructions: _, ...info } = offered.now.server
-      return info
-    },
     async complete() {
       await addContributions(author, catalog, methods, report)
       limits.check(routes.flatMap(reachableOn), report)

@@ -17,7 +17,6 @@ import type { AdmitCaller, Call, CallRequest, Offer, RequestFacts } from './mcp/
 import type { CatalogItem } from './mcp/catalog.ts'
 import type { RuntimeHost } from './mcp/define.ts'
 import type { RouteExtensions } from './mcp/extension.ts'
-import type { Implementation } from './mcp/protocol.ts'
 import type { RefusedRequest } from './mcp/request-record.ts'
 import type { McpRoute } from './mcp/routes.ts'
 import type { ChangeFeed } from './sessions/change-feed.ts'
@@ -37,8 +36,6 @@ export interface Services extends AccessServices {
   reachableItemsOf(route: Route): readonly CatalogItem[]
   /** The items of a toolset; empty for an unknown name. */
   itemsIn(toolset: string): readonly CatalogItem[]
-  /** What the config's `server` says, but for its instructions, and before `configureSession`. A reload may change it. */
-  serverInfo(): Implementation
   /**
    * For URLs that other parties choose, such as clients. It resolves the host name once and connects to that address only if it is
    * public. The caller limits size, time and rate.

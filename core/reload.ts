@@ -1,18 +1,34 @@
 // A newer version of a host's config, taken while it runs: all of it at once, or nothing. It is built beside the running
 // host as `check` builds it, so that whatever would stop a start is found first; what only a start can take is named.
 
+import { isDeepStrictEqual } from 'node:util'
 import type { FilledConfig } from './config/define-config.ts'
-import { differences } from './config/differences.ts'
 import type { LoadedConfig } from './config/load-config.ts'
+import { isPlain } from './config/plain.ts'
 import { sourceOf } from './config/toolset-source.ts'
-import type { BuiltHost, Host, HostParts } from './host.ts'
+import type { BuiltHost, Host, HostParts, ReloadReport } from './host.ts'
 import { formatPath, type Path } from './http/start-error.ts'
 import type { Logger } from './kernel/log.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
 import type { Secrets } from './kernel/secrets.ts'
 import type { Definition } from './mcp/define.ts'
-import type { ReloadReport } from './reload-report.ts'
 import { keepWarnings, tellNew, type Warnings } from './reload-warnings.ts'
+
+/** Functions are new ones whenever their module is imported anew: of one text they count as the same. */
+function differences(before: unknown, after: unknown, path: Path = []): Path[] {
+  if (Object.is(before, after)) return []
+  if (typeof before === 'function' && typeof after === 'function') {
+    return String(before) === String(after) ? [] : [path]
+  }
+  if (Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
+    return before.flatMap((item, index) => differences(item, after[index], [...path, index]))
+  }
+  if (isPlain(before) && isPlain(after)) {
+    const keys = new Set([...Object.keys(before), ...Object.keys(after)])
+    return [...keys].flatMap(key => differences(Reflect.get(before, key), Reflect.get(after, key), [...path, key]))
+  }
+  return isDeepStrictEqual(before, after) ? [] : [path]
+}
 
 /** What is taken in another way than as a value: `toolsets` by the catalog, `plugins` by the plugins. */
 const APART = new Set(['toolsets', 'routes', 'plugins'])

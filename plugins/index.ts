@@ -10,7 +10,6 @@ import { changeBusRedis } from './change-bus-redis/index.ts'
 import { clusterRedis } from './cluster-redis/index.ts'
 import { cors } from './cors/index.ts'
 import { devAuthServer } from './dev-auth-server/index.ts'
-import { discovery } from './discovery/index.ts'
 import { eventStoreRedis } from './event-store-redis/index.ts'
 import { grantStoreRedis } from './grant-store-redis/index.ts'
 import { health } from './health/index.ts'
@@ -34,7 +33,6 @@ export const builtInPlugins = {
   'transport-sse': transportSse,
   'transport-stdio': transportStdio,
   'resource-metadata': resourceMetadata,
-  discovery,
   cors,
   'tool-policy': toolPolicy,
   'tool-search': toolSearch,

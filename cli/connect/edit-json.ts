@@ -1,8 +1,8 @@
 // Sets one entry in a file of JSON that belongs to somebody else: everything beside it stays as it is written, comments and
-// trailing commas included. What cannot be changed so is not changed. (`jsonc-parser` reformats the neighbours of an entry, and
-// moves their comments behind it.)
+// trailing commas included. What cannot be changed so is not changed. (`modify` of jsonc-parser reformats the neighbours of an entry,
+// and moves their comments behind it.)
 import { isDeepStrictEqual } from 'node:util'
-import { parseCommented, readTokens, type Token } from '../../core/config/tokens.ts'
+import { createScanner, type Node, type ParseError, parse, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { isObject } from '../../core/index.ts'
 import { withoutSecrets } from './entry-secrets.ts'
 
@@ -16,6 +16,7 @@ export interface Edit {
 
 interface Member {
   readonly key: string
+  readonly value: Node
   /** Offsets of the value. */
   readonly start: number
   readonly end: number
@@ -30,38 +31,27 @@ interface ObjectText {
   readonly hasTrailingComma: boolean
 }
 
-const OPENING = new Set(['{', '['])
-const CLOSING = new Set(['}', ']'])
+function readObject(text: string, { children = [], offset, length }: Node): ObjectText {
+  const members = children.flatMap(({ children: [key, value] = [] }) =>
+    key && value ? [{ key: String(key.value), value, start: value.offset, end: value.offset + value.length }] : [],
+  )
+  const scanner = createScanner(text, true)
+  scanner.setPosition(members.at(-1)?.end ?? offset + 1)
+  scanner.scan()
+  return {
+    members,
+    open: offset + 1,
+    close: offset + length - 1,
+    hasTrailingComma: text[scanner.getTokenOffset()] === ',',
+  }
+}
 
-/** Reads an object whose brace is that token; the text was parsed before. */
-function readObject(tokens: readonly Token[], from: number): ObjectText {
-  const members: Member[] = []
-  let depth = 1
-  let key: Token | undefined
-  let first: Token | undefined
-  let last: Token | undefined
-  const endMember = () => {
-    if (key && first && last) members.push({ key: JSON.parse(key.text) as string, start: first.start, end: last.end })
-    key = undefined
-    first = undefined
-  }
-  for (let index = from + 1; ; index++) {
-    const token = tokens[index]
-    if (!token) throw new SyntaxError('an object does not end')
-    if (CLOSING.has(token.text)) depth--
-    if (depth === 0) {
-      endMember()
-      const hasTrailingComma = tokens[index - 1]?.text === ','
-      return { members, open: tokens[from]?.end ?? 0, close: token.start, hasTrailingComma }
-    }
-    if (depth === 1 && token.text === ',') endMember()
-    else if (depth === 1 && !key) key = token
-    else if (!(depth === 1 && token.text === ':' && !first)) {
-      first ??= token
-      last = token
-    }
-    if (OPENING.has(token.text)) depth++
-  }
+/** JSON with comments and trailing commas. Throws a SyntaxError. */
+function parseCommented(text: string): { value: unknown; root: Node | undefined } {
+  const errors: ParseError[] = []
+  const value: unknown = parse(text, errors, { allowTrailingComma: true })
+  if (errors[0]) throw new SyntaxError(`it is not JSON: ${printParseErrorCode(errors[0].error)}`)
+  return { value, root: parseTree(text) }
 }
 
 const indentAt = (text: string, offset: number): string =>
@@ -115,21 +105,18 @@ const lines = (text: string): string[] => text.split('\n')
 /** The changes that set `[section][name]`, and what of it is to be shown. */
 function planChanges(
   text: string,
-  tokens: readonly Token[],
+  root: Node,
   [section, name]: readonly [string, string],
   value: object,
   before: unknown,
 ) {
-  const root = readObject(tokens, 0)
-  const found = root.members.findLast(({ key }) => key === section)
+  const outer = readObject(text, root)
+  const found = outer.members.findLast(({ key }) => key === section)
   if (!found) {
-    const [changes, added] = insertMember(text, root, section, { [name]: value })
+    const [changes, added] = insertMember(text, outer, section, { [name]: value })
     return { changes, added: lines(added), removed: [] }
   }
-  const inner = readObject(
-    tokens,
-    tokens.findIndex(({ start }) => start === found.start),
-  )
+  const inner = readObject(text, found.value)
   const old = inner.members.findLast(({ key }) => key === name)
   if (!old) {
     const [changes, added] = insertMember(text, inner, name, value)
@@ -150,15 +137,14 @@ export function setEntry(given: string, [section, name]: readonly [string, strin
   }
   const mark = given.startsWith('\ufeff') ? '\ufeff' : ''
   const text = given.slice(mark.length).replaceAll('\r\n', '\n')
-  const tokens = readTokens(text)
-  const before = parseCommented(tokens)
-  if (!isObject(before)) throw new Error('it is no JSON object')
+  const { root, value: before } = parseCommented(text)
+  if (!root || !isObject(before)) throw new Error('it is not a JSON object')
   const servers = before[section]
-  if (servers !== undefined && !isObject(servers)) throw new Error(`"${section}" in it is no object`)
+  if (servers !== undefined && !isObject(servers)) throw new Error(`"${section}" in it is not an object`)
   if (servers && Object.hasOwn(servers, name) && isDeepStrictEqual(servers[name], value)) return undefined
-  const { changes, added, removed } = planChanges(text, tokens, [section, name], value, servers?.[name])
+  const { changes, added, removed } = planChanges(text, root, [section, name], value, servers?.[name])
   const after = applyChanges(text, changes)
   const wanted = { ...before, [section]: { ...servers, [name]: value } }
-  if (!isDeepStrictEqual(parseCommented(readTokens(after)), wanted)) throw new Error('it is written in an unusual way')
+  if (!isDeepStrictEqual(parseCommented(after).value, wanted)) throw new Error('it is written in an unusual way')
   return { text: mark + (given.includes('\r\n') ? after.replaceAll('\n', '\r\n') : after), removed, added }
 }

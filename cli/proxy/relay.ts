@@ -24,7 +24,7 @@ import {
 import { createRemote, type TransportName } from './remote.ts'
 
 /** Bytes of a line of the client. */
-export const MAX_LINE = 16 * 1024 * 1024
+const MAX_LINE = 16 * 1024 * 1024
 /** Requests that wait for an answer; and lines without any that the server has not taken. */
 const MAX_PENDING = 1_000
 /** The code for a revision that the server does not speak (2026-07-28 basic/versioning). */
@@ -39,13 +39,11 @@ export interface RelaySettings {
   readonly transport: TransportName
   readonly timing: Timing
   readonly ignored: IgnoredTools
-  /** Milliseconds between pings in a session; undefined: none. */
-  readonly keepAlive: number | undefined
   /** What the client is told of something that was thrown. */
   explain(thrown: unknown): Failure
   note(what: string): void
   /** The server speaks no revision that has `initialize`. */
-  refusedInitialize?(): void
+  refusedInitialize(): void
 }
 
 export interface Relay {
@@ -56,7 +54,7 @@ export interface Relay {
 }
 
 /** Throws a Failure for a line that has no text. */
-export function textOf(line: Line): string {
+function textOf(line: Line): string {
   if ('text' in line) return line.text
   if (line.fault === 'not UTF-8') throw new Failure('no JSON', 'the line is not UTF-8', { code: -32_700 })
   throw new Failure('too large', `a line has at most ${MAX_LINE} bytes`)
@@ -121,7 +119,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     if (over.signal.aborted) return
     const failure = thrown instanceof Failure ? thrown : settings.explain(thrown)
     if (failure.code === UNSUPPORTED_VERSION && exchange.out.requests[0]?.method === 'initialize')
-      settings.refusedInitialize?.()
+      settings.refusedInitialize()
     if (exchange.out.requests.length === 0) note(`a message without an answer was not taken: ${failure.message}`)
     for (const id of exchange.open.keys()) {
       pending.delete(id)
@@ -197,8 +195,6 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     }
     // What opens a session may hang, or wait for somebody who logs in.
     await Promise.race([gate, sleep(FAREWELL, hurry.signal).catch(() => undefined)])
-    // A session that is over is not to be opened again.
-    clearInterval(timer)
     await remote.leave(AbortSignal.timeout(FAREWELL)).catch(thrown => note(`the session was not ended: ${thrown}`))
     over.abort(new Error('the relay has ended'))
     await output.end()
@@ -217,10 +213,6 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     ends.input.destroy()
   }
 
-  const timer =
-    settings.keepAlive === undefined
-      ? undefined
-      : setInterval(() => void remote.ping().catch(thrown => note(`ping: ${thrown}`)), settings.keepAlive)
   const ended = readAll().then(drain)
   return { ended, end }
 }

@@ -1,4 +1,4 @@
-// What `mcp-host report` tells, whatever it was read from; `--json` prints just this. Texts are fit for a terminal.
+// The result of `mcp-host report`, as `--json` prints it. Texts are fit for a terminal.
 import type { Count } from './distinct.ts'
 
 /** Of one tool. Times in milliseconds; undefined where nothing says how long it took. */
@@ -10,8 +10,6 @@ export interface ToolRow {
   readonly p50: number | undefined
   readonly p95: number | undefined
   readonly p99: number | undefined
-  /** Milliseconds; percentiles that are not more are below it. Only of a metrics page. */
-  readonly resolution?: number | undefined
 }
 
 /** What callers were told, and who told it. */
@@ -58,10 +56,9 @@ export interface Legacy {
 }
 
 export interface Report {
-  readonly source: 'log' | 'metrics'
   /** The access log was sampled: counts of what went well, and percentiles, are estimates, and who is rare may be missing. */
   readonly estimated: boolean
-  /** Of the first and the last request that was counted; of metrics, since when and until when they were counted. */
+  /** Of the first and the last request that was counted. */
   readonly from: string | undefined
   readonly until: string | undefined
   readonly calls: number
@@ -69,21 +66,21 @@ export interface Report {
   readonly errors: number
   /** `errors` of `calls`, 0 to 1. */
   readonly errorRatio: number
-  /** HTTP requests that became no call; undefined where they are not counted. */
-  readonly requests: number | undefined
+  /** HTTP requests that became no call. */
+  readonly requests: number
   readonly outcomes: Readonly<Record<string, number>>
   readonly busiest: readonly ToolRow[]
   readonly slowest: readonly ToolRow[]
   readonly causes: readonly CauseRow[]
   /** Of causes that are not listed. */
   readonly causesNotListed: number
-  /** Undefined where they are not told; so are clients and sessions. */
+  /** Undefined where the log was sampled; so are clients and sessions. */
   readonly users: Count | undefined
   readonly clients: Count | undefined
   readonly sessions: Count | undefined
   readonly legacy: Legacy
   /** What was read and not counted. */
-  readonly lines: LineCounts | undefined
+  readonly lines: LineCounts
   /** What else a reader must know, such as a file that ends too early. */
   readonly notes: readonly string[]
 }

@@ -49,7 +49,7 @@ function causeRow({ key, count }: Ranked<unknown>): CauseRow {
   return { by: known(by), error, reason: known(reason), count: Math.round(count) }
 }
 
-export const slowestFirst = (a: ToolRow, b: ToolRow): number => (b.p95 ?? -1) - (a.p95 ?? -1)
+const slowestFirst = (a: ToolRow, b: ToolRow): number => (b.p95 ?? -1) - (a.p95 ?? -1)
 
 /** Who was left out nobody knows. */
 const UNTOLD = { users: undefined, clients: undefined, sessions: undefined }
@@ -153,7 +153,6 @@ class LineTally implements Tally {
         ? [`the audit counts ${this.#counted} refusals of anonymous requests: their causes are not listed`]
         : []
     return {
-      source: 'log',
       estimated: sampled,
       from: isoTime(this.#from),
       until: isoTime(this.#until),

@@ -10,12 +10,9 @@ const indent = (lines: readonly string[]) => lines.map(line => `  ${line}`)
 const section = (title: string, head: readonly string[], rows: ReadonlyArray<readonly Cell[]>, width: number) =>
   rows.length === 0 ? [] : ['', title, ...indent(tableLines(head, rows, width - 2))]
 
-/** Milliseconds with two digits, or all above 100. `resolution`: what is not more is shown as `< resolution`. */
-export function timeText(milliseconds: number | undefined, resolution = 0): string {
-  if (milliseconds === undefined) return '-'
-  if (milliseconds <= resolution) return `< ${resolution}`
-  return milliseconds >= 100 ? milliseconds.toFixed(0) : milliseconds.toPrecision(2)
-}
+/** Milliseconds with three digits, as far as that says something. */
+const timeText = (milliseconds: number | undefined): string =>
+  milliseconds === undefined ? '-' : milliseconds >= 100 ? milliseconds.toFixed(0) : milliseconds.toPrecision(2)
 
 const percent = (ratio: number) => `${(ratio * 100).toFixed(ratio > 0 && ratio < 0.01 ? 2 : 1)} %`
 
@@ -37,28 +34,28 @@ function linesText({ counted: kept, outside, future, skipped }: LineCounts): str
 }
 
 function head(report: Report): string[] {
-  const { source, from, until, calls, errors, errorRatio, requests, users, clients, sessions, lines } = report
+  const { from, until, calls, errors, errorRatio, requests, users, clients, sessions, lines } = report
   const about = report.estimated ? 'about ' : ''
-  const others = requests === undefined ? [] : [`${requests > 0 ? about : ''}${counted(requests, 'other request')}`]
+  const others = `${requests > 0 ? about : ''}${counted(requests, 'other request')}`
   const who = [...aboutText(clients, 'client'), ...aboutText(users, 'user'), ...aboutText(sessions, 'session')]
   const span = from === undefined ? 'no times are known' : `${minute(from)} to ${minute(until)} UTC`
   return [
-    source === 'metrics' ? `since the host began: ${span}` : span,
-    `${about}${counted(calls, 'call')}, ${counted(errors, 'error')} (${about}${percent(errorRatio)})${others.map(text => `; ${text}`).join('')}`,
+    span,
+    `${about}${counted(calls, 'call')}, ${counted(errors, 'error')} (${about}${percent(errorRatio)}); ${others}`,
     ...(who.length > 0 ? [who.join(', ')] : []),
-    ...(lines ? [linesText(lines)] : []),
+    linesText(lines),
     ...report.notes.map(note => `note: ${note}`),
   ]
 }
 
 const TOOL_HEAD = ['tool', 'route', 'calls', 'errors', 'p50 ms', 'p95 ms', 'p99 ms']
 
-const toolCells = ({ tool, route, calls, errors, p50, p95, p99, resolution }: ToolRow): Cell[] => [
+const toolCells = ({ tool, route, calls, errors, p50, p95, p99 }: ToolRow): Cell[] => [
   tool,
   route,
   calls,
   errors,
-  ...[p50, p95, p99].map(time => timeText(time, resolution)),
+  ...[p50, p95, p99].map(timeText),
 ]
 
 const usedCells = ({ calls, first, last }: Use): Cell[] => [calls, minute(first), minute(last)]

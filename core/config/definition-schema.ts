@@ -132,6 +132,7 @@ export const DEFINITION_SCHEMAS = {
         type: 'object',
         additionalProperties: callable("Suggests values of the template's variable."),
       },
+      list: callable('Lists resources of the template for the caller.'),
     },
     REQUIRED,
   ),

@@ -1,15 +1,15 @@
 // Why a module could not be imported: the author's file and line, what was found there, and what to do. For a config written
 // in code, its tools and its plugins. Node and esbuild say this in a dozen different ways.
-import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { errorText } from '../http/errors.ts'
 import { formatPath, type Path } from '../http/start-error.ts'
+import { isUtf16, UTF16_FAULT, utf8Text } from '../http/utf8-text.ts'
 import { nearest } from '../mcp/nearest.ts'
-import { positionAt } from './position.ts'
+import { nodesIn, parseCode } from './parse-code.ts'
 import { type Mistake, shortName } from './problems.ts'
-import { readTokens } from './tokens.ts'
+import { explainPaths } from './tsconfig-paths.ts'
 
 /** Why a module is none: in which file, its own or one that it imports. */
 interface Cause {
@@ -20,11 +20,9 @@ interface Cause {
 
 /** Explains what `import()` of `file` rejected with; `at` names it in the config. */
 export function explainImport(file: string, error: unknown, at: Path = []): Mistake {
-  const {
-    file: blamed,
-    line,
-    why,
-  } = unreadable(error) ?? missing(error) ?? notExported(error) ?? unparsable(file, error) ?? thrown(file, error)
+  const cause =
+    brokenManifest(error) ?? unreadable(error) ?? missing(error) ?? unparsable(file, error) ?? thrown(file, error)
+  const { file: blamed, line, why } = isUtf16(textOf(cause.file)) ? { file: cause.file, why: UTF16_FAULT } : cause
   const subject = at.length === 0 ? '' : `${formatPath(at)} `
   const text = `${subject}cannot be loaded: ${why}${adviceFor(error)}`
   return {
@@ -34,6 +32,25 @@ export function explainImport(file: string, error: unknown, at: Path = []): Mist
     text,
     cause: error,
   }
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** A package.json that tsx cannot read. */
+function brokenManifest(error: unknown): Cause | undefined {
+  const [, file] = /^Error parsing: (.+)$/m.exec(errorText(error)) ?? []
+  if (file === undefined) return undefined
+  const isMarked = textOf(file).startsWith('\uFEFF')
+  const why = isMarked
+    ? 'the file begins with a byte order mark, which tsx cannot read; save it as UTF-8 without one'
+    : 'the file is not valid JSON'
+  return { file, why }
 }
 
 const ESBUILD = /^(.+):(\d+):\d+: (?:ERROR|error): (.*)$/m
@@ -56,25 +73,25 @@ function missing(error: unknown): Cause | undefined {
   if (!existsSync(file)) return undefined
   const source = readFileSync(file, 'utf8')
   const { written, line } = findSpecifier(source, wanted, dirname(file))
+  const folder = dirname(file)
   const isFile = written.startsWith('.') || written.startsWith('/')
-  const advice = isFile ? nearestFile(resolve(dirname(file), written), written) : howToInstall(written, dirname(file))
-  return {
-    file,
-    line,
-    why: `it imports "${written}", ${isFile ? 'and there is no such file' : 'which is not installed'}${advice}`,
-  }
+  const reason = isFile
+    ? `and there is no such file${nearestFile(resolve(folder, written), written)}`
+    : (explainPaths(written, folder) ?? `which is not installed${howToInstall(written, folder)}`)
+  return { file, line, why: `it imports "${written}", ${reason}` }
 }
 
-/** How a module names what was looked for in vain, and where. */
+/** How the module spells the import that failed, and its line. */
 function findSpecifier(source: string, wanted: string, folder: string): { written: string; line?: number } {
   const isWanted = (text: string) =>
     text === wanted ||
     text.startsWith(`${wanted}/`) ||
     (text !== '' && wanted.startsWith(resolve(folder, text))) ||
     endsIn(wanted, text)
-  const token = readTokens(source).find(({ kind, text }) => kind === 'string' && isWanted(text.slice(1, -1)))
-  if (token === undefined) return { written: wanted }
-  return { written: token.text.slice(1, -1), line: positionAt(source, token.start).line }
+  const { file } = parseCode(source)
+  const found = nodesIn(file).find(node => node.type === 'StringLiteral' && isWanted(node.value))
+  if (found?.type !== 'StringLiteral') return { written: wanted }
+  return { written: found.value, ...(found.loc && { line: found.loc.start.line }) }
 }
 
 /** A file of a package that has no such: `koa/nope`. */
@@ -103,7 +120,7 @@ function dependenciesNear(folder: string): string[] {
   const file = join(folder, 'package.json')
   if (!existsSync(file)) return dirname(folder) === folder ? [] : dependenciesNear(dirname(folder))
   try {
-    const { dependencies, devDependencies } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, object>
+    const { dependencies, devDependencies } = JSON.parse(utf8Text(readFileSync(file, 'utf8'))) as Record<string, object>
     return Object.keys({ ...dependencies, ...devDependencies })
   } catch {
     return []
@@ -126,59 +143,23 @@ export function nearestFile(file: string, written: string): string {
 
 const MOST_FILES = 10
 
-const NOT_EXPORTED = /The requested module '([^']+)' does not provide an export named '([^']+)'/
-
-/** An import of a name that its module does not export. */
-function notExported(error: unknown): Cause | undefined {
-  const [, specifier = '', name] = NOT_EXPORTED.exec(errorText(error)) ?? []
-  const [, place, line] = /^(.+):(\d+)\n/.exec(stackOf(error)) ?? []
-  if (name === undefined || place === undefined) return undefined
-  const file = place.startsWith('file:') ? fileURLToPath(place) : place
-  const near = specifier.startsWith('.') ? nearest(name, exportsOf(resolve(dirname(file), specifier))) : undefined
-  const hint =
-    near === undefined
-      ? `; check the name${name === 'default' ? ', or import it in braces' : ''}`
-      : `; did you mean "${near}"?`
-  return { file, line: Number(line), why: `it imports "${name}", which "${specifier}" does not export${hint}` }
-}
-
-function exportsOf(file: string): string[] {
-  if (!existsSync(file)) return []
-  const found = readFileSync(file, 'utf8').matchAll(/^export (?:async )?(?:const|let|function\*?|class) ([\w$]+)/gm)
-  return [...found].flatMap(([, name]) => name ?? [])
-}
-
 const MOST_CHECKED = 12
 
-/** JavaScript that is none: Node tells the line to nobody but those who run it, so it is asked as a program. */
+/** A syntax error in JavaScript, here or in a file that this one imports: Node tells the place only on stderr. */
 function unparsable(file: string, error: unknown): Cause | undefined {
-  const isSyntax = error instanceof Error && error.name === 'SyntaxError'
-  if (!isSyntax || authorFrame(file, error) !== undefined) return undefined
-  const waiting = [file]
-  for (const next of waiting) {
-    if (waiting.indexOf(next) >= MOST_CHECKED) break
-    const fault = checkSyntax(next)
-    if (fault) return fault
-    for (const { kind, text } of readTokens(readFileSync(next, 'utf8'))) {
-      const path = resolve(dirname(next), text.slice(1, -1))
-      const isModule = kind === 'string' && /^.\./.test(text) && /\.[cm]?js$/.test(path) && existsSync(path)
-      if (isModule && !waiting.includes(path)) waiting.push(path)
+  if (!(error instanceof SyntaxError) || authorFrame(file, error) !== undefined) return undefined
+  const files = [file]
+  for (const next of files) {
+    const { file: tree, fault } = parseCode(readFileSync(next, 'utf8'))
+    if (fault) return { file: next, line: fault.line, why: errorText(error) }
+    for (const node of nodesIn(tree)) {
+      const path = node.type === 'StringLiteral' && resolve(dirname(next), node.value)
+      if (path && /\.[cm]?js$/.test(path) && existsSync(path) && files.length < MOST_CHECKED && !files.includes(path)) {
+        files.push(path)
+      }
     }
   }
   return undefined
-}
-
-function checkSyntax(file: string): Cause | undefined {
-  if (!/\.[cm]?js$/.test(file)) return undefined
-  try {
-    execFileSync(process.execPath, ['--check', file], { stdio: 'pipe', env: {}, timeout: 10_000 })
-    return undefined
-  } catch (failure) {
-    const said = String((failure as { stderr?: unknown }).stderr ?? '')
-    const [, line] = /^.+:(\d+)$/m.exec(said) ?? []
-    const [, why] = /^SyntaxError: (.*)$/m.exec(said) ?? []
-    return line === undefined || why === undefined ? undefined : { file, line: Number(line), why }
-  }
 }
 
 /** What the module, or one that it imports, threw while it ran. */

@@ -3,7 +3,6 @@
 // the types: a `title` names one, and `tsType` names one of config-parts.ts for what JSON Schema cannot say.
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { MODERN_REVISION } from '../mcp/revisions.ts'
-import { hoist, toDef } from './hoist.ts'
 import { http } from './http-schema.ts'
 import { closed, flag, icon, list, oneOrMore, positiveDuration, SCOPE, text } from './schema-parts.ts'
 import { collectSections, type Sections } from './sections.ts'
@@ -11,6 +10,32 @@ import { tools } from './tools-schema.ts'
 import { routeToolsets, toolsets } from './toolsets-schema.ts'
 
 export const ROUTE_PATH_PATTERN = '^/'
+
+/** The `$ref` of a definition of the whole. */
+const toDef = (name: string): string => `#/$defs/${name}`
+
+/** A schema whose own `$defs` were moved to `<plugin>.<name>` of the whole. */
+function moveRefs(schema: unknown, plugin: string): unknown {
+  if (Array.isArray(schema)) return schema.map(item => moveRefs(item, plugin))
+  if (typeof schema !== 'object' || schema === null) return schema
+  const entries = Object.entries(schema).map(([key, value]) => {
+    const isRef = key === '$ref' && typeof value === 'string'
+    return [key, isRef ? value.replace(/^#\/\$defs\//, toDef(`${plugin}.`)) : moveRefs(value, plugin)]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** A schema that is put into the whole, and what it refers to, under the names that the whole has for them. */
+function hoist(
+  name: string,
+  { $defs = {}, ...schema }: JsonSchema,
+): { schema: JsonSchema; defs: [string, JsonSchema][] } {
+  const own = Object.entries($defs as Record<string, JsonSchema>)
+  return {
+    schema: moveRefs(schema, name) as JsonSchema,
+    defs: own.map(([key, definition]) => [`${name}.${key}`, moveRefs(definition, name) as JsonSchema]),
+  }
+}
 
 const server = closed(
   {

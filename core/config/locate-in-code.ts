@@ -1,190 +1,112 @@
-// Finds the line of a config's key, or of a definition's, in TypeScript or JavaScript source, without a parser: objects
-// and lists that are written out where they are exported or defined, nothing else. A guess is no answer: what is computed or spread has no line.
+// Finds the line of a key in a config or a definition that is written in TypeScript or JavaScript. Only literal objects and lists
+// have lines: a key that is computed, or that a later spread may replace, has none.
+import type { CallExpression, Expression, File, Node } from '@babel/types'
+import { nodesIn, parseCode } from './parse-code.ts'
 import { type Locate, positionAt } from './position.ts'
-import { readTokens, type Token } from './tokens.ts'
-
-interface Node {
-  readonly start: number
-  /** Keys or indexes that are written out, each with the offset of its key and its value. */
-  readonly entries: Map<string | number, { readonly at: number; readonly value: Node }>
-}
-
-/** Where a value ends: the index of the token after it. */
-interface Read {
-  readonly node: Node
-  readonly end: number
-}
-
-const OPENING = new Set(['{', '[', '('])
-const CLOSING = new Set(['}', ']', ')'])
-const MODIFIERS = new Set(['async', 'get', 'set', '*'])
 
 /** Locates keys inside the object that is exported, or given to an exported `defineConfig(…)`. */
 export function locateInCode(source: string): Locate {
-  const tokens = readTokens(source)
-  const open = findExported(tokens)
-  if (open === undefined) return () => undefined
-  return locateWithin(source, readObject(tokens, open).node)
-}
-
-const locateWithin =
-  (source: string, root: Node): Locate =>
-  path => {
-    let node: Node | undefined = root
-    let offset = root.start
-    for (const key of path) {
-      const entry: { at: number; value: Node } | undefined = node.entries.get(key)
-      if (entry === undefined) return undefined
-      offset = entry.at
-      node = entry.value
-    }
-    return positionAt(source, offset)
+  let found: { readonly root: Node | undefined } | undefined
+  return path => {
+    found ??= { root: exportedObject(parseCode(source).file) }
+    return found.root && locateWithin(source, found.root, path)
   }
-
-const DEFINE = /^define(?:Tool|Resource|Prompt)$/
+}
 
 /** Locates keys of the definition that a module writes out under this kind and name; of several, of the `nth`, if that is told. */
 export function locateDefinition(source: string, kind: string, name: string, nth?: number): Locate {
-  const tokens = readTokens(source)
-  const call = `define${kind}`.toLowerCase()
-  const found = tokens.flatMap((token, index) => {
-    if (token.text.toLowerCase() !== call || !isSequence(tokens, index + 1, '(', '{')) return []
-    const { node } = readObject(tokens, index + 2)
-    const written = node.entries.get('name')?.value.start
-    const value = tokens.find(({ start }) => start === written)
-    return value?.kind === 'string' && value.text.slice(1, -1) === name ? [node] : []
-  })
-  const node = found[nth ?? 0]
-  return node === undefined || (found.length > 1 && nth === undefined) ? () => undefined : locateWithin(source, node)
+  const found = definitionsIn(parseCode(source).file, `define${kind}`.toLowerCase(), name)
+  const root = found.length > 1 ? found[nth ?? -1] : found[nth ?? 0]
+  return path => root && locateWithin(source, root, path)
 }
 
-const textAt = (tokens: readonly Token[], index: number): string | undefined => tokens[index]?.text
+function locateWithin(source: string, root: Node, path: readonly (string | number)[]) {
+  let node: Node = root
+  let offset = root.start ?? 0
+  for (const key of path) {
+    const entry = entryOf(node, key)
+    if (!entry) return undefined
+    offset = entry.key.start ?? 0
+    node = entry.value
+  }
+  return positionAt(source, offset)
+}
 
-const isSequence = (tokens: readonly Token[], index: number, ...texts: string[]): boolean =>
-  texts.every((text, step) => textAt(tokens, index + step) === text)
+/** The value inside parentheses, `as`, `satisfies`, and the call of a define function. */
+function literalOf(node: Node): Node {
+  switch (node.type) {
+    case 'TSAsExpression':
+    case 'TSSatisfiesExpression':
+    case 'TSTypeAssertion':
+    case 'TSNonNullExpression':
+    case 'ParenthesizedExpression':
+      return literalOf(node.expression)
+    case 'CallExpression':
+      return isDefine(node) && node.arguments[0] ? literalOf(node.arguments[0]) : node
+    default:
+      return node
+  }
+}
 
-function findExported(tokens: readonly Token[]): number | undefined {
-  for (let index = 0; index < tokens.length; index += 1) {
-    if (isSequence(tokens, index, 'export', 'default')) return findObject(tokens, index + 2)
-    if (isSequence(tokens, index, 'module', '.', 'exports', '=')) return findObject(tokens, index + 4)
+const calleeOf = ({ callee }: CallExpression): string => (callee.type === 'Identifier' ? callee.name : '')
+const isDefine = (node: CallExpression): boolean => /^define(?:Config|Tool|Resource|Prompt)$/.test(calleeOf(node))
+
+function entryOf(node: Node, key: string | number): { key: Node; value: Node } | undefined {
+  const literal = literalOf(node)
+  if (literal.type === 'ArrayExpression' && typeof key === 'number') {
+    const before = literal.elements.slice(0, key + 1)
+    const value = before.every(element => element?.type !== 'SpreadElement') ? before[key] : undefined
+    return value ? { key: value, value } : undefined
+  }
+  if (literal.type !== 'ObjectExpression') return undefined
+  // A later spread or computed key may replace the key.
+  for (const property of literal.properties.toReversed()) {
+    if (property.type === 'SpreadElement') return undefined
+    const name = nameOf(property.key, property.computed)
+    if (name === undefined) return undefined
+    const value = property.type === 'ObjectProperty' && !property.shorthand ? property.value : property.key
+    if (name === String(key)) return { key: property.key, value }
   }
   return undefined
 }
 
-/** The index of the brace that opens the object at `index`, behind `defineConfig(`, brackets or one name. */
-function findObject(tokens: readonly Token[], index: number, mayBeName = true): number | undefined {
-  if (textAt(tokens, index) === '{') return index
-  if (textAt(tokens, index) === '(') return findObject(tokens, index + 1, mayBeName)
-  if (isSequence(tokens, index, 'defineConfig', '(')) return findObject(tokens, index + 2, mayBeName)
-  const name = tokens[index]
-  if (!mayBeName || name?.kind !== 'word' || OPENING.has(textAt(tokens, index + 1) ?? '')) return undefined
-  if (['.', '?.'].includes(textAt(tokens, index + 1) ?? '')) return undefined
-  const value = findDeclared(tokens, name.text)
-  return value === undefined ? undefined : findObject(tokens, value, false)
+function nameOf(key: Node, isComputed: boolean | undefined): string | undefined {
+  if (key.type === 'StringLiteral' || key.type === 'NumericLiteral') return String(key.value)
+  return key.type === 'Identifier' && !isComputed ? key.name : undefined
 }
 
-/** The index of the value that is assigned where `name` is declared, if that happens once. */
-function findDeclared(tokens: readonly Token[], name: string): number | undefined {
-  const places = tokens.flatMap((_, index) =>
-    ['const', 'let', 'var'].some(word => isSequence(tokens, index, word, name)) ? [index + 2] : [],
+function exportedObject(file: File | undefined): Node | undefined {
+  const statements = file?.program.body ?? []
+  for (const statement of statements) {
+    if (statement.type === 'ExportDefaultDeclaration') return objectOf(statement.declaration, statements)
+    if (statement.type !== 'ExpressionStatement' || statement.expression.type !== 'AssignmentExpression') continue
+    const { left, right } = statement.expression
+    if (left.type === 'MemberExpression' && left.property.type === 'Identifier' && left.property.name === 'exports') {
+      return objectOf(right, statements)
+    }
+  }
+  return undefined
+}
+
+/** The literal object; for a name, the one that is assigned where it is declared. */
+function objectOf(node: Node, statements: readonly Node[]): Node | undefined {
+  const literal = literalOf(node)
+  if (literal.type === 'ObjectExpression') return literal
+  if (literal.type !== 'Identifier') return undefined
+  const declared = statements.flatMap(statement =>
+    statement.type === 'VariableDeclaration' ? statement.declarations : [],
   )
-  const [place] = places
-  if (place === undefined || places.length > 1) return undefined
-  const assigned = tokens.findIndex((token, index) => index >= place && token.text === '=')
-  return assigned === -1 ? undefined : assigned + 1
+  const init: Expression | null | undefined = declared.find(
+    ({ id }) => id.type === 'Identifier' && id.name === literal.name,
+  )?.init
+  return init && init.type !== 'Identifier' ? objectOf(init, statements) : undefined
 }
 
-function readObject(tokens: readonly Token[], open: number): Read {
-  const node: Node = { start: tokens[open]?.start ?? 0, entries: new Map() }
-  let index = open + 1
-  while (!isEnd(tokens, index)) {
-    if (textAt(tokens, index) === ',') {
-      index += 1
-      continue
-    }
-    const key = readKey(tokens, index)
-    const after = key === undefined ? undefined : textAt(tokens, key.end)
-    if (key === undefined) {
-      // What is spread or computed may replace any key before it.
-      node.entries.clear()
-      index = skipValue(tokens, index)
-    } else if (after === ':') {
-      const value = readValue(tokens, key.end + 1)
-      node.entries.set(key.name, { at: key.at, value: value.node })
-      index = value.end
-    } else if (after !== undefined && [',', '}', '('].includes(after)) {
-      node.entries.set(key.name, { at: key.at, value: leaf(key.at) })
-      index = skipValue(tokens, key.end)
-    } else {
-      // No object that we understand: none of its keys can be trusted.
-      node.entries.clear()
-      return { node, end: skipToClosing(tokens, index) + 1 }
-    }
-  }
-  return { node, end: index + 1 }
-}
-
-/** The key at `index`, past `async`, `get`, `set` and `*`; undefined for a spread or a computed one. */
-function readKey(tokens: readonly Token[], index: number): { name: string; at: number; end: number } | undefined {
-  let at = index
-  while (MODIFIERS.has(textAt(tokens, at) ?? '') && !':,}('.includes(textAt(tokens, at + 1) ?? ':')) at += 1
-  const computed = textAt(tokens, at) === '[' && textAt(tokens, at + 2) === ']'
-  const token = tokens[computed ? at + 1 : at]
-  if (token === undefined || (computed && token.kind !== 'string')) return undefined
-  if (token.kind !== 'word' && token.kind !== 'string' && token.kind !== 'number') return undefined
-  const name = token.kind === 'string' ? token.text.slice(1, -1).replace(/\\(['"\\/])/g, '$1') : token.text
-  return { name, at: token.start, end: computed ? at + 3 : at + 1 }
-}
-
-function readList(tokens: readonly Token[], open: number): Read {
-  const node: Node = { start: tokens[open]?.start ?? 0, entries: new Map() }
-  let index = open + 1
-  for (let place = 0; !isEnd(tokens, index); place += 1) {
-    // Behind a spread nobody knows which entry is which.
-    if (textAt(tokens, index) === '...') return { node, end: skipToClosing(tokens, index) + 1 }
-    if (textAt(tokens, index) !== ',') {
-      const value = readValue(tokens, index)
-      node.entries.set(place, { at: tokens[index]?.start ?? 0, value: value.node })
-      index = value.end
-    }
-    if (textAt(tokens, index) === ',') index += 1
-  }
-  return { node, end: index + 1 }
-}
-
-/** Any bracket ends: in broken code it may be the wrong one. */
-const isEnd = (tokens: readonly Token[], index: number): boolean => CLOSING.has(textAt(tokens, index) ?? ')')
-
-const leaf = (start: number): Node => ({ start, entries: new Map() })
-
-/** The value at `index`; its entries too where it is an object or list and nothing is done to it. */
-function readValue(tokens: readonly Token[], index: number): Read {
-  const text = textAt(tokens, index)
-  if (DEFINE.test(text ?? '') && isSequence(tokens, index + 1, '(', '{')) {
-    const { node, end } = readObject(tokens, index + 2)
-    const isWhole = [',', ')', 'as', 'satisfies'].includes(textAt(tokens, end) ?? '')
-    return { node: isWhole ? node : leaf(node.start), end: skipValue(tokens, index) }
-  }
-  const read = text === '{' ? readObject(tokens, index) : text === '[' ? readList(tokens, index) : undefined
-  const after = read && textAt(tokens, read.end)
-  const isWhole = after !== undefined && [',', '}', ']', 'as', 'satisfies'].includes(after)
-  if (read && isWhole) return { node: read.node, end: skipValue(tokens, read.end) }
-  return { node: leaf(tokens[index]?.start ?? 0), end: skipValue(tokens, index) }
-}
-
-/** The index of the comma or closing bracket that ends the value at `index`. */
-const skipValue = (tokens: readonly Token[], index: number): number => skip(tokens, index, true)
-
-const skipToClosing = (tokens: readonly Token[], index: number): number => skip(tokens, index, false)
-
-function skip(tokens: readonly Token[], from: number, stopAtComma: boolean): number {
-  let depth = 0
-  for (let index = from; index < tokens.length; index += 1) {
-    const token = tokens[index]
-    if (token?.kind !== 'mark') continue
-    if (depth === 0 && (CLOSING.has(token.text) || (stopAtComma && token.text === ','))) return index
-    if (OPENING.has(token.text)) depth += 1
-    if (CLOSING.has(token.text)) depth -= 1
-  }
-  return tokens.length
-}
+/** The objects given to `define…` calls whose `name` is this string. */
+const definitionsIn = (file: File | undefined, call: string, name: string): Node[] =>
+  nodesIn(file).flatMap(node => {
+    if (node.type !== 'CallExpression' || calleeOf(node).toLowerCase() !== call) return []
+    const [given] = node.arguments
+    const written = given && entryOf(given, 'name')?.value
+    return given && written?.type === 'StringLiteral' && written.value === name ? [literalOf(given)] : []
+  })

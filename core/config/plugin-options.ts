@@ -10,7 +10,6 @@ import type { ChangeBusRedisOptions } from './plugin-options/change-bus-redis.ts
 import type { ClusterRedisOptions, FilledClusterRedisOptions } from './plugin-options/cluster-redis.ts'
 import type { CorsOptions, FilledCorsOptions } from './plugin-options/cors.ts'
 import type { DevAuthServerOptions, FilledDevAuthServerOptions } from './plugin-options/dev-auth-server.ts'
-import type { DiscoveryOptions, FilledDiscoveryOptions } from './plugin-options/discovery.ts'
 import type { EventStoreRedisOptions, FilledEventStoreRedisOptions } from './plugin-options/event-store-redis.ts'
 import type { GrantStoreRedisOptions } from './plugin-options/grant-store-redis.ts'
 import type { FilledHealthOptions, HealthOptions } from './plugin-options/health.ts'
@@ -35,7 +34,6 @@ export interface BuiltInOptions {
   'transport-sse': TransportSseOptions
   'transport-stdio': TransportStdioOptions
   'resource-metadata': ResourceMetadataOptions
-  discovery: DiscoveryOptions
   cors: CorsOptions
   'tool-policy': ToolPolicyOptions
   'tool-search': ToolSearchOptions
@@ -67,7 +65,6 @@ export interface FilledOptions {
   'transport-sse': TransportSseOptions
   'transport-stdio': FilledTransportStdioOptions
   'resource-metadata': FilledResourceMetadataOptions
-  discovery: FilledDiscoveryOptions
   cors: FilledCorsOptions
   'tool-policy': FilledToolPolicyOptions
   'tool-search': FilledToolSearchOptions

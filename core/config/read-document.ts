@@ -1,16 +1,15 @@
 // Reads a JSON or YAML config, and knows where each of its keys stands.
 // For load-config.ts; the text of what is wrong never quotes the file, which may hold secrets.
 import { createRequire } from 'node:module'
+import type { Node as JsonNode, ParseError } from 'jsonc-parser'
 import type { Document, LineCounter, Pair, YAMLMap } from 'yaml'
 import { errorText } from '../http/errors.ts'
 import type { Path } from '../http/start-error.ts'
-import { isObject } from '../mcp/is-object.ts'
-import { findJsonFault } from './json-fault.ts'
 import { type Locate, positionAt } from './position.ts'
-import { readTokens } from './tokens.ts'
 
 const require = createRequire(import.meta.url)
-/** JSON needs it only to report a mistake: its seventy files take a tenth of the startup. */
+/** Each is loaded only for its format: the seventy files of `yaml` take a tenth of the startup. */
+const loadJsonc = (): typeof import('jsonc-parser') => require('jsonc-parser')
 const loadYaml = (): typeof import('yaml') => require('yaml')
 
 /** A document that is not what its extension says. */
@@ -29,39 +28,76 @@ interface ReadDocument {
   readonly locate: Locate
 }
 
-/** Strict JSON, keys that stand twice refused. Throws a DocumentFault. */
+/** What jsonc-parser misses, by its error codes. */
+const JSON_FAULTS: Readonly<Record<string, string>> = {
+  InvalidSymbol: 'text outside double quotes',
+  InvalidNumberFormat: 'a malformed number',
+  PropertyNameExpected: 'expected a key in double quotes',
+  ValueExpected: 'expected a value',
+  ColonExpected: "expected ':'",
+  CommaExpected: "expected ','",
+  CloseBraceExpected: "expected ',' or '}'",
+  CloseBracketExpected: "expected ',' or ']'",
+  EndOfFileExpected: 'expected the end of the file',
+  InvalidCommentToken: 'JSON has no comments',
+  UnexpectedEndOfString: 'a string without its closing quote',
+  UnexpectedEndOfNumber: 'a malformed number',
+  InvalidUnicode: 'a malformed \\u escape',
+  InvalidEscapeCharacter: 'an unknown escape character',
+  InvalidCharacter: 'a control character in a string',
+}
+
+/** Strict JSON; duplicate keys are refused. Throws a DocumentFault. */
 export function readJson(source: string): ReadDocument {
+  const { parseTree, printParseErrorCode } = loadJsonc()
   const text = source.replace(/^\uFEFF/, '')
+  const lineAt = (offset: number) => positionAt(text, offset).line
   let config: unknown
-  let keys = 0
   try {
-    config = JSON.parse(text, (_key, value: unknown) => {
-      if (isObject(value)) keys += Object.keys(value).length
-      return value
-    })
-  } catch {
-    const fault = findJsonFault(text)
-    throw new DocumentFault(
-      `not valid JSON: expected ${fault?.expected}${isComment(text, fault?.offset) ? '; JSON has no comments' : ''}`,
-      fault && positionAt(text, fault.offset).line,
-    )
+    config = JSON.parse(text)
+  } catch (error) {
+    const errors: ParseError[] = []
+    parseTree(text, errors, { disallowComments: true })
+    const [fault] = errors
+    const found = fault && JSON_FAULTS[printParseErrorCode(fault.error)]
+    throw new DocumentFault(`not valid JSON: ${found ?? errorText(error)}`, fault && lineAt(fault.offset))
   }
-  if (readTokens(text).filter(token => token.text === ':').length > keys) {
-    const { document, lines } = parse(text)
-    const twice = document.errors.find(error => error.code === 'DUPLICATE_KEY')
-    if (twice) throw new DocumentFault('the same key stands twice', lines.linePos(twice.pos[0]).line)
+  const root = parseTree(text)
+  const objects = new Map<JsonNode, ReadonlyMap<string, JsonNode>>()
+  const nodes = root ? [root] : []
+  for (const node of nodes) {
+    for (const child of node.children ?? []) nodes.push(child)
+    if (node.type === 'object') objects.set(node, indexProperties(node, lineAt))
   }
-  let parsed: ReturnType<typeof parse> | undefined
   return {
     config,
     locate(path) {
-      parsed ??= parse(text)
-      return parsed.locate(path)
+      let node = root
+      let offset = root?.offset
+      for (const key of path) {
+        const property: JsonNode | undefined = node && objects.get(node)?.get(String(key))
+        node = typeof key === 'number' ? node?.children?.[key] : property?.children?.[1]
+        offset = property?.offset ?? node?.offset
+        if (!node) return undefined
+      }
+      return offset === undefined ? undefined : positionAt(text, offset)
     },
   }
 }
 
-const isComment = (text: string, offset = 0): boolean => ['//', '/*'].includes(text.slice(offset, offset + 2))
+function indexProperties({ children = [] }: JsonNode, lineAt: (offset: number) => number) {
+  const properties = new Map<string, JsonNode>()
+  for (const property of children) {
+    const key = String(property.children?.[0]?.value)
+    const first = properties.get(key)
+    if (first) {
+      const text = `duplicate key ${JSON.stringify(key)}, first on line ${lineAt(first.offset)}`
+      throw new DocumentFault(text, lineAt(property.offset))
+    }
+    properties.set(key, property)
+  }
+  return properties
+}
 
 const NO_COLON = 'a key has no colon behind it; write it as `key: value`, or as `key:` above what belongs to it'
 
@@ -73,8 +109,8 @@ export function readYaml(source: string): ReadDocument {
   const { document, locate, lines } = parse(source)
   const [fault] = [...document.errors, ...document.warnings]
   if (fault) {
-    const message = OWN_WORDS[fault.code] ?? fault.message.replace(/: ".*"$/s, '')
-    throw new DocumentFault(`not valid YAML: ${message}`, lines.linePos(fault.pos[0]).line)
+    const message = `not valid YAML: ${OWN_WORDS[fault.code] ?? fault.message.replace(/: ".*"$/s, '')}`
+    throw new DocumentFault(fault.code === 'DUPLICATE_KEY' ? fault.message : message, lines.linePos(fault.pos[0]).line)
   }
   try {
     return { config: document.toJS(), locate }
@@ -89,7 +125,7 @@ function parse(source: string): { document: Document; locate: Locate; lines: Lin
   const lines = new LineCounter()
   // The library compares each key with all others of its map; `indexMaps` reads each key once.
   const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, uniqueKeys: false })
-  const maps = indexMaps(document)
+  const maps = indexMaps(document, lines)
   const locate: Locate = path => {
     const offset = offsetOf(document, maps, path)
     if (offset === undefined) return undefined
@@ -101,21 +137,27 @@ function parse(source: string): { document: Document; locate: Locate; lines: Lin
 
 type MapIndex = ReadonlyMap<YAMLMap, ReadonlyMap<string, Pair>>
 
-/** The pairs of every map by key. A key that a map has twice becomes an error of the document. */
-function indexMaps(document: Document): MapIndex {
+/** The pairs of every map by key. A duplicate key becomes an error of the document. */
+function indexMaps(document: Document, lines: LineCounter): MapIndex {
   const { isScalar, visit, YAMLParseError } = loadYaml()
   const maps = new Map<YAMLMap, Map<string, Pair>>()
   visit(document, {
     Map(_, map) {
       const pairs = new Map<string, Pair>()
       for (const pair of map.items) {
-        const { key } = pair
+        const { key, value } = pair
         if (!isScalar(key)) continue
         const name = String(key.value)
+        const first = pairs.get(name)
+        if (!first) {
+          pairs.set(name, pair)
+          continue
+        }
         const [from = 0, to = from] = key.range ?? []
-        if (pairs.has(name))
-          document.errors.push(new YAMLParseError([from, to], 'DUPLICATE_KEY', 'Map keys must be unique'))
-        else pairs.set(name, pair)
+        // A key without a value can be a secret: `secrets: { s3cret }`.
+        const shown = value === null ? '' : ` ${JSON.stringify(name)}`
+        const message = `duplicate key${shown}, first on line ${lines.linePos(rangeStart(first.key) ?? 0).line}`
+        document.errors.push(new YAMLParseError([from, to], 'DUPLICATE_KEY', message))
       }
       maps.set(map, pairs)
     },

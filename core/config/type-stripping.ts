@@ -2,10 +2,10 @@
 // same result. In doubt tsx runs them. For import-module.ts.
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { ParseError } from 'jsonc-parser'
 import { isObject } from '../mcp/is-object.ts'
 import { linkModule, replaceModules } from './module-graph.ts'
 import { readImports } from './static-imports.ts'
-import { parseCommented, readTokens } from './tokens.ts'
 import { hooksAreCheap } from './version-hooks.ts'
 
 const canStrip = Boolean(Reflect.get(process.features, 'typescript')) && hooksAreCheap()
@@ -25,10 +25,13 @@ const DYNAMIC_LOAD = /\b(?:import|require|fork|Worker)\s*\(|\bcreateRequire\b/
 const OLD_TARGET = /^es(?:3|5|6|20(?:1\d|2[01]))$/i
 
 /** Whether a tsconfig.json has no setting that changes what tsx runs. Node.js ignores the file. */
-function hasNoEffect(tsconfig: string | undefined): boolean {
+async function hasNoEffect(tsconfig: string | undefined): Promise<boolean> {
   if (tsconfig === undefined) return true
   try {
-    const config = parseCommented(readTokens(readFileSync(tsconfig, 'utf8')))
+    const { parse } = await import('jsonc-parser')
+    const errors: ParseError[] = []
+    const config: unknown = parse(readFileSync(tsconfig, 'utf8'), errors, { allowTrailingComma: true })
+    if (errors.length > 0) return false
     if (!isObject(config) || 'extends' in config) return false
     const options = isObject(config['compilerOptions']) ? config['compilerOptions'] : {}
     const differs = ['paths', 'baseUrl', 'useDefineForClassFields'].some(name => name in options)
@@ -59,7 +62,7 @@ async function areNodeCompatible(roots: readonly string[]): Promise<boolean> {
 
 /** True: the module at this path is linked, and Node.js can import it. False: start tsx before the import. */
 export async function linkStripped(file: string, tsconfig: string | undefined): Promise<boolean> {
-  if (!canStrip || process.env['TSX_TSCONFIG_PATH'] !== undefined || !hasNoEffect(tsconfig)) return false
+  if (!canStrip || process.env['TSX_TSCONFIG_PATH'] !== undefined || !(await hasNoEffect(tsconfig))) return false
   if (!(await areNodeCompatible([file]))) return false
   const { isLinked, files } = await linkModule(file)
   // Only linking finds the files of workspace packages.

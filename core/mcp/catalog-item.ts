@@ -117,6 +117,7 @@ function compileResource(definition: ResourceDefinition): ResourceItem {
   }
   if (uri !== undefined && !URL.canParse(uri)) throw new Error(`its uri "${uri}" is not an absolute URI`)
   const template = uriTemplate === undefined ? undefined : compileUriTemplate(uriTemplate)
+  if (definition.list && !template) throw new Error('`list` needs a `uriTemplate`')
   const stray = Object.keys(definition.complete ?? {}).find(name => !template?.variables.includes(name))
   if (stray !== undefined) throw new Error(`\`complete.${stray}\` names no variable of its uriTemplate`)
   const wire = defined({ uri, uriTemplate, name, title, description, mimeType, size, annotations, icons, _meta })

@@ -14,7 +14,9 @@ function textsOf(view: View, textOf: (item: CatalogItem) => unknown): Lists {
   const text = (items: Iterable<CatalogItem>) => JSON.stringify([...items].map(textOf).filter(Boolean))
   return {
     tools: text(view.tools.values()),
-    resources: text([...view.resources.values(), ...view.templates]),
+    resources:
+      text([...view.resources.values(), ...view.templates]) +
+      JSON.stringify(view.listing.map(({ key, definition }) => [key, `${definition.list}`])),
     prompts: text(view.prompts.values()),
   }
 }

@@ -1,5 +1,6 @@
 // The `ctx` argument of every handler. run-handler.ts runs the handler.
 import type { Clock } from '../http/clock.ts'
+import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import { type Asks, createAsks, createLiveAsks, type Interrupt } from './asks.ts'
 import type { Call } from './call.ts'
@@ -21,6 +22,7 @@ export interface HandlerSettings {
   /** For how long each item's handler may run, and how many of it at a time. */
   readonly limits: ToolLimits
   readonly clock: Clock
+  readonly log: Pick<Logger, 'warn' | 'error'>
   /** Milliseconds. */
   readonly fetchTimeout: number
   /** `ctx.host` of a call. */

@@ -21,6 +21,7 @@ import type {
   PromptMessage,
   ReadResourceResult,
   ResourceContents,
+  ResourceLink,
   RootsResult,
   SampleParams,
   SampleResult,
@@ -196,9 +197,17 @@ export interface ResourceDefinition extends Common {
   annotations?: Annotations
   /** Suggests values of the template's variables. */
   complete?: Record<string, Completer>
+  /**
+   * Lists resources of the template for the caller, at the end of `resources/list`. Runs for every page, and only for callers who
+   * can read the template. It has 10 seconds and at most 10,000 entries.
+   */
+  list?(ctx: CallContext): MaybePromise<ListedResource[]>
   /** `args` holds the template's variables, decoded, and `uri`. It returns nothing where there is no such resource. */
   handler(args: Record<string, string>, ctx: CallContext): MaybePromise<ResourceReturn | null | undefined>
 }
+
+/** An entry of `list`. Its URI matches the template. Default `mimeType`: that of the template. */
+export type ListedResource = Omit<ResourceLink, 'type'>
 
 /** What a resource may return: text, bytes, contents, or a whole result. */
 export type ResourceReturn =
@@ -242,12 +251,19 @@ export const kindOf = (value: unknown): Definition[typeof DEFINITION] | undefine
 type Unbranded<D> = Omit<D, typeof DEFINITION | typeof GIVEN | 'handler'>
 type NoArguments = { readonly type: 'object' }
 
-/** What a handler may return: of a Standard Schema as `output`, what that takes, a whole result, or an extension's. */
+/** The return type of a handler: for a Standard Schema as `output` its input, a whole result, or an extension's. */
 type ReturnFor<Output> =
   Output extends StandardSchema<infer Taken, infer _Value>
-    ? Taken | CallToolResult | TypedResult
+    ? Taken | CallToolResult<Taken> | TypedResult
     : // biome-ignore lint/suspicious/noConfusingVoidType: what a handler without a `return` returns is void
       ToolReturn | void
+
+/** Declared as a method, so that a handler can annotate its arguments with a narrower type. */
+interface WithHandler<Input, Output> {
+  handler(args: ValueOf<Input>, ctx: CallContext): MaybePromise<ReturnFor<Output>>
+}
+
+type DefinedTool<Input, Return> = ToolDefinition<ValueOf<Input>, Exclude<Awaited<Return>, void>, GivenFor<Input>>
 
 /**
  * A tool. `input` and `output` are JSON Schemas (draft 2020-12, or draft-07 that says so) or Standard Schemas;
@@ -257,19 +273,12 @@ type ReturnFor<Output> =
 export function defineTool<
   const Input extends JsonSchema | StandardSchema = NoArguments,
   const Output extends JsonSchema | StandardSchema = JsonSchema,
-  Return extends ReturnFor<Output> = ReturnFor<Output>,
+  // A type parameter, since the compiler then applies `output` to the literals that the handler returns.
+  Handler extends WithHandler<Input, Output>['handler'] = WithHandler<Input, Output>['handler'],
 >(
-  tool: Omit<Unbranded<ToolDefinition>, 'input' | 'output'> & {
-    input?: Input
-    output?: Output
-    handler(args: ValueOf<Input>, ctx: CallContext): MaybePromise<Return>
-  },
-): ToolDefinition<ValueOf<Input>, Exclude<Return, void>, GivenFor<Input>> {
-  return { input: { type: 'object' }, ...tool, [DEFINITION]: 'tool' } as ToolDefinition<
-    ValueOf<Input>,
-    Exclude<Return, void>,
-    GivenFor<Input>
-  >
+  tool: Omit<Unbranded<ToolDefinition>, 'input' | 'output'> & { input?: Input; output?: Output; handler: Handler },
+): DefinedTool<Input, ReturnType<Handler>> {
+  return { input: { type: 'object' }, ...tool, [DEFINITION]: 'tool' } as DefinedTool<Input, ReturnType<Handler>>
 }
 
 /** A resource (`uri`) or a family of them (`uriTemplate`). */

@@ -37,5 +37,11 @@ export const MAX_REPLAYED_QUESTIONS = 100
 export const MAX_REPLAYED_BYTES = 4 * 1_024 * 1_024
 /** GETs that may wait for the same messages at once: a laptop that slept is not locked out by its own past. */
 export const MAX_OPEN_GETS = 3
+/** Entries that `list` of one resource template can return, and its time, milliseconds. */
+export const MAX_LISTED = 10_000
+export const MAX_LIST_TIME = 10_000
+/** JSON bytes of one such entry, and of those on one page. */
+export const MAX_LISTED_ENTRY = 64 * 1_024
+export const MAX_LISTED_PAGE = 1_024 * 1_024
 /** Characters of what a client said that an error or a log line repeats. */
 export const MAX_SHOWN = 1_000

@@ -158,9 +158,9 @@ export interface EmbeddedResource extends Annotated {
 export type ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
 
 /** What `tools/call` answers (server/tools, "Tool Result"). */
-export interface CallToolResult {
+export interface CallToolResult<Structured = unknown> {
   content: ContentBlock[]
-  structuredContent?: unknown
+  structuredContent?: Structured
   isError?: boolean
   _meta?: Meta
 }

@@ -19,8 +19,6 @@ export interface McpRoute extends Route {
   readonly toolsets: readonly string[]
   /** Toolsets that the path parameter can name, if it selects the toolset. */
   readonly categories: readonly string[]
-  /** Those of the categories that some route lists: documents and hints name no others. */
-  readonly listedCategories: readonly string[]
   /** The protocol revisions that its transports serve, newest first; complete once every plugin is set up. */
   readonly revisions: readonly Revision[]
 }
@@ -217,9 +215,6 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
       },
       get categories() {
         return choice.categories
-      },
-      get listedCategories() {
-        return choice.listed
       },
       get publicCategories() {
         return settings.authorize === undefined ? choice.listed : []

@@ -36,6 +36,8 @@ export interface View {
   /** The same by the normal forms of their URIs. */
   readonly resourcesByNormalUri: ReadonlyMap<string, ResourceItem>
   readonly templates: readonly ResourceItem[]
+  /** Templates with `list` that its callers can read. */
+  readonly listing: readonly ResourceItem[]
   readonly prompts: ReadonlyMap<string, PromptItem>
   /** An item that not every caller may use; undefined where there is none. */
   readonly restricted: CatalogItem | undefined
@@ -52,8 +54,14 @@ export interface View {
   /** An item as its lists show it. */
   wireOf(item: CatalogItem): CatalogItem['wire']
   /** One page of a list. Throws `invalidParams` for a cursor that no page gave. */
-  page(list: ListName, cursor: unknown, rules: RevisionRules): SerializedResult
+  page(list: ListName, cursor: unknown, rules: RevisionRules, tail?: ListTail): SerializedResult
 }
+
+/**
+ * Entries for one caller that follow the items of a list: at most `room` of them, with keys greater than `after`. `last`: the key
+ * of the last one, if more follow.
+ */
+export type ListTail = (after: string, room: number) => { entries: readonly object[]; last: string | undefined }
 
 /** What distinguishes one view from another. */
 export interface ViewRequest {
@@ -76,11 +84,14 @@ const MAX_VIEWS = 1_000
 
 const byKey = (a: CatalogItem, b: CatalogItem) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
 
-const encodeCursor = (key: string) => Buffer.from(`after:${key}`).toString('base64url')
-function decodeCursor(cursor: unknown): string {
+/** The part of a list that a page ends in: the items of the view, or the entries of its tail. */
+type Part = 'after' | 'listed'
+const encodeCursor = (part: Part, key: string) => Buffer.from(`${part}:${key}`).toString('base64url')
+function decodeCursor(list: ListName, cursor: unknown): readonly [part: Part, key: string] {
   const text = typeof cursor === 'string' ? Buffer.from(cursor, 'base64url').toString() : ''
-  if (!text.startsWith('after:')) throw new HostError('invalidParams', { detail: 'the cursor is not one of ours' })
-  return text.slice('after:'.length)
+  if (text.startsWith('after:')) return ['after', text.slice('after:'.length)]
+  if (list === 'resources' && text.startsWith('listed:')) return ['listed', text.slice('listed:'.length)]
+  throw new HostError('invalidParams', { detail: 'the cursor is not one of ours' })
 }
 
 /** An item without an output schema that its revision has no word for. */
@@ -97,22 +108,30 @@ interface Listed extends Pick<View, 'cacheScope' | 'wireOf'> {
 
 function createPager(list: ListName, items: readonly CatalogItem[], { cacheScope, meta, wireOf }: Listed) {
   const cached = new Map<string, SerializedResult>()
-  const serialize = (from: number, { handshake, objectsOnly }: RevisionRules) => {
+  const shared = { ttlMs: LIST_TTL, cacheScope }
+  const ofCaller = { ttlMs: 0, cacheScope: 'private' }
+  const serialize = (from: number, { handshake, objectsOnly }: RevisionRules, after = '', tail?: ListTail) => {
     const page = items.slice(from, from + PAGE_SIZE)
     const last = page.at(-1)
     const more = last !== undefined && from + PAGE_SIZE < items.length
+    const rest = more ? undefined : tail?.(after, PAGE_SIZE - page.length)
     const entries = page.map(item => (objectsOnly ? objectWire(wireOf(item)) : wireOf(item)))
-    const body = { [list]: entries, ...(more && { nextCursor: encodeCursor(last.key) }) }
-    const full = handshake ? body : { resultType: 'complete', ...body, ttlMs: LIST_TTL, cacheScope, _meta: meta }
+    const nextCursor = more
+      ? encodeCursor('after', last.key)
+      : rest?.last === undefined
+        ? undefined
+        : encodeCursor('listed', rest.last)
+    const body = { [list]: rest ? [...entries, ...rest.entries] : entries, nextCursor }
+    const caching = tail ? ofCaller : shared
+    const full = handshake ? body : { resultType: 'complete', ...body, ...caching, _meta: meta }
     return new SerializedResult(JSON.stringify(full))
   }
-  return (cursor: unknown, rules: RevisionRules) => {
-    let from = 0
-    if (cursor !== undefined) {
-      const after = decodeCursor(cursor)
-      from = items.findIndex(({ key }) => key > after)
-      if (from === -1) from = items.length
-    }
+  return (cursor: unknown, rules: RevisionRules, tail?: ListTail) => {
+    const [part, key] = cursor === undefined ? [] : decodeCursor(list, cursor)
+    if (part === 'listed') return serialize(items.length, rules, key, tail)
+    let from = key === undefined ? 0 : items.findIndex(item => item.key > key)
+    if (from === -1) from = items.length
+    if (tail) return serialize(from, rules, '', tail)
     if (from % PAGE_SIZE !== 0) return serialize(from, rules)
     const name = `${from} ${rules.handshake} ${rules.objectsOnly}`
     const page = cached.get(name) ?? serialize(from, rules)
@@ -234,6 +253,7 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
     resources: mapOf(resources),
     resourcesByNormalUri: new Map(resources.toReversed().map(item => [item.normalUri, item])),
     templates,
+    listing: templates.filter(item => item.definition.list && !denials.has(item)),
     prompts: mapOf(prompts),
     restricted: items.find(({ definition }) => definition.access !== undefined),
     cacheScope,
@@ -242,7 +262,7 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
     isUnlisted: item => unlisted.has(item),
     digestsOf: tool => digestsOfKeys(tool, request.keys),
     wireOf,
-    page: (list, cursor, rules) => pagers[list](cursor, rules),
+    page: (list, cursor, rules, tail) => pagers[list](cursor, rules, tail),
   }
 }
 

@@ -11,12 +11,15 @@ const extension = extname(fileURLToPath(import.meta.url))
 const compiling = (entry: URL) =>
   `import('tsx/esm/api').then(({ register }) => { register(); return import(${JSON.stringify(entry.href)}) })`
 
+/** The URL of a file named `thread/main`: by path from the root of the package, without extension. */
+export const threadUrl = (path: string): URL => new URL(`${path}${extension}`, root)
+
 /**
  * Starts the file at `path`, from the root of the package and without extension, such as `plugins/some-store/thread/main`.
  * The package keeps files of the name `thread/main` for it. What it fails with is the worker's `error` event.
  */
 export function startThread(path: string, options: Omit<WorkerOptions, 'eval'> = {}): Worker {
-  const entry = new URL(`${path}${extension}`, root)
+  const entry = threadUrl(path)
   if (extension !== '.ts') return new Worker(entry, options)
   return new Worker(compiling(entry), { ...options, eval: true })
 }

@@ -32,6 +32,7 @@ export const note = defineResource({
   complete: {
     id: async value => (await noteStore.all()).map(({ id }) => id).filter(id => id.startsWith(value)),
   },
+  list: async () => (await noteStore.all()).map(({ id, title }) => ({ uri: noteUri(id), name: id, title })),
   async handler({ id = '' }) {
     const found = await noteStore.get(id)
     // The client gets the code that its revision has for this.

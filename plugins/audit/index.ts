@@ -104,7 +104,8 @@ export const audit = definePlugin<AuditOptions, Filled>({
       file: {
         type: 'string',
         default: 'audit.jsonl',
-        description: 'Where the lines go, relative to the config. Of several processes each has one: `audit.1.jsonl`.',
+        description:
+          'Where the lines go, relative to the config; a missing folder is created. Of several processes each has one: `audit.1.jsonl`.',
       },
       onFailure: {
         type: 'string',

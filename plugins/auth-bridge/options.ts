@@ -110,9 +110,9 @@ const provider: JsonSchema = {
       description: 'An address counts without email_verified. Only where the provider lets nobody choose their own.',
     },
     exchange: {
-      enum: ['refresh', 'token-exchange', 'on-behalf-of', 'none'],
+      enum: ['refresh', 'token-exchange'],
       description:
-        'How ctx.upstreamToken({ scope }) gets other scopes: a refresh that names them, RFC 8693, or Entra on-behalf-of. Default: what the type has.',
+        'How ctx.upstreamToken({ scope }) gets other scopes: a refresh that names them, or RFC 8693. Default: what the type has.',
     },
   },
 }

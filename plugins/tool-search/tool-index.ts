@@ -1,29 +1,60 @@
-// The index of a set of tools, of their names, titles, descriptions and parameters; what a caller finds is asked of the index
-// of those alone that this caller may find. Loaded with the first query.
+// The search index over a set of tools: names, titles, descriptions and parameters. Loaded with the first query.
+import MiniSearch from 'minisearch'
 import type { ToolItem } from '../../core/auth.ts'
 import { isObject } from '../../core/index.ts'
-import { bytesOf, type Postings, PostingsWriter, restrict } from './postings.ts'
-import { rank } from './rank.ts'
-import { createReader, queryWords } from './words.ts'
 
-/** Tools that are indexed before others have their turn. */
-const AT_ONCE = 25
-/** Of an input schema: how deep parameters are looked for, and how many of one tool. */
+/** Tools that are indexed before other requests get their turn. */
+const CHUNK_SIZE = 25
+/** Limits for an input schema: depth, and parameters per tool. */
 const MAX_DEPTH = 4
 const MAX_PARAMETERS = 100
+/** Characters per field. */
+const MAX_TEXT = 4_000
+/** Characters per compound name, and per word. */
+const MAX_CHUNK = 160
+const MAX_WORD = 40
+/** Words per query. With thousands of tools each word costs milliseconds. */
+const MAX_WORDS = 8
+/** Minimum lengths of words that match as a prefix, and despite a misspelling. */
+const MIN_PREFIX = 3
+const MIN_FUZZY = 5
+/** Misspelled words per query: each is compared with the whole vocabulary. */
+const MAX_FUZZY_WORDS = 3
 
-export interface ToolIndex {
-  /** In the order of their names. */
-  readonly tools: readonly ToolItem[]
-  /** About what it takes in memory. */
-  readonly bytes: number
-  /** At most `limit` of its tools, the best first; of those that fit as well as each other, by name. */
-  search(query: string, limit: number): ToolItem[]
-  /** The index of some of its tools, those with a 1: it answers as if there were no others. */
-  restrict(kept: Uint8Array): ToolIndex
+const BOOST = { name: 6, title: 4, description: 2, parameters: 1 }
+
+/** Words of a query that say nothing about a tool. */
+const STOP_WORDS: ReadonlySet<string> = new Set(
+  (
+    'a an and are at be by can could do does for from how i in into is it me my of on or please that the this to want ' +
+    'what which with would you your'
+  ).split(' '),
+)
+
+const CAMEL = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u
+
+/** The words of a text, in lower case and without accents. Compound names are split and also kept whole. */
+function wordsOf(text: string): string[] {
+  const chunks = text
+    .slice(0, MAX_TEXT)
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+    .split(/[^\p{L}\p{N}]+/u)
+  return chunks.flatMap(chunk => {
+    const parts = chunk.length > MAX_CHUNK ? [] : chunk.split(CAMEL)
+    const all = parts.length > 1 ? [...parts, chunk] : parts
+    return all.filter(({ length }) => length > 0 && length <= MAX_WORD).map(word => word.toLowerCase())
+  })
 }
 
-/** Names and descriptions of properties, at any depth within bounds. */
+/** The words to search for, each once. */
+function queryWords(query: string): string[] {
+  const words = [...new Set(wordsOf(query))]
+  const significant = words.filter(word => !STOP_WORDS.has(word))
+  return (significant.length > 0 ? significant : words).slice(0, MAX_WORDS)
+}
+
+/** Names and descriptions of properties, at any depth within the limits. */
 function parametersOf(schema: unknown, depth = 0, found: string[] = []): string[] {
   if (!isObject(schema) || depth > MAX_DEPTH) return found
   const { properties, items } = schema
@@ -36,43 +67,42 @@ function parametersOf(schema: unknown, depth = 0, found: string[] = []): string[
   return parametersOf(items, depth + 1, found)
 }
 
-/** The words of a tool's fields, in the order of their weights. */
-function fieldsOf(tool: ToolItem, wordsOf: (text: string) => string[]): string[][] {
-  const { key, definition, input } = tool
-  const { title = '', description = '' } = definition
-  const texts = [key, title, description, parametersOf(input.json).join(' ')]
-  return texts.map(text => wordsOf(text).filter(word => word !== ''))
+const documentOf = ({ key, definition, input }: ToolItem, id: number) => ({
+  id,
+  name: key,
+  title: definition.title ?? '',
+  description: definition.description ?? '',
+  parameters: parametersOf(input.json).join(' '),
+})
+
+export interface ToolIndex {
+  /** At most `limit` tools, the best first; equally good ones by name. */
+  search(query: string, limit: number): ToolItem[]
 }
 
-function indexOf(tools: readonly ToolItem[], postings: Postings): ToolIndex {
-  const places = new Map(tools.map(({ key }, at) => [key, at] as const))
-  return {
-    tools,
-    bytes: bytesOf(postings) + tools.length * BYTES_PER_TOOL,
-    search(query, limit) {
-      const named = places.get(query.trim())
-      const found = rank(postings, queryWords(query)).filter(at => at !== named)
-      return [...(named === undefined ? [] : [named]), ...found].slice(0, limit).flatMap(at => tools[at] ?? [])
-    },
-    restrict(kept) {
-      return indexOf(
-        tools.filter((_, at) => kept[at] === 1),
-        restrict(postings, kept),
-      )
-    },
-  }
-}
-
-/** Of the list of tools, and of their places by name. */
-const BYTES_PER_TOOL = 60
-
-/** Indexes tools, which are in the order of their names, a few at a time. */
+/** Indexes tools, which are sorted by name, in chunks. */
 export async function createToolIndex(tools: readonly ToolItem[]): Promise<ToolIndex> {
-  const wordsOf = createReader()
-  const writer = new PostingsWriter()
-  for (let from = 0; from < tools.length; from += AT_ONCE) {
-    for (const tool of tools.slice(from, from + AT_ONCE)) writer.add(fieldsOf(tool, wordsOf))
-    await new Promise(resolve => setImmediate(resolve))
+  const index = new MiniSearch<ReturnType<typeof documentOf>>({
+    fields: Object.keys(BOOST),
+    tokenize: wordsOf,
+    processTerm: term => term,
+  })
+  await index.addAllAsync(tools.map(documentOf), { chunkSize: CHUNK_SIZE })
+  const placeByName = new Map(tools.map(({ key }, at) => [key, at] as const))
+  return {
+    search(query, limit) {
+      const named = placeByName.get(query.trim())
+      let fuzzyWords = 0
+      const found = index.search(query, {
+        boost: BOOST,
+        tokenize: queryWords,
+        prefix: ({ length }) => length >= MIN_PREFIX,
+        fuzzy: ({ length }) => length >= MIN_FUZZY && ++fuzzyWords <= MAX_FUZZY_WORDS && 0.2,
+        maxFuzzy: 2,
+      })
+      const places = found.sort((a, b) => b.score - a.score || a.id - b.id).map(({ id }) => id as number)
+      const ordered = named === undefined ? places : [named, ...places.filter(at => at !== named)]
+      return ordered.slice(0, limit).flatMap(at => tools[at] ?? [])
+    },
   }
-  return indexOf(tools, writer.close())
 }

@@ -12,19 +12,16 @@ import { needsTerminals, startInTerminal } from './in-terminal.ts'
 import { startDesk, stopDesks } from './login-desk.ts'
 import { callLine } from './report/log-lines.ts'
 import { configText, startCli, stopAll } from './run-cli.ts'
-import { startFakePage } from './top/fake-metrics.ts'
 
 describe('each command as a process', function () {
   this.timeout(60_000)
   let folder: string
   let url: string
-  let page: Awaited<ReturnType<typeof startFakePage>>
 
   before(async () => {
     const echo = defineTool({ name: 'echo', handler: () => 'echoed' })
     const options = { toolsets: { all: [echo] }, routes: { '/mcp': { toolsets: 'all' } } }
     url = `${(await startHost({ ...options, plugins: { 'transport-streamable': {}, tasks: {} } })).url}/mcp`
-    page = await startFakePage()
     folder = await makeFolder({
       'mcp.config.mjs': configText({ http: '{ port: Number(process.env.TEST_PORT ?? 0) }', plugins: 'audit: {}' }),
       'test.env': 'TEST_PORT=none\n',
@@ -34,14 +31,12 @@ describe('each command as a process', function () {
     await stopAll()
     await stopDesks()
     await stopProxies()
-    await page.close()
     await stopHosts()
     await removeFolders()
   })
 
   const run = (args: readonly string[], input = '') => {
-    const addresses: Readonly<Record<string, string>> = { URL: url, PAGE: page.url }
-    const words = args.map(arg => addresses[arg] ?? arg)
+    const words = args.map(arg => (arg === 'URL' ? url : arg))
     const running = startCli(words, folder, {
       MCP_HOST_HOME: folder,
       MCP_HOST_SECRETS: '',
@@ -69,7 +64,6 @@ describe('each command as a process', function () {
     [['init', 'made', '--yes'], 0, /Made made in made/],
     [['add', 'tool', 'one'], 0, /^made \S*one\./],
     [['report', '-', '--json'], 0, /"calls": 1,/, callLine('2026-11-20T10:00:00.000Z')],
-    [['top', 'PAGE', '--once', '--interval', '1'], 0, /\nnow +/],
     [['tasks', 'URL', '--header', 'X-User: ann'], 0, /^no tasks; /],
     [['list', 'URL'], 0, /\n\nTools\n {2}echo\n/],
     [['call', 'URL', 'echo'], 0, /^echoed\n$/],
@@ -129,7 +123,7 @@ describe('each command as a process', function () {
     expect((await desk.run(['login', desk.url])).code).to.equal(0)
   })
 
-  it('doctor finds http in the metadata of a server behind https', async () => {
+  it('doctor checks the host guard of a server behind https, and finds http in its metadata', async () => {
     const folder = await makeFolder({})
     const { file, ...certificate } = makeCertificate(folder)
     const tls = await startBadProxy(certificate)
@@ -143,6 +137,7 @@ describe('each command as a process', function () {
     tls.target = (await startHost({ toolsets: { none: [] }, routes, plugins })).url
     const { ended } = startTrusting(file, ['doctor', '--url', `${tls.url}/mcp`], folder)
     const { code, stdout } = await ended
+    expect(stdout).to.match(/^ok +host guard +a foreign Host is answered 403$/m)
     expect(stdout).to.match(/^WRONG +metadata +resource is http:.*: http behind https;/m)
     expect(stdout).to.match(/^WRONG +metadata +the challenge leads to http:.*\n +fix: set http\.publicUrl/m)
     expect(code).to.equal(1)

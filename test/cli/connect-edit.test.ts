@@ -66,8 +66,8 @@ describe('an entry in a file of JSON', () => {
 
   for (const [what, text, why] of [
     ['no JSON', '{ "a": ', /JSON/],
-    ['a list', '[]', /no JSON object/],
-    ['servers that are a list', '{"mcpServers":[]}', /"mcpServers" in it is no object/],
+    ['a list', '[]', /not a JSON object/],
+    ['servers that are a list', '{"mcpServers":[]}', /"mcpServers" in it is not an object/],
     ['two documents', '{}{}', /JSON/],
   ] as const) {
     it(`is refused in ${what}`, () => expect(() => set(text)).to.throw(why))

@@ -235,6 +235,19 @@ describe('mcp-host explain', () => {
     expectTold(await explain('--route', '/t', '--tool', 'echo'), /toolsets open$/m, 'result    allowed, listed')
   })
 
+  it('explains an address of the route whose path is given', async () => {
+    expectTold(await explain('--route', '/t/:category?'), 'address   /t, route /t/:category?, toolsets open')
+  })
+
+  it('prints that configureSession may change the items', async () => {
+    const hooked = CONFIG.replace('  toolsets,\n', '  toolsets,\n  configureSession() {},\n')
+    const hookedFolder = await makeFolder({ 'mcp.config.mjs': hooked })
+    const session = /^session {3}configureSession may change/m
+    expectTold(await runCli(['explain'], hookedFolder), session)
+    expectTold(await runCli(['explain', '--tool', 'purge'], hookedFolder), session)
+    expect((await explain()).stdout).not.to.match(session)
+  })
+
   it('exits 2 for an address that serves nothing and for a token that cannot be read', async () => {
     const [nowhere, unread] = [await explain('--route', '/no'), await explain('--token', '@none.txt')]
     expect([nowhere.code, nowhere.stdout]).to.deep.equal([2, ''])

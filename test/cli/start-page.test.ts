@@ -1,7 +1,6 @@
 // What `start` prints: routes, commands and the address. start-page.system.ts runs the commands.
 import { expect } from 'chai'
-import { selfCommand } from '../../cli/self-command.ts'
-import { startPage } from '../../cli/start-page.ts'
+import { selfCommand, startPage } from '../../cli/start-page.ts'
 import { defineTool } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'

@@ -110,7 +110,7 @@ describe('mcp-host', () => {
       'schema',
       'audit',
     ])
-    expect(verbsOf(watch)).to.deep.equal(['report', 'top', 'tasks'])
+    expect(verbsOf(watch)).to.deep.equal(['report', 'tasks'])
     expect(verbsOf(call)).to.deep.equal([
       'list',
       'call',

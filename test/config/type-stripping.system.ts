@@ -13,16 +13,16 @@ const NODE_STRIPS = Boolean(Reflect.get(process.features, 'typescript'))
 
 let host: string
 before(async () => {
-  host = await makeFolder({ 'run.mjs': RUN })
+  host = await makeFolder({ 'run.mjs': RUN, 'package.json': '{ "type": "module" }' })
   await symlink(join(ROOT, 'node_modules'), join(host, 'node_modules'))
   const contents = `export * from './core/config/import-module.ts'; export * from './core/config/module-graph.ts'`
+  const common = { bundle: true, format: 'esm', platform: 'node', packages: 'external' } as const
+  const outfile = (name: string) => join(host, 'dist/core/config', name)
+  await build({ ...common, stdin: { contents, resolveDir: ROOT }, outfile: outfile('host.js') })
   await build({
-    stdin: { contents, resolveDir: ROOT },
-    outfile: join(host, 'dist/core/config/host.mjs'),
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    packages: 'external',
+    ...common,
+    entryPoints: [join(ROOT, 'core/config/thread/main.ts')],
+    outfile: outfile('thread/main.js'),
   })
 })
 after(removeFolders)
@@ -39,7 +39,7 @@ module.registerHooks?.({ resolve(name, context, next) {
   if (/\\/node_modules\\/tsx\\//.test(found.url)) by = 'tsx'
   return found
 } })
-const host = await import('./dist/core/config/host.mjs')
+const host = await import('./dist/core/config/host.js')
 const folder = process.argv[2]
 const load = name => host.importModule(join(folder, name))
 const write = (name, text) => writeFileSync(join(folder, name), text)

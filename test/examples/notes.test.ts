@@ -124,6 +124,11 @@ describe('examples/notes', () => {
       expect(await read(notes.note, `notes://note/${id}`)).to.equal('# Milk\n\nBuy milk.\n\n#food #shop')
     })
 
+    it('lists each note', async () => {
+      const { id } = await add({ title: 'Milk' })
+      expect(await notes.note.list?.(context)).to.deep.equal([{ uri: `notes://note/${id}`, name: id, title: 'Milk' }])
+    })
+
     it('notes://note/{id} is not found for an unknown id', async () => {
       const error = await rejectionOf(read(notes.note, 'notes://note/9'))
       expect(HostError.is(error) && error.kind).to.equal('resourceNotFound')

@@ -63,7 +63,7 @@ async function firstFlight(): Promise<Buffer> {
 
 describe('Stalled TLS handshakes', () => {
   it('end at handshakeTimeout without blocking other clients, also with trickled bytes', async () => {
-    const { url, log } = await startSecure(pair, { tls: { handshakeTimeout: 1_500 } })
+    const { url, log } = await startSecure(pair, { tls: { handshakeTimeout: 5_000 } })
     const flight = await firstFlight()
     let ended = 0
     const stalled = await Promise.all(
@@ -80,7 +80,7 @@ describe('Stalled TLS handshakes', () => {
     const dripping = setInterval(() => {
       for (const [index, socket] of stalled.entries()) if (index % 4 === 3) socket.write(flight.subarray(at, at + 1))
       at++
-    }, 50)
+    }, 100)
     let served = 0
     try {
       while (ended < stalled.length) {
@@ -188,7 +188,7 @@ describe('TLS connections', () => {
   })
 
   it('get 408 for slow requests and are closed after the keep-alive timeout', async () => {
-    const { url } = await startSecure(pair, { http: { requestTimeout: 500, keepAliveTimeout: 300 } })
+    const { url } = await startSecure(pair, { http: { requestTimeout: 2_000, keepAliveTimeout: 300 } })
     const slow = await openSecure(url, authority)
     slow.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Le')
     expect(parseAnswer(await readToEnd(slow)).status).to.equal(408)

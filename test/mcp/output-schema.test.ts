@@ -172,11 +172,11 @@ describe('Structured content', () => {
 
   it('is omitted from an error result that the output schema refuses, and parsed otherwise', async () => {
     const content = [{ type: 'text' as const, text: 'no' }]
-    const failing = (structuredContent: object) =>
+    const failing = (structuredContent: { name: string }) =>
       testTool(
         defineTool({ name: 'fails', output: person, handler: () => ({ content, isError: true, structuredContent }) }),
       )
-    expect((await failing({ password: 'hunter2' })).result).to.deep.equal({ content, isError: true })
+    expect((await failing({ password: 'hunter2' } as never)).result).to.deep.equal({ content, isError: true })
     expect((await failing(leak)).result).to.deep.include({ isError: true, structuredContent: { name: 'a' } })
   })
 

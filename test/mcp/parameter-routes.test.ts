@@ -150,18 +150,13 @@ describe('Toolsets with a reserved name', () => {
 })
 
 describe('Toolsets that no route lists', () => {
-  it('are not named in the 404 text or the AI catalog', async () => {
+  it('are not named in the 404 text', async () => {
     const { url } = await startHost({
       toolsets: { clock: [tool('c')], gold: [tool('g')] },
       routes: { '/': { toolsets: 'clock' }, '/t/:category': { toolsets: ':category' } },
-      plugins: {
-        'transport-streamable': {},
-        discovery: { experimental: ['server-card', 'ai-catalog'], name: 'com.acme/tools', description: 'Tools.' },
-      },
+      plugins: { 'transport-streamable': {} },
     })
     const missing = await modern(`${url}/t/nothing`, 'tools/list')
     expect(missing.message.error.message).to.match(/at \/t\/:category there are: clock$/)
-    const catalog = await (await fetch(`${url}/.well-known/ai-catalog.json`)).text()
-    expect(catalog).to.include('clock').and.not.include('gold')
   })
 })

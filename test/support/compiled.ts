@@ -48,6 +48,7 @@ function digestSources(): string {
 const ENTRIES = [
   'cli/bin.ts',
   'core/auth.ts',
+  'core/config/thread/main.ts',
   'core/index.ts',
   'core/isolated/thread/main.ts',
   'plugins/store-sqlite/thread/main.ts',

@@ -43,12 +43,15 @@ export const fileOf = (from: string, specifier: string): string | undefined =>
   specifier.startsWith('.') ? join(dirname(from), specifier) : undefined
 
 const CORE_PACKAGES: ReadonlySet<string> = new Set([
+  '@babel/parser',
+  '@babel/types',
   '@koa/router',
   'ajv',
   'ajv-formats',
   'cosmiconfig',
   'fastest-levenshtein',
   'import-meta-resolve',
+  'jsonc-parser',
   'koa',
   'koa-body',
   'koa-compose',

@@ -61,8 +61,8 @@ export interface BridgeProvider {
   claims?: BridgeClaims
   /** An address counts without email_verified. Only where the provider lets nobody choose their own. */
   trustEmail?: boolean
-  /** How ctx.upstreamToken({ scope }) gets other scopes: a refresh that names them, RFC 8693, or Entra on-behalf-of. Default: what the type has. */
-  exchange?: 'refresh' | 'token-exchange' | 'on-behalf-of' | 'none'
+  /** How ctx.upstreamToken({ scope }) gets other scopes: a refresh that names them, or RFC 8693. Default: what the type has. */
+  exchange?: 'refresh' | 'token-exchange'
 }
 
 /** oauth: where everything is. github: of an own GitHub Enterprise Server. */

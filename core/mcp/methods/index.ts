@@ -7,6 +7,7 @@ import type { HandlerSettings } from '../context.ts'
 import type { View } from '../view.ts'
 import { complete } from './completion.ts'
 import { discover, initialize } from './lifecycle.ts'
+import { listResources } from './list-resources.ts'
 import { paramsProblem } from './params.ts'
 import { getPrompt } from './prompts.ts'
 import { readResource } from './resources.ts'
@@ -36,7 +37,7 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['resources/unsubscribe', { answer: unsubscribe, era: 'legacy', capability: 'resources' }],
   ['tools/list', { answer: list('tools') }],
   ['tools/call', { answer: callTool, capability: 'tools' }],
-  ['resources/list', { answer: list('resources') }],
+  ['resources/list', { answer: listResources }],
   ['resources/templates/list', { answer: list('resourceTemplates') }],
   ['resources/read', { answer: readResource, capability: 'resources' }],
   ['prompts/list', { answer: list('prompts') }],

@@ -4,11 +4,10 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import type { CommandOutput } from '../../../cli/context.ts'
-import { showReading } from '../../../cli/report/progress.ts'
 import type { Report } from '../../../cli/report/report.ts'
 import { createTally } from '../../../cli/report/tally.ts'
 import { reportText } from '../../../cli/report/text.ts'
-import { reportVerb } from '../../../cli/report.ts'
+import { reportVerb, showReading } from '../../../cli/report.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startCli, stopAll } from '../in-process.ts'
@@ -344,9 +343,6 @@ describe('mcp-host report', () => {
     ['no time', { since: 'yesterday' }, ['a'], /^--since.*24h.*7d/],
     ['times that are exchanged', { since: '1h', until: '2h' }, ['a'], /^--since.*--until/],
     ['no number of rows', { top: '0' }, ['a'], /^--top/],
-    ['a token for a file', { token: 'x' }, ['a'], /^--token/],
-    ['a page and a file', {}, ['http://127.0.0.1:1/metrics', 'a'], /metrics page/],
-    ['times of a page', { since: '1h' }, ['http://127.0.0.1:1/metrics'], /^--since.*--until/],
   ] as const) {
     it(`refuses ${what}, and says what to do`, async () => {
       const refusal = await reportVerb.run(values, sources, testContext()).then(

@@ -51,7 +51,7 @@ export const IMPORT_ROWS: readonly Row[] = [
       ...ofTools(`import { tody } from './clock.mjs' // HERE\n${GOOD_TOOL}\ntody`),
       'clock.mjs': 'export const today = 1',
     },
-    names: ['"tody"', '"./clock.mjs"', '"today"'],
+    names: ["'tody'", "'./clock.mjs'"],
   },
   {
     mistake: 'a default import of a module without default export',
@@ -59,7 +59,7 @@ export const IMPORT_ROWS: readonly Row[] = [
       ...ofTools(`import clock from './clock.mjs' // HERE\n${GOOD_TOOL}\nclock`),
       'clock.mjs': 'export const now = 1',
     },
-    names: ['"default"', '"./clock.mjs"'],
+    names: ["'default'", "'./clock.mjs'"],
   },
   {
     mistake: 'an import by an alias that nothing resolves',

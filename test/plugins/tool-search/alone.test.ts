@@ -1,7 +1,6 @@
 // find_tools isolation: hidden tools never influence the results of a caller.
 import { expect } from 'chai'
 import { defineTool, type ToolDefinition, type User } from '../../../core/index.ts'
-import { queryWords } from '../../../plugins/tool-search/words.ts'
 import { modernRequest, post } from '../../support/rpc.ts'
 import { createSeededRandom } from '../../support/seeded-random.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
@@ -133,7 +132,7 @@ describe('find_tools: isolation between callers', () => {
     expect(sums.hidden).to.be.greaterThan(caseCount(500, 150))
   })
 
-  it('computes the query cost from visible tools only', async function () {
+  it('ranks by visible tools only among thousands of hidden tools', async function () {
     this.timeout(60_000)
     const make = (index: number, access?: string) =>
       defineTool({
@@ -178,10 +177,7 @@ describe('find_tools: isolation between callers', () => {
     const nobody = ['qqqqqq', 'xyzzyplugh', 'merger', 'salary', 'wexelburg', 'bluefalcom', 'acquizition']
     const eve = { subject: 'eve', scopes: [] }
     const told = new Map<string, string[]>()
-    // Without its ending a shorter word is no misspelling of anything.
-    const candidates = [...secret, ...casesOf(begun, 10), ...nobody].filter(
-      one => (queryWords(one)[0] ?? '').length >= 5,
-    )
+    const candidates = [...secret, ...casesOf(begun, 10), ...nobody]
     for (const candidate of candidates) {
       for (const frame of ['qqxzwk zzqwxj ? invoyce', '? qqxzwk zzqwxj invoyce', '? invoyce zzqwxj qqxzwk']) {
         const own = await answerOf(url, eve, { query: frame.replace('?', candidate), limit: 20 })

@@ -1,0 +1,73 @@
+// Adds the version of a file to the URL by which it is imported. For version-hooks.ts and the loader thread (thread/main.ts).
+import { fileURLToPath } from 'node:url'
+
+export const VERSION = 'mcp-host-version'
+
+/** One import, as the hooks saw it. */
+export interface SeenImport {
+  /** Undefined: Node.js imported it. */
+  readonly parent: string | undefined
+  /** Undefined: not found. */
+  readonly file: string | undefined
+}
+
+/** By path; a file that is not in it has no version. */
+export type Versions = Readonly<Record<string, number>>
+
+export interface ImportContext {
+  readonly parentURL?: string | undefined
+  readonly conditions?: readonly string[]
+}
+
+export interface Found {
+  readonly url: string
+}
+
+export type Next<Result> = (specifier: string, context: ImportContext) => Result
+
+interface Seen {
+  /** Folders of this package, which never get versions. */
+  readonly own: readonly string[]
+  readonly note: (one: SeenImport) => void
+}
+
+function withoutVersion(url: string): URL {
+  const parsed = new URL(url)
+  if (url.includes(VERSION)) parsed.searchParams.delete(VERSION)
+  return parsed
+}
+
+/** tsx may write a query of its own into the path. */
+function pathOf(url: string | undefined): string | undefined {
+  try {
+    return url?.startsWith('file:') ? fileURLToPath(url.split(/[?#]|%3F/i)[0] ?? '') : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isForeign = (path: string, own: readonly string[]): boolean =>
+  /[\\/]node_modules[\\/]/.test(path) || own.some(folder => path.startsWith(folder))
+
+/** Notes an import that failed. */
+export function noteFailed({ parentURL }: ImportContext, { own, note }: Seen): void {
+  const parent = pathOf(parentURL)
+  if (parent !== undefined && !isForeign(parent, own)) note({ parent, file: undefined })
+}
+
+/** Notes an import, and adds the file's version to its URL. */
+export function addVersion<Result extends Found>(
+  found: Result,
+  { parentURL, conditions = [] }: ImportContext,
+  { own, note, versions }: Seen & { readonly versions: Versions },
+): Result {
+  const file = pathOf(found.url)
+  if (file === undefined || isForeign(file, own)) return found
+  note({ parent: pathOf(parentURL), file })
+  // Node.js caches what is required by its path alone.
+  const isRequired = conditions.includes('require') && !conditions.includes('import')
+  const version = isRequired ? undefined : versions[file]
+  const url = withoutVersion(found.url)
+  if (version !== undefined) url.searchParams.set(VERSION, String(version))
+  return { ...found, url: url.href }
+}

@@ -1,0 +1,37 @@
+// The import hooks of core/config/version-hooks.ts for Node.js versions that run hooks in a thread of their own (before 22.15).
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import {
+  addVersion,
+  type Found,
+  type ImportContext,
+  type Next,
+  noteFailed,
+  type SeenImport,
+  type Versions,
+} from '../import-versions.ts'
+
+interface LoaderData {
+  readonly port: MessagePort
+  readonly own: readonly string[]
+}
+
+let data: LoaderData | undefined
+let versions: Versions = {}
+
+export function initialize(given: LoaderData): void {
+  data = given
+}
+
+export async function resolve(specifier: string, context: ImportContext, next: Next<Promise<Found>>): Promise<Found> {
+  if (!data) return next(specifier, context)
+  const { port, own } = data
+  for (let sent = receiveMessageOnPort(port); sent; sent = receiveMessageOnPort(port))
+    versions = sent.message as Versions
+  const note = (one: SeenImport) => port.postMessage(one)
+  try {
+    return addVersion(await next(specifier, context), context, { own, note, versions })
+  } catch (error) {
+    noteFailed(context, { own, note })
+    throw error
+  }
+}

@@ -1,0 +1,149 @@
+// `resources/list`: the resources of the view, then what `list` of each template returns for the caller.
+import { blamed, errorText } from '../../http/describe-thrown.ts'
+import { requestIdIn } from '../../http/request-id.ts'
+import type { Call } from '../call.ts'
+import type { ResourceItem } from '../catalog.ts'
+import { shown } from '../client-said.ts'
+import type { HandlerSettings } from '../context.ts'
+import { encodingFor } from '../definition-place.ts'
+import { isObject } from '../is-object.ts'
+import { MAX_LIST_TIME, MAX_LISTED, MAX_LISTED_ENTRY, MAX_LISTED_PAGE } from '../limits.ts'
+import { runHandler } from '../run-handler.ts'
+import type { ListTail, View } from '../view.ts'
+import { findResource } from './resources.ts'
+
+/** What one template returned. */
+interface Candidate {
+  readonly item: ResourceItem
+  readonly entry: Readonly<Record<string, unknown>>
+  readonly uri: string
+}
+
+const isText = (value: unknown) => typeof value === 'string'
+const MEMBERS: Readonly<Record<string, readonly [isValid: (value: unknown) => boolean, expected: string]>> = {
+  title: [isText, 'a string'],
+  description: [isText, 'a string'],
+  mimeType: [isText, 'a string'],
+  size: [value => Number.isFinite(value), 'a number'],
+  annotations: [isObject, 'an object'],
+  icons: [Array.isArray, 'an array'],
+  _meta: [isObject, 'an object'],
+}
+
+/** An entry as clients see it. Throws a TypeError for an invalid one. */
+function wireOf(view: View, { item, entry, uri }: Candidate): Record<string, unknown> {
+  const owner = findResource(view, uri)?.item
+  if (owner === undefined) throw new TypeError(`the URI does not match the template ${item.key}`)
+  if (owner !== item) throw new TypeError(`the URI belongs to resource "${shown(owner.definition.name)}"`)
+  const { name } = entry
+  if (!isText(name)) throw new TypeError('`name` must be a string')
+  const wire: Record<string, unknown> = { uri, name }
+  for (const [member, [isValid, expected]] of Object.entries(MEMBERS)) {
+    const value = entry[member] ?? (member === 'mimeType' ? item.definition.mimeType : undefined)
+    if (value === undefined || value === null) continue
+    if (!isValid(value)) throw new TypeError(`\`${member}\` must be ${expected}`)
+    wire[member] = value
+  }
+  return wire
+}
+
+/** What one call of `resources/list` logs about the templates. */
+class ListLog {
+  readonly #log: HandlerSettings['log']
+  readonly #call: Call
+  readonly #refused = new Map<ResourceItem, { readonly uri: string | undefined; readonly why: string; count: number }>()
+
+  constructor({ log }: HandlerSettings, call: Call) {
+    this.#log = log
+    this.#call = call
+  }
+
+  #fieldsOf({ definition, key }: ResourceItem) {
+    const { offer, headers } = this.#call
+    return { resource: definition.name, uriTemplate: key, route: offer.route.path, requestId: requestIdIn(headers) }
+  }
+  fail(item: ResourceItem, err: unknown) {
+    // A handler is expected to end with an error when its client is gone.
+    if (this.#call.cancelled) return
+    this.#log.error({ err, ...blamed(err), ...this.#fieldsOf(item) }, 'a resource list failed')
+  }
+  cut(item: ResourceItem, entries: number) {
+    const fields = { ...this.#fieldsOf(item), entries, limit: MAX_LISTED }
+    this.#log.warn(fields, 'a resource list has too many entries: the rest is not listed')
+  }
+  refuse(item: ResourceItem, uri: string | undefined, why: string) {
+    const known = this.#refused.get(item)
+    if (known) known.count++
+    else this.#refused.set(item, { uri: uri && shown(uri), why, count: 1 })
+  }
+  /** One line for each template, with its first invalid entry. */
+  tellRefused() {
+    for (const [item, refused] of this.#refused) {
+      this.#log.warn({ ...this.#fieldsOf(item), ...refused }, 'entries of a resource list are invalid and not listed')
+    }
+  }
+}
+
+async function runList(call: Call, settings: HandlerSettings, item: ResourceItem, log: ListLog): Promise<Candidate[]> {
+  const { definition } = item
+  try {
+    const returned: unknown = await runHandler(call, item, settings, ctx => definition.list?.(ctx))
+    const listed = encodingFor(definition, () => {
+      if (Array.isArray(returned)) return returned as unknown[]
+      throw new TypeError('`list` must return an array')
+    })
+    if (listed.length > MAX_LISTED) log.cut(item, listed.length)
+    return listed.slice(0, MAX_LISTED).flatMap(entry => {
+      if (isObject(entry) && typeof entry['uri'] === 'string') return { item, entry, uri: entry['uri'] }
+      log.refuse(item, undefined, '`uri` must be a string')
+      return []
+    })
+  } catch (error) {
+    log.fail(item, error)
+    return []
+  }
+}
+
+/** Pages of these candidates, by URI. Checks the entries of the page only. */
+function tailOf(view: View, candidates: readonly Candidate[], log: ListLog): ListTail {
+  const sorted = candidates.toSorted((a, b) => (a.uri < b.uri ? -1 : a.uri > b.uri ? 1 : 0))
+  return (after, room) => {
+    const entries: object[] = []
+    let last = after
+    let bytes = 0
+    for (const candidate of sorted) {
+      // Also skips a second entry with the same URI.
+      if (candidate.uri <= last) continue
+      if (entries.length === room) return { entries, last }
+      try {
+        const wire = wireOf(view, candidate)
+        const size = Buffer.byteLength(JSON.stringify(wire))
+        if (size > MAX_LISTED_ENTRY) throw new TypeError(`the entry has more than ${MAX_LISTED_ENTRY} bytes of JSON`)
+        bytes += size
+        if (bytes > MAX_LISTED_PAGE) return { entries, last }
+        entries.push(wire)
+        last = candidate.uri
+      } catch (error) {
+        log.refuse(candidate.item, candidate.uri, errorText(error))
+      }
+    }
+    return { entries, last: undefined }
+  }
+}
+
+export async function listResources(call: Call, settings: HandlerSettings): Promise<object> {
+  const { view, rules } = call
+  const { cursor } = call.params
+  if (view.listing.length === 0) return view.page('resources', cursor, rules)
+  const { limits } = settings
+  const of: typeof limits.of = item => {
+    const { timeout = MAX_LIST_TIME, ...others } = limits.of(item)
+    return { ...others, timeout: Math.min(timeout, MAX_LIST_TIME) }
+  }
+  const limited = { ...settings, limits: { ...limits, of } }
+  const log = new ListLog(settings, call)
+  const lists = await Promise.all(view.listing.map(item => runList(call, limited, item, log)))
+  const page = view.page('resources', cursor, rules, tailOf(view, lists.flat(), log))
+  log.tellRefused()
+  return page
+}
