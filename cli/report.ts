@@ -1,6 +1,7 @@
 // `mcp-host report`: calls, latency, refusals and use of the legacy protocol, from access logs and audits.
 import { createReadStream, statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { readdir, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { printable } from '../client/printable.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { createProgressLine } from './client/progress.ts'
@@ -87,6 +88,23 @@ function readTop(given = '10'): number {
   throw usage('--top is a number of rows, 1 to 1000')
 }
 
+const LOG_FILE = /\.(?:log|jsonl)(?:[.-][\w.-]*)?$/
+
+/** A folder stands for the log files in it, rotated and compressed files too. */
+async function expandFolders(sources: readonly string[], cwd: string): Promise<string[]> {
+  const files: string[] = []
+  for (const source of sources) {
+    const path = resolve(cwd, source)
+    const isFolder = source !== '-' && (await stat(path).catch(() => undefined))?.isDirectory()
+    const names = isFolder
+      ? (await readdir(path)).filter(name => LOG_FILE.test(name) && !name.endsWith('.lock')).sort()
+      : []
+    if (isFolder && names.length === 0) throw usage(`${printable(source)} has no *.log or *.jsonl file`)
+    files.push(...(isFolder ? names.map(name => join(source, name)) : [source]))
+  }
+  return files
+}
+
 async function reportOnLogs(
   sources: readonly string[],
   window: Window,
@@ -95,7 +113,7 @@ async function reportOnLogs(
 ): Promise<Report> {
   const tally = createTally(window)
   const notes: string[] = []
-  for (const source of sources) {
+  for (const source of await expandFolders(sources, cwd)) {
     const name = source === '-' ? 'stdin' : source
     const readBefore = tally.read
     let lines = 0
@@ -111,8 +129,7 @@ async function reportOnLogs(
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException
       if (lines === 0 && !code?.startsWith('Z_')) {
-        const fix = code === 'EISDIR' ? '; name its files, such as logs/*.jsonl' : ''
-        throw new StartError(`${printable(name)} cannot be read: ${errorText(cause)}${fix}`, { cause, exitCode: 2 })
+        throw new StartError(`${printable(name)} cannot be read: ${errorText(cause)}`, { cause, exitCode: 2 })
       }
       notes.push(`${printable(name)} ends before its end (${errorText(cause)}); what came before it is counted`)
     } finally {
@@ -154,6 +171,6 @@ export const reportVerb = defineVerb({
   positionals: ['FILE', '[FILE...]'],
   options: OPTIONS,
   notes: `FILE is an access log or an audit, JSON lines, also compressed by gzip; - is stdin. Several are one report.
-Times are in UTC.`,
+A folder stands for its *.log and *.jsonl files, rotated files included. Times are in UTC.`,
   run: report,
 })

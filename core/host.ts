@@ -20,8 +20,9 @@ import type { GivenSecrets } from './given-secrets.ts'
 import { type Clock, systemClock } from './http/clock.ts'
 import { createHttpServer } from './http/create-server.ts'
 import { HostError, StartError } from './http/errors.ts'
-import { inOwnTurn } from './http/in-turn.ts'
+import { leaveUnread } from './http/leave-unread.ts'
 import { addressOf, listenOn } from './http/listen.ts'
+import { refusePipelined } from './http/refuse-pipelined.ts'
 import { type SlowReaders, watchReaders } from './http/slow-readers.ts'
 import { openStreams } from './http/sse.ts'
 import type { HostTls, prepareTls } from './http-tls.ts'
@@ -66,13 +67,13 @@ import type { Surface } from './surface/surface.ts'
 function createConnectionNews(log: Logger, figures: Figures) {
   const closed = figures.counter({
     name: 'mcp_host_connections_closed_total',
-    help: 'Connections that the host closed: of readers who do not read, or who sent too many requests ahead.',
+    help: 'Connections that the host closed: of readers who do not read, or who pipeline requests.',
     labels: ['reason'],
   })
   return {
-    sentAhead(ip: string | undefined) {
-      log.debug({ ip }, 'closed a connection that sent too many requests ahead')
-      closed(1, { reason: 'sent_ahead' })
+    pipelined(ip: string | undefined) {
+      log.debug({ ip }, 'closed a connection that pipelined requests')
+      closed(1, { reason: 'pipelined' })
     },
     slowReaders(readers: SlowReaders) {
       log.warn(readers, 'closed connections whose readers do not read')
@@ -368,7 +369,6 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       await life.start()
       await listenOn(httpServer, http)
       listening = addressOf(httpServer)
-      tls?.watch()
       loadAhead(log)
     },
     callback() {
@@ -378,17 +378,21 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
         })
       }
       const { watch } = watchReaders({ timeout: http.writeTimeout, clock }, news.slowReaders)
-      return inOwnTurn((req, res) => {
+      const serve = (req: IncomingMessage, res: ServerResponse) => {
         if (!life.hasStarted()) return refuseEarly(res, log)
         // A connection of HTTP/2 is many requests': one slow reader must not end them all.
-        if (req.httpVersionMajor < 2) watch(req.socket, res)
+        if (req.httpVersionMajor < 2) {
+          watch(req.socket, res)
+          leaveUnread(req, res)
+        }
         return handle(req, res)
-      })
+      }
+      const refusing = refusePipelined(serve, ({ remoteAddress }) => news.pipelined(remoteAddress))
+      return async (req, res) => refusing(req, res)
     },
     unref: () => void httpServer.unref().on('connection', socket => socket.unref()),
     ...createEnding({
       server: httpServer,
-      keepAliveTimeout: http.keepAliveTimeout,
       inFlight,
       sessions,
       notes,

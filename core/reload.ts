@@ -33,8 +33,7 @@ function differences(before: unknown, after: unknown, path: Path = []): Path[] {
 /** What is taken in another way than as a value: `toolsets` by the catalog, `plugins` by the plugins. */
 const APART = new Set(['toolsets', 'routes', 'plugins'])
 const TAKEN = new Set(['server', 'configureSession', 'runSession'])
-/** Of `http.tls`; whether clients are asked for a certificate at all is settled at the start. */
-const TAKEN_OF_TLS = new Set(['cert', 'key', 'passphrase', 'clientCa', 'minVersion'])
+const TAKEN_OF_TLS = new Set(['cert', 'key', 'passphrase', 'minVersion'])
 /** Of a route: what plugins take, or do not. */
 const OF_PLUGINS = new Set(['plugins', 'search'])
 const TAKEN_OF_ROUTES = new Set(['toolsets', 'default'])
@@ -44,15 +43,9 @@ interface Comparison {
   readonly taken: string[]
 }
 
-/** Its paths are named once, by what serves them. */
-function isTakenByTls(
-  [first, second, key]: Path,
-  { http: before }: FilledConfig,
-  { http: after }: FilledConfig,
-): boolean {
-  if (first !== 'http' || second !== 'tls' || !TAKEN_OF_TLS.has(String(key))) return false
-  return (before.tls?.clientCa === undefined) === (after.tls?.clientCa === undefined)
-}
+/** Reported once, as `http.tls`. */
+const isTakenByTls = ([first, second, key]: Path) =>
+  first === 'http' && second === 'tls' && TAKEN_OF_TLS.has(String(key))
 
 function compareValues(before: FilledConfig, after: FilledConfig): Comparison {
   const restart: string[] = []
@@ -61,7 +54,7 @@ function compareValues(before: FilledConfig, after: FilledConfig): Comparison {
     if (APART.has(key)) continue
     const paths = differences(Reflect.get(before, key), Reflect.get(after, key), [key])
     if (TAKEN.has(key)) taken.push(...(paths.length > 0 ? [key] : []))
-    else restart.push(...paths.filter(path => !isTakenByTls(path, before, after)).map(path => formatPath(path)))
+    else restart.push(...paths.filter(path => !isTakenByTls(path)).map(path => formatPath(path)))
   }
   return { restart, taken }
 }

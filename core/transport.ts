@@ -6,7 +6,7 @@ export { EqualWait, type Waiting } from './http/equal-wait.ts'
 export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/read-body.ts'
 export { requestIdIn } from './http/request-id.ts'
-export { addField, endWith } from './http/response.ts'
+export { addField } from './http/response.ts'
 export { type EventStream, type EventStreamOptions, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export { pageHeaders } from './http/visit.ts'
 export type {

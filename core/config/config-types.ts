@@ -47,7 +47,7 @@ export interface HttpSettings {
   port?: number
   /** Connections that may wait to be accepted; the system has a cap of its own (net.core.somaxconn). Default `4096`. */
   backlog?: number
-  /** Serves HTTPS. Files are relative to the config, and read again when they change. */
+  /** Serves HTTPS. Files are relative to the config, and read again on reload (SIGHUP). */
   tls?: HttpTls
   /** How clients reach this host; metadata, challenges and the guard use it. */
   publicUrl?: string
@@ -67,16 +67,14 @@ export interface HttpSettings {
   trustProxy?: boolean | number | string[]
 }
 
-/** Serves HTTPS. Files are relative to the config, and read again when they change. */
+/** Serves HTTPS. Files are relative to the config, and read again on reload (SIGHUP). */
 export interface HttpTls {
-  /** The certificate, then those that signed it: PEM, or the path of a PEM file. */
+  /** The certificate, then its intermediates: PEM, or the path of a PEM file. */
   cert: string
   /** Its key: PEM, or the path of a PEM file. */
   key: string
   /** Of a key that is encrypted. */
   passphrase?: string
-  /** Clients must show a certificate that these have signed: PEM, or the path of a PEM file. */
-  clientCa?: string
   /** The oldest version that is spoken. Default `TLSv1.2`. */
   minVersion?: 'TLSv1.2' | 'TLSv1.3'
   /** How long a handshake may take. Default `10s`. */

@@ -108,6 +108,7 @@ export function describeKind(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
   if (typeof value === 'object') return Object.keys(value).length === 0 ? 'an empty object' : 'an object'
   if (typeof value === 'function') return 'a function'
+  if (typeof value === 'string' && value.trim() === '') return value === '' ? 'an empty string' : 'a blank string'
   return `a ${typeof value}`
 }
 

@@ -107,12 +107,18 @@ function explain(error: ErrorObject, path: Path, isSecret: boolean): Finding {
   return {
     kind: 'wrong value',
     path,
-    found: isSecret ? `${describeKind(error.data)} (not shown)` : describeValue(error.data),
+    found: isSecret ? describeSecret(error.data) : describeValue(error.data),
     expected: DESCRIBED.has(error.keyword)
       ? describeSchema(schema)
       : (error.message ?? error.keyword).replace('must ', 'it to '),
     ...(!isSecret && suggest(error.data, schema)),
   }
+}
+
+/** An empty or blank string reveals nothing. Often an environment variable is not set. */
+function describeSecret(value: unknown): string {
+  const isEmpty = typeof value === 'string' && value.trim() === ''
+  return isEmpty ? `${describeKind(value)}; is its environment variable set?` : `${describeKind(value)} (not shown)`
 }
 
 /** Keywords that `describeSchema` puts into words. */

@@ -9,7 +9,7 @@ import type { FilledHttpSettings, FilledSessionLimits, FilledToolLimits } from '
 export const resolveHttp = ({ publicUrl, trustProxy, tls, ...given }: FilledHttpSettings): ResolvedHttp => ({
   ...given,
   publicUrl,
-  tls: tls && { asksClients: tls.clientCa !== undefined },
+  tls: tls !== undefined,
   maxBodySize: parseSize(given.maxBodySize),
   keepAliveTimeout: parseDuration(given.keepAliveTimeout),
   requestTimeout: parseDuration(given.requestTimeout),

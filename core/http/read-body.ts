@@ -45,9 +45,7 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
     function onData(chunk: Buffer) {
       if (body.size + chunk.length <= limit) return body.add(chunk)
       req.off('data', onData).pause()
-      // The rest is not read: the connection ends with the answer.
-      const headers = { Connection: 'close' }
-      reject(new HostError('payloadTooLarge', { detail: `at most ${limit} bytes`, headers }))
+      reject(new HostError('payloadTooLarge', { detail: `at most ${limit} bytes` }))
     }
     function onEnd() {
       const bytes = body.take()

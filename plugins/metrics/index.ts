@@ -163,9 +163,8 @@ const nameOf = (address: string) => (address === 'localhost' ? '127.0.0.1' : add
 /** What stands around the host's port does not stand around this one. */
 function warnOfPlainPort({ http: { tls }, at, report }: PluginHost, address: string) {
   if (!tls || isLoopback(address)) return
-  const wall = tls.asksClients ? ', and nobody is asked for the certificate that http.tls.clientCa wants' : ''
   const what =
-    `http.tls does not hold for this port, which speaks plain HTTP: token and figures cross the network unencrypted${wall}; ` +
+    `http.tls does not hold for this port, which speaks plain HTTP: token and figures cross the network unencrypted; ` +
     'set `host` to 127.0.0.1, or `path`, which is served as the rest of the host'
   report(new StartError(what, { at: [...at, 'host'] }), 'warning')
 }
@@ -189,8 +188,7 @@ function serveOnOwnPort(
   host.starting(async () => {
     const failed = (error: unknown) => host.log.error({ problem: errorText(error) }, 'the metrics could not be read')
     const news = {
-      sentAhead: (ip?: string) =>
-        host.log.debug({ ip }, 'closed a connection to the metrics that sent too many requests ahead'),
+      pipelined: (ip?: string) => host.log.debug({ ip }, 'closed a connection to the metrics that pipelined requests'),
       slowReaders: (readers: object) =>
         host.log.warn(readers, 'closed connections to the metrics whose readers do not read'),
     }

@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { expect } from 'chai'
 import { reportOn } from '../../cli/check.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { configText, runCli, stopAll } from './in-process.ts'
+import { CORE, configText, runCli, stopAll } from './in-process.ts'
 
 after(removeFolders)
 after(stopAll)
@@ -106,6 +106,27 @@ const TOOL = (name, input) => defineTool({ name, ...(input && { input }), handle
       )
       expect(problems).to.have.length(expected.length + 1)
     })
+  })
+
+  it('finds toolsets in packages, as an import does', async () => {
+    const tool = `import { defineTool } from '${CORE}'\nexport const NAME = defineTool({ name: 'NAME', handler: () => '' })`
+    const folder = await makeFolder({
+      'mcp.config.yaml': `server: { name: a, version: '1' }
+toolsets: { a: ['@acme/tools', '@acme/tools/more', plain-tools], typo: '@acme/tols' }
+routes: { /: { toolsets: [a, typo] } }
+plugins: { transport-streamable: {} }
+`,
+      'node_modules/@acme/tools/package.json':
+        '{"name":"@acme/tools","type":"module","exports":{".":"./index.js","./more":"./more.js"}}',
+      'node_modules/@acme/tools/index.js': tool.replaceAll('NAME', 'one'),
+      'node_modules/@acme/tools/more.js': tool.replaceAll('NAME', 'two'),
+      'node_modules/plain-tools/package.json': '{"name":"plain-tools","type":"module","main":"index.js"}',
+      'node_modules/plain-tools/index.js': tool.replaceAll('NAME', 'three'),
+    })
+    const { problems } = await reportOn({}, { env: {}, cwd: folder })
+    expect(messagesOf(problems).map(text => text.replace(`${folder}/`, ''))).to.deep.equal([
+      'toolsets.typo: there is no package @acme/tols; run: npm install @acme/tols',
+    ])
   })
 
   it('knows that workers reach each other by what started them', async () => {

@@ -30,7 +30,6 @@ const COMPLETE: Complete<Omit<Config, 'server' | 'http' | 'tools' | 'plugins'>> 
       cert: './fullchain.pem',
       key: './key.pem',
       passphrase: 'opens the key',
-      clientCa: './clients.pem',
       minVersion: 'TLSv1.3',
       handshakeTimeout: '5s',
     },
