@@ -50,7 +50,9 @@ export const eventLoop = definePlugin<EventLoopOptions, FilledOptions['event-loo
     /** The calls that ended since the last check, and those of the check before: the histogram notes a delay afterwards. */
     let ended = new Set<string>()
     let endedBefore = new Set<string>()
+    /** CPU time of this process at the last check and at the one before. */
     let cpu = process.cpuUsage()
+    let cpuBefore = cpu
     let timer: ReturnType<typeof host.clock.setInterval> | undefined
 
     host.around(async (call, next) => {
@@ -68,11 +70,12 @@ export const eventLoop = definePlugin<EventLoopOptions, FilledOptions['event-loo
 
     function check() {
       const delay = delays.max / 1e6
-      const { user, system } = process.cpuUsage(cpu)
+      const { user, system } = process.cpuUsage(cpuBefore)
+      cpuBefore = cpu
       cpu = process.cpuUsage()
       delays.reset()
-      // Without CPU time of this process, the machine was busy or suspended.
-      if (delay > limit && (user + system) / 1_000 > limit) {
+      // If this process had little CPU time, the machine was busy or suspended.
+      if (delay > limit && (user + system) / 1_000 > limit / 4) {
         blocked(delay / 1_000)
         const calls = [...new Set([...ended, ...endedBefore, ...running.keys()])].slice(0, MAX_NAMES)
         const fix = 'give the tool `isolate: true`, or divide its work'
@@ -85,6 +88,7 @@ export const eventLoop = definePlugin<EventLoopOptions, FilledOptions['event-loo
     host.starting(() => {
       delays.enable()
       cpu = process.cpuUsage()
+      cpuBefore = cpu
       timer = host.clock.setInterval(check, CHECK_EVERY).unref()
     })
     host.closing(() => {

@@ -172,7 +172,7 @@ describe('Host setting defaults', () => {
         port: 0,
         backlog: 4096,
         publicUrl: undefined,
-        tls: undefined,
+        tls: false,
         maxBodySize: 4 * 1024 * 1024,
         keepAliveTimeout: 5_000,
         requestTimeout: 60_000,
