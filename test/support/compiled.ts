@@ -69,6 +69,7 @@ const NOT_BUNDLED = [
   'undici',
   'jsonwebtoken',
   'jwks-rsa',
+  'jsonc-parser',
   'tinypool',
 ]
 
