@@ -9,7 +9,7 @@ import type { AuthJwtOptions, FilledAuthJwtOptions } from './plugin-options/auth
 import type { ChangeBusRedisOptions } from './plugin-options/change-bus-redis.ts'
 import type { ClusterRedisOptions, FilledClusterRedisOptions } from './plugin-options/cluster-redis.ts'
 import type { CorsOptions, FilledCorsOptions } from './plugin-options/cors.ts'
-import type { DevAuthServerOptions, FilledDevAuthServerOptions } from './plugin-options/dev-auth-server.ts'
+import type { DevAuthServerOptions } from './plugin-options/dev-auth-server.ts'
 import type { EventStoreRedisOptions, FilledEventStoreRedisOptions } from './plugin-options/event-store-redis.ts'
 import type { GrantStoreRedisOptions } from './plugin-options/grant-store-redis.ts'
 import type { FilledHealthOptions, HealthOptions } from './plugin-options/health.ts'
@@ -87,5 +87,5 @@ export interface FilledOptions {
   'event-store-redis': FilledEventStoreRedisOptions
   'grant-store-redis': GrantStoreRedisOptions
   'task-store-redis': TaskStoreRedisOptions
-  'dev-auth-server': FilledDevAuthServerOptions
+  'dev-auth-server': DevAuthServerOptions
 }

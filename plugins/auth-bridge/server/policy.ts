@@ -26,8 +26,15 @@ function isMoreThanGranted({ oidc }: ProviderContext): boolean {
   })
 }
 
-export function createPolicy() {
+/** `choosesUser`: each authorization request shows the sign-in page, to choose another user. */
+export function createPolicy(choosesUser: boolean) {
   const policy = base()
+  if (choosesUser)
+    policy.get('login').checks.add(
+      new Check('choose_user', 'a user must be chosen', 'login_required', ({ oidc }) => {
+        return oidc.result?.['login'] === undefined
+      }),
+    )
   policy.get('login').checks.add(
     new Check('login_ended', 'the login has ended', 'login_required', ({ oidc }) => {
       return oidc.session.accountId !== undefined && oidc.account === undefined

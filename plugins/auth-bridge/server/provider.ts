@@ -2,7 +2,6 @@
 // host's routes, and refresh tokens that are replaced at each use.
 import Provider, { type Client, errors, type ProviderContext } from 'oidc-provider'
 import type { Logger } from '../../../core/index.ts'
-import { type Resources, withQueryOnly } from '../../families/oidc-provider/index.ts'
 import { assertedIn, assertionMetadata, takeAssertions } from '../assertions/id-jag.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
 import { isRemembered, registrationOf, settleMetadata } from '../clients/client-rules.ts'
@@ -10,7 +9,7 @@ import { fixedClients } from '../clients/fixed-clients.ts'
 import { parseRedirectPattern, type RedirectPattern } from '../clients/redirects.ts'
 import type { RegisteredClients } from '../clients/registered-clients.ts'
 import type { BridgeFigures } from '../figures.ts'
-import type { FilledAuthBridge } from '../options.ts'
+import { type FilledAuthBridge, isDevelopment } from '../options.ts'
 import type { Account, Accounts } from '../people/accounts.ts'
 import type { Decide, Standing } from '../people/decide.ts'
 import { RETRY_AFTER, ROUTES, SIGN_IN_TTL } from '../places.ts'
@@ -19,8 +18,10 @@ import type { Settings } from '../upstream/settings.ts'
 import { createAdapter } from './adapter.ts'
 import type { createClientFetch } from './client-fetch.ts'
 import { cookieNames, longCookie, shortCookie } from './cookies.ts'
+import { withQueryOnly } from './oidc-provider.ts'
 import { createPolicy } from './policy.ts'
 import { logRefusals } from './refusals.ts'
+import type { Resources } from './resources.ts'
 import { SIGNING, type SigningKey } from './signing-keys.ts'
 
 export interface ProviderSettings {
@@ -130,8 +131,8 @@ function features(settings: ProviderSettings) {
     devInteractions: { enabled: false },
     rpInitiatedLogout: { enabled: false },
     userinfo: { enabled: false },
-    // Nothing here would check the proof where the token is used.
-    dPoP: { enabled: false },
+    // In production no plugin of this host checks the proofs of its own tokens.
+    dPoP: { enabled: isDevelopment(options) },
     pushedAuthorizationRequests: { enabled: false },
     revocation: { enabled: true },
     registration: registration(settings),
@@ -207,7 +208,7 @@ function claimsFor(ctx: ProviderContext) {
   const asserted = assertedIn(ctx)
   if (asserted) return { roles: asserted.roles }
   const account = accountIn(ctx)
-  return account && { sid: account.login.id, roles: account.standing.roles }
+  return account && { roles: account.standing.roles, ...account.login.person.tokenClaims, sid: account.login.id }
 }
 
 /** What oidc-provider is configured with. */
@@ -231,7 +232,7 @@ function configurationOf(settings: ProviderSettings) {
     fetch: settings.clientFetch,
     renderError: settings.renderError,
     interactions: {
-      policy: createPolicy(),
+      policy: createPolicy(isDevelopment(options)),
       url: (_ctx: unknown, { uid }: { uid: string }) => `${issuer}/interaction/${uid}`,
     },
     extraClientMetadata: clientRules(options),

@@ -1,9 +1,6 @@
-// What the plugins that are authorization servers share: how requests get to oidc-provider, and from where pages may read
-// its answers. No plugin itself.
+// How requests reach oidc-provider, and from where pages can read its responses.
 import type Provider from 'oidc-provider'
 import type { HostContext, HostMiddleware } from '../../../core/index.ts'
-
-export { createResources, findResource, type Resources } from './resources.ts'
 
 type Serve = (ctx: HostContext) => Promise<void>
 
