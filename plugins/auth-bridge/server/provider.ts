@@ -1,6 +1,7 @@
 // The authorization server: oidc-provider with PKCE, metadata documents of clients, registration, JWT access tokens for this
 // host's routes, and refresh tokens that are replaced at each use.
-import Provider, { type Client, errors, type ProviderContext } from 'oidc-provider'
+import type { EventEmitter } from 'node:events'
+import Provider, { type Client, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider'
 import type { Logger } from '../../../core/index.ts'
 import { assertedIn, assertionMetadata, takeAssertions } from '../assertions/id-jag.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
@@ -18,6 +19,7 @@ import type { Settings } from '../upstream/settings.ts'
 import { createAdapter } from './adapter.ts'
 import type { createClientFetch } from './client-fetch.ts'
 import { cookieNames, longCookie, shortCookie } from './cookies.ts'
+import type { ProviderContext } from './oidc-provider.ts'
 import { withQueryOnly } from './oidc-provider.ts'
 import { createPolicy } from './policy.ts'
 import { logRefusals } from './refusals.ts'
@@ -69,7 +71,7 @@ const accountIn = ({ oidc }: ProviderContext) => oidc.account as Account | undef
 /** What oidc-provider is told of one of our resources. Without a standing: everything that there is. */
 const describeResource =
   ({ resources, lifetimes }: ProviderSettings) =>
-  (resource: string, standing?: Standing) => ({
+  (resource: string, standing?: Standing): ResourceServer => ({
     scope: resources.scopes.filter(scope => standing?.mayHave(scope) ?? true).join(' '),
     audience: resource,
     accessTokenFormat: 'jwt',
@@ -212,7 +214,7 @@ function claimsFor(ctx: ProviderContext) {
 }
 
 /** What oidc-provider is configured with. */
-function configurationOf(settings: ProviderSettings) {
+function configurationOf(settings: ProviderSettings): object {
   const { issuer, options, accounts, resources, signing } = settings
   return {
     adapter: adapterOf(settings),
@@ -254,13 +256,14 @@ export function createProvider(settings: ProviderSettings): Provider {
   takeAssertions(provider, { ...settings, describe: describeResource(settings) })
   // Its addresses are the issuer's, whatever Host a request names: who hands over says so in X-Forwarded-*.
   provider.proxy = true
-  const comeAgain = (ctx: ProviderContext, error: Error) => {
+  const comeAgain = (ctx: KoaContextWithOIDC, error: Error) => {
     if ('status' in error && error.status === 503) ctx.set('Retry-After', RETRY_AFTER)
   }
   provider.on('grant.error', comeAgain)
   provider.on('authorization.error', comeAgain)
   // Such as a body that breaks off. Koa would print it.
-  provider.on('error', err => log.debug({ err }, 'a request of the authorization server failed'))
+  const emitter: EventEmitter = provider
+  emitter.on('error', err => log.debug({ err }, 'a request of the authorization server failed'))
   provider.on('server_error', ({ path }, err) => log.error({ err, path }, 'the authorization server failed'))
   logRefusals(provider, log)
   return provider

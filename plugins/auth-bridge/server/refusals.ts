@@ -1,14 +1,7 @@
 // What clients are refused, in the log: for whoever runs the host, where what a client is told says little.
 import type Provider from 'oidc-provider'
-import type { ProviderContext } from 'oidc-provider'
+import type { errors, KoaContextWithOIDC } from 'oidc-provider'
 import type { Logger } from '../../../core/index.ts'
-
-/** An error of oidc-provider: its message is the OAuth error code. */
-interface Refusal extends Error {
-  readonly error_description?: string
-  /** Not for the client. */
-  readonly error_detail?: string
-}
 
 /** Characters of a client id and of a detail in the log. */
 const MAX_TEXT = 200
@@ -24,7 +17,7 @@ function causeOf({ cause }: Error): string | undefined {
 export function logRefusals(provider: Provider, log: Logger): void {
   const tell =
     (at: string) =>
-    ({ oidc }: ProviderContext, refusal: Refusal) => {
+    ({ oidc }: KoaContextWithOIDC, refusal: errors.OIDCProviderError) => {
       const { message: error, error_description: text, error_detail: detail = causeOf(refusal) } = refusal
       const id = oidc.params?.['client_id']
       const client = typeof id === 'string' ? id.slice(0, MAX_TEXT) : undefined
