@@ -273,7 +273,6 @@ export const optionsSchema: OptionsSchema<AuthBridgeOptions, FilledAuthBridge> =
           description: "What people know this service as. Default: the server's name.",
         },
         logo: { ...text, description: 'A file: SVG, PNG, JPEG or WebP, at most 256 kB.' },
-        colour: { type: 'string', pattern: '^#[0-9a-fA-F]{6}$', description: 'Of buttons and links, such as #0b5fff.' },
         support: { ...text, maxLength: 200, description: 'Whom to ask: an https or mailto URL, or a sentence.' },
       },
     },

@@ -154,8 +154,6 @@ export interface BridgePage {
   name?: string
   /** A file: SVG, PNG, JPEG or WebP, at most 256 kB. */
   logo?: string
-  /** Of buttons and links, such as #0b5fff. */
-  colour?: string
   /** Whom to ask: an https or mailto URL, or a sentence. */
   support?: string
 }

@@ -1,73 +1,53 @@
-// A file with keys, in a folder that may be shared: read only where nobody else can have written it, and written whole.
+// A file with secrets: read only if no one else can have written it, and written as a whole.
 import { randomBytes } from 'node:crypto'
-import { constants, type Stats } from 'node:fs'
-import { type FileHandle, mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { StartError } from '../../../core/index.ts'
 
-const isAbsent = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT'
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
-const refuse = (path: string, what: string, fix: string) =>
-  new StartError(`keepIn: ${path} ${what}, so no keys are kept there; ${fix}`)
+const refuse = (path: string, what: string, fix: string) => new StartError(`keepIn: ${path} ${what}; ${fix}`)
 
-/** Undefined where there are no owners: on Windows. */
-const user = (): number | undefined => process.getuid?.()
+/** Mode bits that are set, in octal; undefined if none are. Windows has no owners. */
+const modeWith = (mode: number, bits: number) =>
+  process.getuid !== undefined && (mode & bits) !== 0 ? (mode & 0o7777).toString(8) : undefined
 
-const modeOf = ({ mode }: Stats) => (mode & 0o7777).toString(8)
+/** Neither follows a link nor waits for a pipe. Windows has neither flag. */
+const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
-/** Whoever writes to the folder puts another file in this one's place; not where a sticky bit keeps each to their own. */
-async function checkFolder(folder: string): Promise<void> {
-  const stats = await stat(folder).catch((error: unknown) => {
-    if (isAbsent(error)) return undefined
-    throw error
-  })
-  if (!stats || user() === undefined || (stats.mode & 0o1002) !== 0o002) return
-  throw refuse(folder, `may be written by everybody (mode ${modeOf(stats)})`, `close it with: chmod o-w '${folder}'`)
-}
-
-async function openUnfollowed(file: string): Promise<FileHandle | undefined> {
-  try {
-    // Neither follows a link nor waits for the other end of a pipe. Windows has neither flag.
-    return await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
-  } catch (error) {
-    if (isAbsent(error)) return undefined
-    if ((error as NodeJS.ErrnoException).code !== 'ELOOP') throw error
-    throw refuse(file, 'is a link', 'name the file itself')
-  }
-}
-
-/**
- * Its text, or undefined where there is none. What others could read is for the owner alone from then on. Rejects with a
- * StartError where somebody else may have written it.
- */
+/** The text, or undefined without a file. Rejects with a StartError if others can have written the file. */
 export async function readOwnFile(file: string): Promise<string | undefined> {
-  await checkFolder(dirname(file))
-  const handle = await openUnfollowed(file)
+  const folder = dirname(file)
+  const mode = (await stat(folder).catch(() => undefined))?.mode ?? 0
+  const writableFolder = (mode & 0o1000) === 0 ? modeWith(mode, 0o002) : undefined
+  if (writableFolder !== undefined)
+    throw refuse(folder, `may be written by everybody (mode ${writableFolder})`, `close it with: chmod o-w '${folder}'`)
+  const handle = await open(file, READ).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw codeOf(error) === 'ELOOP' ? refuse(file, 'is a link', 'name the file itself') : error
+  })
   if (!handle) return undefined
   try {
     const stats = await handle.stat()
-    const uid = user()
-    if (uid !== undefined) {
-      if (stats.uid !== uid) throw refuse(file, `belongs to user ${stats.uid}, not to user ${uid}`, 'name another file')
-      if ((stats.mode & 0o022) !== 0) {
-        const fix = 'others know its keys, or chose them: delete it'
-        throw refuse(file, `may be written by others (mode ${modeOf(stats)})`, fix)
-      }
-      if ((stats.mode & 0o077) !== 0) await handle.chmod(0o600)
-    }
+    const user = process.getuid?.() ?? stats.uid
+    if (stats.uid !== user) throw refuse(file, `belongs to user ${stats.uid}, not to user ${user}`, 'name another file')
+    const writable = modeWith(stats.mode, 0o022)
+    if (writable !== undefined) throw refuse(file, `may be written by others (mode ${writable})`, 'delete it')
+    if (modeWith(stats.mode, 0o077) !== undefined) await handle.chmod(0o600)
     return await handle.readFile('utf8')
   } finally {
     await handle.close()
   }
 }
 
-/** For the owner alone, and never half: a new file takes the place of the old one. */
+/** Replaces the file as a whole, readable for its owner only. */
 export async function writeOwnFile(file: string, text: string): Promise<void> {
   const folder = dirname(file)
   const made = await mkdir(folder, { recursive: true, mode: 0o700 })
-  // Keys belong into no repository.
+  // Secrets belong in no repository.
   if (made !== undefined) await writeFile(join(folder, '.gitignore'), '*\n')
-  // A name that nobody can guess: what lies there already, such as a link, is not written to.
+  // An unpredictable name: an existing file or link is never written to.
   const written = `${file}.${randomBytes(9).toString('base64url')}.new`
   try {
     await writeFile(written, text, { mode: 0o600, flag: 'wx' })
