@@ -17,9 +17,9 @@ function entryPoints(root: string): string[] {
   return [...new Set(named)].map(file => join(root, file))
 }
 
-/** What threads begin with. They share nothing with the others: chunks in common would be more and smaller for a start to read. */
+/** Entries of threads and processes. They share no chunks with the other entries: common chunks would be more and smaller. */
 const threadEntries = (dist: string): string[] =>
-  scriptsIn(dist).flatMap(file => (/(?:^|\/)thread\/main\.js$/.test(file) ? join(dist, file) : []))
+  scriptsIn(dist).flatMap(file => (/(?:^|\/)(?:thread|process)\/main\.js$/.test(file) ? join(dist, file) : []))
 
 /** Validators, which build/write-validators.ts wrote: they stay files of their own, without a line that anybody reads. */
 const isGenerated = (file: string): boolean => /(?:^|\/)built-[\w-]+\.js$/.test(file)

@@ -2,11 +2,12 @@
 // defaults, and beside it the same as it is once defaults are filled in. For build/write-schema.ts.
 import { branchesOf, followRef, isSchema } from '../core/config/follow-ref.ts'
 import type { JsonSchema } from '../core/index.ts'
-import { DURATION_PATTERN, SIZE_PATTERN } from '../core/mcp/units.ts'
+import { DURATION_PATTERN, POSITIVE_DURATION_PATTERN, SIZE_PATTERN } from '../core/mcp/units.ts'
 
 /** Types that patterns stand for. */
 const PATTERNS: ReadonlyMap<unknown, string> = new Map([
   [DURATION_PATTERN, 'Duration'],
+  [POSITIVE_DURATION_PATTERN, 'Duration'],
   [SIZE_PATTERN, 'Size'],
 ])
 

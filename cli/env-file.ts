@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { errorText, StartError } from '../core/http/errors.ts'
+import { utf8Text } from '../core/http/utf8-text.ts'
 import type { CommandContext } from './context.ts'
 
 const NAMED = /^\s*(?:export\s+)?[A-Za-z_][\w.-]*\s*=\s*(.*)$/
@@ -29,7 +30,7 @@ function checkLines(file: string, text: string): void {
 function readEnvFile(file: string): Record<string, string> {
   let text: string
   try {
-    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
+    text = utf8Text(readFileSync(file, 'utf8'))
   } catch (cause) {
     const why = (cause as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : errorText(cause)
     throw new StartError(`--env-file: ${file}: ${why}`, { exitCode: 2, cause })

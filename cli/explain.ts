@@ -15,7 +15,7 @@ import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './v
 const OPTIONS = {
   ...CONFIG_OPTION,
   ...ENV_FILE_OPTION,
-  route: { type: 'string', value: '<path>', help: 'the address to ask about; default: /' },
+  route: { type: 'string', value: '<path>', help: 'the address to ask about; default: /, or the only route' },
   token: { type: 'string', value: '<token>', help: "the caller's token; @file reads it from a file, - from stdin" },
   tool: { type: 'string', value: '<name>', help: 'one tool' },
   prompt: { type: 'string', value: '<name>', help: 'one prompt' },
@@ -159,7 +159,8 @@ function describePlugins(address: InspectedAddress, asked: ExplainOptions = {}):
 }
 
 async function explanation(host: Host, options: ExplainOptions, token: string | undefined): Promise<string[]> {
-  const { route: path = '/' } = options
+  const [only, ...others] = host.routes
+  const { route: path = only && others.length === 0 ? only.samplePath : '/' } = options
   const address = host.inspect(path)
   if (!address) {
     const known = host.routes.map(route => route.path).join(', ')
@@ -186,6 +187,8 @@ async function explanation(host: Host, options: ExplainOptions, token: string | 
   return [...told, ...(asked.length > 0 ? asked : listItems(address, user))]
 }
 
+const HOOK = 'configureSession may change what this caller is offered; this command does not run it'
+
 async function explain(
   options: ExplainOptions,
   _positionals: readonly string[],
@@ -197,7 +200,10 @@ async function explain(
   const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
   const host = await hostOf(loaded, openLog({ verbose }, context), { purpose: 'inspect' })
   try {
-    context.print((await explanation(host, options, token)).join('\n'))
+    const sample = host.routes.find(({ path }) => path === options.route)?.samplePath
+    const lines = await explanation(host, { ...options, ...(sample !== undefined && { route: sample }) }, token)
+    const isHooked = isObject(loaded.config) && loaded.config['configureSession'] !== undefined
+    context.print([...lines, ...(isHooked ? [line('session', HOOK)] : [])].join('\n'))
   } finally {
     await host.close({ grace: 0 })
   }

@@ -1,4 +1,6 @@
 // Finds the command, runs it, and turns what it throws into one message and an exit code.
+
+import { Console } from 'node:console'
 import { AuthError } from '../client/errors.ts'
 import { printableLines } from '../client/printable.ts'
 import { isLoading } from '../core/config/while-loading.ts'
@@ -8,10 +10,21 @@ import { nearest } from '../core/mcp/nearest.ts'
 import { readArguments, usageError } from './arguments.ts'
 import { inFlags } from './client/flag-words.ts'
 import { type CommandContext, type CommandEnvironment, createContext } from './context.ts'
-import { keepStdout } from './keep-stdout.ts'
 import { describeVerb, listVerbs } from './usage.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS, type Verb } from './verb.ts'
 import { version } from './version.ts'
+
+/**
+ * From now on only `context.stdout` is the real stdout. Programs that are started with `stdio: 'inherit'` still have it. A
+ * stdout that is not the process's own is not shared.
+ */
+function keepStdout({ stdout }: Pick<CommandContext, 'stdout'>): void {
+  if (stdout !== process.stdout) return
+  const { stderr } = process
+  Object.defineProperty(process, 'stdout', { configurable: true, enumerable: true, get: () => stderr })
+  // Modules that have imported `console` hold this object.
+  Object.assign(console, new Console({ stdout: stderr, stderr }))
+}
 
 const startVerb = defineVerb({
   summary: 'serve the config until SIGTERM or SIGINT; SIGHUP reads it anew',

@@ -15,15 +15,7 @@ import { networkCode, TIMING, type Timing, unreachable } from './proxy/link.ts'
 import { Failure } from './proxy/messages.ts'
 import { createPatientFetch } from './proxy/patient-fetch.ts'
 import { type Relay, startRelay } from './proxy/relay.ts'
-import {
-  PROXY_OPTIONS,
-  type ProxyValues,
-  readHeaders,
-  readKeepAlive,
-  readTransport,
-  readTravel,
-  readUrl,
-} from './proxy/settings.ts'
+import { PROXY_OPTIONS, type ProxyValues, readHeaders, readTransport, readUrl } from './proxy/settings.ts'
 import { signInFetch } from './proxy/sign-in.ts'
 import { nextSignal } from './serve.ts'
 import { defineVerb } from './verb.ts'
@@ -70,7 +62,7 @@ export async function startProxy(
   const logins = openAccounts(context, plain).logins
   const before = await logins.find(url, values.profile)
   const login = withSecret(readLogin(context, url, values, before, plain), context)
-  const base = createPatientFetch(login.url, readTravel(values, plain.proxy ?? before?.proxy))
+  const base = createPatientFetch(login.url, plain.proxy ?? before?.proxy)
   const reach: Reach = { ...plain, base }
   const accounts = openAccounts(context, reach)
   const options = {
@@ -92,7 +84,6 @@ export async function startProxy(
       timing,
       note,
       ignored: createIgnoredTools(values['ignore-tool'] ?? []),
-      keepAlive: readKeepAlive(values),
       explain: explainTo(login, context),
       refusedInitialize: () => context.say(`warning: ${login.url} ${TOO_NEW}`),
     },

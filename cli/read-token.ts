@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { errorText, StartError } from '../core/http/errors.ts'
+import { utf8Text } from '../core/http/utf8-text.ts'
 import { type CommandContext, readStdin } from './context.ts'
 
 /** The token itself, or from where it is: `-` is stdin, `@file` a file, so that it need not be in a list of processes. */
@@ -12,7 +13,7 @@ export async function readToken(context: CommandContext, given: string | undefin
       given === '-'
         ? await readStdin(context)
         : given.startsWith('@')
-          ? await readFile(resolve(context.cwd, given.slice(1)), 'utf8')
+          ? utf8Text(await readFile(resolve(context.cwd, given.slice(1)), 'utf8'))
           : given
     const token = text.trim().replace(/^Bearer +/i, '')
     context.secrets.add(token)

@@ -1,16 +1,48 @@
 // `mcp-host report`: calls, latency, refusals and use of the legacy protocol, from access logs and audits.
-import { createReadStream } from 'node:fs'
-import { resolve } from 'node:path'
+import { createReadStream, statSync } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { printable } from '../client/printable.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
-import type { CommandContext } from './context.ts'
+import { createProgressLine } from './client/progress.ts'
+import type { CommandContext, CommandOutput } from './context.ts'
 import { jsonText } from './json-text.ts'
-import { showReading } from './report/progress.ts'
 import { readLines } from './report/read-lines.ts'
 import type { LineCounts, Report } from './report/report.ts'
 import { createTally, type Window } from './report/tally.ts'
 import { reportText } from './report/text.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
+
+/** Milliseconds between two looks; whoever is done before the first shows nothing. */
+const INTERVAL = 1_000
+
+interface Source {
+  /** Of a file. */
+  readonly bytesRead?: number
+  readonly path?: string | Buffer
+}
+
+/** How much of a file is read; it may be none, or away. */
+function partOf({ bytesRead, path }: Source): string {
+  const size = path === undefined ? 0 : (statSync(path, { throwIfNoEntry: false })?.size ?? 0)
+  return size > 0 && bytesRead !== undefined ? `, ${Math.min(100, Math.floor((bytesRead / size) * 100))} %` : ''
+}
+
+/** Shows it until `end`; nothing where stderr is no terminal. `lines`: how many were read until now. */
+export function showReading(name: string, source: Source, lines: () => number, stderr: CommandOutput): { end(): void } {
+  if (!stderr.isTTY) return { end: () => undefined }
+  const line = createProgressLine(stderr)
+  const timer = setInterval(
+    () => line.show({ progress: lines(), message: `lines of ${name}${partOf(source)}` }),
+    INTERVAL,
+  )
+  return {
+    end() {
+      clearInterval(timer)
+      line.clear()
+    },
+  }
+}
 
 const OPTIONS = {
   since: {
@@ -56,6 +88,23 @@ function readTop(given = '10'): number {
   throw usage('--top is a number of rows, 1 to 1000')
 }
 
+const LOG_FILE = /\.(?:log|jsonl)(?:[.-][\w.-]*)?$/
+
+/** A folder stands for the log files in it, rotated and compressed files too. */
+async function expandFolders(sources: readonly string[], cwd: string): Promise<string[]> {
+  const files: string[] = []
+  for (const source of sources) {
+    const path = resolve(cwd, source)
+    const isFolder = source !== '-' && (await stat(path).catch(() => undefined))?.isDirectory()
+    const names = isFolder
+      ? (await readdir(path)).filter(name => LOG_FILE.test(name) && !name.endsWith('.lock')).sort()
+      : []
+    if (isFolder && names.length === 0) throw usage(`${printable(source)} has no *.log or *.jsonl file`)
+    files.push(...(isFolder ? names.map(name => join(source, name)) : [source]))
+  }
+  return files
+}
+
 async function reportOnLogs(
   sources: readonly string[],
   window: Window,
@@ -64,7 +113,7 @@ async function reportOnLogs(
 ): Promise<Report> {
   const tally = createTally(window)
   const notes: string[] = []
-  for (const source of sources) {
+  for (const source of await expandFolders(sources, cwd)) {
     const name = source === '-' ? 'stdin' : source
     const readBefore = tally.read
     let lines = 0
@@ -80,8 +129,7 @@ async function reportOnLogs(
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException
       if (lines === 0 && !code?.startsWith('Z_')) {
-        const fix = code === 'EISDIR' ? '; name its files, such as logs/*.jsonl' : ''
-        throw new StartError(`${printable(name)} cannot be read: ${errorText(cause)}${fix}`, { cause, exitCode: 2 })
+        throw new StartError(`${printable(name)} cannot be read: ${errorText(cause)}`, { cause, exitCode: 2 })
       }
       notes.push(`${printable(name)} ends before its end (${errorText(cause)}); what came before it is counted`)
     } finally {
@@ -123,6 +171,6 @@ export const reportVerb = defineVerb({
   positionals: ['FILE', '[FILE...]'],
   options: OPTIONS,
   notes: `FILE is an access log or an audit, JSON lines, also compressed by gzip; - is stdin. Several are one report.
-Times are in UTC.`,
+A folder stands for its *.log and *.jsonl files, rotated files included. Times are in UTC.`,
   run: report,
 })

@@ -1,10 +1,26 @@
 // What `start` prints: what is served, to whom, where, and commands that work as printed.
+
+import { relative } from 'node:path'
 import { shortName } from '../core/config/problems.ts'
 import type { Host, RouteSummary } from '../core/create-host.ts'
 import { META, MODERN_REVISION } from '../core/transport.ts'
-import { type Starter, selfCommand } from './self-command.ts'
+import type { CommandContext } from './context.ts'
 import { shellWord } from './shell-word.ts'
 import { version } from './version.ts'
+
+type Starter = Pick<CommandContext, 'script' | 'env' | 'cwd'>
+
+/** `mcp-host`, in the words that work in this terminal and folder. */
+export function selfCommand({ script, env, cwd }: Starter, program = process.execPath): string {
+  // npm puts the programs of the project into PATH for its own children alone.
+  if (env['npm_execpath'] !== undefined || env['npm_command'] !== undefined) return 'npx mcp-host'
+  if (/[\\/]mcp-host$/.test(script)) return 'mcp-host'
+  const short = relative(cwd, script)
+  const file = shellWord(short.startsWith('..') ? script : short)
+  return script.endsWith('.ts')
+    ? `npx tsx ${file}`
+    : `${/[\\/]node$/.test(program) ? 'node' : shellWord(program)} ${file}`
+}
 
 /** Columns padded to their widest cell. */
 function table(rows: readonly string[][]): string {

@@ -1,6 +1,6 @@
 // Gets the token that a request needs: the one that is stored, a renewed one, or a new one. At most one acquisition runs
 // for a container at a time, and it goes on when whoever began it gives up.
-import type { Need } from './acquire.ts'
+import { type Acquirer, createAcquirer, type Need } from './acquire.ts'
 import { type Authority, createAuthorityFinder } from './authority.ts'
 import type { CacheContext, TokenContainer } from './cache/types.ts'
 import type { ClientContext } from './context.ts'
@@ -11,13 +11,31 @@ import { createFlights, type Outcome, withAbort } from './flights.ts'
 import type { FlowRecord } from './flow-store.ts'
 import { isDue, isExpired } from './freshness.ts'
 import { isUnattended } from './grants/request-by-grant.ts'
-import { createRedirectingAcquirer } from './redirected-login.ts'
 import { isLoopback } from './resolve-options.ts'
 import { covers, splitScope } from './scopes.ts'
 import { createStepUps, type StepUps } from './step-ups.ts'
 import { createStormBreaker, type StormBreaker } from './storm.ts'
 import { createTokenStore, type TokenStore } from './token-store.ts'
 import { isOurs } from './tokens.ts'
+
+/** As `createAcquirer`, with a redirect of its own for each login where the context opens one. */
+function createRedirectingAcquirer(ctx: ClientContext, store: TokenStore, key: string): Acquirer {
+  const plain = createAcquirer(ctx, store, key)
+  const { openRedirect } = ctx
+  if (!openRedirect) return plain
+  return {
+    ...plain,
+    async login(before, need, prompt, signal) {
+      const { redirectUri, delegate, close } = await openRedirect(before?.registration?.redirectUri)
+      try {
+        const options = { ...ctx.options, redirectUri, authorizationRedirectDelegate: delegate }
+        return await createAcquirer({ ...ctx, options }, store, key).login(before, need, prompt, signal)
+      } finally {
+        await close()
+      }
+    },
+  }
+}
 
 /** After a renewal that failed while the token still served: the next try, milliseconds. */
 const BACK_OFF = 30_000

@@ -9,16 +9,14 @@ import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { Clock } from './http/clock.ts'
-import type { Report } from './http/start-error.ts'
-import { createIsolation, type HostIsolation } from './isolated/isolation.ts'
+import { type Report, StartError } from './http/start-error.ts'
 import type { Figures } from './kernel/figures.ts'
 import type { InFlight } from './kernel/in-flight.ts'
-import type { KernelHost } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import type { providersAmong, SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
 import type { Secrets } from './kernel/secrets.ts'
-import { type KernelNotes, notesFor } from './kernel/set-up.ts'
+import { notesFor } from './kernel/set-up.ts'
 import type { SlotTable } from './kernel/slots.ts'
 import { type AuthorNotes, addContributions, contributedTo, createUnlisting } from './mcp/author-host.ts'
 import { createCall } from './mcp/call.ts'
@@ -41,7 +39,6 @@ import { createOffers, plainView, prepareViews } from './mcp/offer.ts'
 import type { OfferedConfig } from './mcp/offered-config.ts'
 import { watchOverdue } from './mcp/overdue.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
-import { checkStallSettings, createStallWatch } from './mcp/stall-watch.ts'
 import { createToolLimits, type ToolLimits } from './mcp/tool-limits.ts'
 import { createViews, type View } from './mcp/view.ts'
 import type { Services } from './plugin-host.ts'
@@ -59,15 +56,12 @@ export interface ServiceParts {
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   readonly slots: SlotTable<Slots>
   readonly secrets: Secrets
-  readonly notes: Pick<KernelNotes, 'ready' | 'starting' | 'closing'>
   readonly author: AuthorNotes
   readonly provides: ReturnType<typeof providersAmong>
   readonly inFlight: InFlight
   readonly node: Node
   readonly figures: Figures
   readonly report: Report
-  readonly processes: number
-  readonly inEveryProcess: KernelHost['inEveryProcess']
   readonly guardedFetch: typeof fetch
 }
 
@@ -97,7 +91,6 @@ export interface BuiltServices extends Services {
   /** What of the config each caller is offered, for a reload to replace. */
   readonly offered: OfferedConfig
   readonly catalog: Catalog
-  readonly isolation: HostIsolation
   /** What each address serves together, with what plugins contribute there. */
   combinations(): readonly Combination[]
   /** Toolsets that no route serves and `configureSession` can add, each with a route that can serve it. */
@@ -113,11 +106,11 @@ export interface BuiltServices extends Services {
 
 /** Reports definitions that make no sense. */
 export function buildServices(parts: ServiceParts): BuiltServices {
-  const { config, log, clock, routes, slots, secrets, author, notes, provides, inFlight, node, figures, report } = parts
+  const { config, log, clock, routes, slots, secrets, author, provides, inFlight, node, figures, report } = parts
   const contributed = (route: CompiledRoute) => contributedTo(author, route)
   const addresses = () => addressCombinations(routes, contributed)
   const check = (combination: Combination) => void checkCombination(offers, combination)
-  const { callTimeout, fetchTimeout, rules, ...stalls } = resolveTools(config.tools)
+  const { callTimeout, fetchTimeout, rules } = resolveTools(config.tools)
   const limits = createToolLimits({ rules, callTimeout, figures, clock })
   const catalog = createCatalog(parts.toolsets, {
     buses: slots.all('changeBus', routes),
@@ -138,18 +131,24 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
   const admit = createRouteAdmission({ log }, access)
   const { watchCaller, recheckCallers } = createCallerWatch(admit, clock)
-  checkStallSettings(stalls, report)
   const tracerOn = (route: Route) => slots.on('tracer', route)
-  const isolation = createIsolation({ fetchTimeout, log, clock, figures })
-  notes.closing.push(isolation.close)
+  /** `configureSession` can add an isolated tool to any route. */
+  function checkIsolation() {
+    for (const route of routes) {
+      if (slots.isFilled('isolation', route)) continue
+      const tool = reachableOn(route).find(item => limits.of(item).isolate)
+      if (!tool) continue
+      const what = `"${tool.key}" has \`isolate\`, which requires a plugin: switch on ${parts.suggest('isolation')}`
+      report(new StartError(what, { at: ['routes', route.path] }))
+    }
+  }
   const settings: HandlerSettings = {
     limits,
     clock,
     log,
     fetchTimeout,
-    stalls: createStallWatch(stalls, { ...parts, ...notes }),
     overdue: watchOverdue(log, figures, clock),
-    isolation,
+    isolationOn: route => slots.on('isolation', route),
     openRuntime: catalog.openRuntime,
     headersFor: call => tracerOn(call.offer.route).headersFor(call),
     upstreamTokensOn: route => slots.on('upstreamTokens', route),
@@ -217,7 +216,6 @@ export function buildServices(parts: ServiceParts): BuiltServices {
         return tellChanges()
       }
     },
-    isolation,
     guardedFetch: parts.guardedFetch,
     startSessions: start,
     offered,
@@ -234,6 +232,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     async complete() {
       await addContributions(author, catalog, methods, report)
       limits.check(routes.flatMap(reachableOn), report)
+      checkIsolation()
       prepareViews(routes, offers, report)
       checkUnrouted(routes, offers, report)
     },

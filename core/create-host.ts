@@ -1,13 +1,14 @@
 // For programs that embed a host, and for the CLI: from a config, checked whole, to a host that can listen.
 
 import { basename, dirname, join, resolve } from 'node:path'
-import { builtInPlugins } from '../plugins/index.ts'
+import { builtInPlugins, defaultPlugins } from '../plugins/index.ts'
 import { checkConfig, checkValue } from './config/check-config.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
 import type { PluginFinding } from './config/examination.ts'
+import type { Finding } from './config/explain-problems.ts'
 import { filesRead } from './config/files-read.ts'
 import { fillDefaults } from './config/fill-defaults.ts'
-import { findPlugins, type PluginTable, pluginValues } from './config/find-plugins.ts'
+import { findPlugins, isMisspelt, type PluginTable, pluginValues } from './config/find-plugins.ts'
 import { buildConfigSchema, withoutRequired } from './config/host-schema.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
@@ -17,7 +18,10 @@ import { createProblems, type Problem, type Problems } from './config/problems.t
 import { trimSecrets } from './config/secret-keys.ts'
 import { checkSectionNames, collectSections } from './config/sections.ts'
 import { withLongForms } from './config/short-forms.ts'
+import { withoutFaults } from './config/without-faults.ts'
 import { examinePlugins } from './examine-plugins.ts'
+import { findOtherProblems } from './find-other-problems.ts'
+import type { ReloadReport } from './host.ts'
 import { type BuiltHost, buildHost, type Host, type InEveryProcess } from './host.ts'
 import type { Clock } from './http/clock.ts'
 import { StartError } from './http/start-error.ts'
@@ -28,20 +32,18 @@ import { notePlace } from './mcp/definition-place.ts'
 import { isObject } from './mcp/is-object.ts'
 import type { Observer } from './mcp/observe.ts'
 import { reloadable } from './reload.ts'
-import type { ReloadReport } from './reload-report.ts'
 import { keepWarnings } from './reload-warnings.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
 export type { PluginFinding } from './config/examination.ts'
 export { type LoadedConfig, loadConfig } from './config/load-config.ts'
-export type { Host, InEveryProcess } from './host.ts'
+export type { Host, InEveryProcess, ReloadReport } from './host.ts'
 export type { Clock, Timer } from './http/clock.ts'
 export { describeThrown } from './http/describe-thrown.ts'
 export type { CloseReport } from './kernel/in-flight.ts'
 export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
 export type { RouteSummary } from './mcp/route-summary.ts'
-export type { ReloadReport } from './reload-report.ts'
 export type { Neighbours } from './sessions/neighbours.ts'
 export type { Surface, SurfaceItem, SurfaceList, SurfaceRoute } from './surface/surface.ts'
 
@@ -115,12 +117,16 @@ const knownKeys = Object.keys(hostSchema['properties'] as object)
 const ownKeys = knownKeys.filter(key => !builtInSections.has(key))
 
 /** What is wrong with the options of these plugins, wherever the config gives them. */
-function checkOptions(loaded: LoadedConfig, plugins: ReadonlyMap<string, { options: object }>): Problem[] {
+function checkOptions(
+  loaded: LoadedConfig,
+  plugins: ReadonlyMap<string, { options: object }>,
+  note: (finding: Finding) => void,
+): Problem[] {
   return pluginValues(loaded.config).flatMap(({ at, name, value, isOverride }) => {
     const plugin = plugins.get(name)
     if (!plugin || !isObject(value) || isConfiguredPlugin(value)) return []
     const schema = isOverride ? withoutRequired(plugin.options) : plugin.options
-    return checkValue(loaded, at, value, schema)
+    return checkValue(loaded, at, value, schema, note)
   })
 }
 
@@ -161,30 +167,37 @@ async function build(
   warnOfOthers(loaded, problems)
   const open = openKeys(loaded)
   const settled = open.length === 0 ? loaded : { ...loaded, config: withoutKeys(loaded.config, open) }
-  problems.add([...checkConfig(settled, hostSchema), ...checkOptions(loaded, builtIns)])
+  const faults: Finding[] = []
+  const note = (finding: Finding) => void faults.push(finding)
+  problems.add([...checkConfig(settled, hostSchema, note), ...checkOptions(loaded, builtIns, note)])
   const shapeless = problems.count()
   const plugins = await findPlugins(loaded.config, builtInPlugins, directory, problems)
   const named = problems.count()
   const isWhole = named === shapeless
   const imported = new Map([...plugins].filter(([name]) => !builtIns.has(name)))
   const schema = await problems.attempt(() => {
-    problems.add(checkOptions(loaded, imported))
+    problems.add(checkOptions(loaded, imported, note))
     const sections = collectSections(plugins)
     checkSectionNames(sections, ownKeys)
     return sections.size === builtInSections.size ? hostSchema : buildConfigSchema({}, sections)
   })
-  // A plugin that was not found may have declared what nobody else knows.
-  if (schema && open.length > 0 && isWhole) problems.add(checkConfig(loaded, schema))
+  // A plugin that was not found may have declared what nobody else knows, unless its name is a typo of a built-in one.
+  if (schema && open.length > 0 && (isWhole || isMisspelt(loaded.config, plugins, builtIns))) {
+    problems.add(checkConfig(loaded, schema, note))
+  }
   const isShaped = shapeless === 0 && problems.count() === named
-  const given = isObject(loaded.config) ? loaded.config['toolsets'] : undefined
-  const toolsets = await loadToolsets(given, { directory, problems, places })
+  const sources = isObject(loaded.config) ? loaded.config['toolsets'] : undefined
+  const toolsets = await loadToolsets(sources, { directory, problems, places })
   for (const definition of [...toolsets.values()].flat()) {
     notePlace(definition, () => places.placeOf({ of: definition, at: ['output'] }))
   }
-  if (!isShaped || !schema) problems.assertNone()
   const filled = schema ?? hostSchema
-  const written = fillDefaults(trimSecrets(loaded.config, filled), filled) as FilledConfig
-  const config = withLongForms(written, SHORT_FORMS, problems.report)
+  const part = isShaped && schema ? undefined : withoutFaults(loaded.config, faults)
+  if (!isShaped && !part) problems.assertNone()
+  const written = fillDefaults(trimSecrets(part?.config ?? loaded.config, filled), filled) as FilledConfig
+  const configured = withLongForms(written, SHORT_FORMS, problems.report)
+  const byDefault = Object.fromEntries(defaultPlugins.map(name => [name, {}]))
+  const config = { ...configured, plugins: { ...byDefault, ...configured.plugins } }
   const reading = { directory, purpose: purpose ?? ('serve' as const), isReload, log, problems }
   const { secrets: ownSecrets = [] } = config
   const secrets =
@@ -194,8 +207,8 @@ async function build(
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
   const found = { config, secrets, plugins, isBuiltIn, toolsets, isWhole, problems }
   const settings = { purpose, processes, inEveryProcess, neighbours, observe, clock }
-  const guardedFetch = lazyGuardedFetch()
-  return buildHost({ ...found, directory, log, suggest: suggestPlugin, guardedFetch, ...settings })
+  const given = { ...found, directory, log, suggest: suggestPlugin, guardedFetch: lazyGuardedFetch(), ...settings }
+  return part ? findOtherProblems({ ...given, isUnsound: part.isUnsound }) : buildHost(given)
 }
 
 /** A host of a config that was loaded from a file. Throws a ConfigError that lists everything that is wrong with it. */

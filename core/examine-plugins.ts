@@ -1,10 +1,10 @@
 // Asks the plugins of a config what they find out about what they depend on. Nothing is started for it. For create-host.ts.
 import type { Examination, PluginFinding } from './config/examination.ts'
+import type { HostParts } from './host.ts'
 import { errorText } from './http/errors.ts'
 import type { Logger } from './kernel/log.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
 import type { Plugin } from './plugin-host.ts'
-import type { HostParts } from './running-host.ts'
 
 interface Parts extends Pick<HostParts, 'config' | 'instances'> {
   readonly directory: string

@@ -1,41 +1,43 @@
 // A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
 
-import { checkConventions, checkServed } from './access/check-routes.ts'
-import { inspectAddress } from './access/inspect-access.ts'
-import { itemsOn, type LeastScopesFacts, warnUntoldScopes } from './access/least-scopes.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { checkConventions, checkServed, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
+import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
+import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes, warnUntoldScopes } from './access/least-scopes.ts'
 import { warnOpenDoors } from './access/warn-open-doors.ts'
-import { buildServices, createNode, type ServiceParts } from './assembly.ts'
+import { type BuiltServices, buildServices, createNode, type ServiceParts } from './assembly.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import { noteRead as reads } from './config/files-read.ts'
+import type { LoadedConfig } from './config/load-config.ts'
 import { warnOfNearMiss } from './config/near-miss.ts'
 import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
+import { warnOfPlaceholders, warnOfValues } from './config/warn-of-values.ts'
 import { declaring } from './declaring.ts'
-import { defaultSlots } from './default-slots.ts'
 import type { GivenSecrets } from './given-secrets.ts'
-import { createLife, loadAhead, refuseEarly } from './host-life.ts'
 import { type Clock, systemClock } from './http/clock.ts'
 import { createHttpServer } from './http/create-server.ts'
-import { StartError } from './http/errors.ts'
-import { inOwnTurn } from './http/in-turn.ts'
+import { HostError, StartError } from './http/errors.ts'
+import { leaveUnread } from './http/leave-unread.ts'
 import { addressOf, listenOn } from './http/listen.ts'
-import { watchReaders } from './http/slow-readers.ts'
-import { createConnectionNews, offerHttpFigures } from './http-figures.ts'
-import type { prepareTls } from './http-tls.ts'
+import { refusePipelined } from './http/refuse-pipelined.ts'
+import { type SlowReaders, watchReaders } from './http/slow-readers.ts'
+import { openStreams } from './http/sse.ts'
+import type { HostTls, prepareTls } from './http-tls.ts'
+import { loadNeededParser } from './kernel/body.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
-import { createEnding } from './kernel/ending.ts'
-import { createFigures } from './kernel/figures.ts'
-import { createInFlight } from './kernel/in-flight.ts'
+import { createEnding, type Ending } from './kernel/ending.ts'
+import { createFigures, type Figures } from './kernel/figures.ts'
+import { createInFlight, type InFlight } from './kernel/in-flight.ts'
 import type { KernelHost } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
-import type { PluginInstance } from './kernel/plugin-plan.ts'
-import { providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
+import { type PluginInstance, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
-import { createSecrets } from './kernel/secrets.ts'
+import { createSecrets, type Secrets } from './kernel/secrets.ts'
 import {
   checkDefined,
   createKernelHost,
@@ -46,21 +48,147 @@ import {
 } from './kernel/set-up.ts'
 import { createSlots } from './kernel/slots.ts'
 import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
-import type { Definition } from './mcp/define.ts'
+import type { Definition, RuntimeHost } from './mcp/define.ts'
 import type { Observer } from './mcp/observe.ts'
-import { type RouteFacts, summarizeRoute } from './mcp/route-summary.ts'
-import { type CompiledRoute, compileRoutes, sampleParams } from './mcp/routes.ts'
-import { soundDefinitions } from './mcp/sound-definitions.ts'
+import { type RouteFacts, type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
+import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './mcp/routes.ts'
+import { loadNeededCompiler } from './mcp/schema/load-ajv.ts'
+import { reportNameClashes, soundDefinitions, warnOfPages } from './mcp/sound-definitions.ts'
 import { encodeError } from './mcp/wire.ts'
 import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
 import { createReadiness } from './readiness.ts'
-import type { BuiltHost } from './running-host.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
 import { checkSharing, isServedHereAlone, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
-import { type Slots, slotFault } from './slots.ts'
+import { defaultSlots, type Slots, slotFault } from './slots.ts'
+import type { Surface } from './surface/surface.ts'
 
-export type { BuiltHost, Host, HostParts } from './running-host.ts'
+/** Says in the log which connections the host closes, and counts them. */
+function createConnectionNews(log: Logger, figures: Figures) {
+  const closed = figures.counter({
+    name: 'mcp_host_connections_closed_total',
+    help: 'Connections that the host closed: of readers who do not read, or who pipeline requests.',
+    labels: ['reason'],
+  })
+  return {
+    pipelined(ip: string | undefined) {
+      log.debug({ ip }, 'closed a connection that pipelined requests')
+      closed(1, { reason: 'pipelined' })
+    },
+    slowReaders(readers: SlowReaders) {
+      log.warn(readers, 'closed connections whose readers do not read')
+      closed(readers.connections, { reason: 'slow_reader' })
+    },
+  }
+}
+
+function offerHttpFigures(figures: Figures, inFlight: Pick<InFlight, 'count'>, waiting: () => number): void {
+  figures.gauge({ name: 'mcp_host_requests_in_flight', help: 'Requests that are being answered.' }, inFlight.count)
+  figures.gauge({ name: 'mcp_host_streams', help: 'Event streams that are open.' }, openStreams)
+  figures.gauge({ name: 'mcp_host_waiting_bytes', help: 'Bytes that wait for readers of responses.' }, waiting)
+}
+
+/** `run`: what starts. */
+function createLife(run: () => Promise<void>, { draining }: Pick<InFlight, 'draining'>) {
+  let starting: Promise<void> | undefined
+  let started = false
+  return {
+    hasStarted: () => started,
+    async start() {
+      if (draining()) throw new StartError('the host is closed; make another with createHost')
+      starting ??= run()
+      await starting
+      started = true
+    },
+  }
+}
+
+/** Answers what comes before the start. */
+async function refuseEarly(res: ServerResponse, log: Logger) {
+  log.warn({}, 'a request came before the host was started: call start(), and wait for it, before the first')
+  const error = new HostError('unavailable', { detail: 'the server is starting' })
+  res.writeHead(error.status, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end(encodeError(error))
+}
+
+/** Milliseconds: what is still done for the start comes first. */
+const AHEAD_AFTER = 100
+
+/** Loads, a moment after the host listens, what its first calls would otherwise wait for. */
+function loadAhead(log: Logger) {
+  const load = async () => {
+    try {
+      loadNeededCompiler()
+      await loadNeededParser()
+    } catch (err) {
+      log.error({ err }, 'a package that reads requests cannot be loaded, so requests fail: install mcp-host again')
+    }
+  }
+  setTimeout(load, AHEAD_AFTER).unref()
+}
+
+/** What a reload did, as keys of the config, and `MCP_HOST_SECRETS` for secrets that come from there. */
+export interface ReloadReport {
+  /** What takes effect at a restart alone. Where there is any, nothing was taken at all. */
+  readonly restart: readonly string[]
+  /** What differs and was taken; for a toolset, that its definitions do. */
+  readonly taken: readonly string[]
+  /** How many sessions and `subscriptions/listen` streams of this process were told that a list of theirs changed. */
+  readonly told: number
+}
+
+/** A host, and what a reload works on. */
+export interface BuiltHost {
+  readonly host: Omit<Host, 'reload'>
+  readonly parts: HostParts
+}
+
+/** What a reload compares and replaces. */
+export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | 'combinations' | 'review'> {
+  readonly config: FilledConfig
+  readonly instances: readonly PluginInstance[]
+  readonly routes: readonly CompiledRoute[]
+  readonly toolsets: ReadonlyMap<string, readonly Definition[]>
+  /** What plugins are told of `server`. */
+  readonly server: { name: string; version: string }
+  readonly reconfigure: KernelNotes['reconfigure']
+  readonly secrets: Secrets & Pick<GivenSecrets, 'isOfFile'>
+  readonly log: Logger
+  readonly tls: HostTls | undefined
+}
+
+export interface Host extends Ending {
+  /** `http://address:port` once it listens, `https` with `http.tls`. */
+  readonly url: string
+  readonly routes: readonly RouteSummary[]
+  readonly runtime: RuntimeHost
+  /** What it serves, by route: what `mcp-host lock` writes down. With what was added while it runs. */
+  surface(): Promise<Surface>
+  /**
+   * Runs what plugins start before the host listens, once; `listen` does it too. Rejects with a StartError once it
+   * closes.
+   */
+  start(): Promise<void>
+  /** Who may do what at a path, decided without a request; undefined where nothing is served. */
+  inspect(path: string): InspectedAddress | undefined
+  /** Resolves once requests are accepted. Rejects with a StartError, for a busy port too. */
+  listen(): Promise<void>
+  /**
+   * Takes a newer version of its config, all of it or nothing: built anew and checked beside the running one first, then
+   * switched to at once. Sessions, streams and running calls go on; who is served other lists than before is told. What can
+   * be taken only at a restart is named in the report, and then nothing was. Rejects with a StartError for a config that
+   * could not be started. One at a time: each waits for the one before.
+   */
+  reload(loaded: LoadedConfig): Promise<ReloadReport>
+  /**
+   * Answers requests of a server of your own, in the place of `listen`: call `start` before the first, which is 503
+   * without, and `close` at the end. Routes are looked up by `req.url`, so a prefix that is stripped before belongs into
+   * `http.publicUrl`, which must be set (else a StartError). Nothing may read the body before. The promise resolves when
+   * the answer is given, or its stream is open.
+   */
+  callback(): (req: IncomingMessage, res: ServerResponse) => Promise<void>
+  /** From now on its port keeps no process alive, nor do its connections. */
+  unref(): void
+}
 
 /** See `KernelHost.inEveryProcess`; names are told apart by who asks. */
 export type InEveryProcess = KernelHost['inEveryProcess']
@@ -72,6 +200,8 @@ export interface HostInput extends Pick<ServiceParts, 'guardedFetch'> {
   readonly plugins: ReadonlyMap<string, Plugin<object>>
   /** Whether all of them were. */
   readonly isWhole: boolean
+  /** Plugins that are not set up because their part of the config is wrong, which is reported already. */
+  readonly isUnsound?: ((plugin: string) => boolean) | undefined
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   /** What is wrong already, and what is found now. */
   readonly problems: Problems
@@ -110,7 +240,7 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
 }
 
 async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise<BuiltHost> {
-  const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, problems } = input
+  const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, isWhole, isUnsound, problems } = input
   const { purpose = 'serve', processes = 1, inEveryProcess = here, neighbours, clock = systemClock } = input
   const { report } = problems
   const http = resolveHttp(config.http)
@@ -123,13 +253,16 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   let settled = false
   const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) }, report)
   const sound = soundDefinitions(toolsets, faultsOf, report)
-  // Of a plugin that was not found nobody knows what it would provide.
-  if (!input.isWhole) problems.assertNone()
+  const stopHere = () => {
+    reportNameClashes(routes, sound, report)
+    problems.assertNone()
+  }
   const before = problems.count()
-  const instances = planPlugins(config, plugins, routes, { suggest, report })
-  const isPlanned = problems.count() === before
+  // What a plugin provides that was not found is unknown.
+  const instances = planPlugins(config, plugins, routes, { suggest, report: isWhole ? report : () => undefined })
+  const isPlanned = isWhole && problems.count() === before
   const provides = providersAmong(instances)
-  checkConventions(routes, provides, suggest, report)
+  if (isWhole) checkConventions(routes, provides, suggest, report)
 
   const node = createNode()
   const defaults = defaultSlots(node.name, clock, neighbours)
@@ -155,8 +288,9 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     const declared = declaring({ ...kernelHost, ...createAuthorHost(instance, author, server) }, () => settled)
     return isBuiltIn(instance.plugin) ? declared : namingFailures(declared)
   }
-  await setUpPlugins(instances, hostFor, report)
-  const isSetUp = problems.count() === planned
+  const able = instances.filter(({ name }) => !isUnsound?.(name))
+  await setUpPlugins(able, hostFor, report)
+  const isSetUp = problems.count() === planned && able.length === instances.length
   slots.seal()
   const sharedOn = (route: Route) => isSetUp && slots.on('sessionStore', route).shared
   // What a plugin with a mistake did not fill in, it will.
@@ -167,30 +301,17 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const ownKeys = secrets.generated && (isSetUp || !provides('sessionStore'))
   if (isPlanned) checkSharing({ processes, routes, isFilled, isCarried, sharedOn, ownKeys, suggest, report })
   // What it would have filled in is missing everywhere.
-  if (!isSetUp) problems.assertNone()
+  if (!isSetUp || !isWhole) stopHere()
 
   const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true }
   if (input.observe) author.observers.push({ instance: program, value: input.observe })
-  const parts = {
-    ...among,
-    config,
-    log,
-    suggest,
-    routes,
-    toolsets: sound,
-    slots,
-    secrets,
-    notes,
-    author,
-    provides,
-    inFlight,
-    node,
-  }
+  const known = { config, log, suggest, routes, toolsets: sound, slots, secrets, provides }
+  const parts = { ...among, ...known, notes, author, inFlight, node }
   const services = await problems.attempt(() => buildServices({ ...parts, guardedFetch: input.guardedFetch, report }))
   if (!services) return problems.assertNone() as never
   const declared = problems.count()
   await definePlugins(notes, services, report)
-  if (problems.count() > declared) problems.assertNone()
+  if (problems.count() > declared) stopHere()
   await services.complete()
   const { inspected, leastScopes, limits, sessions, runtime } = services
   const { served, nowhere } = collectEndpoints(notes, routes, report)
@@ -209,6 +330,14 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   if (!app) throw new Error('what stops the pipeline was not told')
   warnOpenDoors({ ...inspected, http, purpose, log, report })
   warnUntoldScopes(inspected, log)
+  warnUnsupportedScopes(inspected, report)
+  warnOfPages(routes, services.viewOf, report)
+  warnOfPlaceholders(config, report)
+  if (purpose === 'inspect') warnOfValues({ config, instances, plugins, report })
+  if (purpose === 'inspect' && !config.configureSession) {
+    warnUnserved(routes, toolsets, name => isInternal(config.toolsets[name]), report)
+  }
+  if (purpose !== 'stdio') warnUnmetPolicies(routes, provides, suggest, report)
   if (secrets.generated) log.warn({}, NO_SECRETS)
   if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)
   const life = createLife(async () => {
@@ -239,7 +368,6 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       await life.start()
       await listenOn(httpServer, http)
       listening = addressOf(httpServer)
-      tls?.watch()
       loadAhead(log)
     },
     callback() {
@@ -249,17 +377,21 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
         })
       }
       const { watch } = watchReaders({ timeout: http.writeTimeout, clock }, news.slowReaders)
-      return inOwnTurn((req, res) => {
+      const serve = (req: IncomingMessage, res: ServerResponse) => {
         if (!life.hasStarted()) return refuseEarly(res, log)
         // A connection of HTTP/2 is many requests': one slow reader must not end them all.
-        if (req.httpVersionMajor < 2) watch(req.socket, res)
+        if (req.httpVersionMajor < 2) {
+          watch(req.socket, res)
+          leaveUnread(req, res)
+        }
         return handle(req, res)
-      })
+      }
+      const refusing = refusePipelined(serve, ({ remoteAddress }) => news.pipelined(remoteAddress))
+      return async (req, res) => refusing(req, res)
     },
     unref: () => void httpServer.unref().on('connection', socket => socket.unref()),
     ...createEnding({
       server: httpServer,
-      keepAliveTimeout: http.keepAliveTimeout,
       inFlight,
       sessions,
       notes,
@@ -267,10 +399,10 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
         routes.some(route => keepsSessions(route) && isServedHereAlone(slots.on('sessionStore', route), processes)),
     }),
   }
-  const { catalog, isolation, offered, combinations, review } = services
+  const { catalog, offered, combinations, review } = services
   const { reconfigure } = notes
   const built = { config, instances, routes, toolsets, server, secrets, log, tls }
-  return { host, parts: { ...built, reconfigure, catalog, isolation, offered, combinations, review } }
+  return { host, parts: { ...built, reconfigure, catalog, offered, combinations, review } }
 }
 
 /** What speaks TLS is loaded for those alone who want it. */

@@ -97,6 +97,13 @@ export type { Revision } from './mcp/revisions.ts'
 export type { McpRoute } from './mcp/routes.ts'
 export type { ToolKey } from './mcp/run-keys.ts'
 export { ToolError } from './mcp/tool-error.ts'
-export { DURATION_PATTERN, type Duration, parseDuration, parseSize, SIZE_PATTERN, type Size } from './mcp/units.ts'
+export {
+  DURATION_PATTERN,
+  type Duration,
+  parseDuration,
+  parseSize,
+  SIZE_PATTERN,
+  type Size,
+} from './mcp/units.ts'
 export { definePlugin, type Plugin, type PluginHost, type Services } from './plugin-host.ts'
 export type { Slots } from './slots.ts'

@@ -1,24 +1,39 @@
 // A newer version of a host's config, taken while it runs: all of it at once, or nothing. It is built beside the running
 // host as `check` builds it, so that whatever would stop a start is found first; what only a start can take is named.
 
+import { isDeepStrictEqual } from 'node:util'
 import type { FilledConfig } from './config/define-config.ts'
-import { differences } from './config/differences.ts'
 import type { LoadedConfig } from './config/load-config.ts'
+import { isPlain } from './config/plain.ts'
 import { sourceOf } from './config/toolset-source.ts'
-import type { BuiltHost, Host, HostParts } from './host.ts'
+import type { BuiltHost, Host, HostParts, ReloadReport } from './host.ts'
 import { formatPath, type Path } from './http/start-error.ts'
 import type { Logger } from './kernel/log.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
 import type { Secrets } from './kernel/secrets.ts'
 import type { Definition } from './mcp/define.ts'
-import type { ReloadReport } from './reload-report.ts'
 import { keepWarnings, tellNew, type Warnings } from './reload-warnings.ts'
+
+/** Functions are new ones whenever their module is imported anew: of one text they count as the same. */
+function differences(before: unknown, after: unknown, path: Path = []): Path[] {
+  if (Object.is(before, after)) return []
+  if (typeof before === 'function' && typeof after === 'function') {
+    return String(before) === String(after) ? [] : [path]
+  }
+  if (Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
+    return before.flatMap((item, index) => differences(item, after[index], [...path, index]))
+  }
+  if (isPlain(before) && isPlain(after)) {
+    const keys = new Set([...Object.keys(before), ...Object.keys(after)])
+    return [...keys].flatMap(key => differences(Reflect.get(before, key), Reflect.get(after, key), [...path, key]))
+  }
+  return isDeepStrictEqual(before, after) ? [] : [path]
+}
 
 /** What is taken in another way than as a value: `toolsets` by the catalog, `plugins` by the plugins. */
 const APART = new Set(['toolsets', 'routes', 'plugins'])
 const TAKEN = new Set(['server', 'configureSession', 'runSession'])
-/** Of `http.tls`; whether clients are asked for a certificate at all is settled at the start. */
-const TAKEN_OF_TLS = new Set(['cert', 'key', 'passphrase', 'clientCa', 'minVersion'])
+const TAKEN_OF_TLS = new Set(['cert', 'key', 'passphrase', 'minVersion'])
 /** Of a route: what plugins take, or do not. */
 const OF_PLUGINS = new Set(['plugins', 'search'])
 const TAKEN_OF_ROUTES = new Set(['toolsets', 'default'])
@@ -28,15 +43,9 @@ interface Comparison {
   readonly taken: string[]
 }
 
-/** Its paths are named once, by what serves them. */
-function isTakenByTls(
-  [first, second, key]: Path,
-  { http: before }: FilledConfig,
-  { http: after }: FilledConfig,
-): boolean {
-  if (first !== 'http' || second !== 'tls' || !TAKEN_OF_TLS.has(String(key))) return false
-  return (before.tls?.clientCa === undefined) === (after.tls?.clientCa === undefined)
-}
+/** Reported once, as `http.tls`. */
+const isTakenByTls = ([first, second, key]: Path) =>
+  first === 'http' && second === 'tls' && TAKEN_OF_TLS.has(String(key))
 
 function compareValues(before: FilledConfig, after: FilledConfig): Comparison {
   const restart: string[] = []
@@ -45,7 +54,7 @@ function compareValues(before: FilledConfig, after: FilledConfig): Comparison {
     if (APART.has(key)) continue
     const paths = differences(Reflect.get(before, key), Reflect.get(after, key), [key])
     if (TAKEN.has(key)) taken.push(...(paths.length > 0 ? [key] : []))
-    else restart.push(...paths.filter(path => !isTakenByTls(path, before, after)).map(path => formatPath(path)))
+    else restart.push(...paths.filter(path => !isTakenByTls(path)).map(path => formatPath(path)))
   }
   return { restart, taken }
 }
@@ -174,7 +183,6 @@ function take(own: Reloaded, next: HostParts): ReloadReport {
   const { failed, changed, renewed } = switchAll(plugins.switches, parts)
   own.config = next.config
   own.toolsets = next.toolsets
-  parts.isolation.keepOnly([...next.toolsets.values()].flat())
   const switched = next.instances.filter(one => !failed.has(keyOf(one)))
   own.options = new Map([...own.options, ...switched.map(one => [keyOf(one), one.options] as const)])
   const told = tellChanges()

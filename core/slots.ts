@@ -1,14 +1,43 @@
 // The slots of a host: the services that plugins may replace, route by route. The table itself is the kernel's.
-import type { AuthorizationServer } from './access/authorization-server.ts'
+
+import { noTokenBinding, openAccess, plainResource } from './access/access.ts'
+import { type AuthorizationServer, noAuthorizationServer } from './access/authorization-server.ts'
 import type { GrantStore } from './access/grant-store.ts'
+import { createMemoryGrantStore } from './access/memory-grant-store.ts'
+import type { Clock } from './http/clock.ts'
 import type { AccessDecider, ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
-import type { ChangeBus } from './mcp/change-bus.ts'
-import type { CallTracer } from './mcp/observe.ts'
-import type { UpstreamTokens } from './mcp/upstream-tokens.ts'
+import { type ChangeBus, createMemoryChangeBus } from './mcp/change-bus.ts'
+import { type Isolation, noIsolation } from './mcp/isolation.ts'
+import { type CallTracer, NO_TRACER } from './mcp/observe.ts'
+import { noUpstreamTokens, type UpstreamTokens } from './mcp/upstream-tokens.ts'
 import type { EventStore } from './sessions/event-store.ts'
+import { createMemoryEventStore } from './sessions/memory-event-store.ts'
+import { createMemoryPeers } from './sessions/memory-peers.ts'
+import { createMemorySessionStore } from './sessions/memory-session-store.ts'
+import { createNeighbourBus } from './sessions/neighbour-bus.ts'
+import { createNeighbourPeers } from './sessions/neighbour-peers.ts'
+import type { Neighbours } from './sessions/neighbours.ts'
 import type { Peers } from './sessions/peers.ts'
 import type { SessionStore } from './sessions/session-store.ts'
+import { createMemoryTaskStore } from './tasks/memory-task-store.ts'
 import type { TaskStore } from './tasks/task-store.ts'
+
+/** For one host; `node` is its name, `neighbours` the way to the processes beside it. */
+export const defaultSlots = (node: string, { now }: Clock, neighbours?: Neighbours): Slots => ({
+  access: openAccess,
+  protectedResource: plainResource,
+  tokenBinding: noTokenBinding,
+  eventStore: createMemoryEventStore({}, now),
+  changeBus: neighbours ? createNeighbourBus(neighbours) : createMemoryChangeBus(),
+  sessionStore: createMemorySessionStore(node, now),
+  peers: neighbours ? createNeighbourPeers(node, neighbours) : createMemoryPeers(node),
+  isolation: noIsolation,
+  tracer: NO_TRACER,
+  authorizationServer: noAuthorizationServer,
+  grantStore: createMemoryGrantStore(undefined, now),
+  taskStore: createMemoryTaskStore(undefined, now),
+  upstreamTokens: noUpstreamTokens,
+})
 
 /** The services that plugins may replace, by the name of their slot. */
 export interface Slots {
@@ -26,6 +55,8 @@ export interface Slots {
   sessionStore: SessionStore
   /** Puts calls into a context that follows what they do. Default: none. */
   tracer: CallTracer
+  /** Runs the handlers of tools with `isolate`. Default: none does, and startup fails for such a tool. */
+  isolation: Isolation
   /** The other nodes that serve the same sessions. Default: there are none. */
   peers: Peers
   /** The authorization server that this host is itself. Default: it is none. */

@@ -1,12 +1,13 @@
 // `mcp-host/transport`: what a transport is made of, from the message that it reads to the stream that it writes, and the
 // stores in which its sessions and streams live. docs/plugins.md, "For transports" and "Writing a store".
 
+export { importModule } from './config/import-module.ts'
 export { createHttpServer, type ServerNews, type TimeLimits, type WatchedServer } from './http/create-server.ts'
 export { EqualWait, type Waiting } from './http/equal-wait.ts'
 export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/read-body.ts'
 export { requestIdIn } from './http/request-id.ts'
-export { addField, endWith } from './http/response.ts'
+export { addField } from './http/response.ts'
 export { type EventStream, type EventStreamOptions, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export { pageHeaders } from './http/visit.ts'
 export type {
@@ -21,6 +22,7 @@ export type {
   SessionSetting,
   ToolsetChoice,
 } from './mcp/call.ts'
+export { createCallFetch } from './mcp/call-fetch.ts'
 export type { Change, ChangeBus, ChangeHistory } from './mcp/change-bus.ts'
 export { checkUri, shown, sizeFault } from './mcp/client-said.ts'
 export { callOf } from './mcp/context.ts'
@@ -28,6 +30,7 @@ export { encodeAnswer } from './mcp/encode-answer.ts'
 export type { RouteExtensions } from './mcp/extension.ts'
 export { FairLine, type InLine } from './mcp/fair-line.ts'
 export { holderOf } from './mcp/holder.ts'
+export { boundsInWords } from './mcp/isolate.ts'
 export {
   LARGE_ANSWER,
   MAX_LISTENS_PER_CALLER,
@@ -126,4 +129,4 @@ export {
   type TaskStore,
   type TaskSummary,
 } from './tasks/task-store.ts'
-export { startThread } from './threads/start-thread.ts'
+export { processEntry, startThread } from './threads/start-thread.ts'

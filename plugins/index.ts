@@ -9,10 +9,11 @@ import { authJwt } from './auth-jwt/index.ts'
 import { changeBusRedis } from './change-bus-redis/index.ts'
 import { clusterRedis } from './cluster-redis/index.ts'
 import { cors } from './cors/index.ts'
-
+import { eventLoop } from './event-loop/index.ts'
 import { eventStoreRedis } from './event-store-redis/index.ts'
 import { grantStoreRedis } from './grant-store-redis/index.ts'
 import { health } from './health/index.ts'
+import { isolate } from './isolate/index.ts'
 import { metrics } from './metrics/index.ts'
 import { rateLimit } from './rate-limit/index.ts'
 import { resourceMetadata } from './resource-metadata/index.ts'
@@ -40,6 +41,8 @@ export const builtInPlugins = {
   'auth-introspection': authIntrospection,
   'auth-bridge': authBridge,
   'rate-limit': rateLimit,
+  isolate,
+  'event-loop': eventLoop,
   skills,
   health,
   'access-log': accessLog,
@@ -57,3 +60,6 @@ export const builtInPlugins = {
   'task-store-redis': taskStoreRedis,
   'dev-auth-server': devAuthServer,
 }
+
+/** Plugins that are on unless the config switches them off. */
+export const defaultPlugins = ['isolate'] as const

@@ -4,6 +4,7 @@ import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import { glob, isDynamicPattern } from 'tinyglobby'
 import { loadConfig } from '../../core/config/load-config.ts'
 import { sourceOf } from '../../core/config/toolset-source.ts'
+import { utf8Text } from '../../core/http/utf8-text.ts'
 import { isObject } from '../../core/index.ts'
 
 export interface Project {
@@ -40,7 +41,7 @@ function extensionOf(folder: string, configName: string, sources: readonly strin
 
 function packagesOf(folder: string): ReadonlySet<string> {
   try {
-    const manifest: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    const manifest: unknown = JSON.parse(utf8Text(readFileSync(join(folder, 'package.json'), 'utf8')))
     if (!isObject(manifest)) return new Set()
     const { dependencies, devDependencies } = manifest
     return new Set([dependencies, devDependencies].flatMap(list => (isObject(list) ? Object.keys(list) : [])))

@@ -1,5 +1,7 @@
 // `mcp-host call`: calls one tool of any MCP server, and prints what it gives.
-import type { CallToolResult, Client, Tool } from '@modelcontextprotocol/client'
+
+import { isDeepStrictEqual } from 'node:util'
+import type { CallToolResult, Client, ContentBlock, Tool } from '@modelcontextprotocol/client'
 import { printable } from '../../client/printable.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { didYouMean } from '../../core/mcp/nearest.ts'
@@ -11,10 +13,48 @@ import { checkResult } from './check-result.ts'
 import { NO_TIMEOUT } from './connect.ts'
 import { createProgressLine, type Progress } from './progress.ts'
 import { taskOf } from './repair-answers.ts'
-import { showResult } from './show-result.ts'
 import { readToolArguments } from './tool-arguments.ts'
 import { waitForTask } from './wait-for-task.ts'
 import { SERVER_OPTIONS, TIMEOUT_OPTION, withServer } from './with-server.ts'
+
+const sizeOf = (base64: string): string => `${Buffer.byteLength(base64, 'base64')} bytes`
+
+function describeBlock(block: ContentBlock): string {
+  switch (block.type) {
+    case 'text':
+      return block.text
+    case 'image':
+    case 'audio':
+      return `[${block.type}: ${block.mimeType}, ${sizeOf(block.data)}; --json prints it]`
+    case 'resource_link':
+      return `[resource: ${block.uri}, ${block.title ?? block.name}]`
+    case 'resource': {
+      const { resource } = block
+      if ('text' in resource) return resource.text
+      return `[resource: ${resource.uri}, ${sizeOf(resource.blob)}; --json prints it]`
+    }
+    default:
+      return JSON.stringify(block)
+  }
+}
+
+/** Servers repeat structured content as text, for clients that do not know it. */
+function repeats(text: string, structured: unknown): boolean {
+  try {
+    return isDeepStrictEqual(JSON.parse(text), structured)
+  } catch {
+    return false
+  }
+}
+
+function showResult({ content, structuredContent }: CallToolResult): string {
+  const blocks = content.filter(
+    block => block.type !== 'text' || structuredContent === undefined || !repeats(block.text, structuredContent),
+  )
+  const parts = blocks.map(describeBlock)
+  if (structuredContent !== undefined) parts.push(JSON.stringify(structuredContent, undefined, 2))
+  return parts.join('\n')
+}
 
 const OPTIONS = {
   ...SERVER_OPTIONS,

@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import { AuthError } from '../../client/errors.ts'
 import type { ClientAuth, ClientOAuthOptions } from '../../client/index.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
+import { utf8Text } from '../../core/http/utf8-text.ts'
 import { type CommandContext, readStdin } from '../context.ts'
 import type { Login } from './logins.ts'
 import { ask, hasPerson } from './terminal.ts'
@@ -16,7 +17,7 @@ export type Credentials = Pick<ClientOAuthOptions, 'clientSecret' | 'privateKey'
 
 function readSecretFile({ cwd, secrets }: CommandContext, file: string, option: string): string {
   try {
-    const text = readFileSync(resolve(cwd, file), 'utf8').trim()
+    const text = utf8Text(readFileSync(resolve(cwd, file), 'utf8')).trim()
     secrets.add(text)
     if (text !== '') return text
   } catch (cause) {

@@ -120,7 +120,7 @@ async function askPerson(
     const value = await askField(context, name, schema, required.includes(name), signal)
     if (value !== undefined) content[name] = value
   }
-  const verdict = (await ask(context, 'Send this? y (yes), n (decline), c (cancel the call): ', { signal }))
+  const verdict = (await ask(context, 'Send this? y (yes), n (decline), c (dismiss without an answer): ', { signal }))
     ?.trim()
     .toLowerCase()
   if (verdict === 'y' || verdict === 'yes' || verdict === '') return { action: 'accept', content }

@@ -6,6 +6,7 @@ import { usesProxy } from '../../client/node/proxy-dispatcher.ts'
 import { withinOrigin } from '../../client/within-origin.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { assertInstalled } from '../../core/http/optional-packages.ts'
+import { utf8Text } from '../../core/http/utf8-text.ts'
 import type { CommandContext } from '../context.ts'
 import type { VerbOptionTable, VerbValues } from '../verb.ts'
 import type { Login } from './logins.ts'
@@ -51,7 +52,7 @@ function readHeader(line: string, option: string, { secrets }: CommandContext): 
 
 function readHeaderFile(file: string, context: CommandContext): (readonly [string, string])[] {
   try {
-    const lines = readFileSync(file, 'utf8').split('\n')
+    const lines = utf8Text(readFileSync(file, 'utf8')).split('\n')
     return lines.filter(line => line.trim() !== '').map(line => readHeader(line, `a line of ${file}`, context))
   } catch (cause) {
     if (cause instanceof StartError) throw cause

@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import { isObject } from '../../client/json.ts'
 import { printable } from '../../client/printable.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
+import { utf8Text } from '../../core/http/utf8-text.ts'
 import { didYouMean } from '../../core/mcp/nearest.ts'
 import { type CommandContext, readStdin } from '../context.ts'
 import { findInexactNumber } from '../exact-numbers.ts'
@@ -25,7 +26,7 @@ const usage = (what: string, cause?: unknown) => new StartError(what, { exitCode
 async function readSource(given: string, context: InputContext): Promise<string> {
   try {
     if (given === '-') return await readStdin(context)
-    return given.startsWith('@') ? await readFile(resolve(context.cwd, given.slice(1)), 'utf8') : given
+    return given.startsWith('@') ? utf8Text(await readFile(resolve(context.cwd, given.slice(1)), 'utf8')) : given
   } catch (cause) {
     throw usage(`the arguments cannot be read: ${errorText(cause)}`, cause)
   }

@@ -80,7 +80,7 @@ export async function withServer<T>(
 ): Promise<T> {
   const timeout = readTimeout(values.timeout)
   const url = checkServerUrl(given)
-  assertInstalled(['@modelcontextprotocol/client'], { what: 'whoever calls or lists what a server has' })
+  assertInstalled(['@modelcontextprotocol/client'], { what: 'connecting to an MCP server' })
   const reach = readReach(context, values)
   const accounts = openAccounts(context, reach)
   const login = await accounts.recall(url, values.profile)

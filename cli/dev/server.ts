@@ -1,7 +1,12 @@
 // The process of `mcp-host dev` that serves: the same host as `start`, which takes each edit while it runs. It is told what to
 // do by the process at the terminal, and ends with it.
+
+import { createServer } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { printable } from '../../client/printable.ts'
 import { projectFiles, trackModules } from '../../core/config/module-graph.ts'
-import type { Host, ReloadReport, RouteSummary } from '../../core/create-host.ts'
+import type { CreateHostOptions, Host, ReloadReport, RouteSummary } from '../../core/create-host.ts'
+import { isError } from '../../core/http/describe-thrown.ts'
 import { errorText } from '../../core/index.ts'
 import type { CommandContext } from '../context.ts'
 import type { EnvFiles } from '../env-file.ts'
@@ -10,10 +15,89 @@ import { oneAtATime, type Reloaded, readAnew } from '../reload.ts'
 import { onCrash, type Served, serve, surviveRejections, surviveStdout } from '../serve.ts'
 import { startPage } from '../start-page.ts'
 import { tellParent } from '../tell-parent.ts'
-import { createCallLines } from './call-line.ts'
-import { takenBy, untilFree } from './free-port.ts'
 import { type DevTold, isDevOrder } from './message.ts'
 import type { DevOptions } from './options.ts'
+
+type Observer = NonNullable<CreateHostOptions['observe']>
+type CallRecord = Parameters<Observer>[0]
+
+/** Characters of what a client chose. */
+const MOST_TEXT = 48
+/** Lines in a second; more could not be read. */
+const MOST_LINES = 20
+
+const shown = (text: string) => printable(text, MOST_TEXT)
+
+/** The name or URI in a call's params, which may be anything. */
+function nameIn(params: Readonly<Record<string, unknown>>): string {
+  const name = params['name'] ?? params['uri']
+  return typeof name === 'string' ? ` ${shown(name)}` : ''
+}
+
+const OUTCOMES = {
+  ok: 'ok',
+  input_required: 'asked the client',
+  tool_error: 'tool error',
+  error: 'refused',
+  refused: 'refused',
+  cancelled: 'cancelled',
+} as const
+
+function callLine(record: CallRecord, now = new Date()): string {
+  const { call, route = '', outcome, error, milliseconds } = record
+  const time = now.toTimeString().slice(0, 8)
+  const who = call?.user ? shown(call.user.subject) : 'anonymous'
+  const what = call ? `${shown(call.method)}${nameIn(call.params)}` : route
+  const why = error ? `: ${error.kind}` : ''
+  const took = milliseconds < 10 ? milliseconds.toFixed(1) : milliseconds.toFixed(0)
+  return `${time}  ${who}  ${what}  ${took} ms  ${OUTCOMES[outcome]}${why}`
+}
+
+/** Prints a line a call; of many at once the rest are counted. */
+function createCallLines(print: (line: string) => void): Observer {
+  let lines = 0
+  let left = 0
+  function nextSecond() {
+    if (left > 0) print(`          and ${left} more ${left === 1 ? 'call' : 'calls'}`)
+    lines = left = 0
+  }
+  return record => {
+    const { call, route, outcome } = record
+    // What is no request has no outcome; pings are many. Of other HTTP requests those that a route refused are of interest.
+    if (call ? call.id === undefined || call.method === 'ping' : outcome !== 'refused' || route === undefined) return
+    if (lines++ === 0) setTimeout(nextSecond, 1_000).unref()
+    if (lines > MOST_LINES) left++
+    else print(callLine(record))
+  }
+}
+
+/** How often it is tried, milliseconds. */
+const PAUSE = 2_000
+
+interface Address {
+  readonly address: string
+  readonly port: number
+}
+
+/** Where a start could not listen, because somebody else does; undefined for any other error. */
+function takenBy(error: unknown): Address | undefined {
+  const cause = (isError(error) ? error.cause : undefined) as (NodeJS.ErrnoException & Partial<Address>) | undefined
+  const { code, address, port } = cause ?? {}
+  return code === 'EADDRINUSE' && address !== undefined && port !== undefined ? { address, port } : undefined
+}
+
+const isFree = ({ address, port }: Address): Promise<boolean> =>
+  new Promise(resolve => {
+    const probe = createServer()
+    probe.once('error', () => resolve(false))
+    probe.listen({ host: address, port, exclusive: true }, () => probe.close(() => resolve(true)))
+  })
+
+/** Resolves once nobody listens there. */
+async function untilFree(address: Address, pause = PAUSE): Promise<void> {
+  do await delay(pause)
+  while (!(await isFree(address)))
+}
 
 const say = (text: string) => console.log(text)
 

@@ -1,17 +1,51 @@
 // The process of `mcp-host dev` at the terminal: it watches the project, and has one other process serve it (server.ts), which
 // takes edits while it runs. A crash there, or a restart, takes neither the terminal nor the watcher with it.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { join, relative, resolve } from 'node:path'
+import { existsSync, readdirSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
 import { openBrowser } from '../../client/node/index.ts'
 import { errorText } from '../../core/index.ts'
 import type { CommandContext } from '../context.ts'
-import { configFolder, hasConfig } from './config-folder.ts'
-import { readKeys } from './keys.ts'
 import { DEV_SERVER, type DevOrder, isDevTold } from './message.ts'
 import type { DevOptions } from './options.ts'
 import { createTypeCheck } from './type-check.ts'
 import { watchProject } from './watch.ts'
+
+const CTRL_C = '\x03'
+const CTRL_D = '\x04'
+
+/** Calls `pressed` with each key; Ctrl-C and Ctrl-D are `q`. Returns what gives the terminal back; nothing is read where there is none. */
+function readKeys(pressed: (key: string) => void): () => void {
+  const { stdin } = process
+  if (stdin.isTTY !== true) return () => undefined
+  const read = (text: string) => {
+    for (const key of text) pressed(key === CTRL_C || key === CTRL_D ? 'q' : key.toLowerCase())
+  }
+  stdin.setRawMode(true)
+  stdin.setEncoding('utf8').on('data', read)
+  return () => {
+    stdin.off('data', read)
+    stdin.setRawMode(false)
+    stdin.pause()
+  }
+}
+
+/** Where the config is that the CLI would find from `cwd`; `cwd` where there is none. */
+function configFolder(config: string | undefined, cwd: string): string {
+  if (config !== undefined) return dirname(resolve(cwd, config))
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    const names = readdirSync(folder)
+    if (names.some(name => name.startsWith('mcp.config.'))) return folder
+    // As the search for the config, which ends at the nearest package.
+    if (names.includes('package.json') || dirname(folder) === folder) return cwd
+  }
+}
+
+/** Whether there is a config at all, as far as its name tells. */
+function hasConfig(config: string | undefined, cwd: string): boolean {
+  if (config !== undefined) return existsSync(resolve(cwd, config))
+  return readdirSync(configFolder(config, cwd)).some(name => name.startsWith('mcp.config.'))
+}
 
 const say = (line: string) => console.log(line)
 const KEYS = 'keys: r restarts, o opens the browser, q quits'

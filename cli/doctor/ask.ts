@@ -1,6 +1,7 @@
 // One HTTP request as the doctor sends it: any Host header, no redirect followed, an answer within ten seconds.
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
+import { isIP } from 'node:net'
 import { receiveResponse } from '../../client/node/receive-response.ts'
 import { isObject } from '../../core/index.ts'
 import { META, MODERN_REVISION } from '../../core/transport.ts'
@@ -25,6 +26,12 @@ export interface Answer {
   readonly json: Readonly<Record<string, unknown>> | undefined
 }
 
+/** The name of a URL's host, for TLS. By default Node takes it from the `Host` header. An IP address has no server name (RFC 6066, section 3). */
+function serverName(url: string): string {
+  const { hostname } = new URL(url)
+  return isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : ''
+}
+
 /** Resolves with the head of the answer. Rejects where there is none in time. */
 export async function open(
   url: string,
@@ -35,7 +42,8 @@ export async function open(
   const all = { 'User-Agent': 'mcp-host doctor', Connection: 'close', ...length, ...headers }
   const patience = AbortSignal.timeout(PATIENCE)
   const until = signal ? AbortSignal.any([patience, signal]) : patience
-  return receiveResponse(send(url, { method, headers: all, signal: until }), body)
+  const options = { method, headers: all, signal: until, servername: serverName(url) }
+  return receiveResponse(send(url, options), body)
 }
 
 function parseObject(text: string): Answer['json'] {

@@ -65,14 +65,15 @@ async function checkToken({ url, token }: Patient): Promise<Finding[]> {
   return [wrong('token', `the token is answered ${status}: ${why}`, 'mcp-host explain --token says what it lacks')]
 }
 
-const LOOKS: ReadonlyArray<(patient: Patient) => Finding[] | Promise<Finding[]>> = [
-  checkScheme,
-  checkChallenge,
-  checkMetadata,
-  checkToken,
-  checkGuard,
-  checkCors,
-  checkStream,
+/** Each check with its name in findings. */
+const CHECKS: ReadonlyArray<readonly [string, (patient: Patient) => Finding[] | Promise<Finding[]>]> = [
+  [CHECK, checkScheme],
+  ['challenge', checkChallenge],
+  ['metadata', checkMetadata],
+  ['token', checkToken],
+  ['host guard', checkGuard],
+  ['cors', checkCors],
+  ['stream', checkStream],
 ]
 
 /** A server that does not know a request of 2026-07-28 may know the handshake of its predecessors. */
@@ -107,11 +108,11 @@ export async function examine(url: string, options: { token?: string; origin?: s
   const broken = older ? undefined : checkFirst(patient)
   if (broken) return [broken]
   const findings = [older ? describeOlder(url, older) : ok(CHECK, `${url} answers ${patient.first.status}`)]
-  for (const look of LOOKS) {
+  for (const [name, check] of CHECKS) {
     try {
-      findings.push(...(await look(patient)))
+      findings.push(...(await check(patient)))
     } catch (error) {
-      findings.push(note(look.name, `could not be looked at: ${failure(error)}`))
+      findings.push(note(name, `the check failed: ${failure(error)}`))
     }
   }
   return findings

@@ -11,6 +11,9 @@ const ISSUER = 'identity provider'
 const REVERSE_PROXY =
   'set http.publicUrl to the address that clients use, and let the proxy pass /.well-known on to the host'
 
+const ROOT_WELL_KNOWN =
+  'let the proxy pass /.well-known/... at the root of this name on to the host (docs/operating.md, "Behind a path prefix")'
+
 const withoutSlash = (path: string) => (path === '/' ? '' : path.replace(/\/$/, ''))
 
 /** `/.well-known/<name>` in front of the path of a URL. */
@@ -50,8 +53,10 @@ async function tryAsk(url: string): Promise<Answer | string> {
   }
 }
 
+type FoundDocument = Answer & { readonly json: Readonly<Record<string, unknown>> }
+
 /** A document, or why there is none. */
-async function readDocument(url: string): Promise<(Answer & { json: object }) | string> {
+async function readDocument(url: string): Promise<FoundDocument | string> {
   const answer = await tryAsk(url)
   if (typeof answer === 'string') return answer
   if (answer.status !== 200) return `answered ${answer.status}`
@@ -97,51 +102,89 @@ function checkClocks(server: Answer, issuer: Answer, name: string): Finding[] {
   return [ok('clock', `the clocks of the server and ${name} agree`)]
 }
 
-async function checkIssuer(issuer: string, patient: Patient): Promise<Finding[]> {
+/** Faults for which clients refuse the document. */
+function findRefusals(metadata: FoundDocument['json'], issuer: string, url: string): Finding[] {
+  const findings: Finding[] = []
+  if (metadata['issuer'] !== issuer)
+    findings.push(
+      wrong(
+        ISSUER,
+        `${url} is of the issuer ${String(metadata['issuer'])}, not ${issuer}`,
+        'write it in resource-metadata.authorizationServers and auth-jwt.authority as it names itself',
+      ),
+    )
+  const methods = metadata['code_challenge_methods_supported']
+  if (!Array.isArray(methods) || !methods.includes('S256'))
+    findings.push(
+      wrong(
+        ISSUER,
+        `${issuer} does not say that it knows PKCE with S256: MCP clients must refuse it`,
+        'switch on PKCE at the issuer',
+      ),
+    )
+  return findings
+}
+
+interface IssuerDocument {
+  readonly url: string
+  readonly json: FoundDocument['json']
+  readonly refusals: readonly Finding[]
+}
+
+/** Tries the locations in the order of clients, up to the first document that they use. */
+async function findIssuerDocument(issuer: string) {
   const { origin, pathname } = new URL(issuer)
-  const places = [
+  const urls = [
     wellKnown('oauth-authorization-server', issuer),
     wellKnown('openid-configuration', issuer),
     `${origin}${withoutSlash(pathname)}/.well-known/openid-configuration`,
   ]
-  const failures: string[] = []
-  for (const place of new Set(places)) {
-    const found = await readDocument(place)
-    if (typeof found === 'string') {
-      failures.push(`${place} ${found}`)
-      continue
+  const missing: { readonly url: string; readonly why: string }[] = []
+  const refused: IssuerDocument[] = []
+  for (const url of new Set(urls)) {
+    const found = await readDocument(url)
+    if (typeof found === 'string') missing.push({ url, why: found })
+    else {
+      const document = { url, json: found.json, refusals: findRefusals(found.json, issuer, url) }
+      if (document.refusals.length === 0) return { usable: document, refused, missing }
+      refused.push(document)
     }
-    const { json } = found
-    const findings: Finding[] = []
-    if (json['issuer'] !== issuer)
-      findings.push(
-        wrong(
-          ISSUER,
-          `${place} is of the issuer ${String(json['issuer'])}, not ${issuer}`,
-          'write it in resource-metadata.authorizationServers and auth-jwt.authority as it names itself',
-        ),
-      )
-    const methods = json['code_challenge_methods_supported']
-    if (!Array.isArray(methods) || !methods.includes('S256'))
-      findings.push(
-        wrong(
-          ISSUER,
-          `${issuer} does not say that it knows PKCE with S256: MCP clients must refuse it`,
-          'switch on PKCE at the issuer',
-        ),
-      )
-    if (typeof json['registration_endpoint'] !== 'string' && json['client_id_metadata_document_supported'] !== true)
-      findings.push(note(ISSUER, `${issuer} takes no clients by itself: each needs a client id from its operator`))
-    const skew = checkClocks(await ask(patient.url), await ask(place), issuer)
-    return [...findings, await checkKeys(json, issuer), ...skew]
   }
-  return [
-    wrong(
-      ISSUER,
-      `no metadata of ${issuer}: ${failures.join(', ')}`,
-      'write the issuer as it names itself, and let it be reached',
-    ),
-  ]
+  return { usable: undefined, refused, missing }
+}
+
+/** Notes on locations before the usable document: other clients can stop there. */
+function noteEarlier(
+  refused: readonly IssuerDocument[],
+  missing: readonly { readonly url: string; readonly why: string }[],
+  issuer: string,
+  patient: Patient,
+): Finding[] {
+  const stops = refused.flatMap(({ refusals }) =>
+    refusals.slice(0, 1).map(({ text, fix }) => note(ISSUER, `${text}; clients that stop there cannot log in`, fix)),
+  )
+  const rfc8414 = missing.find(({ url }) => url === wellKnown('oauth-authorization-server', issuer))
+  // Other issuers can have only the location of OpenID Connect.
+  if (!rfc8414 || new URL(issuer).origin !== new URL(patient.url).origin) return stops
+  const text = `${rfc8414.url} ${rfc8414.why}: clients that know only RFC 8414 find no metadata`
+  return [...stops, note(ISSUER, text, ROOT_WELL_KNOWN)]
+}
+
+async function checkIssuer(issuer: string, patient: Patient): Promise<Finding[]> {
+  const { usable, refused, missing } = await findIssuerDocument(issuer)
+  const document = usable ?? refused[0]
+  if (!document) {
+    const where = missing.map(({ url, why }) => `${url} ${why}`).join(', ')
+    return [
+      wrong(ISSUER, `no metadata of ${issuer}: ${where}`, 'write the issuer as it names itself, and let it be reached'),
+    ]
+  }
+  const { url, json } = document
+  const findings = usable ? noteEarlier(refused, missing, issuer, patient) : [...document.refusals]
+  if (typeof json['registration_endpoint'] !== 'string' && json['client_id_metadata_document_supported'] !== true)
+    findings.push(note(ISSUER, `${issuer} takes no clients by itself: each needs a client id from its operator`))
+  const skew = checkClocks(await ask(patient.url), await ask(url), issuer)
+  return [...findings, await checkKeys(json, issuer), ...skew]
 }
 
 function checkServers(list: unknown): { findings: Finding[]; servers: string[] } {
@@ -155,18 +198,20 @@ function checkServers(list: unknown): { findings: Finding[]; servers: string[] }
   return { findings, servers }
 }
 
-/** The whole way of a client; of an open server without a document, nothing. */
-export async function checkMetadata(patient: Patient): Promise<Finding[]> {
-  const { url, first } = patient
-  const told = readChallenge(first.headers)?.get('resource_metadata')
-  const standard = wellKnown('oauth-protected-resource', url)
-  const place = told !== undefined && URL.canParse(told) ? told : standard
-  const document = await readDocument(place)
-  if (typeof document === 'string') {
-    if (first.status !== 401) return []
-    return [wrong(CHECK, `${place}: ${document}`, REVERSE_PROXY)]
-  }
-  const { json, headers } = document
+/** The document at the standard location, where the challenge names another URL. */
+async function checkStandardLocation(standard: string, resource: unknown): Promise<Finding[]> {
+  const found = await readDocument(standard)
+  const why =
+    typeof found === 'string'
+      ? found
+      : found.json['resource'] === resource
+        ? undefined
+        : `is of the resource ${String(found.json['resource'])}`
+  if (why === undefined) return []
+  return [note(CHECK, `${standard} ${why}: clients that do not read the challenge find no metadata`, ROOT_WELL_KNOWN)]
+}
+
+function checkDocument({ json, headers }: FoundDocument, place: string, url: string): Finding[] {
   const findings = [checkResource(json['resource'], url)]
   if (url.startsWith('https:') && place.startsWith('http:'))
     findings.push(
@@ -184,7 +229,23 @@ export async function checkMetadata(patient: Patient): Promise<Finding[]> {
         'let the proxy pass the header on',
       ),
     )
-  const { findings: more, servers } = checkServers(json['authorization_servers'])
+  return findings
+}
+
+/** Checks the documents from the challenge to the issuers' keys. An open server without a document gets no findings. */
+export async function checkMetadata(patient: Patient): Promise<Finding[]> {
+  const { url, first } = patient
+  const told = readChallenge(first.headers)?.get('resource_metadata')
+  const standard = wellKnown('oauth-protected-resource', url)
+  const place = told !== undefined && URL.canParse(told) ? told : standard
+  const document = await readDocument(place)
+  if (typeof document === 'string') {
+    if (first.status !== 401) return []
+    return [wrong(CHECK, `${place}: ${document}`, REVERSE_PROXY)]
+  }
+  const { resource, authorization_servers: listed } = document.json
+  const location = place === standard ? [] : await checkStandardLocation(standard, resource)
+  const { findings, servers } = checkServers(listed)
   const issuers = await Promise.all(servers.map(server => checkIssuer(server, patient)))
-  return [...findings, ...more, ...issuers.flat()]
+  return [...checkDocument(document, place, url), ...location, ...findings, ...issuers.flat()]
 }

@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs'
 import { rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import { errorText, StartError } from '../../core/http/errors.ts'
+import { utf8Text } from '../../core/http/utf8-text.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { canonicalJson, hashOf, SURFACE_FORMAT, SURFACE_LISTS, type Surface } from '../../core/surface/surface.ts'
 import type { CommandContext } from '../context.ts'
@@ -74,7 +75,7 @@ function findChanged(surface: Surface): string | undefined {
 
 function parse(text: string, name: string): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(utf8Text(text))
   } catch (cause) {
     const why = /^<{7} /m.test(text) ? 'two branches were merged in it' : errorText(cause)
     throw stop(`${name} is no JSON: ${why}; write it anew with \`mcp-host lock\``, cause)

@@ -85,16 +85,6 @@ export function readMessages(text: string): readonly Fields[] {
 export const answeredId = ({ id, method, result, error }: Fields): Id | undefined =>
   isId(id) && method === undefined && (result !== undefined || error !== undefined) ? id : undefined
 
-/** Gives an answer to whoever waits for it; false where nobody does. */
-export function settleIn(waiting: Map<Id, (answer: Fields) => void>, message: Fields): boolean {
-  const id = answeredId(message)
-  const resolve = id === undefined ? undefined : waiting.get(id)
-  if (id === undefined || !resolve) return false
-  waiting.delete(id)
-  resolve(message)
-  return true
-}
-
 /** The revision that a request names for itself, where that has no handshake; undefined: an older one. */
 export function ownVersion({ params }: Pick<Request, 'params'>): string | undefined {
   const meta = params['_meta']

@@ -137,7 +137,6 @@ export function createOlderSse(link: Link): Remote {
         for (const waiting of exchanges) if (waiting.exchange === exchange) exchanges.delete(waiting)
       }
     },
-    ping: async () => undefined,
     // The session ends with its stream.
     leave: async () => undefined,
   }

@@ -5,15 +5,8 @@ import { createProxyDispatcher, usesProxy } from '../../client/node/proxy-dispat
 import { loadUndici } from '../../client/node/undici.ts'
 import { assertInstalled } from '../../core/http/optional-packages.ts'
 
-export interface Travel {
-  /** The URL of a proxy; `env`: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say, past loopback; `none`. */
-  readonly proxy: string
-  /** For a connection, milliseconds. */
-  readonly connectTimeout: number
-  readonly ipv4: boolean
-  readonly cookies: boolean
-}
-
+/** Milliseconds for a connection. */
+const CONNECT_TIMEOUT = 10_000
 const MAX_COOKIES = 50
 const MAX_COOKIE = 4_096
 
@@ -45,16 +38,8 @@ const OwnAgent = (() => {
   return kept instanceof Object && kept.constructor.name === 'Agent' ? (kept.constructor as AgentClass) : undefined
 })()
 
-async function connect({
-  proxy,
-  connectTimeout,
-  ipv4,
-}: Travel): Promise<{ fetch: typeof fetch; dispatcher: Dispatcher }> {
-  const options: AgentOf.Options = {
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: { timeout: connectTimeout, ...(ipv4 && { family: 4 }) },
-  }
+async function connect(proxy: string): Promise<{ fetch: typeof fetch; dispatcher: Dispatcher }> {
+  const options: AgentOf.Options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT } }
   const isDirect = !usesProxy(proxy)
   // Whoever has no proxy needs no undici.
   if (isDirect && OwnAgent) return { fetch, dispatcher: new OwnAgent(options) }
@@ -63,23 +48,26 @@ async function connect({
   return { fetch: undici.fetch as unknown as typeof fetch, dispatcher }
 }
 
-/** A `fetch` for the server at `url` and for whatever it names. Throws a StartError where it needs a package that is missing. */
-export function createPatientFetch(url: string, travel: Travel): typeof fetch {
-  if (usesProxy(travel.proxy)) assertInstalled(['undici'], { what: 'going through an HTTP proxy' })
+/**
+ * A `fetch` for the server at `url` and for whatever it names. `proxy`: the URL of a proxy; `env`: as HTTPS_PROXY, HTTP_PROXY and
+ * NO_PROXY say, past loopback; `none`. Throws a StartError where it needs a package that is missing.
+ */
+export function createPatientFetch(url: string, proxy = 'env'): typeof fetch {
+  if (usesProxy(proxy)) assertInstalled(['undici'], { what: 'going through an HTTP proxy' })
   const cookies = createCookies(new URL(url).origin)
   let connected: ReturnType<typeof connect> | undefined
   return async (input, init) => {
-    connected ??= connect(travel)
+    connected ??= connect(proxy)
     const { fetch: go, dispatcher } = await connected
     const address = input instanceof Request ? input.url : String(input)
     const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
-    const cookie = travel.cookies ? cookies.of(address) : ''
+    const cookie = cookies.of(address)
     if (cookie !== '' && !headers.has('cookie')) headers.set('cookie', cookie)
     const body =
       input instanceof Request && input.body !== null ? { method: input.method, body: await input.arrayBuffer() } : {}
     const sent = { ...body, ...init, headers: [...headers], dispatcher } as unknown as RequestInit
     const response = await go(address, sent)
-    if (travel.cookies) cookies.keep(address, response)
+    cookies.keep(address, response)
     return response
   }
 }

@@ -39,8 +39,6 @@ export interface RelaySettings {
   readonly transport: TransportName
   readonly timing: Timing
   readonly ignored: IgnoredTools
-  /** Milliseconds between pings in a session; undefined: none. */
-  readonly keepAlive: number | undefined
   /** What the client is told of something that was thrown. */
   explain(thrown: unknown): Failure
   note(what: string): void
@@ -197,8 +195,6 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     }
     // What opens a session may hang, or wait for somebody who logs in.
     await Promise.race([gate, sleep(FAREWELL, hurry.signal).catch(() => undefined)])
-    // A session that is over is not to be opened again.
-    clearInterval(timer)
     await remote.leave(AbortSignal.timeout(FAREWELL)).catch(thrown => note(`the session was not ended: ${thrown}`))
     over.abort(new Error('the relay has ended'))
     await output.end()
@@ -217,10 +213,6 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     ends.input.destroy()
   }
 
-  const timer =
-    settings.keepAlive === undefined
-      ? undefined
-      : setInterval(() => void remote.ping().catch(thrown => note(`ping: ${thrown}`)), settings.keepAlive)
   const ended = readAll().then(drain)
   return { ended, end }
 }

@@ -27,7 +27,6 @@ export function createRemote(link: Link, tools: ToolHeaders, transport: Transpor
         remote = older
       }
     },
-    ping: () => remote.ping(),
     leave: signal => remote.leave(signal),
   }
 }

@@ -3,11 +3,11 @@ import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isLoopback } from '../../client/resolve-options.ts'
 import { StartError } from '../../core/http/errors.ts'
+import { utf8Text } from '../../core/http/utf8-text.ts'
 import { LOGIN_OPTIONS } from '../client/login.ts'
 import { checkServerUrl } from '../client/logins.ts'
 import type { CommandContext } from '../context.ts'
 import type { VerbValues } from '../verb.ts'
-import type { Travel } from './patient-fetch.ts'
 import type { TransportName } from './remote.ts'
 
 export const PROXY_OPTIONS = {
@@ -44,10 +44,6 @@ export const PROXY_OPTIONS = {
     multiple: true,
     help: 'leave out the tools of this name, where * is any text; may be repeated',
   },
-  'keep-alive': { type: 'string', value: '<seconds>', help: 'ping the session so often; default: never' },
-  'connect-timeout': { type: 'string', value: '<seconds>', help: 'for a connection; default: 10' },
-  ipv4: { type: 'boolean', help: 'connect over IPv4 alone' },
-  'no-cookies': { type: 'boolean', help: "do not send the server's cookies back" },
 } as const
 
 export type ProxyValues = VerbValues<typeof PROXY_OPTIONS>
@@ -92,7 +88,7 @@ function readHeaderFile(file: string, { say, cwd }: CommandContext): string[] {
     if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
       say(`warning: --header-file ${file} can be read by others on this machine; chmod 600 ${file}`)
     }
-    const lines = readFileSync(path, 'utf8')
+    const lines = utf8Text(readFileSync(path, 'utf8'))
       .split(/\r?\n/)
       .map(line => line.trim())
     return lines.filter(line => line !== '' && !line.startsWith('#'))
@@ -112,27 +108,9 @@ export function readHeaders(
   )
 }
 
-function readSeconds(option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const seconds = Number(text)
-  if (seconds > 0 && seconds <= 86_400) return seconds * 1_000
-  throw usage(`--${option} is a number of seconds, at most 86400`)
-}
-
 export function readTransport({ transport = 'auto' }: ProxyValues): TransportName {
   const names: readonly TransportName[] = ['auto', 'http', 'sse']
   const name = names.find(one => one === transport)
   if (name === undefined) throw usage(`--transport is ${JSON.stringify(transport)}; give one of ${names.join(', ')}`)
   return name
 }
-
-/** `proxy`: of the command line, or of the login. */
-export const readTravel = (values: ProxyValues, proxy: string | undefined): Travel => ({
-  proxy: proxy ?? 'env',
-  connectTimeout: readSeconds('connect-timeout', values['connect-timeout']) ?? 10_000,
-  ipv4: values.ipv4 ?? false,
-  cookies: !values['no-cookies'],
-})
-
-export const readKeepAlive = (values: ProxyValues): number | undefined =>
-  readSeconds('keep-alive', values['keep-alive'])

@@ -14,8 +14,6 @@ import { createSessionStreams } from './streams.ts'
 export interface Remote {
   /** Resolves when all of it is answered. Rejects with what the client is to be told of what is not. */
   carry(exchange: Exchange): Promise<void>
-  /** Shows whoever counts idle time that the session is in use. */
-  ping(): Promise<void>
   /** Ends the session, where there is one. */
   leave(signal: AbortSignal): Promise<void>
 }
@@ -37,8 +35,6 @@ export function createStreamable(link: Link, tools: ToolHeaders): Remote {
   const session = createKeptSession(link, send, () => void streams.listen())
   const streams = createSessionStreams(link, send, session)
   const own = createOwnExchanges(link, send, tools)
-  /** The server knows that the client is ready. */
-  let isInitialized = false
 
   /** Hands the answer on, to its end. Undefined where it was; else the refusal, and its text. */
   async function take(response: Response, exchange: Exchange, end: AbortController, heard?: (text: string) => void) {
@@ -66,7 +62,6 @@ export function createStreamable(link: Link, tools: ToolHeaders): Remote {
     })
 
   async function open(exchange: Exchange): Promise<void> {
-    isInitialized = false
     const end = new AbortController()
     const response = await post(exchange, { ...POST_HEADERS }, end)
     const heard = (text: string) => {
@@ -94,7 +89,6 @@ export function createStreamable(link: Link, tools: ToolHeaders): Remote {
       if (exchange.out.requests.length === 0 && !exchange.out.notification) return
     }
     if (exchange.out.notification?.method !== 'notifications/initialized') return
-    isInitialized = true
     void streams.listen()
   }
 
@@ -102,11 +96,6 @@ export function createStreamable(link: Link, tools: ToolHeaders): Remote {
     carry(exchange) {
       if (exchange.version !== undefined) return own.carry(exchange)
       return exchange.out.requests[0]?.method === 'initialize' ? open(exchange) : carryInSession(exchange)
-    },
-    async ping() {
-      const { epoch, id } = session
-      if (id === undefined || !isInitialized) return
-      if (await session.isLost()) await session.reopen(epoch)
     },
     async leave(signal) {
       if (session.id === undefined) return

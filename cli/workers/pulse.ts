@@ -33,4 +33,4 @@ export function watchPulse(worker: WorkerProcess, log: Logger): void {
 
 const SILENT = `a worker does not answer: something holds up its event loop, and whoever is connected to it; after ${seconds(ENDED_AFTER)} s it is replaced`
 const FIX =
-  'lines of this worker may name the tool; with `isolate: true` it runs in a thread and is ended when it takes too long'
+  'the access log shows the last calls of this worker; with `isolate: true` a tool runs in another process and is ended at its limit'

@@ -1,10 +1,39 @@
 // A worker as the primary sees it: a process that says when it is ready, takes two orders, and ends.
-import cluster, { type Worker } from 'node:cluster'
+
+import type { Worker } from 'node:cluster'
+import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CloseReport } from '../../core/create-host.ts'
 import { errorText } from '../../core/index.ts'
 import { FIRST_WORKER, isTold, type Order, PRIMARY, type Pulse, type Serving } from './message.ts'
-import { closeUntaken } from './untaken-connections.ts'
+
+/** What node:cluster sends with a connection: not documented, the same since Node 0.12. Without it nothing is closed. */
+interface Handed {
+  readonly act: 'newconn'
+  readonly seq: number
+}
+
+interface Closable {
+  close(): void
+}
+
+const isHanded = (message: unknown): message is Handed =>
+  typeof message === 'object' && message !== null && 'seq' in message && 'act' in message && message.act === 'newconn'
+
+/** Watches what the primary hands to a worker that was just made. */
+function closeUntaken({ process: child }: Worker): void {
+  const untaken = new Map<unknown, Closable>()
+  const send = child.send.bind(child) as (...args: unknown[]) => boolean
+  child.send = (...args: unknown[]) => {
+    const [message, handle] = args
+    if (isHanded(message) && handle !== undefined) untaken.set(message.seq, handle as Closable)
+    return send(...args)
+  }
+  child.on('internalMessage', (message: { ack?: unknown } | null) => untaken.delete(message?.ack))
+  child.once('exit', () => {
+    for (const connection of untaken.values()) connection.close()
+  })
+}
 
 /** How a worker ended. */
 export interface WorkerEnd {

@@ -58,6 +58,35 @@ function checkCategories(routes: readonly CompiledRoute[], endpoints: readonly E
   }
 }
 
+/** Warns of policies on routes where no plugin authenticates callers: no caller can meet them. */
+export function warnUnmetPolicies(
+  routes: readonly Route[],
+  provides: Provides,
+  suggest: SuggestPlugin,
+  report: Report,
+): void {
+  const unmet = routes.filter(route => provides('policy', route) && !provides('user', route))
+  if (unmet.length === 0) return
+  const [name = ''] = provides.by('policy')
+  const where = unmet.map(({ path }) => path).join(', ')
+  const why = `no plugin authenticates callers on ${where}, so no caller can meet a policy there`
+  report(new StartError(`${why}; switch on ${suggest('user')}`, { at: ['plugins', name] }), 'warning')
+}
+
+/** Warns of toolsets that no route serves. Those with `internal: true` are kept off routes on purpose. */
+export function warnUnserved(
+  routes: readonly CompiledRoute[],
+  toolsets: ReadonlyMap<string, readonly unknown[]>,
+  isInternal: (toolset: string) => boolean,
+  report: Report,
+): void {
+  const served = new Set(routes.flatMap(route => route.toolsets))
+  for (const [name, { length }] of toolsets) {
+    if (length === 0 || served.has(name) || isInternal(name)) continue
+    report(new StartError('no route serves this toolset; add it to a route', { at: ['toolsets', name] }), 'warning')
+  }
+}
+
 export interface ServingFacts {
   readonly routes: readonly CompiledRoute[]
   readonly provides: Provides

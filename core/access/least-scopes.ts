@@ -1,9 +1,11 @@
 // Which scopes a client without a usable token is told to ask for where the refusal itself names none: the least that is
 // of use at the address. Told nothing, clients ask for all of `scopes_supported` (basic/authorization, "Scope Selection").
 
+import { type Report, StartError } from '../http/start-error.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { AccessServices, LeastScopes } from '../mcp/access-decider.ts'
 import { type Catalog, type CatalogItem, EVERYWHERE } from '../mcp/catalog.ts'
+import { didYouMean } from '../mcp/nearest.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
 
 export interface LeastScopesFacts {
@@ -48,6 +50,23 @@ export function createLeastScopes(facts: LeastScopesFacts): LeastScopes {
     const scopes = found.get(key) ?? scopesOfAll(facts, route, toolsets)
     found.set(key, scopes)
     return scopes
+  }
+}
+
+/** Warns of scopes that a route needs and its metadata lacks, where no policy plugin checks them. */
+export function warnUnsupportedScopes(facts: LeastScopesFacts, report: Report): void {
+  for (const route of facts.routes) {
+    const { path, authorize, challengeScopes } = route
+    const access = facts.slot('access', route)
+    const supported = facts.slot('protectedResource', route).scopesOf(route)
+    if (!supported || access.by !== undefined) continue
+    const needed = authorize === undefined ? [] : (access.authorize(authorize, undefined, route)?.scopes ?? [])
+    for (const [key, scopes] of [['authorize', needed] as const, ['challengeScope', challengeScopes] as const]) {
+      for (const scope of scopes.filter(scope => !supported.includes(scope))) {
+        const why = `scope "${scope}" is missing from scopesSupported, so clients do not request it`
+        report(new StartError(`${why}; ${didYouMean(scope, supported)}`, { at: ['routes', path, key] }), 'warning')
+      }
+    }
   }
 }
 

@@ -35,7 +35,12 @@ export const STREAMS_OUTLIVE_TOKEN_SCHEMA = {
 const DEFAULT_PATHS = { scopes: ['scope', 'scp'], roles: 'roles', subject: 'sub', clientId: ['client_id', 'azp'] }
 
 const pathSchema = (standard: string | string[], description: string): JsonSchema => {
-  const path = { type: 'string', minLength: 1 }
+  const path = {
+    type: 'string',
+    minLength: 1,
+    pattern: '^(?![$/])',
+    patternErrorMessage: "a name, or names joined by dots such as 'realm_access.roles'",
+  }
   return { anyOf: [path, { type: 'array', items: path, minItems: 1 }], default: standard, description }
 }
 

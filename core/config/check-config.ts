@@ -33,21 +33,27 @@ interface Held {
  * What is wrong with a config, in the order of its file. `schema` is `buildConfigSchema`'s. Plugins given as
  * configured values are checked against their own options; those named by package or file are not, they are not
  * loaded yet. So are definitions that are written in place. A key that is there but undefined counts as absent.
+ * `note` receives each problem as it was found.
  */
-export function checkConfig(loaded: LoadedConfig, schema: object): Problem[] {
+export function checkConfig(loaded: LoadedConfig, schema: object, note?: Note): Problem[] {
   const held: Held = { configured: [], uncalled: [], definitions: [] }
   const view = plainView(loaded.config, [], held)
   const problems = [
-    ...checkValue(loaded, [], view, schema),
+    ...checkValue(loaded, [], view, schema, note),
     ...held.configured.flatMap(({ path, value: { plugin, options } }) => {
       const own = path[0] === 'routes' ? withoutRequired(plugin.options) : plugin.options
-      return checkValue(loaded, path, plainView(options, path, held), own)
+      return checkValue(loaded, path, plainView(options, path, held), own, note)
     }),
-    ...held.uncalled.map(path => problemAt(loaded, path, { ...UNCALLED, path })),
+    ...held.uncalled.map(path => {
+      note?.({ ...UNCALLED, path })
+      return problemAt(loaded, path, { ...UNCALLED, path })
+    }),
     ...held.definitions.flatMap(({ path, value }) => checkDefinition(loaded, path, value)),
   ]
   return inFileOrder(problems)
 }
+
+type Note = (finding: Finding) => void
 
 const UNCALLED = {
   kind: 'wrong value',
@@ -56,8 +62,11 @@ const UNCALLED = {
 } as const
 
 /** Checks one value of the config, such as a plugin's options; `at` is where it stands. */
-export const checkValue = (loaded: LoadedConfig, at: Path, value: unknown, schema: object): Problem[] =>
-  validateValue(value, schema, at).map(finding => problemAt(loaded, finding.path, finding))
+export const checkValue = (loaded: LoadedConfig, at: Path, value: unknown, schema: object, note?: Note): Problem[] =>
+  validateValue(value, schema, at).map(finding => {
+    note?.(finding)
+    return problemAt(loaded, finding.path, finding)
+  })
 
 /** Checks the keys of a definition; `at` is where it stands, and `loaded` the file that it is written in. */
 export function checkDefinition(loaded: Pick<LoadedConfig, 'file' | 'locate'>, at: Path, definition: Definition) {

@@ -47,7 +47,7 @@ export interface HttpSettings {
   port?: number
   /** Connections that may wait to be accepted; the system has a cap of its own (net.core.somaxconn). Default `4096`. */
   backlog?: number
-  /** Serves HTTPS. Files are relative to the config, and read again when they change. */
+  /** Serves HTTPS. Files are relative to the config, and read again on reload (SIGHUP). */
   tls?: HttpTls
   /** How clients reach this host; metadata, challenges and the guard use it. */
   publicUrl?: string
@@ -67,16 +67,14 @@ export interface HttpSettings {
   trustProxy?: boolean | number | string[]
 }
 
-/** Serves HTTPS. Files are relative to the config, and read again when they change. */
+/** Serves HTTPS. Files are relative to the config, and read again on reload (SIGHUP). */
 export interface HttpTls {
-  /** The certificate, then those that signed it: PEM, or the path of a PEM file. */
+  /** The certificate, then its intermediates: PEM, or the path of a PEM file. */
   cert: string
   /** Its key: PEM, or the path of a PEM file. */
   key: string
   /** Of a key that is encrypted. */
   passphrase?: string
-  /** Clients must show a certificate that these have signed: PEM, or the path of a PEM file. */
-  clientCa?: string
   /** The oldest version that is spoken. Default `TLSv1.2`. */
   minVersion?: 'TLSv1.2' | 'TLSv1.3'
   /** How long a handshake may take. Default `10s`. */
@@ -89,10 +87,6 @@ export interface ToolLimits {
   fetchTimeout?: Duration
   /** Limit for a whole call, except while it waits for its client. A tool's own timeout takes precedence. Default `off`. */
   callTimeout?: 'off' | Duration
-  /** A handler that holds the event loop for longer is told of in the log. Default `200ms`. */
-  stallWarning?: 'off' | Duration
-  /** Held by such handlers for so much of the last 10 s, in three stalls or more, the host is not ready. Default `5s`. */
-  stallUnready?: 'off' | Duration
   /** Globs over names of tools ('heavy_*'), and limits of each tool that fits. The narrower of all holds. */
   limits?: Record<string, LimitsOfTools>
 }
@@ -103,16 +97,16 @@ export interface LimitsOfTools {
   timeout?: Duration
   /** How many calls run at a time in one process; more wait. */
   concurrency?: number
-  /** Runs in a thread, within bounds. */
+  /** Runs in a separate process, with limits. */
   isolate?:
     | true
     | {
-        /** What its thread may hold. */
+        /** How much memory it can hold. */
         memory?: Size
-        /** What one call may compute. */
+        /** CPU time of one call. */
         cpuTime?: Duration
-        /** Calls at a time. */
-        threads?: number
+        /** Maximum number of processes, and of concurrent calls. */
+        processes?: number
       }
 }
 
@@ -226,8 +220,6 @@ export interface FilledHttpTls extends HttpTls {
 export interface FilledToolLimits extends ToolLimits {
   fetchTimeout: Duration
   callTimeout: 'off' | Duration
-  stallWarning: 'off' | Duration
-  stallUnready: 'off' | Duration
 }
 
 /** SessionLimits with its defaults filled in. */

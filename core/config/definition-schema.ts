@@ -1,7 +1,7 @@
 // What a tool, a resource, a prompt and a plugin may say, as JSON Schema: the same shapes as in core/mcp/define.ts and
 // core/kernel/define-plugin.ts, for run time. What `input` and `output` are is for core/mcp/schema/schema.ts to say.
 import type { JsonSchema } from '../mcp/protocol.ts'
-import { closed, count, duration, flag, icon, isolate, list, text } from './schema-parts.ts'
+import { closed, count, flag, icon, isolate, list, mediaType, positiveDuration, text } from './schema-parts.ts'
 
 const callable = (description: string): JsonSchema => ({ callable: true, description })
 const words = (description: string): JsonSchema => ({ type: 'string', description })
@@ -28,7 +28,12 @@ const toolAnnotations = closed({
 const annotations = closed({
   audience: list({ enum: ['user', 'assistant'] }, 'Whom it is for.'),
   priority: { type: 'number', minimum: 0, maximum: 1, description: '1 is effectively required.' },
-  lastModified: words('ISO 8601.'),
+  lastModified: {
+    type: 'string',
+    pattern: '^\\d{4}-\\d{2}-\\d{2}(T.+)?$',
+    patternErrorMessage: "an ISO 8601 time such as '2026-01-31T12:00:00Z'",
+    description: 'ISO 8601.',
+  },
 })
 
 const taskUse = { enum: ['optional', 'required'] }
@@ -98,7 +103,7 @@ export const DEFINITION_SCHEMAS = {
       annotations: toolAnnotations,
       input: { description: 'JSON Schema or Standard Schema of the arguments.' },
       output: { description: 'JSON Schema or Standard Schema of the result.' },
-      timeout: duration('How long one call may take.'),
+      timeout: positiveDuration('How long one call may take.'),
       concurrency: count('How many calls run at a time.'),
       isolate,
       task: {
@@ -112,9 +117,15 @@ export const DEFINITION_SCHEMAS = {
   resource: closed(
     {
       ...common,
-      uri: text('One resource.'),
-      uriTemplate: text('A family of resources (RFC 6570).'),
-      mimeType: words('Its media type.'),
+      uri: text('One resource.', {
+        pattern: '^[^{}]*$',
+        patternErrorMessage: 'a URI without braces; a template is `uriTemplate`',
+      }),
+      uriTemplate: text('A family of resources (RFC 6570).', {
+        pattern: '^(?!.*\\$\\{).*\\{',
+        patternErrorMessage: "a template with a variable, such as 'notes://{id}', without '${'; one resource is `uri`",
+      }),
+      mimeType: mediaType('Its media type.'),
       size: { type: 'number', minimum: 0, description: 'Bytes.' },
       annotations,
       complete: {

@@ -4,8 +4,9 @@
 import { shownUrl } from '../http/shown-url.ts'
 import type { Path } from '../http/start-error.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
-import { DURATION_PATTERN, DURATION_WORDS, SIZE_PATTERN, SIZE_WORDS } from '../mcp/units.ts'
-import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ROUTE_PATH_PATTERN } from './host-schema.ts'
+import { DURATION_PATTERN, DURATION_WORDS, POSITIVE_DURATION_PATTERN, SIZE_PATTERN, SIZE_WORDS } from '../mcp/units.ts'
+import { ROUTE_PATH_PATTERN } from './host-schema.ts'
+import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN } from './http-schema.ts'
 import { TOOLSET_NAME_PATTERN } from './toolsets-schema.ts'
 
 const LONGEST = 60
@@ -13,6 +14,7 @@ const SECRET_KEY = /secret|pass|pasw|pwd|token|credential|private|api.?key|signi
 
 const PATTERN_WORDS: ReadonlyMap<unknown, string> = new Map([
   [DURATION_PATTERN, DURATION_WORDS],
+  [POSITIVE_DURATION_PATTERN, `${DURATION_WORDS}, above zero`],
   [SIZE_PATTERN, SIZE_WORDS],
   [HTTP_URL_PATTERN, "an absolute http(s) URL such as 'https://mcp.acme.example'"],
   [ENDPOINT_URL_PATTERN, 'an absolute http(s) URL without a user, a password and a fragment'],
@@ -93,6 +95,7 @@ export function describeKind(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
   if (typeof value === 'object') return Object.keys(value).length === 0 ? 'an empty object' : 'an object'
   if (typeof value === 'function') return 'a function'
+  if (typeof value === 'string' && value.trim() === '') return value === '' ? 'an empty string' : 'a blank string'
   return `a ${typeof value}`
 }
 

@@ -5,9 +5,11 @@ import { basename, dirname, extname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { errorText } from '../http/errors.ts'
 import { formatPath, type Path } from '../http/start-error.ts'
+import { isUtf16, UTF16_FAULT, utf8Text } from '../http/utf8-text.ts'
 import { nearest } from '../mcp/nearest.ts'
 import { nodesIn, parseCode } from './parse-code.ts'
 import { type Mistake, shortName } from './problems.ts'
+import { explainPaths } from './tsconfig-paths.ts'
 
 /** Why a module is none: in which file, its own or one that it imports. */
 interface Cause {
@@ -18,11 +20,9 @@ interface Cause {
 
 /** Explains what `import()` of `file` rejected with; `at` names it in the config. */
 export function explainImport(file: string, error: unknown, at: Path = []): Mistake {
-  const {
-    file: blamed,
-    line,
-    why,
-  } = unreadable(error) ?? missing(error) ?? unparsable(file, error) ?? thrown(file, error)
+  const cause =
+    brokenManifest(error) ?? unreadable(error) ?? missing(error) ?? unparsable(file, error) ?? thrown(file, error)
+  const { file: blamed, line, why } = isUtf16(textOf(cause.file)) ? { file: cause.file, why: UTF16_FAULT } : cause
   const subject = at.length === 0 ? '' : `${formatPath(at)} `
   const text = `${subject}cannot be loaded: ${why}${adviceFor(error)}`
   return {
@@ -32,6 +32,25 @@ export function explainImport(file: string, error: unknown, at: Path = []): Mist
     text,
     cause: error,
   }
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** A package.json that tsx cannot read. */
+function brokenManifest(error: unknown): Cause | undefined {
+  const [, file] = /^Error parsing: (.+)$/m.exec(errorText(error)) ?? []
+  if (file === undefined) return undefined
+  const isMarked = textOf(file).startsWith('\uFEFF')
+  const why = isMarked
+    ? 'the file begins with a byte order mark, which tsx cannot read; save it as UTF-8 without one'
+    : 'the file is not valid JSON'
+  return { file, why }
 }
 
 const ESBUILD = /^(.+):(\d+):\d+: (?:ERROR|error): (.*)$/m
@@ -54,13 +73,12 @@ function missing(error: unknown): Cause | undefined {
   if (!existsSync(file)) return undefined
   const source = readFileSync(file, 'utf8')
   const { written, line } = findSpecifier(source, wanted, dirname(file))
+  const folder = dirname(file)
   const isFile = written.startsWith('.') || written.startsWith('/')
-  const advice = isFile ? nearestFile(resolve(dirname(file), written), written) : howToInstall(written, dirname(file))
-  return {
-    file,
-    line,
-    why: `it imports "${written}", ${isFile ? 'and there is no such file' : 'which is not installed'}${advice}`,
-  }
+  const reason = isFile
+    ? `and there is no such file${nearestFile(resolve(folder, written), written)}`
+    : (explainPaths(written, folder) ?? `which is not installed${howToInstall(written, folder)}`)
+  return { file, line, why: `it imports "${written}", ${reason}` }
 }
 
 /** How the module spells the import that failed, and its line. */
@@ -102,7 +120,7 @@ function dependenciesNear(folder: string): string[] {
   const file = join(folder, 'package.json')
   if (!existsSync(file)) return dirname(folder) === folder ? [] : dependenciesNear(dirname(folder))
   try {
-    const { dependencies, devDependencies } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, object>
+    const { dependencies, devDependencies } = JSON.parse(utf8Text(readFileSync(file, 'utf8'))) as Record<string, object>
     return Object.keys({ ...dependencies, ...devDependencies })
   } catch {
     return []

@@ -33,7 +33,15 @@ export function explainProblems(errors: readonly ErrorObject[], { value, schema,
     const place = formatPath(finding.path)
     if (!places.has(place)) places.set(place, finding)
   }
-  return [...places.values()]
+  return withoutMeant([...places.values()])
+}
+
+/** Without missing keys that an unknown key next to them was probably meant to be: one typo is one problem. */
+export function withoutMeant(findings: readonly Finding[]): Finding[] {
+  const meant = findings.flatMap(({ kind, path, suggestion }) =>
+    kind === 'unknown option' && suggestion !== undefined ? [formatPath([...path.slice(0, -1), suggestion])] : [],
+  )
+  return findings.filter(({ kind, path }) => kind !== 'missing' || !meant.includes(formatPath(path)))
 }
 
 /** A schema with what its `$ref` names, and its alternatives': what words are made of. */
@@ -99,12 +107,18 @@ function explain(error: ErrorObject, path: Path, isSecret: boolean): Finding {
   return {
     kind: 'wrong value',
     path,
-    found: isSecret ? `${describeKind(error.data)} (not shown)` : describeValue(error.data),
+    found: isSecret ? describeSecret(error.data) : describeValue(error.data),
     expected: DESCRIBED.has(error.keyword)
       ? describeSchema(schema)
       : (error.message ?? error.keyword).replace('must ', 'it to '),
     ...(!isSecret && suggest(error.data, schema)),
   }
+}
+
+/** An empty or blank string reveals nothing. Often an environment variable is not set. */
+function describeSecret(value: unknown): string {
+  const isEmpty = typeof value === 'string' && value.trim() === ''
+  return isEmpty ? `${describeKind(value)}; is its environment variable set?` : `${describeKind(value)} (not shown)`
 }
 
 /** Keywords that `describeSchema` puts into words. */
@@ -182,11 +196,28 @@ function textsOf(schema: JsonSchema): string[] {
   return [...own.filter(value => typeof value === 'string'), ...branches.flatMap(textsOf)]
 }
 
-/** The value in the spelling that the schema's pattern wants: without spaces, in lower case, behind a slash. */
+/** The value in the spelling that the schema's pattern wants, such as in lower case, behind a slash or without a path. */
 function respelled(value: string, schema: JsonSchema): string | undefined {
   const patterns = [schema, ...([schema['anyOf'] ?? []].flat() as JsonSchema[])].flatMap(({ pattern }) =>
     typeof pattern === 'string' ? [new RegExp(pattern)] : [],
   )
-  const spellings = [value.replace(/\s/g, '').toLowerCase(), `/${value}`]
+  const spellings = spellingsOf(value).filter(spelling => spelling !== value && spelling !== '')
   return spellings.find(spelling => patterns.some(pattern => pattern.test(spelling)))
+}
+
+const BARE_HOST = /^[\w-]+(\.[\w-]+)+(:\d+)?$/
+const METADATA_PATH = /\/\.well-known\/(openid-configuration|oauth-authorization-server|jwks\.json)/
+
+function spellingsOf(value: string): string[] {
+  if (/^\d/.test(value)) return [value.replace(/\s/g, '').toLowerCase(), `/${value}`]
+  if (!URL.canParse(value))
+    return [value.toLowerCase(), `/${value}`, ...(BARE_HOST.test(value) ? [`https://${value}`] : [])]
+  const { host, origin } = new URL(value)
+  return [
+    value.toLowerCase(),
+    value.replace(METADATA_PATH, ''),
+    `${value}/`,
+    host,
+    ...(origin === 'null' ? [] : [origin]),
+  ]
 }

@@ -118,6 +118,16 @@ function checkSwitchedOff(values: readonly PluginValue[], found: ReadonlyMap<str
   }
 }
 
+/** Whether every plugin that was not found has nearly the name of a built-in one. */
+export const isMisspelt = (
+  config: unknown,
+  found: ReadonlyMap<string, unknown>,
+  builtIns: ReadonlyMap<string, unknown>,
+): boolean =>
+  pluginValues(config)
+    .filter(({ name, value }) => isObject(value) && !found.has(name))
+    .every(({ name }) => nearest(name, builtIns.keys()) !== undefined)
+
 /**
  * Finds each plugin that the config names: a configured value, a built-in, a local file, a package. Tells a name that is
  * none of these, and one that is switched off and is nearly another's. The config need not be what it should.

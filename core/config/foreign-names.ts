@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { formatPath, type Path } from '../http/start-error.ts'
 import { kindOf } from '../mcp/define.ts'
-import type { Finding } from './explain-problems.ts'
+import { type Finding, withoutMeant } from './explain-problems.ts'
 import { isPlain } from './plain.ts'
 import { positionAt } from './position.ts'
 import type { Mistake } from './problems.ts'
@@ -53,13 +53,11 @@ export function withForeignNames(findings: readonly Finding[], kind: Kind): Find
     const name = MEANT[kind].get(String(finding.path[0]))
     if (finding.kind === 'unknown option' && finding.path.length === 1 && name !== undefined) meant.set(finding, name)
   }
-  const there = new Set(meant.values())
-  return findings
-    .filter(({ kind: what, path }) => what !== 'missing' || path.length !== 1 || !there.has(String(path[0])))
-    .map(finding => {
-      const name = meant.get(finding)
-      return name === undefined ? finding : { ...finding, suggestion: name, expected: FORMS[name] ?? name }
-    })
+  const renamed = findings.map(finding => {
+    const name = meant.get(finding)
+    return name === undefined ? finding : { ...finding, suggestion: name, expected: FORMS[name] ?? name }
+  })
+  return withoutMeant(renamed)
 }
 
 const RETURNED = 'export what defineTool, defineResource or definePrompt return'

@@ -3,19 +3,39 @@
 // the types: a `title` names one, and `tsType` names one of config-parts.ts for what JSON Schema cannot say.
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { MODERN_REVISION } from '../mcp/revisions.ts'
-import { SIZE_PATTERN } from '../mcp/units.ts'
-import { hoist, toDef } from './hoist.ts'
-import { httpTls } from './http-tls-schema.ts'
-import { closed, duration, flag, icon, list, oneOrMore, text } from './schema-parts.ts'
+import { http } from './http-schema.ts'
+import { closed, flag, icon, list, oneOrMore, positiveDuration, SCOPE, text } from './schema-parts.ts'
 import { collectSections, type Sections } from './sections.ts'
 import { tools } from './tools-schema.ts'
 import { routeToolsets, toolsets } from './toolsets-schema.ts'
 
-/** An absolute http(s) URL without user, query or fragment. */
-export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
-/** The same, which may have a query. Who is to be asked as somebody is told so in keys of its own. */
-export const ENDPOINT_URL_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?(\\?[^#\\s]*)?$'
 export const ROUTE_PATH_PATTERN = '^/'
+
+/** The `$ref` of a definition of the whole. */
+const toDef = (name: string): string => `#/$defs/${name}`
+
+/** A schema whose own `$defs` were moved to `<plugin>.<name>` of the whole. */
+function moveRefs(schema: unknown, plugin: string): unknown {
+  if (Array.isArray(schema)) return schema.map(item => moveRefs(item, plugin))
+  if (typeof schema !== 'object' || schema === null) return schema
+  const entries = Object.entries(schema).map(([key, value]) => {
+    const isRef = key === '$ref' && typeof value === 'string'
+    return [key, isRef ? value.replace(/^#\/\$defs\//, toDef(`${plugin}.`)) : moveRefs(value, plugin)]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** A schema that is put into the whole, and what it refers to, under the names that the whole has for them. */
+function hoist(
+  name: string,
+  { $defs = {}, ...schema }: JsonSchema,
+): { schema: JsonSchema; defs: [string, JsonSchema][] } {
+  const own = Object.entries($defs as Record<string, JsonSchema>)
+  return {
+    schema: moveRefs(schema, name) as JsonSchema,
+    defs: own.map(([key, definition]) => [`${name}.${key}`, moveRefs(definition, name) as JsonSchema]),
+  }
+}
 
 const server = closed(
   {
@@ -23,7 +43,7 @@ const server = closed(
     version: text('Version that clients see.', { examples: ['1.0.0'] }),
     title: text('Name for people.'),
     description: text('What this server is for.'),
-    websiteUrl: text('A page about this server.', { format: 'uri' }),
+    websiteUrl: text('A page about this server.', { format: 'uri', pattern: '^https?://' }),
     icons: list(icon, 'Icons that clients may show.'),
     instructions: text('For the model: how to use this server.'),
   },
@@ -35,74 +55,11 @@ const server = closed(
   },
 )
 
-const http = closed(
-  {
-    host: text('Address to listen on.', { default: '127.0.0.1' }),
-    port: {
-      type: 'integer',
-      minimum: 0,
-      maximum: 65_535,
-      default: 3000,
-      description: 'Port to listen on; 0 takes a free one.',
-    },
-    backlog: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 65_535,
-      // Linux's own cap since 5.4: whoever has not changed that gets all that the system gives.
-      default: 4096,
-      description: 'Connections that may wait to be accepted; the system has a cap of its own (net.core.somaxconn).',
-    },
-    tls: httpTls,
-    publicUrl: text('How clients reach this host; metadata, challenges and the guard use it.', {
-      format: 'uri',
-      pattern: HTTP_URL_PATTERN,
-      examples: ['https://mcp.acme.example'],
-    }),
-    maxBodySize: {
-      type: ['string', 'number'],
-      pattern: SIZE_PATTERN,
-      minimum: 1,
-      default: '4mb',
-      description: 'Largest request body: bytes, or a number with b, kb, mb or gb. More answers 413.',
-    },
-    keepAliveTimeout: duration('How long an idle connection is kept.', { default: '5s' }),
-    requestTimeout: duration('How long receiving one request may take; it never ends a call or a stream.', {
-      default: '60s',
-    }),
-    writeTimeout: duration(
-      'How long a reader may leave what waits for it: all of it, or 64 kB, is to be taken by then.',
-      { default: '30s' },
-    ),
-    allowedHosts: list(
-      text('A host name, with or without port.'),
-      "Host names that may be asked for, beside publicUrl's and, on a loopback bind, loopback names.",
-      { default: [] },
-    ),
-    allowedOrigins: list(
-      text('An origin.', { examples: ['https://app.acme.example'] }),
-      "Origins whose pages may call, beside publicUrl's and, on a loopback bind, loopback origins.",
-      { default: [] },
-    ),
-    trustProxy: {
-      anyOf: [
-        flag('True: one proxy.'),
-        { type: 'integer', minimum: 1, maximum: 32, description: 'How many proxies stand in front.' },
-        list(text('An address, a range such as 10.0.0.0/8, or loopback, linklocal, uniquelocal.'), 'Their addresses.', {
-          minItems: 1,
-        }),
-      ],
-      default: false,
-      description: 'Which proxies stand in front: X-Forwarded-For and -Host are believed as far as they wrote them.',
-      examples: [1, ['10.0.0.0/8']],
-    },
-  },
-  { title: 'HttpSettings', default: {}, description: 'Where and how this host listens.' },
-)
-
 const sessions = closed(
   {
-    idleTimeout: duration('A session that nothing used for so long ends; an open GET is a use.', { default: '2h' }),
+    idleTimeout: positiveDuration('A session that nothing used for so long ends; an open GET is a use.', {
+      default: '2h',
+    }),
     maxIdle: {
       type: 'integer',
       minimum: 0,
@@ -142,11 +99,11 @@ const authorize: JsonSchema = {
   anyOf: [
     { const: true },
     text('The name of a policy.'),
-    closed({ scope: oneOrMore('A scope.'), role: oneOrMore('A role.') }, { minProperties: 1 }),
+    closed({ scope: oneOrMore('A scope.', SCOPE), role: oneOrMore('A role.') }, { minProperties: 1 }),
   ],
 }
 
-const scope = text('A scope.', { pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' })
+const scope = text('A scope.', SCOPE)
 const challengeScope: JsonSchema = {
   description: 'Scopes that a client without a token is told to ask for, where authorize names none. Not enforced.',
   anyOf: [scope, list(scope, 'Scopes.', { minItems: 1, uniqueItems: true })],

@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, extname, join, resolve } from 'node:path'
 import type { Loader } from 'cosmiconfig'
 import { errorText, StartError } from '../http/errors.ts'
+import { isUtf16, UTF16_FAULT } from '../http/utf8-text.ts'
 import { withHome } from './bare-machine.ts'
 import { filesRead } from './files-read.ts'
 import { importModule } from './import-module.ts'
@@ -27,6 +28,10 @@ export interface LoadedConfig {
 
 const CODE = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs']
 const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs', '.cjs', '.json', '.yaml', '.yml']
+
+const assertUtf8 = (file: string, source: string): void => {
+  if (isUtf16(source)) throw stop(file, undefined, UTF16_FAULT)
+}
 
 // A loader's answer is wrapped, so that cosmiconfig's own `$import` never sees a config.
 const loaders: Record<string, Loader> = {
@@ -75,14 +80,29 @@ async function load(path: string) {
 
 async function search(cwd: string) {
   const { cosmiconfig } = await withHome(() => import('cosmiconfig'))
-  const explorer = cosmiconfig('mcp', {
+  const options = {
     searchPlaces: SEARCHED,
-    searchStrategy: 'project',
+    searchStrategy: 'project' as const,
     ignoreEmptySearchPlaces: false,
     cache: false,
     loaders,
-  })
+  }
+  let explorer: ReturnType<typeof cosmiconfig>
+  try {
+    explorer = cosmiconfig('mcp', options)
+  } catch {
+    // It looks for its own settings in package.json, and cannot read a file that begins with a byte order mark.
+    const file = candidatesFrom(cwd).find(candidate => existsSync(candidate))
+    return file === undefined ? null : load(file)
+  }
   return explorer.search(cwd)
+}
+
+/** The files that the search reads, in its order: up to the nearest package.json. */
+function candidatesFrom(folder: string): string[] {
+  const files = SEARCHED.map(name => join(folder, name))
+  const isLast = existsSync(join(folder, 'package.json')) || dirname(folder) === folder
+  return isLast ? files : [...files, ...candidatesFrom(dirname(folder))]
 }
 
 async function find(cwd: string, path: string | undefined) {
@@ -107,12 +127,9 @@ function isUnreadable(file: string): boolean {
 
 /** The search passes over what this user may not read: another config, or none, would be served in its place. */
 function assertReadable(cwd: string, found: string | undefined): void {
-  for (let folder = cwd; ; folder = dirname(folder)) {
-    for (const file of SEARCHED.map(name => join(folder, name))) {
-      if (file === found) return
-      if (isUnreadable(file)) throw stop(file, undefined, 'cannot be read: EACCES; let this user read it')
-    }
-    if (existsSync(join(folder, 'package.json')) || dirname(folder) === folder) return
+  for (const file of candidatesFrom(cwd)) {
+    if (file === found) return
+    if (isUnreadable(file)) throw stop(file, undefined, 'cannot be read: EACCES; let this user read it')
   }
 }
 
@@ -120,6 +137,7 @@ const stop = (file: string, line: number | undefined, text: string, cause?: unkn
   new ConfigError([{ file, ...(line !== undefined && { line }), text, cause }])
 
 async function loadCode(file: string, source: string): Promise<Omit<LoadedConfig, 'file'>> {
+  assertUtf8(file, source)
   const exported = await importModule(file).catch(async (cause: unknown) => {
     const { explainImport } = await import('./explain-import.ts')
     throw new ConfigError([explainImport(file, cause)])
@@ -132,6 +150,7 @@ async function loadCode(file: string, source: string): Promise<Omit<LoadedConfig
 
 async function loadDocument(file: string, source: string, format: 'readJson' | 'readYaml') {
   filesRead.add(file)
+  assertUtf8(file, source)
   // Most configs are code, and need no parser of YAML.
   const { DocumentFault, [format]: read } = await import('./read-document.ts')
   try {

@@ -1,6 +1,7 @@
 // From the config's `toolsets` to definitions: inline ones, modules, globs of modules.
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type Path, StartError } from '../http/start-error.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
@@ -22,14 +23,36 @@ interface Loading {
 /** What every glob has one of; most sources have none, and need no reader of globs. */
 const MAY_BE_GLOB = /[*?[\]{}()!+@|\\]/
 
+/** The file that a package name, or a path in a package, stands for as in an import. */
+async function packageEntry(source: string, directory: string): Promise<string | undefined> {
+  if (source.startsWith('.') || isAbsolute(source)) return undefined
+  const { resolve: resolvePackage } = await import('import-meta-resolve')
+  try {
+    const file = fileURLToPath(resolvePackage(source, pathToFileURL(`${directory}/`).href))
+    return existsSync(file) ? file : undefined
+  } catch {
+    return undefined
+  }
+}
+
 async function filesOf(source: string, at: Path, { directory, problems }: Loading): Promise<string[]> {
   const stop = (why: string) => problems.report(new StartError(why, { at }))
   const globs = MAY_BE_GLOB.test(source) ? await import('tinyglobby') : undefined
   if (!globs?.isDynamicPattern(source)) {
     const file = isAbsolute(source) ? source : resolve(directory, source)
-    if (existsSync(file)) return [file]
+    const found = statSync(file, { throwIfNoEntry: false })
+    if (found?.isDirectory()) {
+      const folder = source.replace(/\/+$/, '')
+      stop(`${shortName(file)} is a folder; name its files: ${folder}/*.ts, or ${folder}/*.js`)
+      return []
+    }
+    if (found) return [file]
+    const entry = await packageEntry(source, directory)
+    if (entry !== undefined) return [entry]
     const { nearestFile } = await import('./explain-import.ts')
-    stop(`there is no file ${shortName(file)}${nearestFile(file, source)}`)
+    const isPackage = source.startsWith('@')
+    if (isPackage) stop(`there is no package ${source}; run: npm install ${source.split('/', 2).join('/')}`)
+    else stop(`there is no file ${shortName(file)}${nearestFile(file, source)}`)
     return []
   }
   const files = await globs.glob(source, { cwd: directory, absolute: true })

@@ -10,9 +10,11 @@ import type { ChangeBusRedisOptions } from './plugin-options/change-bus-redis.ts
 import type { ClusterRedisOptions, FilledClusterRedisOptions } from './plugin-options/cluster-redis.ts'
 import type { CorsOptions, FilledCorsOptions } from './plugin-options/cors.ts'
 import type { DevAuthServerOptions } from './plugin-options/dev-auth-server.ts'
+import type { EventLoopOptions, FilledEventLoopOptions } from './plugin-options/event-loop.ts'
 import type { EventStoreRedisOptions, FilledEventStoreRedisOptions } from './plugin-options/event-store-redis.ts'
 import type { GrantStoreRedisOptions } from './plugin-options/grant-store-redis.ts'
 import type { FilledHealthOptions, HealthOptions } from './plugin-options/health.ts'
+import type { IsolateOptions } from './plugin-options/isolate.ts'
 import type { FilledMetricsOptions, MetricsOptions } from './plugin-options/metrics.ts'
 import type { FilledRateLimitOptions, RateLimitOptions } from './plugin-options/rate-limit.ts'
 import type { FilledResourceMetadataOptions, ResourceMetadataOptions } from './plugin-options/resource-metadata.ts'
@@ -41,6 +43,8 @@ export interface BuiltInOptions {
   'auth-introspection': AuthIntrospectionOptions
   'auth-bridge': AuthBridgeOptions
   'rate-limit': RateLimitOptions
+  isolate: IsolateOptions
+  'event-loop': EventLoopOptions
   skills: SkillsOptions
   health: HealthOptions
   'access-log': AccessLogOptions
@@ -72,6 +76,8 @@ export interface FilledOptions {
   'auth-introspection': FilledAuthIntrospectionOptions
   'auth-bridge': FilledAuthBridgeOptions
   'rate-limit': FilledRateLimitOptions
+  isolate: IsolateOptions
+  'event-loop': FilledEventLoopOptions
   skills: SkillsOptions
   health: FilledHealthOptions
   'access-log': FilledAccessLogOptions

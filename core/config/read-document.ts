@@ -109,8 +109,8 @@ export function readYaml(source: string): ReadDocument {
   const { document, locate, lines } = parse(source)
   const [fault] = [...document.errors, ...document.warnings]
   if (fault) {
-    const message = OWN_WORDS[fault.code] ?? fault.message.replace(/: ".*"$/s, '')
-    throw new DocumentFault(`not valid YAML: ${message}`, lines.linePos(fault.pos[0]).line)
+    const message = `not valid YAML: ${OWN_WORDS[fault.code] ?? fault.message.replace(/: ".*"$/s, '')}`
+    throw new DocumentFault(fault.code === 'DUPLICATE_KEY' ? fault.message : message, lines.linePos(fault.pos[0]).line)
   }
   try {
     return { config: document.toJS(), locate }
@@ -125,7 +125,7 @@ function parse(source: string): { document: Document; locate: Locate; lines: Lin
   const lines = new LineCounter()
   // The library compares each key with all others of its map; `indexMaps` reads each key once.
   const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, uniqueKeys: false })
-  const maps = indexMaps(document)
+  const maps = indexMaps(document, lines)
   const locate: Locate = path => {
     const offset = offsetOf(document, maps, path)
     if (offset === undefined) return undefined
@@ -137,21 +137,27 @@ function parse(source: string): { document: Document; locate: Locate; lines: Lin
 
 type MapIndex = ReadonlyMap<YAMLMap, ReadonlyMap<string, Pair>>
 
-/** The pairs of every map by key. A key that a map has twice becomes an error of the document. */
-function indexMaps(document: Document): MapIndex {
+/** The pairs of every map by key. A duplicate key becomes an error of the document. */
+function indexMaps(document: Document, lines: LineCounter): MapIndex {
   const { isScalar, visit, YAMLParseError } = loadYaml()
   const maps = new Map<YAMLMap, Map<string, Pair>>()
   visit(document, {
     Map(_, map) {
       const pairs = new Map<string, Pair>()
       for (const pair of map.items) {
-        const { key } = pair
+        const { key, value } = pair
         if (!isScalar(key)) continue
         const name = String(key.value)
+        const first = pairs.get(name)
+        if (!first) {
+          pairs.set(name, pair)
+          continue
+        }
         const [from = 0, to = from] = key.range ?? []
-        if (pairs.has(name))
-          document.errors.push(new YAMLParseError([from, to], 'DUPLICATE_KEY', 'Map keys must be unique'))
-        else pairs.set(name, pair)
+        // A key without a value can be a secret: `secrets: { s3cret }`.
+        const shown = value === null ? '' : ` ${JSON.stringify(name)}`
+        const message = `duplicate key${shown}, first on line ${lines.linePos(rangeStart(first.key) ?? 0).line}`
+        document.errors.push(new YAMLParseError([from, to], 'DUPLICATE_KEY', message))
       }
       maps.set(map, pairs)
     },

@@ -9,7 +9,7 @@ import type { FilledHttpSettings, FilledSessionLimits, FilledToolLimits } from '
 export const resolveHttp = ({ publicUrl, trustProxy, tls, ...given }: FilledHttpSettings): ResolvedHttp => ({
   ...given,
   publicUrl,
-  tls: tls && { asksClients: tls.clientCa !== undefined },
+  tls: tls !== undefined,
   maxBodySize: parseSize(given.maxBodySize),
   keepAliveTimeout: parseDuration(given.keepAliveTimeout),
   requestTimeout: parseDuration(given.requestTimeout),
@@ -34,17 +34,9 @@ function boundsOf(glob: string, isolate: Parameters<typeof isolateBounds>[0]) {
   }
 }
 
-export const resolveTools = ({
-  fetchTimeout,
-  callTimeout,
-  stallWarning,
-  stallUnready,
-  limits = {},
-}: FilledToolLimits) => ({
+export const resolveTools = ({ fetchTimeout, callTimeout, limits = {} }: FilledToolLimits) => ({
   fetchTimeout: parseDuration(fetchTimeout),
   callTimeout: timeoutOf(callTimeout),
-  threshold: timeoutOf(stallWarning),
-  unready: timeoutOf(stallUnready),
   rules: Object.entries(limits).map(([glob, { timeout, concurrency, isolate }]) => ({
     glob,
     timeout: timeout === undefined ? undefined : parseDuration(timeout),

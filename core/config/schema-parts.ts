@@ -1,7 +1,7 @@
 // The pieces that our own JSON Schemas are written with: texts, lists, objects that know their keys.
 // For host-schema.ts, which describes a config, and definition-schema.ts, which describes tools, resources and prompts.
 import type { JsonSchema } from '../mcp/protocol.ts'
-import { DURATION_PATTERN, SIZE_PATTERN } from '../mcp/units.ts'
+import { DURATION_PATTERN, POSITIVE_DURATION_PATTERN, SIZE_PATTERN } from '../mcp/units.ts'
 
 export const text = (description: string, extra: JsonSchema = {}): JsonSchema => ({
   type: 'string',
@@ -42,15 +42,42 @@ export const size = (description: string): JsonSchema => ({
   minimum: 0,
   description,
 })
-export const oneOrMore = (what: string): JsonSchema => ({
-  anyOf: [text(what), list(text(what), `${what}; each of them`, { minItems: 1 })],
+export const oneOrMore = (what: string, extra: JsonSchema = {}): JsonSchema => ({
+  anyOf: [text(what, extra), list(text(what, extra), `${what}; each of them`, { minItems: 1 })],
+})
+
+/** RFC 6749 section 3.3; several are a list. */
+export const SCOPE = {
+  pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$',
+  patternErrorMessage: 'one scope without spaces; write several as a list',
+} as const
+
+export const mediaType = (description: string): JsonSchema =>
+  text(description, { pattern: '^[^/\\s]+/[^/\\s]+', patternErrorMessage: "a media type such as 'text/markdown'" })
+
+/** A duration that is not zero: a limit that nothing can meet. */
+export const positiveDuration = (description: string, extra: JsonSchema = {}): JsonSchema => ({
+  type: ['string', 'number'],
+  pattern: POSITIVE_DURATION_PATTERN,
+  exclusiveMinimum: 0,
+  description,
+  ...extra,
 })
 
 export const icon = closed(
   {
-    src: text('Where the image is: an https or data URI.'),
-    mimeType: text('Its media type.'),
-    sizes: list(text('Such as 48x48, or any.'), 'The sizes it is made for.'),
+    src: text('Where the image is: an https or data URI.', {
+      pattern: '^(https?://[^/\\s]|data:[^,]*,)',
+      patternErrorMessage: 'an https URL, or a data URI',
+    }),
+    mimeType: mediaType('Its media type.'),
+    sizes: list(
+      text('Such as 48x48, or any.', {
+        pattern: '^(\\d+x\\d+|any)$',
+        patternErrorMessage: "a size such as '48x48', or 'any'",
+      }),
+      'The sizes it is made for.',
+    ),
     theme: { enum: ['light', 'dark'], description: 'The background it is made for.' },
   },
   { required: ['src'] },
@@ -61,10 +88,15 @@ export const isolate: JsonSchema = {
   anyOf: [
     { const: true },
     closed({
-      memory: size('What its thread may hold.'),
-      cpuTime: duration('What one call may compute.'),
-      threads: { type: 'integer', minimum: 1, maximum: 64, description: 'Calls at a time.' },
+      memory: size('How much memory it can hold.'),
+      cpuTime: duration('CPU time of one call.'),
+      processes: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 64,
+        description: 'Maximum number of processes, and of concurrent calls.',
+      },
     }),
   ],
-  description: 'Runs in a thread, within bounds.',
+  description: 'Runs in a separate process, with limits.',
 }

@@ -1,25 +1,14 @@
 // The config's `tools` as JSON Schema: limits for all of them, and for those whose names fit a glob. For host-schema.ts.
-import { closed, count, duration, isolate } from './schema-parts.ts'
+import { closed, count, isolate, positiveDuration } from './schema-parts.ts'
 
 export const tools = closed(
   {
-    fetchTimeout: duration('For ctx.fetch.', { default: '30s' }),
+    fetchTimeout: positiveDuration('For ctx.fetch.', { default: '30s' }),
     callTimeout: {
-      anyOf: [{ const: 'off' }, duration('How long one call may take.')],
+      anyOf: [{ const: 'off' }, positiveDuration('How long one call may take.')],
       default: 'off',
       description:
         "Limit for a whole call, except while it waits for its client. A tool's own timeout takes precedence.",
-    },
-    stallWarning: {
-      anyOf: [{ const: 'off' }, duration('How long a handler may hold the event loop.')],
-      default: '200ms',
-      description: 'A handler that holds the event loop for longer is told of in the log.',
-    },
-    stallUnready: {
-      anyOf: [{ const: 'off' }, duration('Of the last 10 s.')],
-      default: '5s',
-      description:
-        'Held by such handlers for so much of the last 10 s, in three stalls or more, the host is not ready.',
     },
     limits: {
       type: 'object',
@@ -27,7 +16,7 @@ export const tools = closed(
         "Globs over names of tools ('heavy_*'), and limits of each tool that fits. The narrower of all holds.",
       additionalProperties: closed(
         {
-          timeout: duration('How long one call may take, its wait for a place counted.'),
+          timeout: positiveDuration('How long one call may take, its wait for a place counted.'),
           concurrency: count('How many calls run at a time in one process; more wait.'),
           isolate,
         },

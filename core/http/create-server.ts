@@ -2,17 +2,21 @@
 // who do not read. Between the pipeline and the port (core/http/listen.ts).
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { Clock } from './clock.ts'
-import { serveInTurn } from './in-turn.ts'
+import { leaveUnread } from './leave-unread.ts'
 import { onConnection } from './on-connection.ts'
+import { refusePipelined } from './refuse-pipelined.ts'
 import { HostResponse } from './response.ts'
 import { endSlowReaders, type SlowReaders } from './slow-readers.ts'
 
-/** Refuses what a client expects and nobody promises (RFC 9110 section 10.1.1); else Node would, past those who take turns. */
+/** Refuses unsupported expectations (RFC 9110 section 10.1.1) and closes the connection. */
 const refuseExpectations =
   (serve: RequestListener): RequestListener =>
   (req, res) => {
     const { expect } = req.headers
-    if (expect === undefined || expect.toLowerCase() === '100-continue') return serve(req, res)
+    if (expect === undefined || expect.toLowerCase() === '100-continue') {
+      leaveUnread(req, res)
+      return serve(req, res)
+    }
     res.writeHead(417, { Connection: 'close' }).end()
   }
 
@@ -28,8 +32,8 @@ export interface TimeLimits {
 
 /** What an operator is told of connections that the server closes. */
 export interface ServerNews {
-  /** One sent more requests ahead than it may. */
-  sentAhead(address: string | undefined): void
+  /** A client sent a request before the previous response had ended. */
+  pipelined(address: string | undefined): void
   /** Readers took too little of what was sent to them. */
   slowReaders(readers: SlowReaders): void
 }
@@ -53,7 +57,7 @@ export function createHttpServer(
   make: HttpServerFactory = createServer,
   clock?: Clock,
 ): WatchedServer {
-  const inTurn = serveInTurn(refuseExpectations(serve), ({ remoteAddress }) => news.sentAhead(remoteAddress))
+  const listener = refusePipelined(refuseExpectations(serve), ({ remoteAddress }) => news.pipelined(remoteAddress))
   const server = make(
     {
       ServerResponse: HostResponse,
@@ -65,9 +69,9 @@ export function createHttpServer(
       // How often Node looks for requests past their time.
       connectionsCheckingInterval: Math.min(30_000, Math.max(100, requestTimeout / 4)),
     },
-    inTurn,
+    listener,
   )
-  server.on('checkExpectation', inTurn)
+  server.on('checkExpectation', listener)
   // Asked now, it is known for as long as the socket is: of one that its client has reset nobody could tell whose it was.
   onConnection(server, socket => {
     if (socket.remoteAddress === undefined) socket.destroy()

@@ -7,8 +7,8 @@ export interface ResolvedHttp {
   /** Connections that may wait to be accepted, as far as the system allows. */
   readonly backlog: number
   readonly publicUrl: string | undefined
-  /** Of a host that speaks HTTPS itself: whether its clients must show certificates. */
-  readonly tls: { readonly asksClients: boolean } | undefined
+  /** The host serves HTTPS. */
+  readonly tls: boolean
   readonly maxBodySize: number
   readonly keepAliveTimeout: number
   readonly requestTimeout: number

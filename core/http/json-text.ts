@@ -3,7 +3,6 @@
 // One pass over the characters, whatever they are; no recursion meets a hostile depth.
 import { HostError } from './errors.ts'
 import { CHARACTERS_PER_OBJECT, MAX_DEPTH, MAX_KEY, MAX_MEMBERS, OBJECTS_IN_ANY_BODY } from './limits.ts'
-import { asOwnWork } from './own-work.ts'
 
 /** A character of a key may be written as six. */
 const LONGEST_KEY = 'constructor'.length * 6
@@ -95,9 +94,7 @@ export function findForbidden(text: string): string | undefined {
 const BYTE_ORDER_MARK = 0xfeff
 
 /** Throws `invalidRequest` for text that is empty or past the bounds, and `parseError` for what is no JSON. */
-export const parseJson = (text: string): unknown => asOwnWork(text, parse)
-
-function parse(text: string): unknown {
+export function parseJson(text: string): unknown {
   if (text.trim() === '') throw new HostError('invalidRequest', { detail: 'the body is empty' })
   const forbidden = findForbidden(text)
   if (forbidden !== undefined) throw new HostError('invalidRequest', { detail: forbidden })

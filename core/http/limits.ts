@@ -1,12 +1,8 @@
 // What one connection, and all of them together, may make the process hold, and the text of one body: the fixed numbers of
 // docs/operating.md, "Limits", that are no client's or session's (core/mcp/limits.ts).
 
-/** Requests that a connection may send ahead of the one that is being answered. */
-export const MAX_SENT_AHEAD = 100
-/** Bytes that those requests may hold together: their headers, and what came of their bodies. */
-export const MAX_HELD_AHEAD = 512 * 1024
-/** Bytes that a header costs beside its text: two strings, and their places in a list. */
-export const HEADER_COST = 64
+/** Requests refused behind an unfinished response before the connection closes without waiting for it. */
+export const MAX_PIPELINED = 10
 /** Bytes that a reader must take within `http.writeTimeout`, where more than that waits for it. */
 export const LEAST_TAKEN = 64 * 1024
 /**

@@ -33,7 +33,7 @@ export function parsePattern(path: string, where: string | Written): Pattern {
   const parts = texts.map((text): PathPart => {
     const [, parameter, optional] = PARAMETER.exec(text) ?? []
     if (parameter !== undefined) return { text, parameter, optional: optional !== undefined }
-    if (/[:*?{}()[\]!+\\]/.test(text)) throw bad(`"${text}" is neither plain text nor a parameter such as ":name"`)
+    if (/[:*?{}()[\]!+\\#<>]/.test(text)) throw bad(`"${text}" is neither plain text nor a parameter such as ":name"`)
     const canonical = text === '' ? undefined : canonicalText(text)
     if (canonical === undefined) throw bad(`no request's path has "${text}" between its slashes`)
     return { text: canonical }

@@ -5,7 +5,6 @@ import type { IncomingMessage } from 'node:http'
 import { HostError } from './errors.ts'
 import { Gathered } from './gather.ts'
 import { LARGE_TEXT } from './limits.ts'
-import { asOwnWork } from './own-work.ts'
 
 const JSON_TYPE = 'application/json'
 
@@ -45,15 +44,13 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
     function onData(chunk: Buffer) {
       if (body.size + chunk.length <= limit) return body.add(chunk)
       req.off('data', onData).pause()
-      // The rest is not read: the connection ends with the answer.
-      const headers = { Connection: 'close' }
-      reject(new HostError('payloadTooLarge', { detail: `at most ${limit} bytes`, headers }))
+      reject(new HostError('payloadTooLarge', { detail: `at most ${limit} bytes` }))
     }
     function onEnd() {
       const bytes = body.take()
       // The request lives as long as its call, and its listeners keep the text that the promise was given.
       if (bytes.length > LARGE_TEXT) req.off('data', onData).off('end', onEnd).off('error', onError)
-      const text = asOwnWork(bytes, textOf)
+      const text = textOf(bytes)
       if (text !== undefined) resolve(text)
       else reject(new HostError('parseError', { detail: 'the body is not UTF-8' }))
     }

@@ -1,8 +1,6 @@
 // The response of a host's own server: header fields that many plugins add to each answer are kept as a list and written with
 // the head, which costs a fraction of what `setHeader` does, as that makes Node build and check all of them one by one.
 import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
-import { isUnread, isUntouched, leaveUnread } from './leave-unread.ts'
 
 type Given = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
@@ -16,10 +14,6 @@ export class HostResponse<Request extends IncomingMessage = IncomingMessage> ext
   }
 
   override writeHead(status: number, ...rest: [(string | Given)?, Given?]): this {
-    if (isUnread(this.req)) {
-      if (isUntouched(this.req)) this.add('Connection', 'close')
-      leaveUnread(this)
-    }
     const added = this.#added
     this.#added = undefined
     if (!added) return super.writeHead(status, ...(rest as [string, Given]))
@@ -70,50 +64,3 @@ export function addField(res: ServerResponse, name: string, value: string): void
   if (res instanceof HostResponse) res.add(name, value)
   else addForeign(res, name, value)
 }
-
-/** A response of ours. Whoever has put a `write` or `end` of their own in its place gets all that is written. */
-const isUnpatched = (res: ServerResponse): boolean =>
-  res instanceof HostResponse && res.write === HostResponse.prototype.write && res.end === HostResponse.prototype.end
-
-/** True while something waits in the response itself, which is to leave before anything that its socket is given. */
-const holdsBack = ({ writableLength, socket }: ServerResponse) => writableLength !== socket?.writableLength
-
-/**
- * Writes text to a body that has no length, as one chunk. On a response of ours it is one write to the socket: Node makes
- * four of a chunk, which it joins in a later turn, at 16 µs where this takes 11; and one event may go to 10,000 streams.
- */
-export function writeChunk(res: ServerResponse, text: string): void {
-  const { socket } = res
-  if (
-    !isUnpatched(res) ||
-    !socket?.writable ||
-    !res.headersSent ||
-    !res.chunkedEncoding ||
-    holdsBack(res) ||
-    text === ''
-  ) {
-    return void res.write(text)
-  }
-  const size = Buffer.byteLength(text)
-  // Where each character is a byte there is nothing to encode.
-  socket.write(`${size.toString(16)}\r\n${text}\r\n`, size === text.length ? 'latin1' : 'utf8')
-}
-
-/**
- * Ends an answer whose head is made with all of its body. Text: on a response of ours it is one write to the socket.
- * Node's `end` makes two of it, the second one empty, and joins them at one of a call's 26 µs.
- */
-export function endWith(res: ServerResponse, body: string | Buffer): void {
-  const { socket } = res
-  if (typeof body !== 'string' || !isUnpatched(res) || !socket || socket.writableCorked > 0 || !res.headersSent) {
-    return void res.end(body)
-  }
-  res.write(body)
-  // `write` waits for more until the next turn.
-  socket.uncork()
-  res.end()
-}
-
-/** What says when more may be written: of what `writeChunk` wrote the socket knows, and the response does not. */
-export const drainOf = (res: ServerResponse): ServerResponse | Socket =>
-  (res instanceof HostResponse && res.socket) || res

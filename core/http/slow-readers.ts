@@ -23,21 +23,8 @@ interface Reader {
   mark: Mark | undefined
 }
 
-interface Handle {
-  readonly bytesWritten: number
-  readonly writeQueueSize: number
-  /** Of TLS: the TCP connection below. */
-  readonly _parent?: Handle
-}
-
-/** Bytes that the reader's side took. What Node publishes counts a large write as waiting until all of it is taken. */
-function takenBy(socket: Socket): number {
-  const { _handle: own } = socket as unknown as { readonly _handle?: Handle | null }
-  const handle = own?._parent ?? own
-  return handle?.writeQueueSize === undefined
-    ? socket.bytesWritten - socket.writableLength
-    : handle.bytesWritten - handle.writeQueueSize
-}
+/** Bytes of the writes that are complete. A write counts once the reader's side has taken all of it. */
+const takenBy = ({ bytesWritten, writableLength }: Socket): number => bytesWritten - writableLength
 
 export interface SlowReaders {
   readonly connections: number
@@ -62,7 +49,8 @@ export interface ReaderWatch {
 }
 
 /**
- * A reader for whom something waits must take it all, or `LEAST_TAKEN` bytes of it, within `timeout`. Where more than
+ * A reader must take all that waits for it, or complete writes of `LEAST_TAKEN` bytes, within `timeout`: a response that is
+ * one write must be taken in that time. Where more than
  * `inAll` waits, those go first for whom most does and who took nothing since the last look.
  */
 export function watchReaders(

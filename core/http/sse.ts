@@ -2,7 +2,6 @@
 // and a bound on what a reader who does not read may cost.
 import type { ServerResponse } from 'node:http'
 import { LARGE_TEXT, MAX_WAITING } from './limits.ts'
-import { drainOf, writeChunk } from './response.ts'
 
 /** A comment goes out on every open stream this often, milliseconds. */
 export const KEEP_ALIVE_INTERVAL = 15_000
@@ -55,7 +54,7 @@ export const openStreams = (): number => open
 
 function keepAlive() {
   lastTurn = (lastTurn + 1) % KEEP_ALIVE_TURNS
-  for (const res of turns[lastTurn] as Turn) if (res.writableLength < MAX_WAITING) writeChunk(res, ': keep-alive\n\n')
+  for (const res of turns[lastTurn] as Turn) if (res.writableLength < MAX_WAITING) res.write(': keep-alive\n\n')
 }
 
 /** Sends comments on it until the returned function is called. */
@@ -104,15 +103,14 @@ function encodeEvent(message: string, id?: string): string | Buffer {
 
 /** Resolves once what waits is on its way, or the response is closed. */
 async function whenDrained(res: ServerResponse): Promise<void> {
-  const drain = drainOf(res)
-  if (!drain.writableNeedDrain) return
+  if (!res.writableNeedDrain) return
   await new Promise<void>(resolve => {
     const settle = () => {
-      drain.off('drain', settle)
+      res.off('drain', settle)
       res.off('close', settle)
       resolve()
     }
-    drain.once('drain', settle)
+    res.once('drain', settle)
     res.once('close', settle)
   })
 }
@@ -141,16 +139,14 @@ export function openEventStream(res: ServerResponse, { headers, log }: EventStre
 
   function write(text: string): boolean {
     if (!canWrite()) return false
-    writeChunk(res, text)
+    res.write(text)
     return true
   }
 
   return {
     send(message, id) {
       if (!canWrite()) return false
-      const event = encodeEvent(message, id)
-      if (typeof event === 'string') writeChunk(res, event)
-      else res.write(event)
+      res.write(encodeEvent(message, id))
       return true
     },
     event({ event, id, retry, data }) {

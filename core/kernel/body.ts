@@ -18,8 +18,7 @@ const MAX_FIELDS = 1_000
 function refuse(error: Error, limit: number): never {
   const status = 'status' in error ? error.status : undefined
   if (status !== 413) throw new HostError('parseError', { detail: 'the body is malformed' })
-  // The rest is not read: the connection ends with the answer.
-  throw new HostError('payloadTooLarge', { detail: `at most ${limit} bytes`, headers: { Connection: 'close' } })
+  throw new HostError('payloadTooLarge', { detail: `at most ${limit} bytes` })
 }
 
 /** False for any charset but UTF-8, and for one that cannot be told. */

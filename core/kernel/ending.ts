@@ -19,8 +19,8 @@ export interface Lasting {
 
 export interface Ending {
   /**
-   * Leaves the port to other processes that listen there: accepts nothing new and answers what comes on open connections,
-   * until none is idle (`http.keepAliveTimeout`, 10 s at most). `close` ends the rest.
+   * Leaves the port to other processes that listen there: refuses new connections, and closes open ones with their next
+   * response or after `http.keepAliveTimeout`, for 10 s at most. `close` ends the rest.
    */
   handOver(): Promise<void>
   /**
@@ -35,8 +35,6 @@ export interface Ending {
 
 export interface EndingParts {
   readonly server: Server
-  /** Milliseconds. */
-  readonly keepAliveTimeout: number
   readonly inFlight: InFlight
   readonly sessions: Lasting
   readonly notes: KernelNotes
@@ -45,8 +43,8 @@ export interface EndingParts {
 }
 
 export function createEnding(parts: EndingParts): Ending {
-  const { server, keepAliveTimeout, inFlight, sessions, notes, isAlone } = parts
-  const port = createPort(server, keepAliveTimeout)
+  const { server, inFlight, sessions, notes, isAlone } = parts
+  const port = createPort(server)
 
   /** Lets what runs, and what still comes, end within what is `left`, in milliseconds; cancels the rest. */
   async function drain(left: () => number, handOver: boolean) {
@@ -56,7 +54,7 @@ export function createEnding(parts: EndingParts): Ending {
     // What calls of these sessions ask is answered on new connections, and nowhere else.
     if (isAlone()) await within(left(), draining.begun)
     const stopSweeping = handOver ? undefined : port.sweep()
-    await within(left(), handOver ? port.handOver() : port.leave())
+    if (handOver) await within(left(), port.handOver())
     await within(left(), draining.empty())
     stopSweeping?.()
     return draining.end()
@@ -73,9 +71,7 @@ export function createEnding(parts: EndingParts): Ending {
       const stopSweeping = port.sweep()
       await port.whenEmpty(telling, left())
       stopSweeping()
-      const closed = new Promise(resolve => server.close(resolve))
-      server.closeAllConnections()
-      await closed
+      await port.end()
       for (const task of notes.closing.splice(0).reverse()) await task()
       return report
     },

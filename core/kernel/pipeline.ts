@@ -68,8 +68,7 @@ function dispatchVerb(methods: Endpoint['methods']): HostMiddleware {
 function checkLength({ req }: HostContext, most: number) {
   const length = req.headers['content-length']
   if (length === undefined || Number(length) <= most) return
-  // What was declared is not read: the connection ends with the answer.
-  throw new HostError('payloadTooLarge', { detail: `at most ${most} bytes`, headers: { Connection: 'close' } })
+  throw new HostError('payloadTooLarge', { detail: `at most ${most} bytes` })
 }
 
 /** What each step is at a place; nothing, where the place has none of it. */

@@ -59,6 +59,8 @@ export interface ProtectedResource {
   metadataUrlOf(route: Route, params: Readonly<Record<string, string>>): string | undefined
   /** `scopes_supported` of an address, for policy lint; undefined where it says nothing. */
   scopesOf(route: Route): readonly string[] | undefined
+  /** `authorization_servers` of an address, as configured, for lint. */
+  serversOf?(route: Route): readonly string[] | undefined
 }
 
 /** The slot `tokenBinding`: what the plugin that verifies tokens asks of those that are bound to a key (DPoP, RFC 9449). */

@@ -23,6 +23,7 @@ function carry(
   return { headers }
 }
 
+/** `ctx.fetch` of one call. */
 export const createCallFetch =
   ({ signal, timeout, headers }: CallFetch): typeof fetch =>
   (input, init) => {

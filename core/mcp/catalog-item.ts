@@ -13,6 +13,7 @@ import { type IsolateBounds, isolateBounds, isolateFault } from './isolate.ts'
 import { didYouMean } from './nearest.ts'
 import { normalTemplate, normalUri } from './normal-uri.ts'
 import type { JsonSchema } from './protocol.ts'
+import { advertisedSchema } from './schema/advertised-schema.ts'
 import { collectHeaderParams, type HeaderParam } from './schema/header-params.ts'
 import { compileOutput, type OutputSchema } from './schema/output-schema.ts'
 import { type CompiledSchema, compileSchema, SchemaFault } from './schema/schema.ts'
@@ -90,7 +91,7 @@ function compileTool(definition: ToolDefinition): ToolItem {
   const input = compileSchema(definition.input, 'input')
   checkRequired(input.json)
   const output = definition.output && compileOutput(definition.output)
-  const schemas = { inputSchema: input.json, outputSchema: output?.json }
+  const schemas = { inputSchema: advertisedSchema(input.json), outputSchema: output && advertisedSchema(output.json) }
   const wire = defined({ name, title, description, ...schemas, annotations, icons, _meta })
   return {
     kind: 'tools',

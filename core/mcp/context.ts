@@ -12,7 +12,6 @@ import type { Isolation } from './isolation.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
 import { type CallUsage, createReplayedAsks, type Replay } from './replayed-asks.ts'
 import type { ToolKeys } from './run-keys.ts'
-import type { StallWatch } from './stall-watch.ts'
 import { ToolError } from './tool-error.ts'
 import type { ToolLimits } from './tool-limits.ts'
 import type { UpstreamTokens } from './upstream-tokens.ts'
@@ -27,10 +26,8 @@ export interface HandlerSettings {
   readonly fetchTimeout: number
   /** `ctx.host` of a call. */
   readonly openRuntime: () => CallRuntime
-  /** Hears what each handler does with the event loop. */
-  readonly stalls: StallWatch
-  /** Runs the handlers of tools with `isolate`. */
-  readonly isolation: Isolation
+  /** Runs the handlers of tools with `isolate` on a route. */
+  readonly isolationOn: (route: Route) => Isolation
   /** Is told of an item whose time, in milliseconds, is over; what it gives, once its handler is. */
   readonly overdue: (item: CatalogItem, limit: number) => () => void
   /** Headers that go along with `ctx.fetch` of a call. */

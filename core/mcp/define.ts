@@ -160,11 +160,11 @@ export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never
    */
   concurrency?: number
   /**
-   * Runs the handler in a thread, where an endless loop or a hog of memory ends its own call alone. `memory` (default
-   * `'128mb'`, at least `'64mb'`): what the thread may hold; `cpuTime` (default `'5s'`): what one call may compute, waiting
-   * not counted; `threads` (default 4): calls at a time. For tools that a module exports.
+   * Runs the handler in a worker process, where an infinite loop or a memory leak fails only its own call. `memory` (default
+   * `'128mb'`, at least `'64mb'`) limits heap and buffers. `cpuTime` (default `'5s'`) limits one call, without the time that it
+   * waits. `processes` (default 4) limits the processes and the concurrent calls. For tools that a module exports.
    */
-  isolate?: true | { memory?: string | number; cpuTime?: string | number; threads?: number }
+  isolate?: true | { memory?: string | number; cpuTime?: string | number; processes?: number }
   /**
    * Calls become tasks for clients that know them: `'optional'` for those, `'required'` refuses others (-32021). `retry: 'safe'`:
    * it may run again where the node that ran it died; default: the task fails then. `before` runs in the call, before there is

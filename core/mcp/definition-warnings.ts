@@ -1,7 +1,11 @@
 // What a definition may have that some clients or callers cannot use: warned of at startup, and when it is added at run time.
-import type { CatalogItem, ResourceItem } from './catalog-item.ts'
+import type { CatalogItem, ResourceItem, ToolItem } from './catalog-item.ts'
 import { didYouMean } from './nearest.ts'
 import { hasUriCharacters, normalTemplate, normalUri } from './normal-uri.ts'
+import type { JsonSchema } from './protocol.ts'
+import { isDraft07 } from './schema/advertised-schema.ts'
+import { contradictionsIn } from './schema/contradictions.ts'
+import { subschemas } from './schema/subschemas.ts'
 import { unknownRequired } from './schema/unknown-required.ts'
 
 interface DefinitionWarning {
@@ -13,6 +17,38 @@ interface DefinitionWarning {
 /** 2025-11-25 server/tools "Tool Names": what others use, some clients refuse with all tools of the server. */
 const TOOL_NAME = /^[A-Za-z0-9_.-]{1,128}$/
 
+/** The limit of the APIs of Anthropic and OpenAI. */
+const API_NAME = /^[A-Za-z0-9_-]{1,64}$/
+const AT_ROOT = ['anyOf', 'oneOf', 'allOf']
+const APIS = 'Claude and OpenAI clients (Claude Code, Claude Desktop, Codex, ChatGPT)'
+
+/** What major clients refuse a tool for, although MCP allows it. */
+function refusalsOf({ key, wire }: ToolItem): DefinitionWarning[] {
+  const { inputSchema = {}, outputSchema = {} } = wire as Partial<Record<'inputSchema' | 'outputSchema', JsonSchema>>
+  const refusals: DefinitionWarning[] = []
+  const refuse = (why: string, ...at: string[]) => refusals.push({ why, at })
+  if (!API_NAME.test(key)) {
+    const who = TOOL_NAME.test(key) ? `${APIS} change or refuse` : 'clients may refuse'
+    refuse(`${who} its name; use 1 to 64 letters, digits, "_" and "-"`, 'name')
+  }
+  const root = AT_ROOT.find(keyword => keyword in inputSchema)
+  if (root !== undefined) {
+    refuse(`${APIS} refuse \`${root}\` at the root of its input; move it into a property`, 'input', root)
+  }
+  const open = [...subschemas(inputSchema)].find(
+    ({ schema: { type, items, prefixItems } }) => [type].flat().includes('array') && !items && !prefixItems,
+  )
+  if (open) {
+    const why = `OpenAI clients, VS Code and Gemini refuse the array "${open.path.at(-1)}" without \`items\`; add them`
+    refuse(why, 'input', ...open.path)
+  }
+  for (const [role, schema] of Object.entries({ input: inputSchema, output: outputSchema })) {
+    if (!isDraft07(schema)) continue
+    refuse(`Claude clients refuse the draft-07 schema of its ${role}; write it in draft 2020-12`, role)
+  }
+  return refusals
+}
+
 function uriWarningsOf({ definition }: ResourceItem): DefinitionWarning[] {
   const { uri, uriTemplate = '' } = definition
   if (hasUriCharacters(uri ?? uriTemplate.replace(/\{[^}]*\}/g, ''))) return []
@@ -23,14 +59,17 @@ function uriWarningsOf({ definition }: ResourceItem): DefinitionWarning[] {
 export function warningsOf(item: CatalogItem): DefinitionWarning[] {
   if (item.kind === 'resources') return uriWarningsOf(item)
   if (item.kind !== 'tools') return []
-  const warnings: DefinitionWarning[] = []
-  if (!TOOL_NAME.test(item.key)) {
-    const why = 'clients may refuse its name; use 1 to 128 letters, digits, "_", "-" and "."'
-    warnings.push({ why, at: ['name'] })
-  }
+  const refusals = refusalsOf(item)
+  const warnings = refusals.slice(0, 1).map(({ at }) => ({ why: refusals.map(({ why }) => why).join('; '), at }))
   for (const { name, known, path } of unknownRequired(item.input.json)) {
     const why = `its input requires "${name}", which is none of its properties; ${didYouMean(name, known)}`
     warnings.push({ why, at: ['input', ...path, 'required'] })
+  }
+  for (const [role, schema] of Object.entries({ input: item.input.json, output: item.output?.json ?? {} })) {
+    for (const { why, path } of contradictionsIn(schema)) {
+      const name = path.at(-2)
+      warnings.push({ why: `its ${role}${name === undefined ? '' : `, "${name}"`}: ${why}`, at: [role, ...path] })
+    }
   }
   return warnings
 }

@@ -1,5 +1,4 @@
-// A call of one of these tools that a person can try: with arguments that fit its schema, made of what the schema itself
-// shows. For the start-up page; nothing is called here.
+// Finds a call that a person can try, with arguments that the schema itself shows. For the start-up page.
 import type { CatalogItem, ToolItem } from './catalog.ts'
 import { isObject } from './is-object.ts'
 import { isStandardSchema } from './schema/schema.ts'
@@ -9,105 +8,62 @@ export interface ExampleCall {
   readonly arguments: Readonly<Record<string, unknown>>
 }
 
-/** Levels of objects and lists within one another. */
+/** Levels of objects within one another. */
 const MAX_DEPTH = 4
 
-const FORMATS: Readonly<Record<string, string>> = {
-  date: '2026-01-31',
-  'date-time': '2026-01-31T12:00:00Z',
-  email: 'ada@example.com',
-  time: '12:00:00Z',
-  uri: 'https://example.com/',
-  uuid: '123e4567-e89b-12d3-a456-426614174000',
+interface Known {
+  readonly value: unknown
 }
 
-const numberAt = (schema: Record<string, unknown>, key: string): number | undefined => {
-  const value = schema[key]
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+/** What the author wrote into a schema as a value; undefined if there is none: an invented value usually fails. */
+function knownValue(schema: unknown, depth: number): Known | undefined {
+  if (!isObject(schema)) return undefined
+  const { examples, enum: values } = schema
+  for (const list of [examples, values]) if (Array.isArray(list) && list.length > 0) return { value: list[0] }
+  for (const key of ['default', 'const']) if (key in schema) return { value: schema[key] }
+  return schema['type'] === 'object' && depth < MAX_DEPTH ? knownObject(schema, depth + 1) : undefined
 }
 
-function exampleNumber(schema: Record<string, unknown>): number {
-  const least = numberAt(schema, 'minimum') ?? (numberAt(schema, 'exclusiveMinimum') ?? Number.NaN) + 1
-  const most = numberAt(schema, 'maximum') ?? (numberAt(schema, 'exclusiveMaximum') ?? Number.NaN) - 1
-  if (Number.isNaN(least)) return Number.isNaN(most) ? 1 : Math.min(1, most)
-  return Number.isNaN(most) ? Math.max(1, least) : Math.min(Math.max(1, least), most)
-}
-
-function exampleText(schema: Record<string, unknown>): string {
-  const { format } = schema
-  const known = typeof format === 'string' ? FORMATS[format] : undefined
-  const least = Math.min(numberAt(schema, 'minLength') ?? 0, 100)
-  return known ?? 'hello'.slice(0, Math.max(numberAt(schema, 'maxLength') ?? 5, 0)).padEnd(least, 'o')
-}
-
-/** Whether it fits is for the schema to say. */
-function exampleValue(schema: unknown, depth = 0): unknown {
-  if (!isObject(schema)) return 'hello'
-  const { examples, type, enum: values } = schema
-  for (const list of [examples, values]) if (Array.isArray(list) && list.length > 0) return list[0]
-  if ('default' in schema) return schema['default']
-  if ('const' in schema) return schema['const']
-  switch (Array.isArray(type) ? type[0] : type) {
-    case 'boolean':
-      return true
-    case 'integer':
-    case 'number':
-      return exampleNumber(schema)
-    case 'array':
-      return depth < MAX_DEPTH && (numberAt(schema, 'minItems') ?? 0) > 0
-        ? [exampleValue(schema['items'], depth + 1)]
-        : []
-    case 'object':
-      return depth < MAX_DEPTH ? exampleObject(schema, depth + 1) : {}
-    default:
-      return exampleText(schema)
+/** The required properties; undefined if one of them has no known value. */
+function knownObject({ properties, required }: Record<string, unknown>, depth: number): Known | undefined {
+  const value: Record<string, unknown> = {}
+  for (const name of Array.isArray(required) ? required : []) {
+    const known = knownValue(isObject(properties) ? properties[name] : undefined, depth)
+    if (!known) return undefined
+    value[name] = known.value
   }
+  return { value }
 }
 
-/** What is required. */
-function exampleObject({ properties, required }: Record<string, unknown>, depth: number): Record<string, unknown> {
-  const needed = Array.isArray(required) ? required : []
-  const entries = Object.entries(isObject(properties) ? properties : {})
-  const shown = entries.filter(([name]) => needed.includes(name))
-  return Object.fromEntries(shown.map(([name, schema]) => [name, exampleValue(schema, depth)]))
-}
-
-const PLAIN: ReadonlySet<string> = new Set([
-  ...['$schema', 'title', 'description', 'x-mcp-header', 'type', 'properties', 'required', 'additionalProperties'],
-  ...['items', '$defs', 'definitions'],
+/** Keywords that `{}` fits, whatever their values, if nothing is required. */
+const FIT_EMPTY: ReadonlySet<string> = new Set([
+  ...['$schema', '$defs', 'definitions', 'title', 'description', 'type', 'properties', 'additionalProperties'],
+  ...['required', 'default', 'examples'],
 ])
-const MADE: ReadonlySet<unknown> = new Set(['string', 'boolean', 'number', 'integer', 'array', 'object'])
 
-/** True of a JSON Schema that asks for nothing but what examples have. */
-function isPlain(schema: unknown, depth = 0): boolean {
-  if (!isObject(schema) || depth > MAX_DEPTH || !MADE.has(schema['type'])) return false
-  if (!Object.keys(schema).every(keyword => PLAIN.has(keyword))) return false
-  const { type, properties = {}, required = [] } = schema
-  if (type !== 'object') return true
-  if (!isObject(properties) || !Array.isArray(required)) return false
-  return required.every(name => Object.hasOwn(properties, name) && isPlain(properties[name], depth + 1))
-}
-
-function exampleOf({ key, input, definition }: ToolItem): ExampleCall | undefined {
-  const given = exampleObject(input.json, 0)
-  // Of most schemas it is plain, and a start need not load ajv to be told.
-  if (!isStandardSchema(definition.input) && isPlain(input.json)) return { tool: key, arguments: given }
+function fits({ input, definition }: ToolItem, given: ExampleCall['arguments']): boolean {
+  const keywords = Object.keys(input.json)
+  const isEmpty = Object.keys(given).length === 0
+  // Most often so: startup need not load ajv.
+  if (isEmpty && !isStandardSchema(definition.input) && keywords.every(keyword => FIT_EMPTY.has(keyword))) return true
   const checked = input.validate(given)
-  // One that has to be waited for would hold up the page.
-  return checked instanceof Promise || !checked.ok ? undefined : { tool: key, arguments: given }
+  // A validation that is asynchronous would delay the page.
+  return !(checked instanceof Promise) && checked.ok
 }
 
 /** Whether a tool says of itself that it only reads; one that may destroy is never an example. */
 const hint = ({ definition }: ToolItem, name: 'readOnlyHint' | 'destructiveHint') => definition.annotations?.[name]
 
-/** Undefined where no tool has arguments that are easily made. Tools that only read come first. */
+/** The first tool, of those without arguments first, then of those that only read. Undefined if no call is certain to fit. */
 export function findExampleCall(items: readonly CatalogItem[]): ExampleCall | undefined {
-  const tools = items.filter(item => item.kind === 'tools')
+  const tools = items.filter(item => item.kind === 'tools').filter(tool => hint(tool, 'destructiveHint') !== true)
   const reading = tools.filter(tool => hint(tool, 'readOnlyHint') === true)
-  const others = tools.filter(tool => !reading.includes(tool) && hint(tool, 'destructiveHint') !== true)
-  for (const tool of [...reading, ...others]) {
-    const example = exampleOf(tool)
-    if (example) return example
-  }
-  return undefined
+  const known = [...new Set([...reading, ...tools])].flatMap(tool => {
+    const { value } = knownObject(tool.input.json, 0) ?? {}
+    return isObject(value) ? [{ tool, given: value }] : []
+  })
+  const isEmpty = ({ given }: { given: object }) => Object.keys(given).length === 0
+  const ordered = [...known.filter(isEmpty), ...known.filter(one => !isEmpty(one))]
+  const found = ordered.find(({ tool, given }) => fits(tool, given))
+  return found && { tool: found.tool.key, arguments: found.given }
 }

@@ -1,41 +1,39 @@
-// Isolated tools: the limits of their worker threads, and the module that a thread imports for each tool.
+// Isolated tools: the limits of their worker processes, and the module that a worker imports for each tool.
 import type { Definition, ToolDefinition } from './define.ts'
 import { parseDuration, parseSize } from './units.ts'
 
-/** The limits of one tool in its thread. */
+/** The limits of one tool in its worker process. */
 export interface IsolateBounds {
-  /** Maximum bytes of the thread: heap and buffers. */
+  /** Maximum bytes that the handler can hold: heap and buffers. */
   readonly memory: number
   /** Maximum CPU time of one call, milliseconds. */
   readonly cpuTime: number
-  /** Number of threads, each of which runs one call at a time. */
-  readonly threads: number
+  /** Number of worker processes, each of which runs one call at a time. */
+  readonly processes: number
 }
 
 const MEGABYTE = 1_024 ** 2
-/** What a thread holds before a tool does anything is a quarter of it. */
+/** A module with its imports can need half of it. */
 const LEAST_MEMORY = 64 * MEGABYTE
-const DEFAULTS: IsolateBounds = { memory: 128 * MEGABYTE, cpuTime: 5_000, threads: 4 }
+const DEFAULTS: IsolateBounds = { memory: 128 * MEGABYTE, cpuTime: 5_000, processes: 4 }
 
-/** The limits of a definition's `isolate`; undefined: the tool runs in the host's thread. Throws for invalid limits. */
+/** The limits of a definition's `isolate`; undefined: the tool runs in the host process. Throws for invalid limits. */
 export function isolateBounds(isolate: ToolDefinition['isolate']): IsolateBounds | undefined {
   if (isolate === undefined) return undefined
   if (isolate === true) return DEFAULTS
-  const { memory, cpuTime, threads = DEFAULTS.threads } = isolate
+  const { memory, cpuTime, processes = DEFAULTS.processes } = isolate
   const bytes = memory === undefined ? DEFAULTS.memory : parseSize(memory)
-  if (bytes < LEAST_MEMORY)
-    throw new RangeError('its isolate.memory is less than 64mb, which a thread itself takes half of')
+  if (bytes < LEAST_MEMORY) throw new RangeError('its isolate.memory is less than 64mb')
   const computing = cpuTime === undefined ? DEFAULTS.cpuTime : parseDuration(cpuTime)
   if (computing < 1) throw new RangeError('its isolate.cpuTime lets no call end; give it such as 5s')
-  return { memory: bytes, cpuTime: computing, threads }
+  return { memory: bytes, cpuTime: computing, processes }
 }
 
-/** `128 MB`, `5 s`. */
-export const sizeInWords = (bytes: number): string => `${Number((bytes / MEGABYTE).toFixed(1))} MB`
-export const timeInWords = (ms: number): string => (ms < 1_000 ? `${ms} ms` : `${Number((ms / 1_000).toFixed(1))} s`)
-
-export const boundsInWords = ({ memory, cpuTime }: IsolateBounds): string =>
-  `which may hold ${sizeInWords(memory)}; a call may compute for ${timeInWords(cpuTime)}`
+/** The limits as text: `128 MB of memory`, `5 s of CPU time`. */
+export const boundsInWords = ({ memory, cpuTime }: IsolateBounds) => ({
+  memory: `${Number((memory / MEGABYTE).toFixed(1))} MB of memory`,
+  cpuTime: `${cpuTime < 1_000 ? `${cpuTime} ms` : `${Number((cpuTime / 1_000).toFixed(1))} s`} of CPU time`,
+})
 
 /** The stricter limits of both. */
 export function narrowerBounds(
@@ -46,7 +44,7 @@ export function narrowerBounds(
   return {
     memory: Math.min(one.memory, other.memory),
     cpuTime: Math.min(one.cpuTime, other.cpuTime),
-    threads: Math.min(one.threads, other.threads),
+    processes: Math.min(one.processes, other.processes),
   }
 }
 
@@ -84,12 +82,12 @@ export const notePluginOwn = (definition: Definition): void => void ofPlugins.ad
 export const isPluginOwn = (definition: Definition): boolean => ofPlugins.has(definition)
 
 const NO_MODULE =
-  'a thread must import it, so it cannot be written in the config or added at run time: ' +
+  'a worker process must import it, so it cannot be written in the config or added at run time: ' +
   'export it from a module of its own, and name that file in a toolset'
 
-/** The reason why a tool cannot run in a thread, or undefined. */
+/** The reason why a tool cannot be isolated, or undefined. */
 export function isolateFault(definition: ToolDefinition): string | undefined {
   const { task } = definition
-  if (typeof task === 'object' && task.before) return 'its `task.before` runs in no thread; take out one of them'
+  if (typeof task === 'object' && task.before) return 'its `task.before` cannot be isolated; remove one of them'
   return moduleOf(definition) ? undefined : NO_MODULE
 }

@@ -90,6 +90,7 @@ export function createOffers(settings: OffersSettings) {
     const route = facts.route as CompiledRoute
     const { options, chosen } = createSessionOptions({
       base,
+      route: route.path,
       id: facts.sessionId,
       server: config.now.server,
       catalog,

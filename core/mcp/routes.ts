@@ -102,6 +102,10 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
   const [first = ''] = listed
   const parameter = own?.param ?? PARAMETER.exec(first)?.[1]
   if (parameter === undefined) {
+    if (settings.default) {
+      const why = 'it needs `toolsets: { param, of }` and a path with that parameter, which is optional: "/:name?"'
+      report(new StartError(why, { at: ['routes', path, 'default'] }))
+    }
     const there = knownAmong(listed, place => placeIn(at, settings.toolsets, place), config, report)
     const fixed = { categories: [], listed: [], isOpen: false, parameter }
     return { all: there, choose: () => there, combinations: [there], ...fixed }
@@ -109,6 +113,10 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
   if (listed.length > 1 || !pattern.some(part => part.parameter === parameter)) {
     const why = listed.length > 1 ? `"${first}" stands alone` : `the path has no parameter ":${parameter}"`
     report(new StartError(why, { at: own ? [...at, 'param'] : at }))
+  }
+  if (settings.default && !pattern.some(part => part.parameter === parameter && part.optional)) {
+    const why = `the parameter is always there; make it optional: "${path}?"`
+    report(new StartError(why, { at: ['routes', path, 'default'] }))
   }
   const candidates = own
     ? knownAmong(own.of, place => [...at, 'of', place], config, report)
@@ -135,7 +143,7 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
 const isParameterChoice = (toolsets: unknown): toolsets is ParameterChoice => isObject(toolsets)
 
 /** Whether the config keeps a toolset from parameters that list none. */
-const isInternal = (toolset: unknown): boolean => isObject(toolset) && toolset['internal'] === true
+export const isInternal = (toolset: unknown): boolean => isObject(toolset) && toolset['internal'] === true
 
 const namesIn = (toolsets: string | readonly string[] | ParameterChoice): readonly string[] =>
   isParameterChoice(toolsets) ? toolsets.of : [toolsets].flat()

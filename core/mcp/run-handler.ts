@@ -7,7 +7,6 @@ import type { CatalogItem } from './catalog.ts'
 import { type Asking, HandlerContext, type HandlerSettings } from './context.ts'
 import type { CallContext } from './define.ts'
 import type { Replay } from './replayed-asks.ts'
-import { UNWATCHED } from './stall-watch.ts'
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
@@ -139,7 +138,7 @@ function run({ call, item, settings, handle, replay }: Run, turn?: Turn): unknow
     result.catch(() => undefined)
     settle?.(result)
   }
-  const { timeout, isolate } = settings.limits.of(item)
+  const { timeout } = settings.limits.of(item)
   const waited = turn?.waited ?? 0
   let late: (() => void) | undefined
   const limit =
@@ -148,15 +147,12 @@ function run({ call, item, settings, handle, replay }: Run, turn?: Turn): unknow
       : new TimeLimit(settings.clock, (replay?.timeLeft ?? timeout) - waited, () => late?.())
   const waiting = createWaiting(turn, limit, () => over)
   const ctx = new HandlerContext(call, item, settings, { interrupt, waiting, replay })
-  // A worker thread does not block the event loop of the host.
-  const stalls = isolate ? UNWATCHED : settings.stalls
-  const value = stalls.run(item, () => runToValue(ctx, handle))
+  const value = runToValue(ctx, handle)
   if (!isThenable(value)) {
     over = true
     limit?.end()
     return ctx.whenTold(() => value)
   }
-  stalls.begin(item)
   return new Promise((resolve, reject) => {
     let outlived: (() => void) | undefined
     late = () => {
@@ -170,7 +166,6 @@ function run({ call, item, settings, handle, replay }: Run, turn?: Turn): unknow
       over = true
       limit?.end()
       outlived?.()
-      stalls.end(item)
       ctx.finish()
     }
     settle = result => {

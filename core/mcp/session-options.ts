@@ -21,6 +21,7 @@ export function toolsetsOf(base: readonly string[], { left, added }: ToolsetChoi
 interface SessionFacts {
   /** The toolsets of the route. */
   readonly base: readonly string[]
+  readonly route: string
   readonly id: string | undefined
   readonly server: ServerSettings
   readonly catalog: Pick<Catalog, 'has' | 'names' | 'compile'>
@@ -29,7 +30,7 @@ interface SessionFacts {
 }
 
 /** The argument of `configureSession` for one caller, and its choice afterwards. */
-export function createSessionOptions({ base, id, server, catalog, check }: SessionFacts) {
+export function createSessionOptions({ base, route, id, server, catalog, check }: SessionFacts) {
   const toolsets = new Set(base)
   const added = new Set<string>()
   let leavesAll = true
@@ -43,7 +44,10 @@ export function createSessionOptions({ base, id, server, catalog, check }: Sessi
       return [...toolsets]
     },
     addToolset(name) {
-      if (!catalog.has(name)) throw new Error(`there is no toolset "${name}"; there are: ${catalog.names().join(', ')}`)
+      if (!catalog.has(name)) {
+        const known = catalog.names().join(', ')
+        throw new Error(`configureSession, route ${route}: there is no toolset "${name}"; there are: ${known}`)
+      }
       check({ toolsets: [...new Set([...toolsets, name])], extra })
       toolsets.add(name)
       added.add(name)

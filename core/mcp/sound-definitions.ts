@@ -5,6 +5,8 @@ import { describeToolset } from './catalog.ts'
 import { compileDefinition, type FaultsOf } from './catalog-item.ts'
 import { type Definition, labelOf } from './define.ts'
 import { warningsOf } from './definition-warnings.ts'
+import type { CompiledRoute } from './routes.ts'
+import { collect, PAGE_SIZE, type View } from './view.ts'
 
 /** The toolsets without what cannot be compiled, which is reported. */
 export function soundDefinitions(
@@ -27,4 +29,35 @@ export function soundDefinitions(
     sound.set(toolset, compiled)
   }
   return sound
+}
+
+/** Reports names that two definitions of one route have, if the plugins cannot be set up and no catalog is built. */
+export function reportNameClashes(
+  routes: readonly CompiledRoute[],
+  toolsets: ReadonlyMap<string, readonly Definition[]>,
+  report: Report,
+): void {
+  const items = (name: string) =>
+    (toolsets.get(name) ?? []).map(definition => compileDefinition(definition, describeToolset(name), () => []))
+  for (const names of routes.flatMap(route => route.knownCombinations())) {
+    collect({ items }, { toolsets: names, extra: [] }, report)
+  }
+}
+
+/** Warns of routes with more tools than one list page: some clients read only the first. */
+export function warnOfPages(
+  routes: readonly CompiledRoute[],
+  viewOf: (route: CompiledRoute, toolsets: readonly string[]) => Pick<View, 'tools' | 'isUnlisted'>,
+  report: Report,
+): void {
+  for (const route of routes) {
+    const counts = route.knownCombinations().map(names => {
+      const { tools, isUnlisted } = viewOf(route, names)
+      return tools.size <= PAGE_SIZE ? tools.size : [...tools.values()].filter(tool => !isUnlisted(tool)).length
+    })
+    const most = Math.max(0, ...counts)
+    if (most <= PAGE_SIZE) continue
+    const why = `its ${most} tools are more than one list page (${PAGE_SIZE}); Cursor, Codex and others may read only the first page`
+    report(new StartError(`${why}; split the route or use \`search\``, { at: ['routes', route.path] }), 'warning')
+  }
 }

@@ -25,7 +25,7 @@ export interface ItemLimits {
   readonly timeout: number | undefined
   /** Undefined: no concurrency limit. */
   readonly queue: CallQueue | undefined
-  /** Set if the handler runs in a thread, with these limits. */
+  /** Set if the handler runs in a worker process, with these limits. */
   readonly isolate: IsolateBounds | undefined
 }
 
@@ -111,8 +111,8 @@ export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLim
     const isolate = isolating(tool)
       .map(rule => rule.isolate)
       .reduce(narrowerBounds, tool.isolate)
-    // A call that waits for a thread also waits in this queue, which is fair between callers.
-    const most = least([tool.concurrency, isolate?.threads, ...own.map(rule => rule.concurrency)])
+    // This queue is fair between callers, so a call waits here and not for a worker process.
+    const most = least([tool.concurrency, isolate?.processes, ...own.map(rule => rule.concurrency)])
     const labels = { tool: tool.key }
     const facts = { tool: tool.key, most: most ?? 0, timeout, clock }
     const queue = most === undefined ? undefined : new CallQueue(facts, busy, () => refused(1, labels))
@@ -140,7 +140,7 @@ export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLim
       return [
         ...(timeout === undefined ? [] : [`a call may take ${timeout} ms, its wait for a place counted${by}`]),
         ...(queue ? [`at most ${queue.facts.most} at once in one process, more wait${by}`] : []),
-        ...(isolate ? [`runs in a thread, ${boundsInWords(isolate)}${by}`] : []),
+        ...(isolate ? [`runs in a worker process: ${Object.values(boundsInWords(isolate)).join(', ')}${by}`] : []),
       ]
     },
     faultOf: item => (item.kind === 'tools' ? isolationFault(item, isolating(item)) : undefined),

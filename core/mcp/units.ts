@@ -8,6 +8,8 @@ export type Size = string | number
 
 /** The string form of a duration: `'250ms'`, `'30s'`, `'1.5h'`. */
 export const DURATION_PATTERN = '^\\d+(\\.\\d+)?(ms|s|m|h|d)$'
+/** The same without zero. */
+export const POSITIVE_DURATION_PATTERN = `^(?=.*[1-9])${DURATION_PATTERN.slice(1)}`
 /** The string form of a size: `'64kb'`, `'1.5mb'`. */
 export const SIZE_PATTERN = '^\\d+(\\.\\d+)?(b|kb|mb|gb)$'
 

@@ -142,7 +142,7 @@ function createPager(list: ListName, items: readonly CatalogItem[], { cacheScope
 
 /** Every item, once; reports those of which there are two. */
 export function collect(
-  catalog: Catalog,
+  catalog: Pick<Catalog, 'items'>,
   { toolsets, extra }: Pick<ViewRequest, 'toolsets' | 'extra'>,
   report = stopAtFirst,
 ): CatalogItem[] {

@@ -144,7 +144,8 @@ async function serveRequest(
       channel.answered = true
       if (method === 'initialize') session.revision = undefined
       const error = HostError.is(thrown) ? thrown : new HostError('internal')
-      if (!HostError.is(thrown)) host.log.error({ err: thrown, method }, 'a call failed')
+      if (!HostError.is(thrown))
+        host.log.error({ err: thrown, method, route: session.offer.route.path }, 'a call failed')
       if (isCall) fail(error)
       else refuse(error)
     } finally {

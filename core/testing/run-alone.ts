@@ -96,7 +96,6 @@ async function openAlone(definition: Definition, { upstreamToken }: RunSettings)
     {
       server: { name: 'test-host', version: '1.0.0' },
       secrets: [randomBytes(32).toString('base64')],
-      tools: { stallWarning: 'off' },
       toolsets: { alone: [definition] },
       routes: { '/': { toolsets: 'alone' } },
       plugins: { caller: caller() },

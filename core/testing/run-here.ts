@@ -1,6 +1,5 @@
-// A tool for testTool. One with `isolate`: its handler runs here, without bounds, and what it gives must be able to cross from
-// a thread. For run-alone.ts; testHost runs such tools in threads.
-import { crossingFault } from '../isolated/crossing.ts'
+// A tool for testTool. The handler of a tool with `isolate` runs in this process, without limits, and its result is cloned as it is
+// for another process. For run-alone.ts; testHost runs such tools in worker processes.
 import { type CallContext, type Definition, kindOf, type ToolDefinition } from '../mcp/define.ts'
 
 type Handler = (args: unknown, ctx: CallContext) => unknown
@@ -15,11 +14,6 @@ export function runHere(definition: Definition): Definition {
   const { isolate, ...tool } = withoutKeys(definition as ToolDefinition)
   if (isolate === undefined) return tool
   const handler = tool.handler as Handler
-  async function checked(args: unknown, ctx: CallContext) {
-    const value = await handler(args, ctx)
-    const fault = crossingFault(value)
-    if (fault !== undefined) throw new TypeError(`its result cannot leave the thread: ${fault}`)
-    return value
-  }
-  return { ...tool, handler: checked as ToolDefinition['handler'] }
+  const cloned = async (args: unknown, ctx: CallContext) => structuredClone(await handler(args, ctx))
+  return { ...tool, handler: cloned as ToolDefinition['handler'] }
 }

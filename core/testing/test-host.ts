@@ -147,7 +147,8 @@ function openTestHost({ host, prepared, log, services, routes }: Started): TestH
   const changes: ToldChange[] = []
   const watching = [...buses].map(bus => keepChanges(bus, changes))
   const clients = new Set<TestClient>()
-  const first = () => new URL(host.routes[0]?.url ?? host.url).pathname
+  // Without the path of publicUrl, which a proxy would remove.
+  const first = () => host.routes[0]?.samplePath ?? '/'
 
   function token(user: TestUser = {}, { route = first(), expiresIn = 3_600 }: TokenSettings = {}): string {
     const found = host.inspect(route)

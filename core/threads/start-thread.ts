@@ -1,4 +1,5 @@
-// Starts a thread of this package beside the event loop: compiled as it is published, or by tsx as it stands in the source.
+// Finds and starts the files of this package that run in a thread or process of their own: compiled as they are published, or by
+// tsx as they stand in the source.
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker, type WorkerOptions } from 'node:worker_threads'
@@ -6,6 +7,7 @@ import { Worker, type WorkerOptions } from 'node:worker_threads'
 /** Two folders up, from here as from `dist/core/chunks`, where the package has it. */
 const root = new URL('../../', import.meta.url)
 const extension = extname(fileURLToPath(import.meta.url))
+const isSource = extension === '.ts'
 
 /** What a thread in TypeScript begins with: on Node 20 it has none of the loaders of the thread that starts it. */
 const compiling = (entry: URL) =>
@@ -20,6 +22,11 @@ export const threadUrl = (path: string): URL => new URL(`${path}${extension}`, r
  */
 export function startThread(path: string, options: Omit<WorkerOptions, 'eval'> = {}): Worker {
   const entry = threadUrl(path)
-  if (extension !== '.ts') return new Worker(entry, options)
-  return new Worker(compiling(entry), { ...options, eval: true })
+  return isSource ? new Worker(compiling(entry), { ...options, eval: true }) : new Worker(entry, options)
 }
+
+/** A file that another process runs, and the Node options that it needs. The package keeps files of the name `process/main`. */
+export const processEntry = (path: string): { readonly filename: string; readonly execArgv: string[] } => ({
+  filename: threadUrl(path).href,
+  execArgv: isSource ? ['--import', import.meta.resolve('tsx')] : [],
+})

@@ -1,21 +1,18 @@
 // One line a request: who asked for what, how long it took, what came of it. What it says is safe to keep
 // (core/mcp/call-record.ts): no token, no argument, no whole session id.
 import { randomUUID } from 'node:crypto'
-import { accessSync, constants, existsSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { isatty } from 'node:tty'
 import {
   type BuiltInOptions,
   DURATION_PATTERN,
   definePlugin,
-  errorText,
   type FilledOptions,
   type PluginHost,
   parseDuration,
-  StartError,
 } from '../../core/index.ts'
 import { addField, requestIdIn } from '../../core/transport.ts'
-import { claimFile } from '../families/own-file/index.ts'
+import { claimFile, makeFolderOf } from '../families/own-file/index.ts'
 import { toFile, toStream } from './destination.ts'
 import { jsonLine, textLine } from './line.ts'
 import { Lines } from './lines.ts'
@@ -32,20 +29,6 @@ const LOST = {
 const FAILING = {
   name: 'mcp_host_access_log_failing',
   help: '1 while the access log cannot be written, else 0.',
-}
-
-function checkFolder({ report, at }: PluginHost, file: string) {
-  const folder = dirname(file)
-  try {
-    // The dot fails for what is no folder.
-    accessSync(existsSync(file) ? file : `${folder}/.`, constants.W_OK)
-  } catch (cause) {
-    const isGone = (cause as NodeJS.ErrnoException).code === 'ENOENT'
-    const what = isGone
-      ? `there is no folder ${folder} for the access log; make it`
-      : `the access log cannot be written in ${folder}: ${errorText(cause)}; let this user write there, or give it another \`file\``
-    report(new StartError(what, { at: [...at, 'file'], cause }))
-  }
 }
 
 /** Gives each request an id, unless it has one, and tells it to the client: in its log and ours it is the same request. */
@@ -71,10 +54,10 @@ function setup(host: PluginHost, { file, format, sample, slow }: FilledOptions['
   let lines: Lines | undefined
   host.figures.gauge(FAILING, () => (lines?.failure === undefined ? 0 : 1))
   const isKept = host.purpose === 'serve' || host.purpose === 'stdio'
-  if (path !== undefined) claimFile(host, path)
-  if (path !== undefined && host.purpose !== 'test') host.checking(() => checkFolder(host, path))
+  if (path !== undefined) claimFile(host, path, { appendsOnly: true })
   host.starting(() => {
     if (!isKept) return
+    if (path !== undefined) makeFolderOf(path)
     const destination =
       path === undefined ? toStream(stream === STDERR ? process.stderr : process.stdout) : toFile(path)
     lines = new Lines({ destination, file: path, log: host.log, lost: count => lost(count) })
@@ -99,8 +82,8 @@ export const accessLog = definePlugin<AccessLogOptions, FilledOptions['access-lo
     properties: {
       file: {
         type: 'string',
-
-        description: 'Where the lines go, relative to the config. Default: stdout; with mcp-host stdio, stderr.',
+        description:
+          'Where the lines go, relative to the config; a missing folder is created. Default: stdout; with mcp-host stdio, stderr.',
       },
       format: { type: 'string', enum: ['json', 'text'], description: 'Default: text at a terminal, JSON elsewhere.' },
       sample: {

@@ -32,7 +32,7 @@ export const apps = definePlugin<AppsOptions, Filled>({
       maxPageSize: {
         type: ['string', 'number'],
         pattern: SIZE_PATTERN,
-        minimum: 0,
+        minimum: 1,
         default: '1mb',
         description: 'How large the page of an app may be.',
       },

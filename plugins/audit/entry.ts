@@ -1,7 +1,22 @@
 // What one line of an audit says of a request: who, what, when, from where, whether it was allowed, and by which rule not.
-import type { CallRecord } from '../../core/index.ts'
-import { pickArguments } from './pick-arguments.ts'
+import { type CallRecord, isObject } from '../../core/index.ts'
 import { plainText } from './plain-text.ts'
+
+/** Characters of one value. */
+const MOST = 256
+
+function shownValue(value: unknown): unknown {
+  if (typeof value === 'string') return plainText(value, MOST)
+  if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
+  return Array.isArray(value) ? `[a list of ${value.length}]` : '[an object]'
+}
+
+/** Undefined where none of them was given. */
+function pickArguments(names: readonly string[], given: unknown): Record<string, unknown> | undefined {
+  if (!isObject(given)) return undefined
+  const found = names.filter(name => Object.hasOwn(given, name)).map(name => [name, shownValue(given[name])] as const)
+  return found.length === 0 ? undefined : Object.fromEntries(found)
+}
 
 export interface EntrySettings {
   /** True: subjects and issuers as they are. */

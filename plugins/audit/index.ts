@@ -104,7 +104,8 @@ export const audit = definePlugin<AuditOptions, Filled>({
       file: {
         type: 'string',
         default: 'audit.jsonl',
-        description: 'Where the lines go, relative to the config. Of several processes each has one: `audit.1.jsonl`.',
+        description:
+          'Where the lines go, relative to the config; a missing folder is created. Of several processes each has one: `audit.1.jsonl`.',
       },
       onFailure: {
         type: 'string',
@@ -139,7 +140,7 @@ export const audit = definePlugin<AuditOptions, Filled>({
       },
       headEvery: {
         type: 'string',
-        pattern: DURATION_PATTERN,
+        pattern: `^(?=.*[1-9])${DURATION_PATTERN.slice(1)}`,
         default: '10m',
         description: "How often the host's log tells the newest hash, where there is a new one.",
       },
@@ -156,7 +157,11 @@ export const audit = definePlugin<AuditOptions, Filled>({
             default: '100mb',
             description: 'Of a full file.',
           },
-          age: { type: 'string', pattern: DURATION_PATTERN, description: 'Of a full file. Default: any.' },
+          age: {
+            type: 'string',
+            pattern: `^(?=.*[1-9])${DURATION_PATTERN.slice(1)}`,
+            description: 'Of a full file. Default: any.',
+          },
           keep: {
             type: 'integer',
             minimum: 1,

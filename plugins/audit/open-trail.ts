@@ -1,6 +1,7 @@
 // An audit from the start of its host to its end: the lock on its file, and the file of each of several processes.
 import { dirname } from 'node:path'
 import { errorText, StartError } from '../../core/index.ts'
+import { makeFolderOf } from '../families/own-file/index.ts'
 import { seatOf } from './archives.ts'
 import { type FileLock, lockFile, lockFirst } from './file-lock.ts'
 import { Trail, type TrailSettings } from './trail.ts'
@@ -25,6 +26,7 @@ export class OpenTrail {
   async start(): Promise<void> {
     const trail = new Trail({ ...this.#settings, claim: () => this.#claim() })
     try {
+      makeFolderOf(this.#settings.path)
       await trail.start()
     } catch (error) {
       await this.#lock?.release()
@@ -56,15 +58,9 @@ export class OpenTrail {
   }
 }
 
+/** Names the folder: the lock, and files that are full, are in it, too. */
 function explained(error: unknown, path: string): unknown {
-  return error instanceof StartError ? error : new StartError(folderProblem(error, path), { cause: error })
-}
-
-/** What the operator has to do about it: the lock, and files that are full, stand in the same folder. */
-export function folderProblem(error: unknown, path: string): string {
-  const folder = dirname(path)
-  const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT'
-  return isGone
-    ? `there is no folder ${folder} for the audit; make it`
-    : `the audit cannot be written in ${folder}: ${errorText(error)}; let this user write there, or give it another \`file\``
+  if (error instanceof StartError) return error
+  const why = `the audit cannot be written in ${dirname(path)}: ${errorText(error)}`
+  return new StartError(`${why}; let this user write there, or give it another \`file\``, { cause: error })
 }

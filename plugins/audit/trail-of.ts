@@ -1,11 +1,10 @@
-// The audit that an instance of the plugin writes to: one for each file, with its figures, its folder looked at beforehand.
-import { access, constants } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+// The audit that an instance of the plugin writes to: one for each file, with its figures.
+import { resolve } from 'node:path'
 import { type FilledOptions, type PluginHost, parseDuration, parseSize, StartError } from '../../core/index.ts'
 import { claimFile } from '../families/own-file/index.ts'
 import { type AnonymousRefusals, createAnonymousRefusals } from './anonymous-refusals.ts'
 import { keySigner, plainSigner } from './chain.ts'
-import { folderProblem, OpenTrail } from './open-trail.ts'
+import { OpenTrail } from './open-trail.ts'
 import type { TrailSettings } from './trail.ts'
 
 type Filled = FilledOptions['audit']
@@ -48,7 +47,6 @@ function open(host: PluginHost, path: string, options: Filled): Opened {
   const trail = new OpenTrail(settings, host.purpose === 'stdio' ? STDIO_PROCESSES : host.processes)
   const refusals = createAnonymousRefusals(fields => trail.push(fields))
   host.figures.gauge(FAILING, () => (trail.failure === undefined ? 0 : 1))
-  if (host.purpose !== 'test') host.checking(() => checkFolder(host, path))
   // Without a start it keeps nothing.
   const isKept = host.purpose === 'serve' || host.purpose === 'stdio'
   if (isKept) host.starting(() => trail.start())
@@ -78,14 +76,4 @@ export function trailOf(host: PluginHost, options: Filled): Opened {
   const opened = open(host, path, options)
   trails.set(path, { opened, said })
   return opened
-}
-
-/** The lock, and files that are full, stand in the same folder. */
-async function checkFolder({ at, report }: PluginHost, path: string) {
-  try {
-    // The dot fails for what is no folder.
-    await access(`${dirname(path)}/.`, constants.W_OK)
-  } catch (error) {
-    report(new StartError(folderProblem(error, path), { at: [...at, 'file'], cause: error }))
-  }
 }

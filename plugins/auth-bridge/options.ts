@@ -1,5 +1,5 @@
 // What an operator may say of the bridge: its options and their schema.
-import { ENDPOINT_URL_PATTERN } from '../../core/auth.ts'
+import { ENDPOINT_URL_PATTERN, ISSUER_URL, SCOPE } from '../../core/auth.ts'
 import {
   type BuiltInOptions,
   DURATION_PATTERN,
@@ -40,6 +40,11 @@ const domain = {
 } as const
 const domains = { ...texts, items: domain } as const
 const url = (description: string) => ({ type: 'string' as const, pattern: ENDPOINT_URL_PATTERN, description })
+const issuerUrl = (description: string) => ({
+  type: 'string' as const,
+  ...ISSUER_URL,
+  description,
+})
 /** What `minimum` is for numbers: of the texts, none below a second. */
 const LONG_ENOUGH = {
   pattern: '^(?=.*[1-9])(?!0*\\d{1,3}(?:\\.\\d+)?ms$)(?!0+\\.\\d+s$)\\d',
@@ -102,7 +107,7 @@ const provider: JsonSchema = {
     clientSecret: { ...text, writeOnly: true, description: 'Its secret.' },
     tenant: { ...text, description: 'entra: the id of the directory (tenant), not a domain.' },
     domain: { ...text, description: 'okta and auth0: the host name, such as acme.okta.com.' },
-    issuer: url(
+    issuer: issuerUrl(
       'oidc and keycloak: the issuer, exactly as it names itself. okta: of a custom authorization server. entra: of a national cloud. auth0: of a custom domain.',
     ),
     endpoints: {
@@ -119,7 +124,11 @@ const provider: JsonSchema = {
       },
     },
     label: { ...text, maxLength: 40, description: 'What pages call it. Default: the name of the type.' },
-    scopes: { ...texts, description: 'What is asked for at the provider. Default: what signing in takes there.' },
+    scopes: {
+      ...texts,
+      items: { ...text, ...SCOPE },
+      description: 'What is asked for at the provider. Default: what signing in takes there.',
+    },
     parameters: {
       type: 'object',
       additionalProperties: { type: 'string' },
@@ -146,9 +155,9 @@ const provider: JsonSchema = {
       description: 'An address counts without email_verified. Only where the provider lets nobody choose their own.',
     },
     exchange: {
-      enum: ['refresh', 'token-exchange', 'on-behalf-of', 'none'],
+      enum: ['refresh', 'token-exchange'],
       description:
-        'How ctx.upstreamToken({ scope }) gets other scopes: a refresh that names them, RFC 8693, or Entra on-behalf-of. Default: what the type has.',
+        'How ctx.upstreamToken({ scope }) gets other scopes: a refresh that names them, or RFC 8693. Default: what the type has.',
     },
     ...DEVELOPMENT_OPTIONS,
   },
@@ -195,6 +204,7 @@ export const optionsSchema: OptionsSchema<AuthBridgeOptions, FilledAuthBridge> =
     },
     scopes: {
       type: 'object',
+      propertyNames: SCOPE,
       additionalProperties: rule,
       default: {},
       description: 'Scopes that only some may have, and who. What is not named here whoever signs in may have.',
@@ -304,7 +314,7 @@ export const optionsSchema: OptionsSchema<AuthBridgeOptions, FilledAuthBridge> =
         required: ['issuer'],
         description: 'An issuer of identity assertions.',
         properties: {
-          issuer: url('Exactly the iss of its assertions.'),
+          issuer: issuerUrl('Exactly the iss of its assertions.'),
           jwksUri: url('Where its keys are. Default: found by discovery.'),
           tenant: {
             ...text,

@@ -1,6 +1,12 @@
 // What an operator says about opaque tokens: the options of auth-introspection and their schema.
 
-import { CLAIM_PATHS_SCHEMA, DPOP_SCHEMA, ENDPOINT_URL_PATTERN, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
+import {
+  CLAIM_PATHS_SCHEMA,
+  DPOP_SCHEMA,
+  ENDPOINT_URL_PATTERN,
+  IDENTIFIER,
+  STREAMS_OUTLIVE_TOKEN_SCHEMA,
+} from '../../core/auth.ts'
 import { type BuiltInOptions, DURATION_PATTERN } from '../../core/index.ts'
 
 export type AuthIntrospectionOptions = BuiltInOptions['auth-introspection']
@@ -14,7 +20,8 @@ export const authIntrospectionSchema = {
     endpoint: {
       type: 'string' as const,
       format: 'uri',
-      pattern: ENDPOINT_URL_PATTERN,
+      pattern: `^(?!.*/\\.well-known/)${ENDPOINT_URL_PATTERN.slice(1)}`,
+      patternErrorMessage: 'the `introspection_endpoint` of the discovery document, not the document',
       description: "The authorization server's introspection endpoint.",
     },
     clientId: { type: 'string' as const, description: 'As which this server asks.' },
@@ -32,8 +39,8 @@ export const authIntrospectionSchema = {
     },
     audience: {
       anyOf: [
-        { type: 'string', minLength: 1 },
-        { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 },
+        { type: 'string', minLength: 1, ...IDENTIFIER },
+        { type: 'array', items: { type: 'string', minLength: 1, ...IDENTIFIER }, minItems: 1 },
       ],
       description: 'Who tokens must be for; one of them. Default: the resource of the route.',
     },

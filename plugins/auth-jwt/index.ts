@@ -1,10 +1,10 @@
 // JWT access tokens: who calls, by a token that a configured issuer, or this host itself, signed for this server; and the
 // enforcement of `authorize` on the routes. docs/plugins/auth-jwt.md.
 import { authorizeRoute, enforceDPoP, identifyBearer, needResource } from '../../core/auth.ts'
-import { definePlugin } from '../../core/index.ts'
+import { definePlugin, type PluginHost, type Services, StartError } from '../../core/index.ts'
 import { type AuthJwtOptions, authJwtSchema, type FilledAuthJwt } from './options.ts'
 import { findOwnIssuers } from './own-issuer.ts'
-import { createProfile } from './profile.ts'
+import { createProfile, type Profile } from './profile.ts'
 import { createVerifier } from './verify-token.ts'
 
 export type { AuthJwtOptions, IssuerOptions, JwtClaims } from './options.ts'
@@ -17,6 +17,15 @@ const KEY_AGE = {
 }
 
 const KEYS_AWAY = 'the keys of the issuer cannot be fetched; the log says why'
+
+/** Warns if clients are sent to an authorization server whose tokens are refused. */
+function warnOfOtherServers(host: PluginHost, services: Services, { issuers }: Profile): void {
+  const named = host.routes.flatMap(route => services.slot('protectedResource', route).serversOf?.(route) ?? [])
+  const others = [...new Set(named)].filter(server => !issuers.has(server))
+  if (others.length === 0 || issuers.size === 0) return
+  const what = `the metadata sends clients to ${others.join(', ')}, and tokens of ${[...issuers.keys()].join(', ')} are accepted`
+  host.report(new StartError(`${what}; write the same issuers in both places`, { at: host.at }), 'warning')
+}
 
 export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
   options: authJwtSchema,
@@ -36,6 +45,7 @@ export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
       host.admit(authorizeRoute(host, services))
       const perRoute = [...profile.issuers.values(), ...own.values()].some(({ audience }) => audience === undefined)
       if (perRoute && profile.validate.audience) needResource(host, services)
+      if (host.purpose === 'inspect' && own.size === 0) warnOfOtherServers(host, services, profile)
     })
     for (const [issuer, keys] of profile.remote) {
       host.figures.gauge(KEY_AGE, () => {

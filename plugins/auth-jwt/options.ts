@@ -1,6 +1,14 @@
 // What an operator may say about tokens: the options of auth-jwt and their schema.
 
-import { CLAIM_PATHS_SCHEMA, DPOP_SCHEMA, ENDPOINT_URL_PATTERN, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
+import {
+  CLAIM_PATHS_SCHEMA,
+  DPOP_SCHEMA,
+  ENDPOINT_URL_PATTERN,
+  IDENTIFIER,
+  ISSUER_URL,
+  KEYS_URL,
+  STREAMS_OUTLIVE_TOKEN_SCHEMA,
+} from '../../core/auth.ts'
 import { type BuiltInOptions, DURATION_PATTERN, type FilledOptions, type JsonSchema } from '../../core/index.ts'
 import { ASYMMETRIC, SYMMETRIC } from '../families/issuer-keys/index.ts'
 
@@ -27,8 +35,9 @@ const url = (description: string) => ({
 })
 const texts: JsonSchema = { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 }
 
+const one = { type: 'string', minLength: 1, ...IDENTIFIER }
 const audience: JsonSchema = {
-  anyOf: [{ type: 'string', minLength: 1 }, texts],
+  anyOf: [one, { type: 'array', items: one, minItems: 1 }],
   description: 'Who tokens must be for; one of them. Default: the resource of the route.',
 }
 
@@ -53,9 +62,21 @@ const claims: JsonSchema = {
 }
 
 const issuerProperties = {
-  authority: url("The issuer's URL, exactly as it names itself; its keys are found by discovery."),
-  issuer: { type: 'string' as const, minLength: 1, description: 'The exact iss of its tokens.' },
-  jwksUri: url('Where its keys are.'),
+  authority: {
+    ...url("The issuer's URL, exactly as it names itself; its keys are found by discovery."),
+    ...ISSUER_URL,
+  },
+  issuer: {
+    type: 'string' as const,
+    minLength: 1,
+    ...IDENTIFIER,
+    description: 'The exact iss of its tokens.',
+  },
+  jwksUri: {
+    ...url('Where its keys are.'),
+    ...KEYS_URL,
+    patternErrorMessage: `${KEYS_URL.patternErrorMessage}; for that set \`authority\` instead`,
+  },
   keys: {
     type: 'array',
     items: { anyOf: [{ type: 'object' }, { type: 'string', pattern: '^\\s*-----BEGIN' }] },

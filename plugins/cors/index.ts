@@ -41,6 +41,10 @@ function compilePolicy(name: string, policy: FilledOptions['cors']['policies'][s
     const why = 'credentials need a list of origins; with "*" any page could use them'
     host.report(new StartError(why, { at: [...at, 'credentials'] }))
   }
+  if (credentials && headers.includes(ANY)) {
+    const why = 'with credentials, browsers take "*" as the name of a header; list the names'
+    host.report(new StartError(why, { at: [...at, 'headers'] }))
+  }
   const known = new Set(origins.map(canonical))
   const allows = (origin: string) => any || known.has(origin)
   return {
@@ -63,7 +67,7 @@ const refuse = (fault: StartError): never => {
   throw fault
 }
 
-/** Tells, too, of a route that names none of them. */
+/** Reports routes that name an unknown policy. */
 function compilePolicies(
   { policies = {} }: FilledOptions['cors'],
   host: PluginHost,
@@ -74,6 +78,15 @@ function compilePolicies(
     if (cors !== undefined && !compiled.has(cors)) tell(unknownPolicy(path, cors, compiled.keys()))
   }
   return compiled
+}
+
+function warnOfUnused(compiled: ReadonlyMap<string, CrossOrigin>, host: PluginHost) {
+  const used = new Set(host.routes.map(({ cors }) => cors))
+  for (const name of compiled.keys()) {
+    if (used.has(name)) continue
+    const why = `no route uses this policy; set \`cors: '${name}'\` on a route`
+    host.report(new StartError(why, { at: [...host.at, 'policies', name] }), 'warning')
+  }
 }
 
 function warnOfAnySite(compiled: ReadonlyMap<string, CrossOrigin>, host: PluginHost) {
@@ -104,7 +117,12 @@ export const cors = definePlugin<CorsOptions, FilledOptions['cors']>({
             origins: {
               type: 'array',
               minItems: 1,
-              items: { type: 'string', pattern: ORIGIN_PATTERN, description: 'An origin: scheme, host and port.' },
+              items: {
+                type: 'string',
+                pattern: ORIGIN_PATTERN,
+                patternErrorMessage: "an origin such as 'https://app.acme.example', or '*' alone",
+                description: 'An origin: scheme, host and port.',
+              },
               description: "Origins of pages, such as https://app.acme.example; '*' alone for any.",
               examples: [['https://app.acme.example']],
             },
@@ -137,6 +155,7 @@ export const cors = definePlugin<CorsOptions, FilledOptions['cors']>({
   setup(host, options) {
     let compiled = compilePolicies(options, host, host.report)
     warnOfAnySite(compiled, host)
+    warnOfUnused(compiled, host)
     host.crossOrigin(({ cors }) => {
       if (cors === undefined) return undefined
       const now = () => compiled.get(cors)

@@ -1,6 +1,8 @@
 // What the host is measured by, for Prometheus: calls, refusals, clients, all that its parts and plugins offer, and the process.
 // On a port of its own, or at a path of the host for whoever has the token.
-import type { IncomingMessage } from 'node:http'
+
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import Negotiator from 'negotiator'
 import { assertInstalled, isLoopback } from '../../core/auth.ts'
 import {
@@ -13,15 +15,57 @@ import {
   type PluginHost,
   StartError,
 } from '../../core/index.ts'
-import { createTokenCheck } from './check-token.ts'
 import { createRequestCounts } from './count-requests.ts'
 import { type Exposition, expose, type Format, snapshotOf } from './exposition.ts'
 import { openOwnPort } from './own-port.ts'
 import { createFigureReader } from './read-figures.ts'
 import { readProcess, watchProcess } from './read-process.ts'
-import { createReadinessReader, READY } from './read-readiness.ts'
 import type { Metric } from './series.ts'
 import { shareInTurn } from './share-in-turn.ts'
+
+/** How long a scrape waits for the conditions, milliseconds: some of them ask others. */
+const PATIENCE = 1_000
+
+const READY = 'mcp_host_ready'
+
+const FACTS = {
+  name: READY,
+  help: '1 where a condition of readiness holds, else 0; accepting is 0 while the host drains.',
+  type: 'gauge',
+  aggregator: 'min',
+} as const
+
+/** A scrape that finds no answer in time has what was answered last, to a scrape before: a condition that hangs must not hide. */
+function createReadinessReader({ readiness }: Pick<PluginHost, 'readiness'>): () => Promise<Metric> {
+  let checks: Readonly<Record<string, boolean>> = {}
+
+  async function ask() {
+    const found = await readiness()
+    checks = found.checks
+  }
+
+  return async () => {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>(resolve => {
+      timer = setTimeout(resolve, PATIENCE)
+    })
+    await Promise.race([ask(), late])
+    clearTimeout(timer)
+    const values = Object.entries(checks).map(([check, holds]) => ({ labels: { check }, value: holds ? 1 : 0 }))
+    return { ...FACTS, values }
+  }
+}
+
+const digest = (text: string) => createHash('sha256').update(text).digest()
+
+/** `Authorization: Bearer <token>`, compared in a time that tells nothing of it. */
+function createTokenCheck(token: string): (headers: IncomingHttpHeaders) => boolean {
+  const wanted = digest(token)
+  return ({ authorization = '' }) => {
+    const [, given = ''] = /^bearer +(.+)$/i.exec(authorization) ?? []
+    return timingSafeEqual(digest(given), wanted)
+  }
+}
 
 export type MetricsOptions = BuiltInOptions['metrics']
 type Filled = FilledOptions['metrics']
@@ -119,9 +163,8 @@ const nameOf = (address: string) => (address === 'localhost' ? '127.0.0.1' : add
 /** What stands around the host's port does not stand around this one. */
 function warnOfPlainPort({ http: { tls }, at, report }: PluginHost, address: string) {
   if (!tls || isLoopback(address)) return
-  const wall = tls.asksClients ? ', and nobody is asked for the certificate that http.tls.clientCa wants' : ''
   const what =
-    `http.tls does not hold for this port, which speaks plain HTTP: token and figures cross the network unencrypted${wall}; ` +
+    `http.tls does not hold for this port, which speaks plain HTTP: token and figures cross the network unencrypted; ` +
     'set `host` to 127.0.0.1, or `path`, which is served as the rest of the host'
   report(new StartError(what, { at: [...at, 'host'] }), 'warning')
 }
@@ -145,8 +188,7 @@ function serveOnOwnPort(
   host.starting(async () => {
     const failed = (error: unknown) => host.log.error({ problem: errorText(error) }, 'the metrics could not be read')
     const news = {
-      sentAhead: (ip?: string) =>
-        host.log.debug({ ip }, 'closed a connection to the metrics that sent too many requests ahead'),
+      pipelined: (ip?: string) => host.log.debug({ ip }, 'closed a connection to the metrics that pipelined requests'),
       slowReaders: (readers: object) =>
         host.log.warn(readers, 'closed connections to the metrics whose readers do not read'),
     }

@@ -1,8 +1,35 @@
 // The options of one instance, compiled: what counts each limit, which rules a tool has, and the same in words.
 import { matchesGlob, type ToolItem } from '../../core/auth.ts'
 import { type FilledRateLimit, type Rate, readRate } from './options.ts'
-import { createRunning, type Running } from './running.ts'
 import type { Count, CreateCount } from './tally.ts'
+
+interface Running {
+  /** False, and nothing is taken, where as many run as may. */
+  enter(key: string): boolean
+  leave(key: string): void
+  /** Calls that run now. */
+  readonly count: number
+}
+
+function createRunning(most: number): Running {
+  const running = new Map<string, number>()
+  return {
+    enter(key) {
+      const count = running.get(key) ?? 0
+      if (count >= most) return false
+      running.set(key, count + 1)
+      return true
+    },
+    leave(key) {
+      const count = (running.get(key) ?? 0) - 1
+      if (count > 0) running.set(key, count)
+      else running.delete(key)
+    },
+    get count() {
+      return [...running.values()].reduce((sum, count) => sum + count, 0)
+    },
+  }
+}
 
 /** So many requests in a time. */
 export interface Limit {

@@ -41,7 +41,7 @@ function unchecked(options: FilledResourceMetadata): [string, unknown][] {
 }
 
 /** Throws a StartError for options that would make documents that clients must refuse. */
-function checkOptions({ at, http, log, report }: PluginHost, options: FilledResourceMetadata) {
+function checkOptions({ at, http, log, report, purpose }: PluginHost, options: FilledResourceMetadata) {
   const fail = (what: string, ...key: (string | number)[]) => new StartError(what, { at: [...at, ...key] })
   const { resource, authorizationServers = [], resourceMetadataUri } = options
   for (const [name, value] of unchecked(options)) {
@@ -52,6 +52,11 @@ function checkOptions({ at, http, log, report }: PluginHost, options: FilledReso
   }
   if (resourceMetadataUri !== undefined && resource === undefined) {
     report(fail('it needs `resource`; one document can describe one resource only', 'resourceMetadataUri'))
+  }
+  if (purpose === 'inspect' && resource !== undefined && http.publicUrl !== undefined) {
+    const { origin } = new URL(http.publicUrl)
+    const why = `clients that reach this host at ${origin} refuse the metadata of a resource elsewhere; leave it out`
+    if (new URL(resource).origin !== origin) report(fail(why, 'resource'), 'warning')
   }
   if (resource?.startsWith('http:') && !isLoopbackUrl(resource)) {
     report(fail(`${resource} must be an https URL (RFC 9728 section 1.2)`, 'resource'))
@@ -139,6 +144,7 @@ export const resourceMetadata = definePlugin<ResourceMetadataOptions, FilledReso
       resourceOf: (route, params) => options.resource ?? route.url(params),
       metadataUrlOf: urlOf,
       scopesOf: () => options.scopesSupported,
+      serversOf: () => options.authorizationServers,
     })
   },
 })

@@ -1,6 +1,6 @@
 // The options of resource-metadata and the document that they make (RFC 9728 section 2).
 
-import { ENDPOINT_URL_PATTERN } from '../../core/auth.ts'
+import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ISSUER_URL, KEYS_URL, SCOPE } from '../../core/auth.ts'
 import type { BuiltInOptions, FilledOptions, OptionsSchema } from '../../core/index.ts'
 
 export type ResourceMetadataOptions = BuiltInOptions['resource-metadata']
@@ -9,9 +9,6 @@ export type FilledResourceMetadata = FilledOptions['resource-metadata']
 
 const AUTHORIZATION_SERVERS =
   'Issuers of the authorization servers that give out tokens for these routes. Default: this host, where auth-bridge makes it one.'
-
-/** The same without a query. */
-const IDENTIFIER_PATTERN = '^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#\\s]*)?$'
 
 const page = (description: string) => ({ type: 'string' as const, pattern: ENDPOINT_URL_PATTERN, description })
 // An empty list would have to be left out of the document (RFC 9728 section 3.2): it says nothing.
@@ -30,19 +27,19 @@ export const optionsSchema: OptionsSchema<ResourceMetadataOptions, FilledResourc
   properties: {
     resource: {
       type: 'string',
-      pattern: IDENTIFIER_PATTERN,
+      pattern: HTTP_URL_PATTERN,
       description: 'The resource identifier of every route. Default: each address is its own.',
     },
     authorizationServers: {
       ...list(AUTHORIZATION_SERVERS, {
         type: 'string',
-        pattern: IDENTIFIER_PATTERN,
+        ...ISSUER_URL,
       }),
       examples: [['https://login.acme.example']],
     },
     scopesSupported: list('Scopes that tokens for these routes may have.', {
       type: 'string',
-      pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$',
+      ...SCOPE,
     }),
     bearerMethodsSupported: {
       ...list('How a token may be presented.', { enum: ['header', 'body', 'query'] }),
@@ -57,7 +54,10 @@ export const optionsSchema: OptionsSchema<ResourceMetadataOptions, FilledResourc
     resourceDocumentation: page('A page for developers.'),
     resourcePolicyUri: page('A page on how clients may use the data.'),
     resourceTosUri: page('The terms of service.'),
-    jwksUri: page("The resource's own public keys."),
+    jwksUri: {
+      ...page("The resource's own public keys."),
+      ...KEYS_URL,
+    },
     resourceSigningAlgValuesSupported: list('Algorithms by which the resource signs its answers.', {
       type: 'string',
       minLength: 1,

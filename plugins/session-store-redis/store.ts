@@ -1,7 +1,7 @@
 // The session store that every node shares: one script for each thing that happens to a session. scripts.ts has what
 // happens at Redis, index-scripts.ts the bounds for all nodes together.
 import { createHash } from 'node:crypto'
-import type { PluginHost } from '../../core/index.ts'
+import type { LogLevel, PluginHost, Revision } from '../../core/index.ts'
 import {
   type Entered,
   type HeldHere,
@@ -16,12 +16,50 @@ import {
   type StreamClaim,
   type Visit,
   watchCost,
+  watchedCost,
 } from '../../core/transport.ts'
 import type { RedisConnection, RedisScript } from '../families/redis/index.ts'
 import { requestKey, SessionOutage } from '../families/session-outage/index.ts'
 import { ADMIT, FORGET, MARK } from './index-scripts.ts'
-import { fieldsOf, namesAfter, readRecord, writeRecord } from './record.ts'
 import { ADOPT, CLAIM, CREATE, END, ENTER, RESTORE, SET, UNWATCH, USE, WATCH } from './scripts.ts'
+
+type Fields = ReadonlyMap<string, string>
+
+/** Fields and values by turns. */
+function fieldsOf(flat: readonly string[]): Fields {
+  const fields = new Map<string, string>()
+  for (let index = 0; index < flat.length; index += 2) fields.set(flat[index] ?? '', flat[index + 1] ?? '')
+  return fields
+}
+
+/** What of the fields' names comes after this. */
+const namesAfter = (prefix: string, fields: Fields): string[] =>
+  [...fields.keys()].flatMap(name => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []))
+
+function readRecord(fields: Fields): SessionRecord {
+  const text = (name: string) => fields.get(name) ?? ''
+  return {
+    opening: JSON.parse(text('opening')),
+    version: Number(text('v')),
+    home: text('home'),
+    state: {
+      revision: (text('revision') || undefined) as Revision | undefined,
+      client: { info: undefined, ...JSON.parse(text('client')) },
+      logLevel: text('level') as LogLevel,
+      watched: namesAfter('w:', fields),
+    },
+  }
+}
+
+/** Fields and values by turns. */
+function writeRecord({ opening, version, home, state }: SessionRecord): string[] {
+  const { revision = '', client, logLevel, watched } = state
+  return [
+    ...['opening', JSON.stringify(opening), 'home', home, 'v', String(version)],
+    ...['revision', revision, 'client', JSON.stringify(client), 'level', logLevel],
+    ...['wn', String(watched.length), 'wb', String(watchedCost(watched)), ...watched.flatMap(uri => [`w:${uri}`, '1'])],
+  ]
+}
 
 /** How long it is known of a session that it was ended, milliseconds. */
 const ENDED_LIFETIME = 3_600_000

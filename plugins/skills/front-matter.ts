@@ -103,7 +103,7 @@ function parse(yaml: string): Parsed {
   const lineCounter = new LineCounter()
   // The line of `---` is the first of the file.
   const lineOf: Parsed['lineOf'] = offset => (offset === undefined ? 2 : lineCounter.linePos(offset).line + 1)
-  // The library compares each key with all others of its map; checkNodes does so by a set.
+  // The library compares each key with all others of its map; checkNodes does so by a map.
   const document = parseDocument(yaml, { lineCounter, prettyErrors: false, uniqueKeys: false })
   const [fault] = [...document.errors, ...document.warnings]
   if (fault) throw new FrontMatterFault(wordsOf(fault), lineOf(fault.pos[0]))
@@ -124,12 +124,15 @@ function checkNodes({ document, lineOf }: Parsed) {
       }
     },
     Map(_key, { items }) {
-      const keys = new Set<string>()
+      const keys = new Map<string, unknown>()
       for (const { key } of items) {
         if (!isScalar(key) || typeof key.value !== 'string') throw fail('a key that is no text: put it in quotes', key)
         if (key.value === '__proto__') throw fail('a key may not be called __proto__', key)
-        if (keys.has(key.value)) throw fail('the same key stands twice', key)
-        keys.add(key.value)
+        if (keys.has(key.value)) {
+          const first = lineOf(startOf(keys.get(key.value)))
+          throw fail(`duplicate key ${JSON.stringify(key.value)}, first on line ${first}`, key)
+        }
+        keys.set(key.value, key)
       }
     },
   })

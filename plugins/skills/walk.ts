@@ -1,12 +1,54 @@
 // Walks a folder of skills: every file and folder of it by its names, symbolic links followed as far as they stay in it. What
 // has a hidden name (`.git`, `.DS_Store`) is passed over, and no link leads to it.
 import type { Dirent, Stats } from 'node:fs'
-import { readdir, realpath, stat } from 'node:fs/promises'
-import { join, relative, sep } from 'node:path'
+import { readdir, readlink, realpath, stat } from 'node:fs/promises'
+import { join, parse, relative, sep } from 'node:path'
 import { fileTrouble, SkillFault, shownCount } from './fault.ts'
 import { MAX_DEPTH, MAX_ENTRIES } from './limits.ts'
-import { isInside, placesOver } from './links.ts'
 import { SKILL_FILE } from './uris.ts'
+
+/** Links in one another, as systems count them. */
+const MAX_LINKS = 40
+
+/** Whether a path is a folder or below it. */
+const isInside = (root: string, path: string): boolean =>
+  path === root || path.startsWith(root.endsWith(sep) ? root : root + sep)
+
+const BETWEEN = sep === '/' ? /\// : /[\\/]/
+const segmentsOf = (path: string) => path.split(BETWEEN).filter(name => name !== '' && name !== '.')
+
+/**
+ * The paths below `root` that a path to a link leads over, each as far as it is known by then, the last being where it ends.
+ * `root` has no link in it.
+ */
+async function placesOver(root: string, path: string): Promise<string[]> {
+  const { root: top } = parse(path)
+  let place = top
+  let rest = segmentsOf(path.slice(top.length))
+  const over: string[] = []
+  for (let links = 0; links <= MAX_LINKS; ) {
+    const [name, ...further] = rest
+    if (name === undefined) break
+    rest = further
+    if (name === '..') {
+      place = join(place, '..')
+      continue
+    }
+    const target = await readlink(join(place, name)).catch(() => undefined)
+    if (target === undefined) {
+      place = join(place, name)
+      continue
+    }
+    links++
+    const { root: otherTop } = parse(target)
+    if (otherTop !== '') place = otherTop
+    rest = [...segmentsOf(target.slice(otherTop.length)), ...rest]
+    const whole = join(place, ...rest)
+    if (isInside(root, whole)) over.push(whole)
+  }
+  if (isInside(root, place)) over.push(place)
+  return over
+}
 
 /** A file on the disk. */
 export interface FoundFile {

@@ -1,20 +1,79 @@
 // Fills the slots, opens the file at the start, and closes it with the host. Hosts of tests have a file in memory.
-import { constants, existsSync } from 'node:fs'
-import { access } from 'node:fs/promises'
+import { readFileSync, readlinkSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
-import { dirname, resolve } from 'node:path'
-import { errorText, type FilledOptions, type PluginHost, parseSize, StartError } from '../../core/index.ts'
+import { hostname } from 'node:os'
+import { resolve } from 'node:path'
+import { type FilledOptions, type PluginHost, parseSize, StartError } from '../../core/index.ts'
 import { claimFile } from '../families/own-file/index.ts'
 import { demandSecrets } from '../families/secrets/index.ts'
 import { readStreamBounds } from '../families/stream-bounds/index.ts'
-import { nameCrew } from './crew-name.ts'
 import { createSqliteEventStore } from './event-store.ts'
-import { offerFigures } from './figures.ts'
 import { createSqliteGrantStore } from './grant-store.ts'
 import { createSqliteSessionStore } from './session-store.ts'
 import { createSqliteTaskStore } from './task-store.ts'
 import type { StoreBounds } from './thread/bounds.ts'
+import type { Committed } from './thread/messages.ts'
 import { Writer } from './writer.ts'
+
+const PRIMARY = 'MCP_HOST_PRIMARY'
+
+/** Nothing where the system has no such file. */
+function read(file: string, by: (file: string) => string): string {
+  try {
+    return by(file)
+  } catch {
+    return ''
+  }
+}
+
+/** In ticks since the machine started; the name of the program, before it, may have spaces and brackets. */
+const startOf = (pid: string) =>
+  read(
+    `/proc/${pid}/stat`,
+    file =>
+      readFileSync(file, 'utf8')
+        .replace(/^.*\) /s, '')
+        .split(' ')[19] ?? '',
+  )
+
+function nameCrew(): string {
+  const pid = process.env[PRIMARY] ?? String(process.pid)
+  const space = read('/proc/self/ns/pid', readlinkSync).replace(/\D/g, '')
+  const boot = read('/proc/sys/kernel/random/boot_id', file => readFileSync(file, 'utf8')).trim()
+  return [`process ${pid} on ${hostname()}`, startOf(pid), space, boot].filter(part => part !== '').join(', ')
+}
+
+function offerFigures(
+  { figures }: Pick<PluginHost, 'figures'>,
+  writer: () => Pick<Writer, 'trouble' | 'bytes' | 'evicted'>,
+): { committed(committed: Committed): void } {
+  const operations = figures.counter({
+    name: 'mcp_host_sqlite_operations_total',
+    help: 'Operations on the file of store-sqlite; divided by the number of commits: how many share one.',
+  })
+  const seconds = figures.histogram({
+    name: 'mcp_host_sqlite_commit_duration_seconds',
+    help: 'How long transactions on the file of store-sqlite took; durable ones wait for the disk.',
+    labels: ['durable'],
+  })
+  figures.gauge({ name: 'mcp_host_sqlite_up', help: '1 where the file of store-sqlite can be written, else 0.' }, () =>
+    writer().trouble === undefined ? 1 : 0,
+  )
+  figures.gauge({ name: 'mcp_host_sqlite_file_bytes', help: 'Size of the file of store-sqlite.' }, () => writer().bytes)
+  figures.gauge(
+    {
+      name: 'mcp_host_sqlite_evicted_streams',
+      help: 'Streams that store-sqlite dropped since the start because its file was nearly full.',
+    },
+    () => writer().evicted,
+  )
+  return {
+    committed(committed) {
+      operations(committed.operations)
+      seconds(committed.seconds, { durable: String(committed.durable) })
+    },
+  }
+}
 
 type Options = FilledOptions['store-sqlite']
 
@@ -73,23 +132,8 @@ function begin(host: PluginHost, path: string, options: Options, condition: stri
   const figures = offerFigures(host, () => writer)
   const writer: Writer = new Writer({ ...settings, ...figures })
   if (path !== MEMORY) claimFile(host, path)
-  if (path !== MEMORY) host.checking(() => checkFolder(host, path))
   host.starting(() => writer.open())
   host.ready(condition, () => writer.trouble ?? true)
   host.closing(() => writer.close())
   return writer
-}
-
-/** The folder, or the one in which it is to be made, must be there to be written to. */
-async function checkFolder({ at, report }: PluginHost, path: string) {
-  let folder = dirname(path)
-  while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
-  try {
-    // The dot fails for what is no folder.
-    await access(`${folder}/.`, constants.W_OK)
-  } catch (error) {
-    const why = `${path} cannot be written: ${folder} is no folder, or this user may not write it (${errorText(error)})`
-    const fix = 'let the user that runs this host write that folder, or name a file elsewhere'
-    report(new StartError(`${why}; ${fix}`, { at: [...at, 'file'], cause: error }))
-  }
 }

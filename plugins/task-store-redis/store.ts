@@ -1,12 +1,80 @@
 // The task store that every node shares: one script for each operation. scripts.ts has what happens at Redis.
+
 import { createHash, randomBytes } from 'node:crypto'
 import { HostError, type Logger } from '../../core/index.ts'
-import { SMALL_OUTCOME, shareOf, type TaskRefusal, type TaskRoom, type TaskStore } from '../../core/transport.ts'
+import {
+  SMALL_OUTCOME,
+  shareOf,
+  type TaskQuestion,
+  type TaskRecord,
+  type TaskRefusal,
+  type TaskRoom,
+  type TaskState,
+  type TaskStore,
+  type TaskSummary,
+} from '../../core/transport.ts'
 import { evaluateInTime, isMomentary, type RedisConnection, type RedisScript } from '../families/redis/index.ts'
 import { CANCEL, END } from './ends.ts'
 import { TaskNewsReading } from './news.ts'
-import { fieldsOf, readSummaries, readSummary, readTask } from './record.ts'
 import * as scripts from './scripts.ts'
+
+type Fields = ReadonlyMap<string, string>
+
+/** Questions of a task: what says more in Redis is not believed. */
+const MOST_QUESTIONS = 100
+
+/** Fields and values by turns. */
+function fieldsOf(flat: readonly string[]): Fields {
+  const fields = new Map<string, string>()
+  for (let index = 0; index < flat.length; index += 2) fields.set(flat[index] ?? '', flat[index + 1] ?? '')
+  return fields
+}
+
+function readSummary(fields: Fields): TaskSummary {
+  const text = (name: string) => fields.get(name) ?? ''
+  const number = (name: string) => Number(fields.get(name))
+  const note = fields.get('note')
+  return {
+    ...{ id: text('id'), holder: text('holder'), owner: text('owner'), queue: text('queue'), serial: number('serial') },
+    ...{ state: text('state') as TaskState, createdAt: number('created'), updatedAt: number('updated') },
+    ...{
+      until: number('until'),
+      version: number('version'),
+      fence: number('fence'),
+      runs: number('runs'),
+      open: number('open'),
+    },
+    ...(note !== undefined && { note }),
+  }
+}
+
+function readQuestion(fields: Fields, number: number): TaskQuestion {
+  const answer = fields.get(`a:${number}`)
+  const question = { key: fields.get(`q:${number}`) ?? '', text: fields.get(`t:${number}`) ?? '' }
+  return answer === undefined ? question : { ...question, answer }
+}
+
+function readTask(fields: Fields): TaskRecord {
+  const asked = Math.min(Number(fields.get('asked') ?? 0), MOST_QUESTIONS)
+  const outcome = fields.get('outcome')
+  return {
+    ...readSummary(fields),
+    body: fields.get('body') ?? '',
+    questions: Array.from({ length: asked }, (_, index) => readQuestion(fields, index + 1)),
+    ...(outcome !== undefined && { outcome }),
+  }
+}
+
+/** As `LIST` gives them: how many fields and values, then these. */
+function readSummaries(reply: readonly string[]): TaskSummary[] {
+  const summaries: TaskSummary[] = []
+  for (let at = 0; at < reply.length; ) {
+    const size = Number(reply[at])
+    summaries.push(readSummary(fieldsOf(reply.slice(at + 1, at + 1 + size))))
+    at += 1 + size
+  }
+  return summaries
+}
 
 /** Bytes of all tasks: past it none begins, and those that have begun end with little. */
 const MOST_BYTES = 256 * 1_048_576

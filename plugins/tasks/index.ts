@@ -8,7 +8,7 @@ import { DURATION_PATTERN, definePlugin, type FilledOptions, SIZE_PATTERN } from
 export type TasksOptions = BuiltInOptions['tasks']
 
 const duration = (description: string, standard: string) =>
-  ({ type: 'string', pattern: DURATION_PATTERN, default: standard, description }) as const
+  ({ type: 'string', pattern: `^(?=.*[1-9])${DURATION_PATTERN.slice(1)}`, default: standard, description }) as const
 const count = (description: string, standard: number) =>
   ({ type: 'integer', minimum: 1, default: standard, description }) as const
 
@@ -30,7 +30,8 @@ export const tasks = definePlugin<TasksOptions, FilledOptions['tasks']>({
       lease: duration('A task whose node is silent for this long is run by another, or fails; 300ms to 20s.', '15s'),
       maxSize: {
         type: 'string',
-        pattern: SIZE_PATTERN,
+        pattern: `^(?=.*[1-9])${SIZE_PATTERN.slice(1)}`,
+
         default: '1mb',
         description: "The most that a task's call, all answers to it, or its result may hold, each.",
       },

@@ -9,13 +9,46 @@ import {
   type Services,
   StartError,
 } from '../../core/index.ts'
-import { type TaskStore, transportOf } from '../../core/transport.ts'
-import { offerFigures } from './figures.ts'
+import { type QueueDepth, type TaskEnd, type TaskStore, transportOf } from '../../core/transport.ts'
 import { Followers } from './followers.ts'
 import { createTaskPolicy } from './policy.ts'
 import { settingsOf, TASKS_ID } from './settings.ts'
 import { concurrencyOf, Tasks, type TasksHost } from './tasks.ts'
 import { TaskWorker, type WorkerHost } from './worker.ts'
+
+const STATES = ['queued', 'running'] as const
+
+/** `depths`: of each store that this process uses, as they were when it last looked around. */
+function offerFigures({ figures }: Pick<PluginHost, 'figures'>, depths: () => readonly QueueDepth[]) {
+  figures.gauge(
+    {
+      name: 'mcp_host_tasks',
+      help: 'Tasks that wait for a worker (queued), and those that run. Where nodes share a store each says the same.',
+      labels: ['state'],
+    },
+    () => STATES.map(state => [depths().reduce((sum, depth) => sum + depth[state], 0), { state }] as const),
+  )
+  figures.gauge(
+    {
+      name: 'mcp_host_task_queue_age_seconds',
+      help: 'How long the task has waited that waits longest. Where nodes share a store each says the same.',
+    },
+    () => Math.max(0, ...depths().map(({ waited }) => waited / 1_000)),
+  )
+  const ends = figures.counter({
+    name: 'mcp_host_tasks_ended_total',
+    help: 'Tasks that this node ended, by how.',
+    labels: ['state'],
+  })
+  const seconds = figures.histogram({
+    name: 'mcp_host_task_seconds',
+    help: 'How long each of them took, from its claim to its end.',
+  })
+  return (state: TaskEnd['state'], milliseconds: number) => {
+    ends(1, { state })
+    seconds(milliseconds / 1_000)
+  }
+}
 
 /** The tasks of one store. */
 interface Service {

@@ -49,6 +49,22 @@ function lintScopes({ host, services, access, routeScopes }: LintSubject, route:
   }
 }
 
+/** A policy that nothing names restricts nobody. */
+function lintPolicies({ host, rules, options }: LintSubject, items: readonly CatalogItem[]) {
+  const used = new Set<unknown>([
+    ...Object.values(options.rules ?? {}).map(rule =>
+      typeof rule === 'object' && 'policy' in rule ? rule.policy : rule,
+    ),
+    ...host.routes.map(({ authorize }) => authorize),
+    ...items.map(({ definition }) => definition.access),
+  ])
+  for (const name of rules.policies.keys()) {
+    if (used.has(name)) continue
+    const why = 'nothing uses this policy; name it in a rule, in `authorize` of a route or in `access` of a tool'
+    host.report(new StartError(why, { at: [...host.at, 'policies', name] }), 'warning')
+  }
+}
+
 /** The scopes and roles that a policy as written names. */
 function namesIn(policy: string | Policy | DetailedRule | true | undefined): string[] {
   if (typeof policy !== 'object') return []
@@ -121,10 +137,9 @@ function lintShadow({ host, rules, access }: LintSubject, items: ReadonlyMap<Rou
 export function lint(subject: LintSubject): void {
   const { host, services } = subject
   const items = new Map<Route, readonly CatalogItem[]>(host.routes.map(route => [route, services.itemsOf(route)]))
-  lintRules(
-    subject,
-    host.routes.flatMap(route => services.reachableItemsOf(route)),
-  )
+  const reachable = host.routes.flatMap(route => services.reachableItemsOf(route))
+  lintRules(subject, reachable)
+  if (host.purpose === 'inspect') lintPolicies(subject, reachable)
   for (const [route, list] of items) {
     lintScopes(subject, route, list)
     lintTools(subject, route, list)

@@ -1,4 +1,5 @@
 // What an operator writes under `plugins['tool-policy']`: the JSON Schema, and names for its types.
+import { SCOPE } from '../../core/auth.ts'
 import type { BuiltInOptions, FilledOptions, OptionsSchema } from '../../core/index.ts'
 
 export type ToolPolicyOptions = BuiltInOptions['tool-policy']
@@ -11,6 +12,7 @@ export type ClaimValue = string | number | boolean
 export type Mode = FilledToolPolicy['mode']
 
 const text = { type: 'string', minLength: 1 }
+const scope = { ...text, ...SCOPE }
 const oneOrMore = (items: object) => ({ anyOf: [items, { type: 'array', items, minItems: 1 }] })
 const claimValue = { type: ['string', 'number', 'boolean'] }
 
@@ -71,7 +73,8 @@ export const optionsSchema: OptionsSchema<ToolPolicyOptions, FilledToolPolicy> =
     },
     scopeHierarchy: {
       type: 'object',
-      additionalProperties: { type: 'array', items: text },
+      propertyNames: scope,
+      additionalProperties: { type: 'array', items: scope },
       description: 'Scope -> the scopes that it includes.',
     },
     onDenied: {

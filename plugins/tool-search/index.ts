@@ -1,11 +1,43 @@
 // Finding tools: a route that says `search` lists its pinned tools, `find_tools` and `call_tool` in the place of hundreds.
 // What is found is what the caller may call, and what is called goes the tool's own way, as if called by its name.
-import { type BuiltInOptions, definePlugin, type FilledOptions } from '../../core/index.ts'
+
+import { matchesGlob } from '../../core/auth.ts'
+import {
+  type BuiltInOptions,
+  definePlugin,
+  didYouMean,
+  type FilledOptions,
+  type PluginHost,
+  type Services,
+  StartError,
+} from '../../core/index.ts'
 import { CALL_TOOL, FIND_TOOLS } from './names.ts'
-import { checkPinned, compilePinned } from './pinned.ts'
 import { redirectCall } from './redirect-call.ts'
 import { createSearchTools } from './search-tools.ts'
 import { createSearches } from './searches.ts'
+
+const isGlob = (text: string) => text.includes('*')
+
+/** Whether a tool of this name is pinned. */
+function compilePinned(pinned: readonly string[]): (name: string) => boolean {
+  const names = new Set(pinned.filter(text => !isGlob(text)))
+  const globs = pinned.filter(isGlob)
+  return name => names.has(name) || globs.some(glob => matchesGlob(glob, name))
+}
+
+/** Tells of a name that no tool of the routes has; of a glob it warns, for tools may be added while the host runs. */
+function checkPinned(pinned: readonly string[], host: PluginHost, services: Services): void {
+  const items = host.routes.flatMap(route => services.reachableItemsOf(route))
+  const names = [...new Set(items.flatMap(({ kind, key }) => (kind === 'tools' ? key : [])))]
+  for (const [index, text] of pinned.entries()) {
+    const at = [...host.at, 'pinned', index]
+    if (!isGlob(text) && !names.includes(text)) {
+      host.report(new StartError(`there is no tool "${text}" to pin; ${didYouMean(text, names)}`, { at }))
+    } else if (isGlob(text) && !names.some(name => matchesGlob(text, name))) {
+      host.report(new StartError(`"${text}" pins no tool that is defined at start`, { at }), 'warning')
+    }
+  }
+}
 
 export type ToolSearchOptions = BuiltInOptions['tool-search']
 

@@ -1,10 +1,12 @@
 // Who the client at the other end of stdio is: nobody can ask it for a token, so the config says.
+import { SCOPE } from '../../core/auth.ts'
 import type { BuiltInOptions, User } from '../../core/index.ts'
 import { MODERN_REVISION } from '../../core/transport.ts'
 
 export type TransportStdioOptions = BuiltInOptions['transport-stdio']
 
-const texts = (description: string) => ({ type: 'array', items: { type: 'string' }, default: [], description }) as const
+const texts = (description: string, items: object = {}) =>
+  ({ type: 'array', items: { type: 'string', ...items }, default: [], description }) as const
 
 export const OPTIONS = {
   type: 'object',
@@ -21,7 +23,7 @@ export const OPTIONS = {
         subject: { type: 'string', minLength: 1, description: 'The user, as `sub` of a token names it.' },
         issuer: { type: 'string', description: 'Who issued that name.' },
         clientId: { type: 'string', description: 'The program that acts for the user.' },
-        scopes: texts('What it may do.'),
+        scopes: texts('What it may do.', SCOPE),
         roles: texts('What it is.'),
         claims: { type: 'object', default: {}, description: 'What else a token would say.' },
       },

@@ -6,7 +6,6 @@ import {
   type CallChannel,
   type EncodedAnswer,
   EqualWait,
-  endWith,
   LARGE_ANSWER,
   type Waiting,
   whenClosed,
@@ -161,7 +160,11 @@ class PostExchange implements Exchange, Waiting {
     const fields = ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body))]
     if (expected === 1) this.#res.writeHead(status, headers.length > 0 ? fields.concat(headers) : fields)
     else this.#res.writeHead(200, fields)
-    endWith(this.#res, body)
+    if (typeof body !== 'string') return void this.#res.end(body)
+    // One write to the socket: `end(body)` makes two, which costs 3 µs of a call.
+    this.#res.write(body)
+    this.#res.socket?.uncork()
+    this.#res.end()
   }
 
   signal() {

@@ -1,8 +1,10 @@
 // The website: the same Markdown that the repository and the package have, with a sidebar, a search and a reference.
 // `npm run docs` builds it; a link that leads nowhere, and a page that the sidebar lacks, fail the build.
-import { readdirSync } from 'node:fs'
+import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { globSync } from 'tinyglobby'
 import { type DefaultTheme, defineConfig } from 'vitepress'
+import { anchorOf, COPIED, UNPUBLISHED } from '../published.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
@@ -101,7 +103,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('Performance', '/docs/performance'),
       page('Security tests', '/docs/security-tests'),
       page('Dependencies', '/docs/dependencies'),
-      page('Regrets', '/docs/regrets'),
+      page('Known limitations', '/docs/regrets'),
       page('Security', '/SECURITY'),
       page('Changes', '/CHANGELOG'),
       page('Contributing', '/CONTRIBUTING'),
@@ -136,22 +138,11 @@ export default defineConfig({
   description:
     'An MCP server host: one typed config file, a protected and observable MCP endpoint for every protocol version.',
   srcDir: ROOT,
-  srcExclude: [
-    '**/node_modules/**',
-    'test/**',
-    'bench/**',
-    'coverage/**',
-    'create/**',
-    'templates/**',
-    'cli/**',
-    'dist/**',
-    'examples/skills/skills/**',
-  ],
+  srcExclude: UNPUBLISHED,
   outDir: join(import.meta.dirname, '../dist'),
   rewrites: { 'README.md': 'index.md', 'site/reference/:rest*': 'reference/:rest*' },
   cleanUrls: true,
-  // What leads to sources is for those who read it in the repository.
-  ignoreDeadLinks: [/\.(?:ts|json|svg)$/, /\/LICENSE$/],
+  markdown: { anchor: { slugify: anchorOf } },
   vite: { plugins: [vueFromHere] },
   themeConfig: {
     search: { provider: 'local' },
@@ -159,5 +150,9 @@ export default defineConfig({
     outline: [2, 3],
     docFooter: { prev: 'Before', next: 'Next' },
   },
-  buildEnd: ({ pages, rewrites }) => checkSidebar(pages.map(path => rewrites.map[path] ?? path)),
+  buildEnd({ outDir, pages, rewrites }) {
+    checkSidebar(pages.map(path => rewrites.map[path] ?? path))
+    const copied = globSync(COPIED, { cwd: ROOT, ignore: ['**/node_modules/**'] })
+    for (const file of copied) cpSync(join(ROOT, file), join(outDir, file))
+  },
 })

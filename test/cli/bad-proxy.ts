@@ -11,6 +11,10 @@ export interface Faults {
   readonly sent?: Readonly<Record<string, string | null>>
   /** Paths that are not passed on but answered 404. */
   readonly without?: RegExp
+  /** The path prefix that it removes. */
+  readonly strips?: string
+  /** Closes the connection of requests with this method. */
+  readonly cuts?: string
   /** Keeps a body back until it is whole. */
   readonly buffers?: boolean
 }
@@ -35,8 +39,11 @@ function change(headers: NodeJS.Dict<string | string[]>, changes: Faults['header
 
 function pass(req: IncomingMessage, res: ServerResponse, { target, faults }: BadProxy) {
   if (faults.without?.test(req.url ?? '')) return void res.writeHead(404).end()
+  if (faults.cuts === req.method) return void req.destroy()
   const headers = change(req.headers, faults.sent)
-  const upstream = request(new URL(req.url ?? '/', target), { method: req.method, headers }, answer => {
+  const { strips = '' } = faults
+  const path = req.url?.startsWith(`${strips}/`) ? req.url.slice(strips.length) : (req.url ?? '/')
+  const upstream = request(new URL(path, target), { method: req.method, headers }, answer => {
     const chunks: Buffer[] = []
     const begin = () => res.writeHead(answer.statusCode ?? 502, change(answer.headers, faults.headers))
     if (!faults.buffers) begin().flushHeaders()

@@ -323,7 +323,7 @@ describe('mcp-host call and list', function () {
           [/expected a whole number[\s\S]*age: $/, '36'],
           [/1 {2}red\s+2 {2}green[\s\S]*color: $/, '2'],
           [/news \(y\/n\) \[false\]: $/, ''],
-          [/Send this\? y \(yes\), n \(decline\), c \(cancel the call\): $/, 'y'],
+          [/Send this\? y \(yes\), n \(decline\), c \(dismiss without an answer\): $/, 'y'],
         ] as const) {
           // What readline puts behind its prompt moves the cursor.
           await logged(new RegExp(question.source.replace(/\$$/, '(?:\\x1b\\[\\d*[A-Z])*$')))

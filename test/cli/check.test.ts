@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { expect } from 'chai'
 import { reportOn } from '../../cli/check.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { configText, runCli, stopAll } from './in-process.ts'
+import { CORE, configText, runCli, stopAll } from './in-process.ts'
 
 after(removeFolders)
 after(stopAll)
@@ -50,6 +50,83 @@ describe('mcp-host check', () => {
     const [unreadable, ...others] = (await reportOn({}, { env: {}, cwd: broken })).problems
     expect(others).to.deep.equal([])
     expect(unreadable).to.include({ severity: 'error' }).and.not.have.property('path')
+  })
+
+  describe('reports in one run, next to', () => {
+    const toolModule = `import { defineTool } from '${new URL('../../core/index.ts', import.meta.url).href}'
+const TOOL = (name, input) => defineTool({ name, ...(input && { input }), handler: () => 'x' })
+`
+    const withMistakes = (plugins: string, more = '') => ({
+      'mcp.config.mjs': `${toolModule}export default {
+  server: { name: 'checked', version: '1.0.0' },
+  toolsets: { a: [TOOL('one'), TOOL('one'), TOOL('two', { type: 'objekt' })] },
+  routes: { '/': { toolsets: 'al' }, '/x/:id': { toolsets: 'a' }, '/x/:other': { toolsets: 'a' } },
+  plugins: { 'transport-streamable': {}, ${plugins} },
+  ${more}
+}
+`,
+    })
+    const expected = [
+      /no toolset "al"/,
+      /\/x\/:id.*\/x\/:other|\/x\/:other.*\/x\/:id/,
+      /objekt/,
+      /two tools are called "one"/,
+    ]
+
+    for (const [what, plugins, more, own] of [
+      ['an unknown plugin option', "health: { pth: '/up' }", '', [/did you mean "path"/]],
+      ['an unknown plugin', 'helth: {}', 'wibble: 1,', [/did you mean "health"/, /unknown option/]],
+      ['a package that is not installed', "'no-such-plugin-anywhere': {}", '', [/no-such-plugin-anywhere/]],
+      ['a wrong value of http', '', "http: { port: '80' },", [/wrong value/]],
+      [
+        'a plugin that fails to set up',
+        "cors: { policies: { a: { origins: ['*', 'https://a.example'] } } }",
+        '',
+        [/"\*" stands alone/],
+      ],
+    ] as const) {
+      it(what, async () => {
+        const folder = await makeFolder(withMistakes(plugins, more))
+        const { problems } = await reportOn({}, { env: {}, cwd: folder })
+        const told = messagesOf(problems)
+        for (const pattern of [...expected, ...own])
+          expect(
+            told.filter(text => pattern.test(text)),
+            `${pattern}`,
+          ).to.have.length(1)
+        expect(told).to.have.length(expected.length + own.length)
+      })
+    }
+
+    it('a missing server', async () => {
+      const [name, text] = Object.entries(withMistakes(''))[0] as [string, string]
+      const { problems } = await reportOn(
+        {},
+        { env: {}, cwd: await makeFolder({ [name]: text.replace(/^ {2}server.*\n/m, '') }) },
+      )
+      expect(problems).to.have.length(expected.length + 1)
+    })
+  })
+
+  it('finds toolsets in packages, as an import does', async () => {
+    const tool = `import { defineTool } from '${CORE}'\nexport const NAME = defineTool({ name: 'NAME', handler: () => '' })`
+    const folder = await makeFolder({
+      'mcp.config.yaml': `server: { name: a, version: '1' }
+toolsets: { a: ['@acme/tools', '@acme/tools/more', plain-tools], typo: '@acme/tols' }
+routes: { /: { toolsets: [a, typo] } }
+plugins: { transport-streamable: {} }
+`,
+      'node_modules/@acme/tools/package.json':
+        '{"name":"@acme/tools","type":"module","exports":{".":"./index.js","./more":"./more.js"}}',
+      'node_modules/@acme/tools/index.js': tool.replaceAll('NAME', 'one'),
+      'node_modules/@acme/tools/more.js': tool.replaceAll('NAME', 'two'),
+      'node_modules/plain-tools/package.json': '{"name":"plain-tools","type":"module","main":"index.js"}',
+      'node_modules/plain-tools/index.js': tool.replaceAll('NAME', 'three'),
+    })
+    const { problems } = await reportOn({}, { env: {}, cwd: folder })
+    expect(messagesOf(problems).map(text => text.replace(`${folder}/`, ''))).to.deep.equal([
+      'toolsets.typo: there is no package @acme/tols; run: npm install @acme/tols',
+    ])
   })
 
   it('knows that workers reach each other by what started them', async () => {

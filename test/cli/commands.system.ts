@@ -123,7 +123,7 @@ describe('each command as a process', function () {
     expect((await desk.run(['login', desk.url])).code).to.equal(0)
   })
 
-  it('doctor finds http in the metadata of a server behind https', async () => {
+  it('doctor checks the host guard of a server behind https, and finds http in its metadata', async () => {
     const folder = await makeFolder({})
     const { file, ...certificate } = makeCertificate(folder)
     const tls = await startBadProxy(certificate)
@@ -137,6 +137,7 @@ describe('each command as a process', function () {
     tls.target = (await startHost({ toolsets: { none: [] }, routes, plugins })).url
     const { ended } = startTrusting(file, ['doctor', '--url', `${tls.url}/mcp`], folder)
     const { code, stdout } = await ended
+    expect(stdout).to.match(/^ok +host guard +a foreign Host is answered 403$/m)
     expect(stdout).to.match(/^WRONG +metadata +resource is http:.*: http behind https;/m)
     expect(stdout).to.match(/^WRONG +metadata +the challenge leads to http:.*\n +fix: set http\.publicUrl/m)
     expect(code).to.equal(1)

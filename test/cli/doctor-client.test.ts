@@ -188,6 +188,21 @@ describe("mcp-host doctor, the client's view", () => {
     })
   }
 
+  it('continues after a metadata document of another issuer, as the client does', async () => {
+    const fake = await startFakeServers({ issuerPath: '/tenant' })
+    fake.as.settings.wellKnown = ['oidc-append']
+    const { url, issuer } = fake.as
+    const first = `${url}/.well-known/oauth-authorization-server/tenant`
+    fake.as.failNext(new URL(first).pathname, { status: 200, body: { issuer: 'https://other.example' } }, 10)
+    fake.as.settings.metadata = { jwks_uri: `${url}/jwks` }
+    fake.as.failNext('/jwks', { status: 200, body: { keys: [{}] } })
+    const findings = await examine(fake.serverUrl)
+    const found = findings.filter(({ check, level }) => check === 'identity provider' && level !== 'ok')
+    expect(found.map(({ text }) => text)).to.deep.equal([
+      `${first} is of the issuer https://other.example, not ${issuer}; clients that stop there cannot log in`,
+    ])
+  })
+
   it('has nothing to say of a server that asks nobody to log in, or does not answer', async () => {
     const { url } = await startHost({ toolsets: { all: [] }, routes: { '/': { toolsets: 'all' } } })
     expect(await examineAsClient(url)).to.deep.equal([])

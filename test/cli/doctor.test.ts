@@ -34,7 +34,7 @@ const wrongs = (findings: readonly Finding[]) => findings.filter(({ level }) => 
 describe('mcp-host doctor', () => {
   let issuer: string
   let proxy: BadProxy
-  /** The protected address behind the proxy. */
+  /** The protected URL behind the proxy. */
   let url: string
   let token: string
 
@@ -145,6 +145,54 @@ describe('mcp-host doctor', () => {
     const texts = found.map(({ text }) => text)
     expect(texts.some(text => text.includes(`${inner}/mcp`) && text.includes(`${outer.url}/mcp`))).to.equal(true)
     expect(found.find(({ check }) => check === 'metadata')?.fix).to.contain('http.publicUrl')
+  })
+
+  describe('behind a path prefix', () => {
+    let base: BadProxy
+    let address: string
+    before(async () => {
+      const prefix = await startBadProxy()
+      const publicUrl = `${prefix.url}/base`
+      address = `${publicUrl}/mcp`
+      const config = protectedConfig(`${publicUrl}/dev-auth`, publicUrl)
+      const development = { 'dev-auth-server': { scopes: ['mcp.tools'], resources: [address] } }
+      prefix.target = (await startHost({ ...config, plugins: { ...config.plugins, ...development } })).url
+      base = prefix
+    })
+    const metadataFindings = async (faults: Faults) => {
+      base.faults = { strips: '/base', ...faults }
+      const findings = await examine(address)
+      return findings.filter(({ check, level }) => level !== 'ok' && /metadata|identity/.test(check))
+    }
+
+    it('finds no fault if the well-known URLs at the root are passed on', async () => {
+      expect(await metadataFindings({})).to.deep.equal([])
+    })
+
+    it('finds that the well-known URLs at the root are missing', async () => {
+      const origin = new URL(address).origin
+      const found = await metadataFindings({ without: /^\/\.well-known/ })
+      expect(found.map(({ level, text }) => [level, text])).to.deep.equal([
+        [
+          'note',
+          `${origin}/.well-known/oauth-protected-resource/base/mcp answered 404: clients that do not read the challenge find no metadata`,
+        ],
+        [
+          'note',
+          `${origin}/.well-known/oauth-authorization-server/base/dev-auth answered 404: clients that know only RFC 8414 find no metadata`,
+        ],
+      ])
+      for (const { fix } of found) expect(fix).to.contain('/.well-known')
+    })
+  })
+
+  it('names a check that fails', async () => {
+    proxy.faults = { cuts: 'OPTIONS' }
+    const findings = await examine(url)
+    expect(findings.find(({ check }) => check === 'cors')).to.deep.include({
+      level: 'note',
+      text: 'the check failed: socket hang up',
+    })
   })
 
   it('finds an identity provider that cannot be reached, and one whose keys cannot', async () => {

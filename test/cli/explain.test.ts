@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import jwt from 'jsonwebtoken'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { AUTH, CORE, type Ended, runCli, startCli, stopAll } from './in-process.ts'
+import { AUTH, CORE, configText, type Ended, runCli, startCli, stopAll } from './in-process.ts'
 
 after(removeFolders)
 after(stopAll)
@@ -90,6 +90,11 @@ function expectTold({ code, stdout, stderr }: Ended, ...lines: Array<string | Re
 }
 
 describe('mcp-host explain', () => {
+  it('asks about the only route by default', async () => {
+    const only = await makeFolder({ 'mcp.config.mjs': configText({ routes: "{ '/mcp': { toolsets: ['first'] } }" }) })
+    expectTold(await runCli(['explain'], only), 'address   /mcp, route /mcp, toolsets first')
+  })
+
   it('prints the path of a denied tool: claims, scopes, route, rule, what is missing, hidden, the answer', async () => {
     const token = sign({ scope: 'mcp.tools openid', roles: ['admin'] })
     const ended = await explain('--token', token, '--route', '/admin', '--tool', 'purge')
@@ -228,6 +233,19 @@ describe('mcp-host explain', () => {
       /^tool {6}.*"purg".*"purge"/m,
     )
     expectTold(await explain('--route', '/t', '--tool', 'echo'), /toolsets open$/m, 'result    allowed, listed')
+  })
+
+  it('explains an address of the route whose path is given', async () => {
+    expectTold(await explain('--route', '/t/:category?'), 'address   /t, route /t/:category?, toolsets open')
+  })
+
+  it('prints that configureSession may change the items', async () => {
+    const hooked = CONFIG.replace('  toolsets,\n', '  toolsets,\n  configureSession() {},\n')
+    const hookedFolder = await makeFolder({ 'mcp.config.mjs': hooked })
+    const session = /^session {3}configureSession may change/m
+    expectTold(await runCli(['explain'], hookedFolder), session)
+    expectTold(await runCli(['explain', '--tool', 'purge'], hookedFolder), session)
+    expect((await explain()).stdout).not.to.match(session)
   })
 
   it('exits 2 for an address that serves nothing and for a token that cannot be read', async () => {

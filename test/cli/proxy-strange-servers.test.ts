@@ -13,6 +13,8 @@ interface Asked {
   readonly method: string
   readonly session: string | undefined
   readonly lastEventId: string | undefined
+  /** Of `performance`. */
+  readonly at: number
 }
 /** True where it was answered. */
 type Answer = (asked: Asked, response: ServerResponse, id: unknown) => boolean
@@ -23,7 +25,8 @@ async function serveSessions(answer: Answer) {
   const url = await serve(({ method: verb = '', headers }, response, body) => {
     const { id, method = '' } = body === '' ? {} : (JSON.parse(body) as { id?: unknown; method?: string })
     const session = headers['mcp-session-id'] as string | undefined
-    const one = { verb, method, session, lastEventId: headers['last-event-id'] as string | undefined }
+    const lastEventId = headers['last-event-id'] as string | undefined
+    const one = { verb, method, session, lastEventId, at: performance.now() }
     asked.push(one)
     if (answer(one, response, id)) return
     if (verb === 'GET') return response.writeHead(405).end()
@@ -42,6 +45,13 @@ async function serveSessions(answer: Answer) {
     )
   return { url, asked, countOf, until }
 }
+/** Each pause is at least three quarters of its nominal length, which doubles. A timer can be a millisecond early. */
+function expectBackOff(times: readonly number[], first: number) {
+  const pauses = times.slice(1).map((time, index) => time - (times[index] ?? 0))
+  for (const [index, found] of pauses.entries())
+    expect(found, `pause ${index + 1} of ${pauses}`).to.be.at.least(0.75 * first * 2 ** index - 2)
+}
+
 /** A stream that ends at once. */
 const stream = (response: ServerResponse, text: string) => {
   response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text)
@@ -105,11 +115,11 @@ describe('mcp-host proxy, in front of strange servers', function () {
     })
     const client = await openProxy(server.url, {}, { ...QUICK, longestPause: 60_000 })
     await initialize(client)
-    await server.until('initialize', 6)
-    const begun = server.countOf('initialize')
-    // The pause before the seventh is 480 ms at least; the first was 25 at most.
-    await pause(400)
-    expect(server.countOf('initialize') - begun).to.be.at.most(1)
+    await server.until('initialize', 7)
+    expectBackOff(
+      server.asked.filter(({ method }) => method === 'initialize').map(({ at }) => at),
+      20,
+    )
   })
 
   it('takes no session for lost because the stream of a call is not to be had again', async () => {
@@ -133,11 +143,12 @@ describe('mcp-host proxy, in front of strange servers', function () {
     const client = await openProxy(server.url, {}, { ...QUICK, pause: 50, longestPause: 60_000 })
     await initialize(client)
     client.say({ id: 1, method: 'tools/call', params: { name: 'x' } })
-    await server.until('GET', 5)
-    const begun = server.countOf('GET')
-    // The next pause is 400 ms at least; without one there would be dozens by then.
-    await pause(200)
-    expect(server.countOf('GET') - begun).to.be.at.most(1)
+    const attempts = () => server.asked.filter(({ method, lastEventId }) => method === 'tools/call' || lastEventId)
+    await eventually('five attempts', () => attempts().length >= 5)
+    expectBackOff(
+      attempts().map(({ at }) => at),
+      50,
+    )
   })
 
   it('resumes a polled call at a pace that messages keep quick', async () => {
@@ -175,11 +186,11 @@ describe('mcp-host proxy, in front of strange servers', function () {
   })
 
   it('opens the stream of HTTP+SSE ever more seldom where it ends after each initialize', async () => {
-    let opened = 0
+    const opened: number[] = []
     let current: ServerResponse | undefined
     const url = await serve(({ method: verb }, response, body) => {
       if (verb === 'GET') {
-        opened++
+        opened.push(performance.now())
         current = response.writeHead(200, { 'content-type': 'text/event-stream' })
         return current.write('event: endpoint\ndata: /post\n\n')
       }
@@ -191,15 +202,8 @@ describe('mcp-host proxy, in front of strange servers', function () {
     })
     const client = await openProxy(url, { transport: 'sse' }, { ...QUICK, pause: 50, longestPause: 60_000 })
     client.say({ id: 0, method: 'initialize', params: {} })
-    await eventually(
-      'four streams',
-      () => opened,
-      found => found >= 4,
-    )
-    const begun = opened
-    // As above: what is to be seen is that nothing comes.
-    await pause(200)
-    expect(opened - begun).to.be.at.most(1)
+    await eventually('five streams', () => opened.length >= 5)
+    expectBackOff(opened, 50)
   })
 })
 

@@ -1,7 +1,6 @@
 // `mcp-host proxy` in this process: servers of every revision through it, and what a relay must not do.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
@@ -289,7 +288,7 @@ describe('mcp-host proxy', () => {
     expect(await refusalOf({ 'allow-http': true }, 'http://mcp.example/mcp')).to.equal('served')
   })
 
-  it('pings a session where that is wanted, and ends it', async () => {
+  it('ends the session', async () => {
     const said: string[] = []
     const server = await serve(({ method: verb, headers }, response, body) => {
       const { id, method } =
@@ -301,9 +300,8 @@ describe('mcp-host proxy', () => {
         'mcp-session-id': 's1',
       })
     })
-    const client = await openProxy(server, { 'keep-alive': '0.02' })
+    const client = await openProxy(server)
     await initialize(client)
-    while (said.filter(one => one === 'ping s1').length < 3) await pause(5)
     client.input.end()
     await client.relay.ended
     expect([said[0], said[1]]).to.deep.equal(['initialize -', 'notifications/initialized s1'])

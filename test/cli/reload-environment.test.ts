@@ -48,6 +48,19 @@ async function start() {
   }
 }
 
+describe('an env file', () => {
+  it('is read with a byte order mark, and reported if it is UTF-16', async () => {
+    const text = `\uFEFF${NAME}=new`
+    const cwd = await makeFolder({ '.env': text, 'utf16.env': Buffer.from(text, 'utf16le') })
+    const env: NodeJS.ProcessEnv = {}
+    createEnvFiles(() => ['.env'], { env, cwd }).load()
+    expect(env[NAME]).to.equal('new')
+    expect(() => createEnvFiles(() => ['utf16.env'], { env, cwd }).load()).to.throw(
+      `--env-file: ${join(cwd, 'utf16.env')}: the file is UTF-16; save it as UTF-8`,
+    )
+  })
+})
+
 const RESTART = { restart: ['http.keepAliveTimeout'], taken: [], told: 0 }
 const REFUSED = [
   ['fails', "port: 'x'", 'failed'],

@@ -1,7 +1,6 @@
 // What `start` prints: routes, commands and the address. start-page.system.ts runs the commands.
 import { expect } from 'chai'
-import { selfCommand } from '../../cli/self-command.ts'
-import { startPage } from '../../cli/start-page.ts'
+import { selfCommand, startPage } from '../../cli/start-page.ts'
 import { defineTool } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -77,6 +76,26 @@ describe('the page of mcp-host start', () => {
     expect(startPage(untold.host, '/srv/mcp.config.ts', STARTER))
       .to.match(/ doctor http:.*\/in$/m)
       .and.not.match(/ login /)
+  })
+
+  it('prints a call only with arguments that the schema itself gives', async () => {
+    const tool = (name: string, properties: object) =>
+      defineTool({ name, input: { type: 'object', properties, required: Object.keys(properties) }, handler: () => 'x' })
+    const convert = tool('convert_time', { time: { type: 'string' }, from: { type: 'string' } })
+    const shown = tool('shown', { zone: { type: 'string', examples: ['Asia/Tokyo'] }, unit: { enum: ['h', 'm'] } })
+    const wrong = tool('wrong', { count: { type: 'integer', default: 'many' } })
+    const bare = defineTool({ name: 'zzz', handler: () => 'x' })
+    const lineOf = async (...all: ReturnType<typeof tool>[]) => {
+      const routes = { '/': { toolsets: 'all' } }
+      const { host } = await startHost({ toolsets: { all }, routes, plugins: { 'transport-streamable': {} } })
+      return /^mcp-host (?:call|list) .*$/m
+        .exec(startPage(host, '/srv/mcp.config.ts', STARTER))?.[0]
+        .replace(host.url, 'URL')
+    }
+    expect(await lineOf(convert)).to.equal('mcp-host list URL')
+    expect(await lineOf(wrong, convert)).to.equal('mcp-host list URL')
+    expect(await lineOf(convert, shown)).to.equal('mcp-host call URL shown zone=Asia/Tokyo unit=h')
+    expect(await lineOf(convert, shown, bare as never)).to.equal('mcp-host call URL zzz')
   })
 
   it('says how this very program is started', () => {

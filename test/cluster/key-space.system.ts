@@ -20,7 +20,7 @@ const config = {
 
 let redis: RedisServer
 const start = (secrets: string[], more: object = {}, url = redis.url) =>
-  startNode({ url }, { ...config, secrets, redis: { url, commandTimeout: '1s' }, ...more })
+  startNode({ url }, { ...config, secrets, redis: { url, commandTimeout: '5s' }, ...more })
 
 const warnings = ({ log }: StartedHost) => log.flatMap(({ level, message }) => (level === 'warn' ? [message] : []))
 

@@ -11,7 +11,7 @@ const config = {
   toolsets: { all: [puppet.tool] },
   routes: {
     '/': { toolsets: 'all' },
-    '/own': { toolsets: 'all', plugins: { 'cluster-redis': { ttl: '5s' } } },
+    '/own': { toolsets: 'all', plugins: { 'cluster-redis': { ttl: '1m' } } },
     '/alone': { toolsets: 'all', plugins: { 'cluster-redis': false as const } },
   },
 }

@@ -176,7 +176,7 @@ describe('session shared by all nodes', () => {
   })
 
   it('idle timeout counts use at any node', async () => {
-    const cluster = await startCluster(2, index => ({ ...config(index), sessions: { idleTimeout: '3s' } }))
+    const cluster = await startCluster(2, index => ({ ...config(index), sessions: { idleTimeout: '8s' } }))
     const { sessions } = cluster.counts
     const [a, b] = await openAtAll(cluster)
     const stream = await (await openAtAll(cluster))[0].get()

@@ -30,7 +30,6 @@ const COMPLETE: Complete<Omit<Config, 'server' | 'http' | 'tools' | 'plugins'>> 
       cert: './fullchain.pem',
       key: './key.pem',
       passphrase: 'opens the key',
-      clientCa: './clients.pem',
       minVersion: 'TLSv1.3',
       handshakeTimeout: '5s',
     },
@@ -48,8 +47,6 @@ const COMPLETE: Complete<Omit<Config, 'server' | 'http' | 'tools' | 'plugins'>> 
   tools: {
     fetchTimeout: '30s',
     callTimeout: 'off',
-    stallWarning: '200ms',
-    stallUnready: '5s',
     limits: { 'heavy_*': { timeout: '10s', concurrency: 2 } },
   },
   sessions: { idleTimeout: '2h', maxIdle: 10_000, maxPerOwner: 100, maxCallsPerSession: 32, maxCallsPerOwner: 256 },

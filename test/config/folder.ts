@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 const made: string[] = []
 
 /** Writes the files and returns the folder; `package.json` defaults to an ESM package. */
-export async function makeFolder(files: Record<string, string>): Promise<string> {
+export async function makeFolder(files: Record<string, string | Uint8Array>): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'mcp-host-config-')))
   made.push(folder)
   for (const [name, text] of Object.entries({ 'package.json': '{"type":"module"}', ...files })) {

@@ -27,6 +27,7 @@ describe('writtenSchema', () => {
   const schema = writtenSchema(PLUGINS)
   const ajv = new Ajv2020({ allErrors: true, strict: true, ...LOOSER })
   ajvFormats.default(ajv)
+  ajv.addVocabulary(['patternErrorMessage'])
 
   it('produces a valid schema in strict draft 2020-12', () => {
     expect(schema['$schema']).to.equal('https://json-schema.org/draft/2020-12/schema')
@@ -54,6 +55,7 @@ describe('writtenSchema', () => {
     expect(two).not.to.have.property('option-url')
     const own2020 = new Ajv2020({ strict: true, ...LOOSER })
     ajvFormats.default(own2020)
+    own2020.addVocabulary(['patternErrorMessage'])
     const check = own2020.compile(written)
     expect(check({ ...MINIMAL, plugins: { a: { url: 'x' }, d: { url: 'x' } } })).to.equal(true)
     expect(check({ ...MINIMAL, plugins: { a: { url: 1 } } })).to.equal(false)

@@ -32,7 +32,7 @@ const FORMATS: Record<string, string> = {
 }
 
 /** The message of the StartError that loading ends in. */
-async function failure(files: Record<string, string>, file?: string): Promise<string> {
+async function failure(files: Parameters<typeof makeFolder>[0], file?: string): Promise<string> {
   const cwd = await makeFolder(files)
   try {
     await loadConfig({ cwd, ...(file !== undefined && { file }) })
@@ -87,6 +87,22 @@ describe('loadConfig', () => {
     const above = await loadConfig({ cwd: join(cwd, 'other') }).catch(error => error)
     expect(above).to.be.instanceOf(StartError)
     expect(above.message).to.match(/^No config found in .*other.*Create mcp\.config\.ts.*--config/)
+  })
+
+  it('finds a config next to a package.json with a byte order mark', async () => {
+    const cwd = await makeFolder({
+      'mcp.config.json': BODY,
+      'package.json': '\uFEFF{}',
+      'below/package.json': '\uFEFF{}',
+    })
+    const before = process.cwd()
+    process.chdir(cwd)
+    try {
+      expect((await loadConfig({ cwd })).file).to.equal(join(cwd, 'mcp.config.json'))
+      expect(await rejectionOf(loadConfig({ cwd: join(cwd, 'below') }))).to.match(/No config found in/)
+    } finally {
+      process.chdir(before)
+    }
   })
 
   it('resolves the given file relative to cwd', async () => {
@@ -175,6 +191,70 @@ describe('loadConfig', () => {
         expect(await failure({ [name]: text })).to.match(message)
       })
     }
+
+    for (const name of ['mcp.config.json', 'mcp.config.yaml', 'mcp.config.ts', 'mcp.config.mjs']) {
+      it(`report ${name} in UTF-16`, async () => {
+        const text = `export default ${BODY}`
+        const bigEndian = Buffer.from(`\uFEFF${text}`, 'utf16le').swap16()
+        const message = `${name}: the file is UTF-16; save it as UTF-8`
+        for (const bytes of [Buffer.from(`\uFEFF${text}`, 'utf16le'), Buffer.from(text, 'utf16le'), bigEndian]) {
+          expect(await failure({ [name]: bytes })).to.equal(message)
+          expect(await failure({ [name]: bytes }, name)).to.equal(message)
+        }
+      })
+    }
+
+    it('report an imported file in UTF-16', async () => {
+      for (const extension of ['.ts', '.mjs']) {
+        const imported = Buffer.from('\uFEFFexport const a = 1', 'utf16le')
+        const files = {
+          'mcp.config.ts': `import "./tool${extension}"\nexport default {}`,
+          [`tool${extension}`]: imported,
+        }
+        expect(await failure(files)).to.equal(
+          `tool${extension}: cannot be loaded: the file is UTF-16; save it as UTF-8`,
+        )
+      }
+    })
+
+    it('report a package.json that tsx cannot read', async () => {
+      const files = { 'package.json': '\uFEFF{"type":"module"}', 'mcp.config.ts': 'export default {}' }
+      expect(await failure(files)).to.equal(
+        'package.json: cannot be loaded: the file begins with a byte order mark, which tsx cannot read; save it as UTF-8 without one',
+      )
+      expect(await failure({ ...files, 'package.json': '{ "type": module }' })).to.equal(
+        'package.json: cannot be loaded: the file is not valid JSON',
+      )
+    })
+
+    const LIBRARY = {
+      'mcp.config.ts': 'import "./packages/lib/index.ts"\nexport default {}',
+      'packages/lib/package.json': '{"name":"lib","type":"module"}',
+      'packages/lib/index.ts': '\nimport { part } from "@lib/part"\nexport const lib = part',
+    }
+    const paths = { paths: { '@lib/*': ['./src/*'] } }
+
+    it('name the tsconfig.json of a workspace package whose `paths` do not apply', async () => {
+      const base = { 'packages/base.json': JSON.stringify({ compilerOptions: { ...paths, baseUrl: './lib' } }) }
+      for (const files of [
+        { 'packages/lib/tsconfig.json': JSON.stringify({ compilerOptions: paths }) },
+        { ...base, 'packages/lib/tsconfig.json': '// comment\n{ "extends": "../base.json" }' },
+      ]) {
+        const all = { ...LIBRARY, ...files, 'packages/lib/src/part.ts': 'export const part = 1' }
+        expect(await failure(all))
+          .to.match(
+            /^packages\/lib\/index\.ts:2: cannot be loaded: it imports "@lib\/part", which only `paths` of \S*packages\/lib\/tsconfig\.json map; /,
+          )
+          .and.not.include('npm install')
+      }
+    })
+
+    it('name the missing file that `paths` map an import to', async () => {
+      const files = { ...LIBRARY, 'packages/lib/tsconfig.json': JSON.stringify({ compilerOptions: paths }) }
+      expect(await failure(files)).to.match(
+        /index\.ts:2: cannot be loaded: it imports "@lib\/part", which \S*packages\/lib\/tsconfig\.json maps to \S*packages\/lib\/src\/part, and there is no such file$/,
+      )
+    })
 
     it('name the imported file that makes a config fail', async () => {
       const files = { 'mcp.config.ts': 'import "./tool.ts"\nexport default {}', 'tool.ts': '\n\nconst = 1' }

@@ -14,6 +14,7 @@ import { POLICY_ROWS } from './mistakes/policies.ts'
 import { ROUTE_ROWS } from './mistakes/routes.ts'
 import { GOOD_TOOL, type Row, tools, yaml } from './mistakes/row.ts'
 import { SHAPE_ROWS } from './mistakes/shape.ts'
+import { VALUE_ROWS } from './mistakes/values.ts'
 
 const TABLE: Readonly<Record<string, readonly Row[]>> = {
   'the shape of a config': SHAPE_ROWS,
@@ -25,6 +26,7 @@ const TABLE: Readonly<Record<string, readonly Row[]>> = {
   plugins: PLUGIN_ROWS,
   policies: POLICY_ROWS,
   authentication: AUTH_ROWS,
+  'values that can never work': VALUE_ROWS,
 }
 
 /** The place that a row must be told at: `file:line`, or a file. */

@@ -19,15 +19,19 @@ describe('readYaml', () => {
     expect(places.map(path => locate(path)?.line)).to.deep.equal([3, 6, 2, 8, undefined, undefined])
   })
 
-  it('refuses a key that stands twice in a block map or a flow map, with its line', () => {
-    for (const source of [
-      'a: 1\nb:\n  c: 1\n  c: 2\n',
-      'a: 1\nb:\n  {\n  c: 1, c: 2 }\n',
-      'x: 1\ny:\n  - a: 1\n    "a": 2\n',
-    ]) {
+  it('refuses a duplicate key in a block map or a flow map, and names the key and both lines', () => {
+    for (const [source, key, first] of [
+      ['a: 1\nb:\n  c: 1\n  c: 2\n', 'c', 3],
+      ['a: 1\nb:\n  {\n  c: 1, c: 2 }\n', 'c', 4],
+      ['x: 1\ny:\n  - a: 1\n    "a": 2\n', 'a', 3],
+    ] as const) {
       const { message, line } = faultOf(source)
-      expect([message, line], source).to.deep.equal(['not valid YAML: Map keys must be unique', 4])
+      expect([message, line], source).to.deep.equal([`duplicate key "${key}", first on line ${first}`, 4])
     }
+  })
+
+  it('does not name a duplicate key without a value, which may be a secret', () => {
+    expect(faultOf('secrets: { s3cret,\n  s3cret }\n').message).to.equal('duplicate key, first on line 1')
   })
 
   it('reads and locates 100,000 keys of one map without comparing each with all others', () => {

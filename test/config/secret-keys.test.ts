@@ -185,6 +185,21 @@ describe('Secret redaction', () => {
     expect(tried).to.be.greaterThan(caseCount(5_000, 500))
   })
 
+  it('reports empty secrets as empty', () => {
+    const at = ['plugins', 'auth-bridge', 'provider', 'clientSecret']
+    const told = (value: string) =>
+      formatProblems(
+        checkConfig({ file: '/etc/mcp.config.ts', config: configWith(at, value), locate: () => undefined }, SCHEMA),
+      )
+    expect(told('')).to.contain('found an empty string; is its environment variable set?')
+    expect(told('').concat(told(' '))).to.not.contain('not shown')
+    const all = secrets.filter(key => !key.startsWith('routes')).map(key => key.split('.'))
+    for (const path of all.map(keys => keys.map(key => (/^\d+$/.test(key) ? Number(key) : key)))) {
+      const loaded = { file: '/etc/mcp.config.ts', config: configWith(path, ''), locate: () => undefined }
+      expect(formatProblems(checkConfig(loaded, SCHEMA)), path.join('.')).to.not.contain('a string (not shown)')
+    }
+  })
+
   it('hides URL passwords and secrets in startup output', async () => {
     const leaks: string[] = []
     const read = places.filter(({ path, schema }) => {

@@ -19,7 +19,11 @@ before(async () => {
   const common = { bundle: true, format: 'esm', platform: 'node', packages: 'external' } as const
   const outfile = (name: string) => join(host, 'dist/core/config', name)
   await build({ ...common, stdin: { contents, resolveDir: ROOT }, outfile: outfile('host.js') })
-  await build({ ...common, entryPoints: [join(ROOT, 'core/config/thread/main.ts')], outfile: outfile('thread/main.js') })
+  await build({
+    ...common,
+    entryPoints: [join(ROOT, 'core/config/thread/main.ts')],
+    outfile: outfile('thread/main.js'),
+  })
 })
 after(removeFolders)
 

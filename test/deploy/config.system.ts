@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { parse, parseAllDocuments } from 'yaml'
-import { compiledFile, exampleFile } from '../support/compiled.ts'
+import { bundledFile, exampleFile } from '../support/compiled.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { modernRequest } from '../support/rpc.ts'
@@ -45,7 +45,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 /** A verb of the CLI with an environment that has nothing else of ours. */
 function run(args: readonly string[], given: Environment) {
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, [compiledFile('cli/bin.ts'), ...args], {
+  const child = spawn(process.execPath, [bundledFile('cli/bin.ts'), ...args], {
     cwd: folder,
     env: { PATH, HOME, CREDENTIALS_DIRECTORY: join(folder, 'none'), ...given },
     stdio: ['ignore', 'pipe', 'pipe'],

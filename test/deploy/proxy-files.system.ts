@@ -7,8 +7,9 @@ import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { examine } from '../../cli/doctor/examine.ts'
 import { defineTool } from '../../core/index.ts'
-import { readPage } from '../support/doc-blocks.ts'
+import { blocksOf, readPage } from '../support/doc-blocks.ts'
 import { freePort } from '../support/free-port.ts'
 import { needsProgram } from '../support/needs-program.ts'
 import { modernRequest } from '../support/rpc.ts'
@@ -128,6 +129,42 @@ describe('nginx configuration files', () => {
     expect(logged)
       .to.match(/"POST \/mcp" 200/)
       .and.not.include('secret')
+  })
+})
+
+describe('nginx settings for a path prefix in docs/operating.md', () => {
+  before(function () {
+    needsProgram(this, 'nginx', 'apt-get install nginx')
+  })
+
+  it('serve all metadata URLs, as doctor confirms', async () => {
+    const port = await freePort()
+    const publicUrl = `http://127.0.0.1:${port}/tools`
+    const issuer = `${publicUrl}/dev-auth`
+    const host = await startHost({
+      toolsets: { main: [] },
+      routes: { '/': { toolsets: 'main', authorize: true }, '/mcp': { toolsets: 'main', authorize: true } },
+      http: { publicUrl, trustProxy: 1 },
+      plugins: {
+        'transport-streamable': {},
+        'auth-jwt': { authority: issuer },
+        'resource-metadata': { authorizationServers: [issuer] },
+        'dev-auth-server': {},
+      },
+    })
+    const block = blocksOf('docs/operating.md').find(({ code }) => code.includes('location /tools/'))
+    const text = replaced(block?.code ?? '', [
+      ['listen 443 ssl;', `listen 127.0.0.1:${port};`],
+      [/^ *ssl_.*\n/, ''],
+      ['127.0.0.1:3000', new URL(host.url).host],
+    ])
+    const proxy = await startListening(nginxCommand(writeNginx(text)), port)
+    for (const url of [publicUrl, `${publicUrl}/mcp`]) {
+      const findings = await examine(url)
+      expect(findings.find(({ check }) => check === 'address')?.text).to.equal(`${url} answers 401`)
+      expect(findings.filter(({ level, check }) => level !== 'ok' && /metadata|identity/.test(check))).to.deep.equal([])
+    }
+    await proxy.stop()
   })
 })
 

@@ -1,8 +1,9 @@
-// Tests that links of the docs lead to existing files and headings, in the repository and in the package.
+// Tests that links of the docs lead to existing files and headings, in the repository, in the package and on the website.
 import { readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { expect } from 'chai'
 import { globSync } from 'tinyglobby'
+import { anchorOf, COPIED, UNPUBLISHED } from '../../site/published.ts'
 import { PAGES, ROOT, readPage } from '../support/doc-blocks.ts'
 
 /** What npm packs: `files` of package.json, and what it always takes. */
@@ -13,14 +14,19 @@ const isPacked = (path: string) =>
 const there = new Set(globSync('**/*', { cwd: ROOT, dot: true, ignore: ['**/node_modules/**', '.git/**', 'dist/**'] }))
 const isFolder = (path: string) => path === '' || [...there].some(file => file.startsWith(`${path}/`))
 
+/** The pages of the website. */
+const published = globSync('**/*.md', { cwd: ROOT, ignore: [...UNPUBLISHED, 'site/**'] }).sort()
+const onSite = new Set([...published, ...globSync(COPIED, { cwd: ROOT, ignore: ['**/node_modules/**'] })])
+
+const IMAGE = /\.(?:png|svg)$/
+
 const proseOf = (text: string) => text.replaceAll(/^ *```[\s\S]*?^ *```/gm, '')
 
-/** As GitHub makes them. */
 function anchorsIn(text: string): Set<string> {
   const anchors = new Set<string>()
   for (const [, heading = ''] of proseOf(text).matchAll(/^#{1,6} +(.*?) *$/gm)) {
-    const words = heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase()
-    const plain = words.replaceAll(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(/\s/g, '-')
+    const words = heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    const plain = anchorOf(words)
     let anchor = plain
     for (let again = 1; anchors.has(anchor); again++) anchor = `${plain}-${again}`
     anchors.add(anchor)
@@ -40,13 +46,14 @@ function faultOf(page: string, target: string): string | undefined {
   const to = path === '' ? page : posix.join(posix.dirname(page), decodeURI(path)).replace(/\/$/, '')
   if (!there.has(to) && !isFolder(to)) return 'there is no such file'
   if (isPacked(page) && !isPacked(to) && !isFolder(to)) return 'it is not in the package'
+  if (!onSite.has(to) && !IMAGE.test(to)) return 'the website does not publish it'
   if (anchor === undefined) return undefined
   return anchorsIn(readPage(to)).has(anchor) ? undefined : 'there is no such heading'
 }
 
 describe('Links of the docs', () => {
-  it('lead to existing files and headings, in the repository and in the package', () => {
-    const links = PAGES.flatMap(page => linksIn(readPage(page)).map(target => ({ page, target })))
+  it('lead to existing files and headings, in the repository, in the package and on the website', () => {
+    const links = published.flatMap(page => linksIn(readPage(page)).map(target => ({ page, target })))
     const faults = links.flatMap(({ page, target }) => {
       const fault = faultOf(page, target)
       return fault === undefined ? [] : [`${page}: ${target}: ${fault}`]
@@ -77,5 +84,6 @@ describe('Links of the docs', () => {
     expect(faultOf('README.md', 'docs/nowhere.md')).to.equal('there is no such file')
     expect(faultOf('README.md', 'docs/config.md#nowhere')).to.equal('there is no such heading')
     expect(faultOf('README.md', 'test/surface.test.ts')).to.equal('it is not in the package')
+    expect(faultOf('README.md', 'templates/open/README.md')).to.equal('the website does not publish it')
   })
 })

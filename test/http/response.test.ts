@@ -13,7 +13,7 @@ after(() => {
 })
 
 const LIMITS = { requestTimeout: 10_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }
-const NEWS = { sentAhead: () => undefined, slowReaders: () => undefined }
+const NEWS = { pipelined: () => undefined, slowReaders: () => undefined }
 
 /** Both kinds of server, ours and somebody else's. */
 const KINDS: ReadonlyArray<readonly [string, (serve: RequestListener) => Server]> = [

@@ -63,7 +63,7 @@ async function firstFlight(): Promise<Buffer> {
 
 describe('Stalled TLS handshakes', () => {
   it('end at handshakeTimeout without blocking other clients, also with trickled bytes', async () => {
-    const { url, log } = await startSecure(pair, { tls: { handshakeTimeout: 1_500 } })
+    const { url, log } = await startSecure(pair, { tls: { handshakeTimeout: 5_000 } })
     const flight = await firstFlight()
     let ended = 0
     const stalled = await Promise.all(
@@ -80,7 +80,7 @@ describe('Stalled TLS handshakes', () => {
     const dripping = setInterval(() => {
       for (const [index, socket] of stalled.entries()) if (index % 4 === 3) socket.write(flight.subarray(at, at + 1))
       at++
-    }, 50)
+    }, 100)
     let served = 0
     try {
       while (ended < stalled.length) {
@@ -92,7 +92,9 @@ describe('Stalled TLS handshakes', () => {
       clearInterval(dripping)
     }
     expect(served, 'requests while they stalled').to.be.greaterThan(0)
-    expect(handshakeFailures(log).map(({ reason }) => reason)).to.deep.equal(['timeout'])
+    expect(new Set(handshakeFailures(log).map(({ reason }) => reason))).to.deep.equal(
+      new Set(['ERR_TLS_HANDSHAKE_TIMEOUT']),
+    )
   })
 
   it('do not delay shutdown', async () => {
@@ -170,7 +172,7 @@ describe('TLS connections', () => {
     expect(await host.close()).to.deep.equal({ finished: 0, cancelled: 0 })
   })
 
-  it('close with the response of a running call at hand-over', async () => {
+  it('deliver the response of a running call at hand-over', async () => {
     const puppet = createPuppet()
     const { host, url } = await startSecure(pair, {
       toolsets: { all: [puppet.tool] },
@@ -188,7 +190,7 @@ describe('TLS connections', () => {
   })
 
   it('get 408 for slow requests and are closed after the keep-alive timeout', async () => {
-    const { url } = await startSecure(pair, { http: { requestTimeout: 500, keepAliveTimeout: 300 } })
+    const { url } = await startSecure(pair, { http: { requestTimeout: 2_000, keepAliveTimeout: 300 } })
     const slow = await openSecure(url, authority)
     slow.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Le')
     expect(parseAnswer(await readToEnd(slow)).status).to.equal(408)
@@ -214,16 +216,17 @@ describe('TLS connections', () => {
     socket.destroy()
   })
 
-  it('process pipelined requests sequentially in order', async () => {
+  it('close after the current response if requests are pipelined', async () => {
     const { url } = await startSecure(pair, CONFIG)
     const socket = await openSecure(url, authority)
-    const requests = Array.from({ length: 50 }, (_, index) => {
+    const requests = Array.from({ length: 5 }, (_, index) => {
       const { headers, body } = modernRequest('tools/call', { name: 'echo', arguments: { text: `number ${index}.` } })
-      return requestBytes(url, body, { headers: { ...headers, Connection: index === 49 ? 'close' : 'keep-alive' } })
+      return requestBytes(url, body, { headers: { ...headers, Connection: 'keep-alive' } })
     })
     socket.write(Buffer.concat(requests))
-    const numbers = [...(await readToEnd(socket)).matchAll(/number (\d+)\./g)].map(([, number]) => Number(number))
-    expect(numbers).to.deep.equal(requests.map((_, index) => index))
+    const text = await readToEnd(socket)
+    expect(text.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 200', 'HTTP/1.1 503'])
+    expect(text.match(/number \d+/)?.[0]).to.equal('number 0')
   })
 
   it('can be cut at any point without errors', async () => {

@@ -100,4 +100,4 @@ export async function openSecure(url: string, authority: Pick<Authority, 'cert'>
 
 /** What the log says of handshakes that failed. */
 export const handshakeFailures = (log: readonly LogLine[]) =>
-  log.filter(({ message }) => message === 'TLS handshakes failed').map(({ level, reason }) => ({ level, reason }))
+  log.filter(({ message }) => message === 'TLS handshake failed').map(({ level, reason }) => ({ level, reason }))

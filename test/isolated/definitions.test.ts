@@ -1,5 +1,5 @@
-// Tests which tools can be isolated, and the lifetime of their threads.
-import { readdirSync } from 'node:fs'
+// Tests which tools can be isolated, and the lifetime of their processes.
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { threadId } from 'node:worker_threads'
 import { expect } from 'chai'
@@ -103,7 +103,7 @@ describe('Isolated tool definition', () => {
     expect(structured).to.include({ isMainThread: false })
   })
 
-  it('rejects limits that V8 cannot enforce', async () => {
+  it('rejects invalid limits', async () => {
     const limits = (isolate: object) => ({
       ...base,
       toolsets: { all: TOOLS },
@@ -112,7 +112,7 @@ describe('Isolated tool definition', () => {
     expect(await refusal(limits({ memory: '1mb' }))).to.include('less than 64mb')
     expect(await refusal(limits({ cpuTime: '0s' }))).to.include('lets no call end')
     expect(await refusal(limits({ memry: '1mb' }))).to.include('memry')
-    expect(await refusal(limits({ threads: 0 }))).to.include('threads')
+    expect(await refusal(limits({ processes: 0 }))).to.include('processes')
   })
 
   it('can be isolated by the operator; the stricter limit wins', async () => {
@@ -122,26 +122,32 @@ describe('Isolated tool definition', () => {
     expect((await client.callTool('loop_loop')).text).to.match(/^loop_loop.*50 ms.*CPU/)
   })
 
-  it('runs in the main thread with testTool, with transferable results required', async () => {
+  it('runs in the same process with testTool, with transferable results required', async () => {
     const { structured } = await testTool(where)
-    expect(structured).to.include({ isMainThread: threadId === 0, threadId })
-    const instance = oddities.find(({ name }) => name === 'odd_gives_instance')
-    const { error } = await testTool(instance as never)
-    expect((error as Error).message).to.include('url is an instance of URL')
+    expect(structured).to.include({ isMainThread: threadId === 0, threadId, pid: process.pid })
+    const odd = oddities.find(({ name }) => name === 'odd_gives_function')
+    const { error } = await testTool(odd as never)
+    expect((error as Error).message).to.include('could not be cloned')
   })
 
-  it('starts threads at the first call and ends them with the host', async () => {
-    const threads = () => readdirSync('/proc/self/task').length
+  it('requires the plugin isolate, which is on by default', async () => {
+    const off = { toolsets: { all: TOOLS }, plugins: { isolate: false } } as const
+    expect(await refusal({ ...base, ...off })).to.match(/has `isolate`, which requires a plugin: switch on isolate/)
+    const onRoute = { '/': { toolsets: 'all', plugins: { isolate: false } } } as const
+    expect(await refusal({ ...base, ...off, plugins: {}, routes: onRoute })).to.include('switch on isolate')
+  })
+
+  it('starts processes at the first call and ends them with the host', async () => {
     const host = await testHost({ ...base, toolsets: { all: TOOLS } })
     const client = await host.client()
-    expect((await client.callTool('plain', { text: 'x' })).text).to.equal('x')
-    const before = threads()
-    expect((await client.callTool('echo', { text: 'x' })).text).to.equal('x')
-    expect(threads()).to.be.above(before)
+    const { structured } = await client.callTool('where')
+    const { pid } = structured as { pid: number }
+    const isRunning = () => existsSync(`/proc/${pid}`)
+    expect(isRunning()).to.equal(true)
     const running = client.callTool('odd_never').catch(error => error)
     await host.close()
     await running
-    await eventually('its threads are gone', threads, found => found <= before)
+    await eventually('its process has ended', () => !isRunning())
     expect(loops).to.have.lengthOf(4)
   })
 })
@@ -178,14 +184,15 @@ describe('Isolated tool module', () => {
     expect(await callText(reloading.host, 'said')).to.equal('two false')
   })
 
-  it('is reported if loading fails in the thread, with delayed retries', async () => {
+  it('is reported if loading fails in the process', async () => {
     const text = `import { isMainThread } from 'node:worker_threads'
       if (!isMainThread) throw new Error('not in a thread')
       export const text = 'never'`
     await start({ 'text.ts': text })
-    for (let n = 0; n < 10; n++) expect(await callText(reloading.host, 'said')).to.equal('said failed')
-    const lines = () => reloading.log.filter(({ message }) => message?.includes('cannot be loaded in a thread'))
-    await eventually('it is told', lines, found => found.length > 0)
-    expect(lines().length).to.be.below(5)
+    expect(await callText(reloading.host, 'said')).to.equal('said failed')
+    const [line] = reloading.log.filter(({ level }) => level === 'error')
+    const error = line?.['err'] as Error
+    expect(error.message).to.equal('said: its module cannot be loaded in a worker process')
+    expect((error.cause as Error).message).to.equal('not in a thread')
   })
 })

@@ -57,11 +57,7 @@ describe('Misbehaving isolated tool', function () {
     ['odd_exit', { n: 3 }, 'odd_exit ended its thread by process.exit(3): throw an error instead'],
     ['odd_later', {}, 'thrown in a timer'],
     ['odd_rejection', {}, 'rejected by nobody'],
-    [
-      'odd_huge',
-      { n: 40 },
-      'its result cannot leave the thread: it is larger than 16 MB, which is the most that crosses',
-    ],
+    ['odd_huge', { n: 40 }, 'its result cannot be sent to the host: it is larger than 16 MB'],
   ] as const) {
     it(`fails only its own call: ${name}`, async () => {
       await using client = await host.client()
@@ -102,7 +98,7 @@ describe('Misbehaving isolated tool', function () {
     expect(messages.length).to.be.within(1, 20_000)
   })
 
-  it('gets a new thread if it leaves too much memory behind', async () => {
+  it('gets a new thread if it keeps too much memory', async () => {
     await using client = await host.client()
     for (let n = 0; n < 4; n++) await client.callTool('odd_keeps', { n: 60 })
     const lines = host.logged('warn').filter(({ tool }) => tool === 'odd_keeps')
@@ -110,7 +106,7 @@ describe('Misbehaving isolated tool', function () {
     expect((await client.callTool('echo', { text: 'next' })).text).to.equal('next')
   })
 
-  it('pollutes only the globals of its own thread', async () => {
+  it('changes only the globals of its own thread', async () => {
     await using client = await host.client()
     expect((await client.callTool('odd_pollutes')).text).to.equal('yes')
     expect(Reflect.get({}, 'polluted')).to.equal(undefined)

@@ -1,11 +1,11 @@
-// Tools that run in threads: good ones, and such as misbehave in every way that is known.
+// Isolated tools: correct ones, and tools that misbehave in every known way.
 import { pbkdf2Sync } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isMainThread, parentPort, threadId } from 'node:worker_threads'
 import { z } from 'zod'
-import { defineTool, HostError, ToolError } from '../../core/index.ts'
+import { type CallContext, defineTool, HostError, ToolError } from '../../core/index.ts'
 
-const isolate = { memory: '96mb', cpuTime: '300ms', threads: 2 } as const
+const isolate = { memory: '96mb', cpuTime: '300ms', processes: 2 } as const
 const text = {
   type: 'object',
   properties: { text: { type: 'string' } },
@@ -24,7 +24,7 @@ export const leaks = defineTool({
 export const where = defineTool({
   name: 'where',
   isolate,
-  handler: () => ({ isMainThread, threadId, importedByMain: isMainThread }),
+  handler: () => ({ isMainThread, threadId, importedByMain: isMainThread, pid: process.pid }),
 })
 
 /** In a list, as modules may export them. */
@@ -216,18 +216,28 @@ export const asksTwo = defineTool({
 
 const form = { type: 'object', properties: { pin: { type: 'string' } } } as const
 
-/** Asks until the answer is right, after it computed for a while. */
+async function guess({ elicit }: CallContext) {
+  for (;;) {
+    const { content } = await elicit({ message: 'Which PIN?', requestedSchema: form })
+    if (content?.['pin'] === 'right') return 'right'
+  }
+}
+
+/** Asks until the answer is right. */
 export const guesses = defineTool({
   name: 'guesses',
+  isolate: { ...isolate, cpuTime: '30s' },
+  handler: (_, ctx) => guess(ctx),
+})
+
+/** Computes in each run. */
+export const guessesSlowly = defineTool({
+  name: 'guesses_slowly',
   isolate,
-  input: { type: 'object', properties: { compute: { type: 'boolean' } } } as const,
-  handler: async ({ compute = false }, { elicit }) => {
+  handler: (_, ctx) => {
     const begun = performance.now()
-    while (compute && performance.now() - begun < 50) Math.sqrt(2)
-    for (;;) {
-      const { content } = await elicit({ message: 'Which PIN?', requestedSchema: form })
-      if (content?.['pin'] === 'right') return 'right'
-    }
+    while (performance.now() - begun < 50) Math.sqrt(2)
+    return guess(ctx)
   },
 })
 

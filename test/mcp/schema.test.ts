@@ -4,8 +4,11 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import * as v from 'valibot'
 import * as z from 'zod'
+import { compileDefinition } from '../../core/mcp/catalog-item.ts'
+import { defineTool } from '../../core/mcp/define.ts'
 import type { StandardSchema } from '../../core/mcp/infer.ts'
 import type { JsonSchema } from '../../core/mcp/protocol.ts'
+import { advertisedSchema } from '../../core/mcp/schema/advertised-schema.ts'
 import { type Checked, compileSchema } from '../../core/mcp/schema/schema.ts'
 
 const object = (properties: JsonSchema, more: JsonSchema = {}): JsonSchema => ({ type: 'object', properties, ...more })
@@ -340,5 +343,43 @@ describe('Standard Schema', () => {
       '~standard': { version: 1, vendor: 'own', validate: value => ({ value }), jsonSchema },
     }
     expect(compileSchema(schema, 'input').json).to.deep.equal({ type: 'object' })
+  })
+})
+
+describe('Schemas that lists show', () => {
+  const DRAFT_07 = { $schema: 'http://json-schema.org/draft-07/schema#', type: 'object' }
+  const text = { type: 'string' }
+
+  it('are draft 2020-12 if a draft-07 schema means the same', () => {
+    const $ref = '#/definitions/a'
+    const same = {
+      type: 'object',
+      definitions: { a: text },
+      properties: { a: { $ref, description: 'A' }, b: { type: 'array', items: text } },
+    }
+    expect(advertisedSchema({ ...DRAFT_07, ...same })).to.deep.equal(same)
+    expect(advertisedSchema(same)).to.equal(same)
+  })
+
+  for (const part of [
+    { dependencies: { a: ['b'] } },
+    { properties: { a: { type: 'array', items: [text] } } },
+    { properties: { a: { $ref: '#', minLength: 1 } } },
+    { properties: { a: { unevaluatedProperties: false } } },
+  ]) {
+    it(`stay draft-07 with ${JSON.stringify(part)}`, () => {
+      const schema = { ...DRAFT_07, ...part }
+      expect(advertisedSchema(schema)).to.equal(schema)
+    })
+  }
+
+  it('are those of the tools on the wire', async () => {
+    const output = { ...DRAFT_07, properties: { a: text } }
+    const { wire } = compileDefinition(
+      defineTool({ name: 't', output, handler: () => ({ a: 'x' }) }),
+      'a test',
+      () => [],
+    )
+    expect(wire['outputSchema']).to.deep.equal({ type: 'object', properties: { a: text } })
   })
 })

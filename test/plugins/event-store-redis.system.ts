@@ -289,7 +289,7 @@ describe('Event store during a Redis outage', () => {
   })
 
   it('refuses appends in time while Redis hangs, and a retry stores them once', async () => {
-    const { store, shared, redis, connection } = await open({ commandTimeout: 1_500 })
+    const { store, shared, redis, connection } = await open({ commandTimeout: 3_000 })
     const streams = Array.from({ length: 20 }, (_, index) => `stream ${index}`)
     for (const stream of streams) await fill(store, 3, { stream })
     redis.pause()

@@ -17,7 +17,7 @@ before(function () {
 })
 after(stopHostsAndRedis)
 
-async function connect(url: string, commandTimeout = 2_000) {
+async function connect(url: string, commandTimeout = 20_000) {
   const { connection } = await startRedisHost({ url, commandTimeout })
   await whenHealthy(connection)
   return { connection, store: createRedisGrantStore(connection, PENDING) }
@@ -192,7 +192,7 @@ describe('Grant store in Redis: killed Redis', () => {
 
 describe('Grant store in Redis: hanging Redis', () => {
   it('does not execute refused operations later, and executes a retry', async () => {
-    const { redis, store, connection } = await open({}, 1_000)
+    const { redis, store, connection } = await open({}, 3_000)
     const keys = Array.from({ length: 40 }, (_, index) => `${BOTH[index % 2]}:${index}`)
     await Promise.all(keys.map(key => store.set(`${key}-there`, 'x', MINUTE)))
     redis.pause()

@@ -1,8 +1,10 @@
 // The folder of a file that a plugin writes: audit, access-log and store-sqlite share the check.
-import { chmodSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { hasSqlite } from './store-sqlite/support/sqlite-files.ts'
 
@@ -12,10 +14,7 @@ const FILES = {
   ...(hasSqlite && { 'store-sqlite': { file: './state/host.db' } }),
 }
 
-/** The messages of warnings at startup, with a `state` folder of this mode. */
-async function warningsFor(plugins: object, mode: number): Promise<string[]> {
-  const folder = await makeFolder({ 'state/other': '' })
-  chmodSync(`${folder}/state`, mode)
+async function start(plugins: object, folder: string) {
   const { log, host } = await startHost(
     {
       secrets: ['a secret for tests, long enough to be one'],
@@ -26,6 +25,14 @@ async function warningsFor(plugins: object, mode: number): Promise<string[]> {
     folder,
   )
   await host.close({ grace: 0 })
+  return log
+}
+
+/** The messages of warnings at startup, with a `state` folder of this mode. */
+async function warningsFor(plugins: object, mode: number): Promise<string[]> {
+  const folder = await makeFolder({ 'state/other': '' })
+  chmodSync(`${folder}/state`, mode)
+  const log = await start(plugins, folder)
   return log.filter(({ level }) => level === 'warn').map(({ message }) => String(message))
 }
 
@@ -37,6 +44,27 @@ if (process.platform !== 'win32')
     })
 
     for (const [name, options] of Object.entries(FILES)) {
+      const file = options.file.replace('./state', './new/state')
+
+      it(`of ${name} gets a private folder that no repository takes`, async () => {
+        const folder = await makeFolder({})
+        await start({ [name]: { file } }, folder)
+        expect(existsSync(join(folder, file))).to.equal(true)
+        expect(readFileSync(join(folder, 'new/state/.gitignore'), 'utf8')).to.equal('*\n')
+        expect(statSync(join(folder, 'new/state')).mode & 0o027).to.equal(0)
+        // A second start changes nothing.
+        writeFileSync(join(folder, 'new/state/.gitignore'), '')
+        await start({ [name]: { file } }, folder)
+        expect(readFileSync(join(folder, 'new/state/.gitignore'), 'utf8')).to.equal('')
+      })
+
+      it(`of ${name} stops startup if its folder cannot be created`, async () => {
+        const folder = await makeFolder({ new: 'a file' })
+        expect(String(await rejectionOf(start({ [name]: { file } }, folder)))).to.match(
+          /cannot be written: \S+\/new is no folder, or this user may not write it/,
+        )
+      })
+
       it(`of ${name} in a folder that anyone can write causes a warning, except with a sticky bit`, async () => {
         const [warning = '', ...more] = await warningsFor({ [name]: options }, 0o777)
         expect(warning).to.match(

@@ -23,7 +23,7 @@ after(async () => {
   await stopHostsAndRedis()
 })
 
-async function connect(url: string, commandTimeout = 2_000) {
+async function connect(url: string, commandTimeout = 20_000) {
   const { connection, plugin } = await startRedisHost({ url, commandTimeout })
   await whenHealthy(connection)
   const store = createRedisTaskStore(connection, plugin.log)

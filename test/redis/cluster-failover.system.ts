@@ -15,9 +15,9 @@ describe('Redis Cluster failover', function () {
   afterEach(stopHostsAndRedis)
 
   it('uses the replica after a master was killed, and the master after its restart', async () => {
-    const cluster = await startReplicatedCluster()
+    const cluster = await startReplicatedCluster(3_000)
     const [one] = cluster.masters
-    const { connection } = await startRedisHost({ cluster: [one?.url ?? ''], commandTimeout: '2s' })
+    const { connection } = await startRedisHost({ cluster: [one?.url ?? ''], commandTimeout: '5s' })
     await whenHealthy(connection)
     await countEvery(connection)
     await eventually('the replica has every write', async () => {
@@ -38,10 +38,10 @@ describe('Redis Cluster failover', function () {
   })
 
   it('a host that starts without one master connects after the replica is promoted', async () => {
-    const cluster = await startReplicatedCluster()
+    const cluster = await startReplicatedCluster(3_000)
     const [, two, three] = cluster.masters
     await cluster.masters[0]?.kill()
-    const settings = { cluster: [two?.url ?? '', three?.url ?? ''], commandTimeout: '1s' as const }
+    const settings = { cluster: [two?.url ?? '', three?.url ?? ''], commandTimeout: '5s' as const }
     const { connection, plugin } = await startRedisHost(settings)
     expect((await plugin.readiness()).checks).to.include({ redis: false })
     await cluster.promoted(0)

@@ -97,7 +97,7 @@ describe('Redis Cluster with unassigned slots', function () {
 
   it('readiness fails at startup, with 503 for calls, until every slot has a master', async () => {
     const node = await startRedis({ cluster: true, more })
-    const { connection, log, plugin } = await startRedisHost({ cluster: [node.url], commandTimeout: '1s' })
+    const { connection, log, plugin } = await startRedisHost({ cluster: [node.url], commandTimeout: '5s' })
     const counts: number[] = []
     for (const range of [undefined, [0, 8_191], [8_192, 16_382], [16_383, 16_383]]) {
       if (range) node.cli('CLUSTER', 'ADDSLOTSRANGE', ...range.map(String))
@@ -122,7 +122,7 @@ describe('Redis Cluster with unassigned slots', function () {
 
   it('readiness fails while slots are unassigned', async () => {
     const [one, two] = await startRedisCluster(more)
-    const { connection, log } = await startRedisHost({ cluster: [one.url], commandTimeout: '1s' })
+    const { connection, log } = await startRedisHost({ cluster: [one.url], commandTimeout: '5s' })
     await whenHealthy(connection)
     await countEvery(connection)
     for (const node of [one, two]) node.cli('CLUSTER', 'DELSLOTSRANGE', '0', '4095')

@@ -75,7 +75,7 @@ describe('Redis operations and faults', function () {
     const old = await startRedis({ more: AT_ONCE })
     const next = await startReplica(old)
     const proxy = await startMovingProxy(old)
-    const { connection, log } = await startRedisHost({ url: proxy.url, commandTimeout: '2s' })
+    const { connection, log } = await startRedisHost({ url: proxy.url, commandTimeout: '5s' })
     await whenHealthy(connection)
     await connection.run(client => client.set(connection.key('before'), 'kept'))
     const reader = await connection.duplicate()

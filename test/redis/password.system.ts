@@ -94,7 +94,7 @@ describe('redis.password as a function', () => {
     const redis = await startRedis({ acl: ['mcp on >token ~mcp-host:* &* +@all'] })
     const bad: ReadonlyArray<readonly [() => unknown, RegExp]> = [
       [() => Promise.reject(new Error('no cloud')), /gave no password: no cloud/],
-      [() => new Promise(() => undefined), /gave no password: nothing within 300 ms/],
+      [() => new Promise(() => undefined), /gave no password: nothing within 500 ms/],
       [() => ({ passwort: 'token' }), /neither a text nor/],
       [() => ({ password: 'token', expires: 'soon' }), /neither a text nor/],
       [() => '', /neither a text nor/],
@@ -102,7 +102,7 @@ describe('redis.password as a function', () => {
     for (const [give, reason] of bad) {
       let isBad = true
       const password = () => (isBad ? give() : 'token') as string
-      const settings = { url: redis.url, username: 'mcp', password, commandTimeout: 300 }
+      const settings = { url: redis.url, username: 'mcp', password, commandTimeout: 500 }
       const { connection, log, close } = await startRedisHost(settings)
       const line = await eventually('a line in the log', () =>
         log.find(({ level, redis: name }) => level === 'warn' && name),

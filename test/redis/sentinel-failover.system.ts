@@ -25,7 +25,7 @@ describe('Redis Sentinel failover', function () {
 
   it('finds the new primary after a kill and logs three messages', async () => {
     const watched = await startWatched()
-    const { connection, log } = await startRedisHost({ sentinel: watched.sentinel, commandTimeout: '2s' })
+    const { connection, log } = await startRedisHost({ sentinel: watched.sentinel, commandTimeout: '5s' })
     await connection.run(client => client.set(connection.key('before'), 'kept'))
     await watched.settled()
     await watched.primary.kill()
@@ -47,7 +47,7 @@ describe('Redis Sentinel failover', function () {
 
   it('follows a planned failover, also with blocking readers', async () => {
     const watched = await startWatched()
-    const { connection } = await startRedisHost({ sentinel: watched.sentinel, commandTimeout: '2s' })
+    const { connection } = await startRedisHost({ sentinel: watched.sentinel, commandTimeout: '5s' })
     await whenHealthy(connection)
     const reader = await connection.duplicate()
     const read = async () => reader.client.xRead({ key: 'inbox', id: '0' }, { BLOCK: 1_000 }).catch(() => undefined)
@@ -66,7 +66,7 @@ describe('Redis Sentinel failover', function () {
 
   it('ignores a previous primary that resumes after a hang; writes go to the new one', async () => {
     const watched = await startWatched()
-    const { connection, log } = await startRedisHost({ sentinel: watched.sentinel, commandTimeout: '2s' })
+    const { connection, log } = await startRedisHost({ sentinel: watched.sentinel, commandTimeout: '5s' })
     await whenHealthy(connection)
     watched.primary.pause()
     const next = await watched.replaced(watched.primary)
@@ -89,7 +89,7 @@ describe('Redis Sentinel failover', function () {
     const watched = await startWatched()
     await watched.sentinels[0]?.kill()
     await watched.sentinels[1]?.kill()
-    const { connection } = await startRedisHost({ sentinel: watched.sentinel, commandTimeout: '1s' })
+    const { connection } = await startRedisHost({ sentinel: watched.sentinel, commandTimeout: '5s' })
     await whenHealthy(connection)
     await watched.sentinels[2]?.kill()
     await untilWritten(connection, 'alone', watched.primary)

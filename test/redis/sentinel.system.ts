@@ -25,7 +25,7 @@ describe('Redis Sentinel startup', function () {
     const port = await freePort()
     const primary = await startRedis()
     const sentinel = { name: 'mymaster', addresses: [`redis://127.0.0.1:${port}`] }
-    const { connection, log, plugin } = await startRedisHost({ sentinel, commandTimeout: '1s' })
+    const { connection, log, plugin } = await startRedisHost({ sentinel, commandTimeout: '5s' })
     expect((await plugin.readiness()).checks).to.include({ redis: false })
     const [line] = log.filter(({ level, redis }) => level === 'warn' && redis !== undefined)
     expect(String(line?.['reason'])).to.match(/^the Sentinel 127\.0\.0\.1:\d+ says: .*ECONNREFUSED/)

@@ -101,7 +101,7 @@ describe('Redis over mutual TLS', () => {
       const server = 'server' in wrong ? wrong.server(made) : ours.issue('redis')
       const client = 'client' in wrong ? wrong.client(made) : ours.issue('mcp')
       const redis = await startRedis({ tls: { ...server, ca: ours.cert } })
-      const host = await startRedisHost({ url: redis.url, tls: { ca: ours.cert, ...client }, commandTimeout: 500 })
+      const host = await startRedisHost({ url: redis.url, tls: { ca: ours.cert, ...client } })
       const line = await whyNot(host)
       expect(line?.message).to.equal('Redis does not answer; trying again until it does')
       expect(String(line?.['fix'])).to.match(fix)
@@ -127,7 +127,7 @@ describe('Redis over mutual TLS', () => {
       for (const kind of ['ca', 'cert', 'key'] as const) copyFileSync(from[kind], files[kind])
     }
     put({ ...ours.issue('mcp'), ca: ours.cert })
-    const { connection, log } = await startRedisHost({ url: redis.url, tls: files, commandTimeout: 1_000 })
+    const { connection, log } = await startRedisHost({ url: redis.url, tls: files })
     await whenHealthy(connection)
     // A new authority signs for both sides.
     const next = { ...other.issue('redis'), ca: other.cert }
@@ -170,7 +170,7 @@ describe('Redis over mutual TLS', () => {
       for (const kind of ['ca', 'cert', 'key'] as const) copyFileSync(from[kind], to[kind])
     }
     put({ ...ours.issue('mcp'), ca: ours.cert }, files)
-    const { connection } = await startRedisHost({ cluster: [node.url], tls: files, commandTimeout: 1_000 })
+    const { connection } = await startRedisHost({ cluster: [node.url], tls: files })
     await whenHealthy(connection)
     put({ ...other.issue('redis'), ca: other.cert }, first)
     put({ ...other.issue('mcp'), ca: other.cert }, files)

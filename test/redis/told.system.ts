@@ -54,7 +54,7 @@ describe('password redaction in Redis errors', () => {
     const servers = [await startQuoting(false), await startQuoting(false)]
     const addresses = servers.map(({ url }) => url)
     const sentinel = { name: 'mymaster', addresses, username: 'asker', password: AT_SENTINEL }
-    const own = { sentinel, username: 'mcp', password: AT_REDIS, commandTimeout: '1s' as const }
+    const own = { sentinel, username: 'mcp', password: AT_REDIS, commandTimeout: '5s' as const }
     const { log } = await startRedisHost(own)
     const quoted = await eventually('a line of what they said', () =>
       log.map(({ reason }) => String(reason ?? '')).find(text => /it was sent .*it was sent/.test(text)),

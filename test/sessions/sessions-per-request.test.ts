@@ -118,7 +118,11 @@ describe('configureSession for one request', () => {
 
   const mistakes: Array<[string, Config['configureSession'], RegExp]> = [
     ['throws', () => Promise.reject(new Error('secret of the host')), /^secret of the host$/],
-    ['names an unknown toolset', (_, session) => session.addToolset('silver'), /no toolset "silver"; there are: basic/],
+    [
+      'names an unknown toolset',
+      (_, session) => session.addToolset('silver'),
+      /^configureSession, route \/: there is no toolset "silver"; there are: basic, gold$/,
+    ],
     [
       'adds a name twice',
       (_, session) => session.add(tool('a')),
@@ -154,8 +158,9 @@ describe('configureSession for one request', () => {
           .to.match(/^Internal error/)
           .and.not.match(words)
       }
-      const logged = log.filter(({ level }) => level === 'error').map(({ err }) => (err as Error).message)
-      expect(logged).to.have.length(2)
+      const errors = log.filter(({ level }) => level === 'error')
+      expect(errors.map(({ route }) => route)).to.deep.equal(['/', '/'])
+      const logged = errors.map(({ err }) => (err as Error).message)
       for (const text of logged) expect(text).to.match(words)
       expect(trace).to.deep.equal([])
     })

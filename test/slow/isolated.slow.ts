@@ -1,5 +1,5 @@
-// Tests isolated tools with every kind of excessive memory use, and a hundred terminated threads in a row.
-import { readdirSync } from 'node:fs'
+// Tests isolated tools with every kind of excessive memory use, and a hundred terminated calls in a row.
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { describeThrown } from '../../core/http/describe-thrown.ts'
 import { type TestHost, testHost } from '../../core/testing.ts'
@@ -10,10 +10,18 @@ const HOGS = ['objects', 'numbers', 'strings', 'map', 'arrays', 'lists', 'buffer
 const BAD = ['loop_loop', 'loop_regex', 'loop_promises', 'odd_exit', 'odd_later']
 const TIMES = 20
 
-/** Of this process, as the system counts them. */
-const threads = () => readdirSync('/proc/self/task').length
+function parentOf(pid: string): number {
+  try {
+    return Number(/^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+  } catch {
+    return 0
+  }
+}
 
-describe('isolated tools: memory limit and thread cleanup', function () {
+/** Number of child processes of this process. */
+const processes = () => readdirSync('/proc').filter(name => /^\d+$/.test(name) && parentOf(name) === process.pid).length
+
+describe('isolated tools: memory limit and process cleanup', function () {
   this.timeout(240_000)
   let host: TestHost
   before(async () => {
@@ -25,10 +33,10 @@ describe('isolated tools: memory limit and thread cleanup', function () {
     it(`ends a tool over the memory limit: ${name}`, () => expectEnded(host, name, 'memory'))
   }
 
-  it('leaves no thread behind', async () => {
+  it('leaves no process behind', async () => {
     await using client = await host.client()
     await client.callTool('echo', { text: 'first' })
-    const before = threads()
+    const before = processes()
     let ended = 0
     for (let n = 0; n < TIMES; n++) {
       const results = await Promise.all(BAD.map(name => client.callTool(name)))
@@ -39,6 +47,6 @@ describe('isolated tools: memory limit and thread cleanup', function () {
     const failures = host.logged('error').filter(line => line['name'] === 'echo' || line['over'] !== undefined)
     const why = failures.map(line => describeThrown(line['err'], true))
     expect(text, JSON.stringify(why)).to.equal('last')
-    await eventually('their threads are gone', threads, found => found <= before + 1)
+    await eventually('their processes have ended', processes, found => found <= before + 1)
   })
 })

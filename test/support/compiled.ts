@@ -50,7 +50,8 @@ const ENTRIES = [
   'core/auth.ts',
   'core/config/thread/main.ts',
   'core/index.ts',
-  'core/isolated/thread/main.ts',
+  'plugins/isolate/process/main.ts',
+  'plugins/isolate/thread/main.ts',
   'plugins/store-sqlite/thread/main.ts',
   'test/client/node/support/cache-process.ts',
   'test/client/support/refreshing-process.ts',
@@ -68,6 +69,7 @@ const NOT_BUNDLED = [
   'undici',
   'jsonwebtoken',
   'jwks-rsa',
+  'tinypool',
 ]
 
 /** Bundles entries and dependencies into few files, which halves the startup time of a process. */

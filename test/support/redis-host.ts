@@ -22,7 +22,10 @@ export interface RedisHost {
   close(): Promise<void>
 }
 
-/** One plugin for each entry of `options`; `redis` is the config section. */
+/**
+ * One plugin for each entry of `options`; `redis` is the config section. Its default `commandTimeout` is long: on a busy machine
+ * Redis can need seconds to respond. A test of the time limit sets a short one.
+ */
 export async function startRedisHost(
   redis: RedisSettings | undefined,
   options: readonly RedisSettings[] = [{}],
@@ -39,7 +42,7 @@ export async function startRedisHost(
       },
     })()
   const { host, url, log } = await startHost({
-    ...(redis && { redis }),
+    ...(redis && { redis: { commandTimeout: '20s', ...redis } }),
     toolsets: { none: [] },
     routes: { '/': { toolsets: 'none' } },
     plugins: Object.fromEntries(options.map((own, index) => [`user-${index}`, user(own)])),

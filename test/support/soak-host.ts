@@ -81,8 +81,6 @@ const host = await createHost(
     server: { name: 'soaked', version: '1.0.0' },
     http: { port: 0 },
     secrets: ['a secret for tests, long enough to be one'],
-    // A stalled machine blocks the event loop as a handler would.
-    tools: { stallWarning: 'off' },
     sessions: { idleTimeout: IDLE_TIMEOUT },
     toolsets: { soaked },
     routes: { '/': { toolsets: 'soaked' } },

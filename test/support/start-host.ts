@@ -32,10 +32,8 @@ export type StartOptions = Pick<CreateHostOptions, 'neighbours' | 'clock'>
 export async function startHost(given: TestConfig, directory?: string, more: StartOptions = {}): Promise<StartedHost> {
   const config = withStore(given)
   const log = createTestLog()
-  // A loaded machine would cause stall warnings. Tests of the warning enable it.
-  const tools = { stallWarning: 'off' as const, ...config.tools }
   const eyes = await withEyes(config)
-  const full = { ...BASE, ...(eyes?.config ?? config), tools, http: { ...BASE.http, ...config.http } }
+  const full = { ...BASE, ...(eyes?.config ?? config), http: { ...BASE.http, ...config.http } }
   const host = await createHost(full, { log, ...(directory !== undefined && { directory }), ...more })
   await host.listen()
   started.push({ host, close: () => eyes?.close(host.url, log.lines) })

@@ -31,8 +31,6 @@ const configOf = (plugins: NonNullable<Config['plugins']>): Config => ({
   server: { name: 'purposes', version: '1.0.0' },
   toolsets: { all: [say] },
   routes: { '/mcp': { toolsets: 'all' } },
-  // A loaded machine is no stall.
-  tools: { stallWarning: 'off' },
   plugins: { 'transport-streamable': {}, ...plugins },
 })
 
@@ -261,16 +259,17 @@ describe('Port and file checks of start and check', () => {
     expect(await faultsOf({ metrics: { port: 0 } }, at(0))).to.equal('fine')
   })
 
-  it('report missing folders and paths that are not folders', async () => {
+  it('report paths that are not folders, and create no folder', async () => {
     const folder = await makeFolder({ 'a-file': '' })
     const fault = (plugins: NonNullable<Config['plugins']>) => faultsOf(plugins, {}, folder)
-    expect(await fault({ audit: { file: 'gone/audit.jsonl' } })).to.match(/plugins\.audit\.file/)
     for (const name of ['audit', 'access-log'])
       expect(await fault({ [name]: { file: 'a-file/lines' } })).to.match(/a-file/)
     await mkdir(join(folder, 'there'))
-    const fine = { audit: { file: 'there/audit.jsonl' }, 'access-log': { file: 'there/access.log' } }
-    expect(await fault(fine)).to.equal('fine')
-    expect(await readdir(join(folder, 'there'))).to.deep.equal([])
+    for (const name of ['there', 'missing']) {
+      const fine = { audit: { file: `${name}/audit.jsonl` }, 'access-log': { file: `${name}/access.log` } }
+      expect(await fault(fine)).to.equal('fine')
+    }
+    expect(await readdir(folder, { recursive: true })).to.have.members(['a-file', 'package.json', 'there'])
   })
 
   it('report a file used by two plugins, in any spelling, and a file that is a folder', async () => {
@@ -290,8 +289,10 @@ describe('Port and file checks of start and check', () => {
     if (isRoot) mountSmall(this, folder, 'ro')
     else await chmod(folder, 0o500)
     const told = (await faultsOf({ audit: {}, 'access-log': { file: 'access.log' } }, {}, folder)).split('\n\n')
+    const existing = await faultsOf({ 'access-log': { file: '/dev/null' } }, {}, folder)
     if (isRoot) unmount(folder)
     else await chmod(folder, 0o700)
-    expect(told.join()).to.match(/the audit cannot be written in .*the access log cannot be written in/s)
+    expect(told.join()).to.match(/audit\.jsonl cannot be written: .*access\.log cannot be written: /s)
+    expect(existing).to.equal('fine')
   })
 })

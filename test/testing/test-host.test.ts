@@ -40,6 +40,16 @@ describe('testHost', () => {
     expect(host.host.routes.map(({ path }) => path)).to.deep.equal(['/mcp'])
   })
 
+  it('connects clients and issues tokens if http.publicUrl has a path', async () => {
+    const http = { publicUrl: 'https://acme.example/base' }
+    const plugins = { 'auth-jwt': { authority: 'https://login.example' } }
+    await using host = await testHost({ ...open, http, plugins })
+    await using client = await host.client({ user: { subject: 'ann' } })
+    expect((await client.callTool('who')).text)
+      .to.include('"subject":"ann"')
+      .and.include('"route":"/mcp"')
+  })
+
   for (const revision of REVISIONS) {
     it(`provides a client for ${revision}: calls, answers and change notifications`, async () => {
       await using host = await testHost(open)

@@ -3,7 +3,7 @@ import type { Duration, Size } from '../../mcp/units.ts'
 
 /** A line for each request that did something or was refused, in a chain that shows what was changed. */
 export interface AuditOptions {
-  /** Where the lines go, relative to the config. Of several processes each has one: `audit.1.jsonl`. Default `audit.jsonl`. */
+  /** Where the lines go, relative to the config; a missing folder is created. Of several processes each has one: `audit.1.jsonl`. Default `audit.jsonl`. */
   file?: string
   /** While lines cannot be written: serve on and count those that are lost, or refuse calls. Default `warn`. */
   onFailure?: 'warn' | 'refuse'

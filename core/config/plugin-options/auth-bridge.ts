@@ -62,8 +62,8 @@ export interface BridgeProvider {
   claims?: BridgeClaims
   /** An address counts without email_verified. Only where the provider lets nobody choose their own. */
   trustEmail?: boolean
-  /** How ctx.upstreamToken({ scope }) gets other scopes: a refresh that names them, RFC 8693, or Entra on-behalf-of. Default: what the type has. */
-  exchange?: 'refresh' | 'token-exchange' | 'on-behalf-of' | 'none'
+  /** How ctx.upstreamToken({ scope }) gets other scopes: a refresh that names them, or RFC 8693. Default: what the type has. */
+  exchange?: 'refresh' | 'token-exchange'
   /** Users to choose from on the sign-in page, where any other name can be entered. Default: one user, `dev`. */
   users?: DevUser[]
   /** Resources that tokens are issued for. Default: the resources of the routes. */

@@ -47,7 +47,7 @@ function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked:
 
 type Handler = (args: never, ctx: CallContext) => unknown
 
-/** `instead`: runs in the place of the tool's handler, in no thread. */
+/** `instead`: runs in the place of the tool's handler, in this process. */
 function runHandlerOf(
   call: Call,
   settings: HandlerSettings,
@@ -72,7 +72,7 @@ function runHandlerOf(
 
 function runIsolated(
   call: Call,
-  { isolation, headersFor }: HandlerSettings,
+  { isolationOn, fetchTimeout, headersFor }: HandlerSettings,
   { definition }: ToolItem,
   bounds: IsolateBounds,
   args: unknown,
@@ -81,7 +81,9 @@ function runIsolated(
   const origin = moduleOf(definition)
   if (!origin) throw new Error(`nobody knows the module of ${definition.name}`)
   const used = usageOf(ctx)
-  return isolation.run({ tool: definition, origin, bounds, used, args, call, ctx, headers: headersFor(call) })
+  const isolation = isolationOn(call.offer.route)
+  const headers = headersFor(call)
+  return isolation.run({ tool: definition, origin, bounds, used, args, call, ctx, fetchTimeout, headers })
 }
 
 function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<object> {

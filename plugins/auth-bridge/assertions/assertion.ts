@@ -100,5 +100,3 @@ export function createAssertionCheck(trusted: TrustedIssuers, audience: string, 
     return { assertion: { from, claims, subject: sub, id: jti, until: (exp + TOLERANCE) * 1_000 } }
   }
 }
-
-export type CheckAssertion = ReturnType<typeof createAssertionCheck>

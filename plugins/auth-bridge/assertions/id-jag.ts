@@ -2,6 +2,7 @@
 // and gets an access token for the person in it. Nobody is asked, and there is no login: no refresh token, no `sid`.
 import type Provider from 'oidc-provider'
 import { errors, type ResourceServer } from 'oidc-provider'
+import type { Claims } from '../../../core/auth.ts'
 import type { Logger } from '../../../core/index.ts'
 import { isConfidential } from '../clients/client-rules.ts'
 import { JWT_BEARER } from '../clients/fixed-clients.ts'
@@ -9,10 +10,33 @@ import type { Decide, Standing } from '../people/decide.ts'
 import { grantedAt, type Records } from '../records.ts'
 import type { ProviderContext } from '../server/oidc-provider.ts'
 import type { Resources } from '../server/resources.ts'
+import { addressOf, firstText, groupsAt, textOf } from '../upstream/read-person.ts'
 import type { Settings } from '../upstream/settings.ts'
-import { assertedPerson } from './asserted-person.ts'
+import type { Person } from '../upstream/upstream.ts'
 import { type Assertion, createAssertionCheck } from './assertion.ts'
 import type { TrustedIssuers } from './trusted-issuers.ts'
+
+function emailOf(claims: Claims, own: Settings | undefined): string | undefined {
+  const address = addressOf(claims['email'])
+  if (address === undefined) return undefined
+  const isVerified = own ? own.trustEmail || own.kind.verifiedEmail(claims, address) : claims['email_verified'] === true
+  return isVerified ? address : undefined
+}
+
+/** `provider`: of those who sign in; what its own assertions say is read as its ID tokens are. */
+function assertedPerson({ from, claims, subject }: Assertion, provider: Settings): Person {
+  const own = provider.issuer === from.issuer ? provider : undefined
+  const name = textOf(claims['name'])
+  const email = emailOf(claims, own)
+  return {
+    // The name of an issuer has no `#`: no two pairs are the same text.
+    subject: own ? (firstText(claims, own.claims.subject) ?? subject) : `${from.issuer}#${subject}`,
+    ...(name !== undefined && { name }),
+    ...(email !== undefined && { email }),
+    groups: groupsAt(claims, own?.claims.groups ?? ['groups']),
+    claims,
+  }
+}
 
 const PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
 /** How oidc-provider hands on what is known of the person. */

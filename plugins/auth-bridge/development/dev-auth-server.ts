@@ -1,4 +1,5 @@
 // The plugin `dev-auth-server`: auth-bridge at /dev-auth, with the development provider.
+import { SCOPE } from '../../../core/auth.ts'
 import { type BuiltInOptions, definePlugin, type FilledOptions } from '../../../core/index.ts'
 import { DEVELOPMENT_OPTIONS, type FilledAuthBridge, texts } from '../options.ts'
 import { refuseExposedHost } from './loopback-only.ts'
@@ -34,6 +35,7 @@ export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['d
       ...DEVELOPMENT_OPTIONS,
       scopes: {
         ...texts,
+        items: { ...texts.items, ...SCOPE },
         description: 'Scopes that clients can request, in addition to those in the metadata documents.',
       },
     },

@@ -22,9 +22,32 @@ import { cookieNames, longCookie, shortCookie } from './cookies.ts'
 import type { ProviderContext } from './oidc-provider.ts'
 import { withQueryOnly } from './oidc-provider.ts'
 import { createPolicy } from './policy.ts'
-import { logRefusals } from './refusals.ts'
 import type { Resources } from './resources.ts'
 import { SIGNING, type SigningKey } from './signing-keys.ts'
+
+/** Characters of a client id and of a detail in the log. */
+const MAX_TEXT = 200
+
+/** The message of the innermost cause, such as why a document of the client was not fetched. Not for the client. */
+function causeOf({ cause }: Error): string | undefined {
+  let inner = cause
+  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause
+  return inner instanceof Error ? inner.message.slice(0, MAX_TEXT) : undefined
+}
+
+/** Logs each refusal at the authorization and the token endpoint. */
+function logRefusals(provider: Provider, log: Logger): void {
+  const tell =
+    (at: string) =>
+    ({ oidc }: KoaContextWithOIDC, refusal: errors.OIDCProviderError) => {
+      const { message: error, error_description: text, error_detail: detail = causeOf(refusal) } = refusal
+      const id = oidc.params?.['client_id']
+      const client = typeof id === 'string' ? id.slice(0, MAX_TEXT) : undefined
+      log.info({ at, client, error, text, detail }, 'refused what a client asked for')
+    }
+  provider.on('authorization.error', tell('authorization'))
+  provider.on('grant.error', tell('token'))
+}
 
 export interface ProviderSettings {
   readonly issuer: string
@@ -213,6 +236,15 @@ function claimsFor(ctx: ProviderContext) {
   return account && { roles: account.standing.roles, ...account.login.person.tokenClaims, sid: account.login.id }
 }
 
+/** Access tokens carry the time of the host's clock, which checks them. oidc-provider uses the system time. */
+const timesFor =
+  ({ now }: ProviderSettings) =>
+  (_ctx: unknown, _token: unknown, { payload }: { readonly payload: { iat: number; exp: number } }) => {
+    const lifetime = payload.exp - payload.iat
+    payload.iat = Math.floor(now() / 1_000)
+    payload.exp = payload.iat + lifetime
+  }
+
 /** What oidc-provider is configured with. */
 function configurationOf(settings: ProviderSettings): object {
   const { issuer, options, accounts, resources, signing } = settings
@@ -244,6 +276,7 @@ function configurationOf(settings: ProviderSettings): object {
     rotateRefreshToken: () => true,
     issueRefreshToken: (_ctx: unknown, client: Client) => client.grantTypeAllowed('refresh_token'),
     extraTokenClaims: claimsFor,
+    formats: { customizers: { jwt: timesFor(settings) } },
     ttl: ttl(settings),
     discovery: assertionMetadata(settings.trusted),
   }

@@ -3,7 +3,7 @@ import type { Claims } from '../../../core/auth.ts'
 import type { FilledProvider } from '../options.ts'
 
 export type ProviderType = FilledProvider['type']
-export type ExchangeKind = NonNullable<FilledProvider['exchange']>
+export type ExchangeKind = NonNullable<FilledProvider['exchange']> | 'none'
 export type AuthMethod = NonNullable<FilledProvider['authMethod']>
 /** Options that only some types use. */
 export type PlaceOption = 'tenant' | 'domain' | 'issuer' | 'endpoints'

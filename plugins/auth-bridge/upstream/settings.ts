@@ -123,8 +123,7 @@ function checkRest(provider: FilledProvider, refuse: Refuse): void {
       throw refuse('parameters', `${name} is set by the bridge itself${instead}`)
     }
   }
-  if (exchange === 'on-behalf-of' && type !== 'entra') throw refuse('exchange', 'on-behalf-of is for entra alone')
-  if (exchange !== undefined && exchange !== 'none' && type === 'github') {
+  if (exchange !== undefined && type === 'github') {
     throw refuse('exchange', 'github gives no token with other scopes; ask for all of them in scopes')
   }
 }

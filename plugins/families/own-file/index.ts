@@ -1,7 +1,7 @@
 // A file that one plugin writes, and no other: what two wrote into it, neither could read.
-import { statSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { type PluginHost, StartError } from '../../../core/index.ts'
+import { accessSync, constants, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { errorText, type PluginHost, StartError } from '../../../core/index.ts'
 
 interface Owner {
   readonly name: string
@@ -11,10 +11,10 @@ interface Owner {
 const FILES = Symbol('files that plugins write')
 
 /**
- * Reports, at the option `file`, a file that another plugin writes, or that is a folder; warns of a folder in which anyone
- * can replace the file. `path`: absolute.
+ * Reports, at the option `file`, a file that another plugin writes, that is a folder, or whose folder cannot be written. Warns of a
+ * folder in which anyone can replace the file. `path`: absolute. `appendsOnly`: the folder of an existing file is not written to.
  */
-export function claimFile(host: PluginHost, path: string): void {
+export function claimFile(host: PluginHost, path: string, { appendsOnly = false } = {}): void {
   const at = [...host.at, 'file']
   const owners = host.share(FILES, () => new Map<string, Owner>())
   const owner = owners.get(path)
@@ -24,14 +24,39 @@ export function claimFile(host: PluginHost, path: string): void {
     )
   }
   owners.set(path, owner ?? { name: host.name, at })
-  if (host.purpose !== 'test') host.checking(() => checkPlace(host, path, at))
+  if (host.purpose !== 'test') host.checking(() => checkPlace(host, path, appendsOnly))
 }
 
-function checkPlace({ report }: PluginHost, path: string, at: PluginHost['at']) {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
-    report(new StartError(`${path} is a folder: name a file, such as one in it`, { at }))
+/** Creates the folder of a file that the host writes. Other users cannot enter a new folder, except those of the host's group. */
+export function makeFolderOf(path: string): void {
   const folder = dirname(path)
-  const { mode = 0 } = statSync(folder, { throwIfNoEntry: false }) ?? {}
+  const made = mkdirSync(folder, { recursive: true, mode: 0o750 })
+  // Data of users belongs in no repository.
+  if (made !== undefined) writeFileSync(join(folder, '.gitignore'), '*\n')
+}
+
+/** Reports a folder that cannot be written, or in which the missing folders cannot be created. */
+function checkWritable({ report, at }: PluginHost, path: string, appendsOnly: boolean) {
+  let folder = dirname(path)
+  while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
+  try {
+    // The dot fails for what is no folder.
+    accessSync(appendsOnly && existsSync(path) ? path : `${folder}/.`, constants.W_OK)
+  } catch (cause) {
+    const why = `${path} cannot be written: ${folder} is no folder, or this user may not write it (${errorText(cause)})`
+    const fix = 'let the user that runs this host write that folder, or name a file elsewhere'
+    report(new StartError(`${why}; ${fix}`, { at: [...at, 'file'], cause }))
+  }
+}
+
+function checkPlace(host: PluginHost, path: string, appendsOnly: boolean) {
+  const { report } = host
+  const at = [...host.at, 'file']
+  if (existsSync(path) && statSync(path).isDirectory())
+    report(new StartError(`${path} is a folder: name a file, such as one in it`, { at }))
+  checkWritable(host, path, appendsOnly)
+  const folder = dirname(path)
+  const mode = existsSync(folder) ? statSync(folder).mode : 0
   // With a sticky bit only the owner of a file can replace it.
   if (process.platform === 'win32' || (mode & 0o1002) !== 0o002) return
   const what = `anyone on this machine can replace files in ${folder} (mode ${(mode & 0o777).toString(8)})`

@@ -4,12 +4,11 @@ import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { isDeepStrictEqual } from 'node:util'
 import { assertInstalled } from '../../../core/auth.ts'
-import { type Logger, StartError } from '../../../core/index.ts'
+import { type Logger, type PluginHost, StartError } from '../../../core/index.ts'
 import { clusterLink } from './cluster-link.ts'
 import { countBatches, createCommands, type RedisCommands } from './commands.ts'
 import { Examination } from './examination.ts'
 import { isDisconnection, unavailable } from './failures.ts'
-import { createMeasure, type Measure, offerHealth } from './figures.ts'
 import { Health } from './health.ts'
 import { FOREIGN_KEYS, type KeySpaceClaim } from './key-space.ts'
 import { type Link, silenceOf } from './link.ts'
@@ -23,6 +22,33 @@ import { type RedisAddress, type ResolvedRedis, resolveRedis } from './settings.
 import type { RedisConnection, RedisReader } from './shared-connection.ts'
 import { createOccurrence, within } from './waiting.ts'
 import { Watch } from './watch.ts'
+
+/** `refused`: Redis answered that it will not. `unavailable`: it did not answer in time, or could not be asked. */
+type Measure = (milliseconds: number, outcome: 'ok' | 'refused' | 'unavailable') => void
+
+function createMeasure({ figures }: Pick<PluginHost, 'figures'>, redis: string): Measure {
+  const tell = figures.histogram({
+    name: 'mcp_host_redis_duration_seconds',
+    help: 'How long Redis took to answer what a request waits for, or how long was waited for it in vain.',
+    labels: ['redis', 'outcome'],
+  })
+  return (milliseconds, outcome) => tell(milliseconds / 1_000, { redis, outcome })
+}
+
+function offerHealth(
+  { figures }: Pick<PluginHost, 'figures'>,
+  redis: string,
+  connection: { readonly healthy: boolean },
+): void {
+  figures.gauge(
+    {
+      name: 'mcp_host_redis_up',
+      help: '1 where Redis answers and does what is asked of it, else 0.',
+      labels: ['redis'],
+    },
+    () => [[connection.healthy ? 1 : 0, { redis }]],
+  )
+}
 
 /** What the plugins of one host share: connections by their settings. */
 const CONNECTIONS = Symbol('connections to Redis')

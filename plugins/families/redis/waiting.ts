@@ -15,11 +15,15 @@ export function createOccurrence<Value>(): Occurrence<Value> {
   return { happened, happen: value => happen(value) }
 }
 
-/** What the promise gives; rejects with a RedisTimeout where that takes longer than this many milliseconds. */
+/**
+ * Resolves with the value of the promise; rejects with a RedisTimeout after this many milliseconds. After the event loop was
+ * blocked, timers run before the sockets are read: a response that has arrived by then still counts.
+ */
 export async function within<Value>(promise: Promise<Value>, milliseconds: number): Promise<Value> {
   let timer: NodeJS.Timeout | undefined
   const over = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new RedisTimeout(Math.round(milliseconds))), milliseconds)
+    const late = () => reject(new RedisTimeout(Math.round(milliseconds)))
+    timer = setTimeout(() => setImmediate(late), milliseconds)
   })
   try {
     return await Promise.race([promise, over])

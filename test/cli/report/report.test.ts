@@ -4,11 +4,10 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import type { CommandOutput } from '../../../cli/context.ts'
-import { showReading } from '../../../cli/report/progress.ts'
 import type { Report } from '../../../cli/report/report.ts'
 import { createTally } from '../../../cli/report/tally.ts'
 import { reportText } from '../../../cli/report/text.ts'
-import { reportVerb } from '../../../cli/report.ts'
+import { reportVerb, showReading } from '../../../cli/report.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startCli, stopAll } from '../in-process.ts'
@@ -325,6 +324,19 @@ describe('mcp-host report', () => {
     expect(report.notes[0]).to.match(/\bother\b/)
   })
 
+  it('reads the logs of a folder, rotated files included', async () => {
+    const line = (agent: string) => `${oldLine(recent(60_000), agent)}\n`
+    const cwd = await makeFolder({
+      'logs/access.log': line('ada 1.0'),
+      'logs/access.log.1': line('bob 1.0'),
+      'logs/audit.1.jsonl': line('cy 1.0'),
+      'logs/audit.jsonl.lock': '{}',
+      'logs/notes.txt': line('zoe 1.0'),
+    })
+    const text = await printedBy(context => reportVerb.run({}, [join(cwd, 'logs')], context))
+    expect(text).to.contain('ada').and.contain('bob').and.contain('cy').and.not.contain('zoe')
+  })
+
   it('shows at a terminal how far it is, and takes it away', async () => {
     const written: string[] = []
     const stderr = { isTTY: true, columns: 40, write: (text: string) => written.push(text) }
@@ -340,7 +352,7 @@ describe('mcp-host report', () => {
 
   for (const [what, values, sources, message] of [
     ['a file that is not there', {}, ['nowhere.log'], /^nowhere\.log.*ENOENT/],
-    ['a folder', {}, [import.meta.dirname], /EISDIR/],
+    ['a folder without logs', {}, [import.meta.dirname], /has no \*\.log or \*\.jsonl file/],
     ['no time', { since: 'yesterday' }, ['a'], /^--since.*24h.*7d/],
     ['times that are exchanged', { since: '1h', until: '2h' }, ['a'], /^--since.*--until/],
     ['no number of rows', { top: '0' }, ['a'], /^--top/],

@@ -38,7 +38,7 @@ export type NodeConfig = TestConfig & { readonly plugins?: Config['plugins'] }
 /** Hosts of one config; `redisUrl` gives a node another way to Redis. */
 export async function startNode(redis: { readonly url: string }, config: NodeConfig): Promise<StartedHost> {
   return startHost({
-    redis: { url: redis.url, commandTimeout: '3s' },
+    redis: { url: redis.url, commandTimeout: '8s' },
     ...config,
     plugins: {
       'transport-streamable': {},

@@ -1,5 +1,5 @@
 // Tools, resources and prompts: their keys, names, schemas.
-import { code, GOOD_TOOL, ofTools, type Row, tools, yaml } from './row.ts'
+import { code, config, GOOD_TOOL, ofTools, type Row, tools, yaml } from './row.ts'
 
 const tool = (text: string) =>
   ofTools(`export const it = defineTool({\n  name: 'it',\n  handler: () => 1,\n${text}\n})`)
@@ -8,7 +8,52 @@ const resource = (text: string) =>
 const prompt = (text: string) =>
   ofTools(`export const it = definePrompt({\n  name: 'it',\n  handler: () => 'x',\n${text}\n})`)
 
+const refused = (text: string) => ofTools(`export const t = defineTool({ handler: () => 'x',\n  ${text},\n})`)
+
 export const DEFINITION_ROWS: readonly Row[] = [
+  {
+    mistake: 'a tool name with a dot',
+    files: refused("name: 'mail.send' /* HERE */"),
+    severity: 'warning',
+    names: ['Claude', 'OpenAI', 'name'],
+  },
+  {
+    mistake: 'a tool name of 65 characters',
+    files: refused(`name: '${'a'.repeat(65)}' /* HERE */`),
+    severity: 'warning',
+    names: ['Claude', '64'],
+  },
+  {
+    mistake: 'an input with anyOf at its root',
+    files: refused("name: 't', input: { type: 'object', anyOf: [{ required: ['a'] }] } /* HERE */"),
+    severity: 'warning',
+    names: ['Claude', 'OpenAI', '`anyOf`'],
+  },
+  {
+    mistake: 'an array without items, and a name with a dot',
+    files: refused("name: 'a.b' /* HERE */, input: { type: 'object', properties: { list: { type: 'array' } } }"),
+    severity: 'warning',
+    names: ['"list"', 'VS Code', 'name'],
+  },
+  {
+    mistake: 'an output in draft-07 that means something else in draft 2020-12',
+    files: refused(
+      "name: 't', output: { $schema: 'http://json-schema.org/draft-07/schema#', type: 'object', dependencies: { a: ['b'] } } /* HERE */",
+    ),
+    severity: 'warning',
+    names: ['Claude', 'draft-07'],
+  },
+  {
+    mistake: 'more tools than one list page',
+    files: {
+      ...config({ routes: 'routes:\n  /: # HERE\n    toolsets: a' }),
+      ...tools(
+        "export const all = Array.from({ length: 501 }, (_, i) => defineTool({ name: 't' + i, handler: () => 'x' }))",
+      ),
+    },
+    severity: 'warning',
+    names: ['501', '500', 'search'],
+  },
   {
     mistake: 'a misspelt key of a tool',
     files: tool("  descripton: 'x', // HERE"),
@@ -66,7 +111,7 @@ export const DEFINITION_ROWS: readonly Row[] = [
     mistake: 'a tool name of more than 128 characters',
     files: ofTools(`export const it = defineTool({\n  name: '${'n'.repeat(129)}', // HERE\n  handler: () => 1 })`),
     severity: 'warning',
-    names: ['128'],
+    names: ['64'],
   },
   {
     mistake: 'required that names no property',

@@ -51,7 +51,6 @@ export const SHAPE_ROWS: readonly Row[] = [
     mistake: 'toolset for toolsets on a route',
     files: config({ routes: 'routes:\n  /:\n    toolset: a # HERE' }),
     names: ['"toolsets"'],
-    errors: 2,
   },
   {
     mistake: 'no server',

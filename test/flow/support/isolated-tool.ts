@@ -1,4 +1,4 @@
-// The isolated tool of generated configs; worker threads import this module.
+// The isolated tool of generated configs; worker processes import this module.
 import { defineTool } from '../../../core/index.ts'
 
 export const ISOLATED = 'granite'
@@ -7,6 +7,6 @@ export const isolated = defineTool({
   name: ISOLATED,
   description: `Reads the ${ISOLATED} ledger.`,
   input: { type: 'object', properties: { [ISOLATED]: { type: 'integer' } }, required: [ISOLATED] },
-  isolate: { threads: 1 },
+  isolate: { processes: 1 },
   handler: args => `${ISOLATED}: ${JSON.stringify(args)}`,
 })

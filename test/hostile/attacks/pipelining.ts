@@ -78,21 +78,20 @@ const queueing: Attack = {
   },
 }
 
-/** What was pipelined and waited for is answered, all of it, in order. */
+/** The first of a few pipelined requests is answered, then the connection closes. */
 const patient: Attack = {
   kind: 'pipelining-patient',
-  about: 'fifty requests on one connection, all of them answered',
+  about: 'five requests on one connection, of which the first is answered',
   pause: 200,
   async run(round) {
     const connection = await round.connect('anonymous', '127.0.0.3')
-    const requests = Array.from({ length: 50 }, (_, index) =>
+    const requests = Array.from({ length: 5 }, (_, index) =>
       modernBytes(round.target, 'tools/call', { name: 'add', arguments: { a: index, b: 1 } }),
     )
     connection.send(Buffer.concat(requests), requests.length)
     await round.answers(connection, requests.length)
-    const sums = connection.answers.map(({ body }) => Number(/"sum":(\d+)/.exec(body.toString())?.[1]))
-    if (!connection.closed && sums.some((sum, index) => sum !== index + 1))
-      round.fault(`pipelined answers out of order: ${sums}`)
+    const answers = connection.answers.map(({ status, body }) => /"sum":(\d+)/.exec(body.toString())?.[1] ?? status)
+    if (answers.length > 0 && !`${answers}`.match(/^1(?:,\d)*(?:,503)?$/)) round.fault(`pipelined: ${answers}`)
   },
 }
 

@@ -200,7 +200,7 @@ describe('access-log plugin', () => {
   })
 
   it('fails startup if the file cannot be opened, and names it', async () => {
-    const error = await startLogged({ file: '/nowhere/access.log' }).then(
+    const error = await startLogged({ file: '/dev/null/access.log' }).then(
       () => undefined,
       (thrown: unknown) => thrown,
     )

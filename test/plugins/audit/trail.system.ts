@@ -163,14 +163,6 @@ describe('audit: file', () => {
     expect(await verdictOn(folder)).to.match(/^2: seq 2 was changed/)
   })
 
-  it('fails startup if its folder is missing, and names it', async () => {
-    const error = await startAudited({ options: { file: '/nowhere/audit.jsonl' } }).then(
-      () => undefined,
-      (thrown: unknown) => String(thrown),
-    )
-    expect(error).to.match(/there is no folder \/nowhere for the audit; make it/)
-  })
-
   it('fails startup if the file is not an audit file, and leaves it unchanged', async () => {
     const folder = await makeFolder({ 'audit.jsonl': 'my diary\n' })
     const error = await startAudited({ folder }).then(

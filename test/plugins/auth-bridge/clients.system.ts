@@ -2,9 +2,9 @@
 import { expect } from 'chai'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import type { StartedBridge } from '../../support/bridge.ts'
-import { eventually } from '../../support/eventually.ts'
 import { claimsOf } from '../../support/form-browser.ts'
 import { stopIdentityProviders } from '../../support/identity-provider.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 import { callAs } from '../../support/protected-host.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { Person, stopLandings } from './person.ts'
@@ -21,9 +21,10 @@ async function refreshByHand({ issuer }: StartedBridge, { clientId, refreshToken
 describe('Real clients with auth-bridge', () => {
   let lasting: StartedBridge
   let brief: StartedBridge
+  const clock = createManualClock()
 
   before(async () => {
-    ;[lasting, brief] = await Promise.all([startWithScopes('10m'), startWithScopes('1s')])
+    ;[lasting, brief] = await Promise.all([startWithScopes('10m'), startWithScopes('1m', { clock })])
   })
   after(async () => {
     await stopLandings()
@@ -43,13 +44,6 @@ describe('Real clients with auth-bridge', () => {
         await application.connect()
         return { person, application }
       }
-
-      /** The token that it has is none any more. */
-      const expiry = (bridge: StartedBridge, { kept }: Application) =>
-        eventually(
-          'its token has expired',
-          async () => (await callAs(bridge.resource, kept.accessToken)).status === 401,
-        )
 
       it('discovers the authorization server, registers, logs in and calls a tool', async () => {
         const { person, application } = await signIn(lasting)
@@ -106,7 +100,8 @@ describe('Real clients with auth-bridge', () => {
       it('refreshes an expired access token without user interaction', async () => {
         const { person, application } = await signIn(brief)
         const { accessToken, refreshToken } = application.kept
-        await expiry(brief, application)
+        await clock.advance(61_000)
+        expect((await callAs(brief.resource, accessToken)).status).to.equal(401)
         expect(await application.call('whoami')).to.include({ subject: 'ann' })
         expect(application.kept.accessToken).to.not.equal(accessToken)
         expect(application.kept.refreshToken).to.be.a('string').and.not.equal(refreshToken)

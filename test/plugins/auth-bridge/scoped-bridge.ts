@@ -13,13 +13,14 @@ const USERS = [
   { sub: 'bob', name: 'Bob Example', email: 'bob@acme.example', groups: ['sales'] },
 ]
 
-/** `accessToken`: how long one lives; no clock may differ. */
+/** `accessToken`: the lifetime of an access token, without tolerance. */
 export const startWithScopes = (
   accessToken: string,
-  { idp = { users: USERS }, config }: Pick<BridgeSettings, 'idp' | 'config'> = {},
+  { idp = { users: USERS }, config, clock }: Pick<BridgeSettings, 'idp' | 'config' | 'clock'> = {},
 ): Promise<StartedBridge> =>
   startBridge({
     idp,
+    ...(clock && { clock }),
     options: { accessToken },
     config: {
       toolsets: { all: [tool('whoami'), tool('clear_all')] },

@@ -17,7 +17,7 @@ describe('auth-bridge: Redis outage', function () {
     redis = await startRedis({ persistent: true })
     bridge = await startBridge({
       plugins: { 'grant-store-redis': {} },
-      config: { redis: { url: redis.url, commandTimeout: '2s' } },
+      config: { redis: { url: redis.url, commandTimeout: '5s' } },
     })
   })
   after(async () => {

@@ -1,4 +1,4 @@
-// Tests Entra specifics: group overage, tokens for one API each, token exchange and on-behalf-of.
+// Tests Entra specifics: group overage, tokens for one API each, and token exchange.
 import { expect } from 'chai'
 import { type IdentityProvider, startIdentityProvider, stopIdentityProviders } from '../../support/identity-provider.ts'
 import { CALLBACK, faultOf, makeUpstream, signIn } from '../../support/upstream.ts'
@@ -111,35 +111,22 @@ describe('Entra: tokens for another API', () => {
     expect(fault.fix).to.include('offline_access')
   })
 
-  for (const [exchange, grant, parameters] of [
-    ['on-behalf-of', 'urn:ietf:params:oauth:grant-type:jwt-bearer', { requested_token_use: 'on_behalf_of' }],
-    [
-      'token-exchange',
-      'urn:ietf:params:oauth:grant-type:token-exchange',
-      { subject_token_type: 'urn:ietf:params:oauth:token-type:access_token' },
-    ],
-  ] as const) {
-    it(`are issued by ${exchange}`, async () => {
-      const { upstream } = makeUpstream(idp.options({ exchange }))
-      const { tokens } = await signIn(upstream, idp)
-      const other = await upstream.exchange(tokens, API)
-      const sent = idp.requests.filter(({ endpoint }) => endpoint === 'token').at(-1)
-      expect(sent?.form).to.include({ grant_type: grant, scope: API, ...parameters })
-      expect(other).to.include({ refreshToken: tokens.refreshToken })
-      expect(other.scopes).to.deep.equal([API])
-      expect(other.accessToken).to.not.equal(tokens.accessToken)
-      expect((await faultOf(upstream.exchange({ ...tokens, accessToken: 'unknown' }, API))).fault).to.equal(
-        'misconfigured',
-      )
-    })
-  }
-
-  it('are disabled by the options', async () => {
-    const { upstream } = makeUpstream(idp.options({ exchange: 'none' }))
+  it('are issued by token exchange', async () => {
+    const { upstream } = makeUpstream(idp.options({ exchange: 'token-exchange' }))
     const { tokens } = await signIn(upstream, idp)
-    const fault = await faultOf(upstream.exchange(tokens, API))
-    expect(fault.fault).to.equal('misconfigured')
-    expect(fault.fix).to.include('provider.exchange')
+    const other = await upstream.exchange(tokens, API)
+    const sent = idp.requests.filter(({ endpoint }) => endpoint === 'token').at(-1)
+    expect(sent?.form).to.include({
+      grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+      subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+      scope: API,
+    })
+    expect(other).to.include({ refreshToken: tokens.refreshToken })
+    expect(other.scopes).to.deep.equal([API])
+    expect(other.accessToken).to.not.equal(tokens.accessToken)
+    expect((await faultOf(upstream.exchange({ ...tokens, accessToken: 'unknown' }, API))).fault).to.equal(
+      'misconfigured',
+    )
   })
 
   it('without user consent keep the login and report what to change', async () => {

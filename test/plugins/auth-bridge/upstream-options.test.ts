@@ -58,7 +58,6 @@ describe('Upstream options: incompatible combinations', () => {
     [{ type: 'oidc', ...own, issuer: 'https://id.acme.example', endpoints }, '.endpoints', 'does not use it'],
     [{ type: 'oidc', clientId: 'x', issuer: 'https://id.acme.example' }, '', "authMethod: 'none'"],
     [{ type: 'oidc', ...own, issuer: 'https://id.acme.example', authMethod: 'none' }, '.authMethod', 'shows no secret'],
-    [{ type: 'oidc', ...own, issuer: 'https://id.acme.example', exchange: 'on-behalf-of' }, '.exchange', 'entra'],
     [{ type: 'oauth', ...own }, '', 'needs endpoints'],
     [
       { type: 'oauth', ...own, endpoints: { ...endpoints, token: 'http://id.acme.example/t' } },

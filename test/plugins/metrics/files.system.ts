@@ -54,13 +54,13 @@ async function everythingOn() {
     {
       toolsets: { all: [defineTool({ name: 'say', handler: () => 'said' })] },
       routes: { '/mcp': { toolsets: 'all', search: {} } },
-      tools: { stallWarning: '1h' },
       redis: { url: redis.url },
       plugins: {
         'auth-jwt': { authority: issuer.url, audience: 'us' },
         'cluster-redis': {},
         'transport-sse': {},
         'access-log': { file: '/dev/null' },
+        'event-loop': {},
         audit: { file: join(await makeFolder({}), 'audit.jsonl') },
         'rate-limit': { user: '1000/1h', store: 'redis' },
       },
@@ -217,7 +217,7 @@ describe('Metrics documentation', function () {
       'mcp_host_connections_closed_total reason',
       'mcp_host_dpop_proofs_total outcome',
       'mcp_host_dpop_proofs_total plugin',
-      'mcp_host_event_loop_held_seconds_total handler',
+      'mcp_host_event_loop_blocked_seconds_total',
       'mcp_host_isolated_calls_ended_total over',
       'mcp_host_isolated_calls_ended_total tool',
       'mcp_host_tool_calls state',

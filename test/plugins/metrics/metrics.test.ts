@@ -44,7 +44,7 @@ const until = (metered: Metered, name: string, labels: Record<string, string>, v
   eventually(`${value} of ${name}`, async () => (await metered.one(name, labels)) === value)
 
 describe('metrics plugin', () => {
-  it('measures calls by route, method, tool, protocol version and outcome with the standard buckets', async () => {
+  it('measures calls by route, method, tool, protocol version and outcome, with buckets from 0.5 ms', async () => {
     const metered = await startMetered(config)
     await call(metered, 'say', { text: SECRET })
     await call(metered, 'say')
@@ -65,7 +65,7 @@ describe('metrics plugin', () => {
     ])
     const buckets = samples.filter(({ labels }) => 'le' in labels && labels['gen_ai_tool_name'] === 'say')
     expect(buckets.map(({ labels }) => labels['le'])).to.deep.equal(
-      '0.01 0.02 0.05 0.1 0.2 0.5 1 2 5 10 30 60 120 300 +Inf'.split(' '),
+      '0.0005 0.001 0.002 0.005 0.01 0.02 0.05 0.1 0.2 0.5 1 2 5 10 30 60 120 300 +Inf'.split(' '),
     )
     expect(buckets.map(({ value }) => value)).to.deep.equal(
       [...buckets.map(({ value }) => value)].sort((a, b) => a - b),

@@ -12,7 +12,7 @@ import { needsRedis, type RedisServer, startRedis, stopRedis } from '../../suppo
 import { stopHosts } from '../../support/start-host.ts'
 import { atOnce, startLimited, statuses } from './limited-host.ts'
 
-const startNode = (redis: RedisServer, options: object, plugins: object = {}, commandTimeout = '1s') =>
+const startNode = (redis: RedisServer, options: object, plugins: object = {}, commandTimeout = '5s') =>
   startLimited(
     { store: 'redis', ...options },
     { redis: { url: redis.url, commandTimeout }, plugins: { health: {}, ...plugins } },
@@ -52,7 +52,8 @@ describe('rate-limit: counts in Redis', () => {
 
   it('use expiring keys without user names', async () => {
     const redis = await startRedis()
-    const { call } = await startNode(redis, { address: '9/1h', user: '9/1h', client: '9/1h', tools: { say: '9/1h' } })
+    const limits = { address: '9/1h', user: '9/1h', client: '9/1h', tools: { say: '9/1h' } }
+    const { call } = await startNode(redis, limits, {}, '15s')
     await call({ 'X-User': 'ann@acme.example', 'X-Issuer': 'https://i.example', 'X-Client': 'desktop' })
     const keys = redis.cli('--scan').filter(key => key.includes(':rate-limit:'))
     expect(keys).to.have.length(4)
@@ -69,7 +70,7 @@ describe('rate-limit: counts in Redis', () => {
       setup: host => void connections.push(redisConnection(host)),
     })
     const limits = { address: '900/1h', user: '900/1h', client: '900/1h', tools: { say: '900/1h', '*': '900/1h' } }
-    const { call } = await startNode(redis, limits, { watching: watching() })
+    const { call } = await startNode(redis, limits, { watching: watching() }, '15s')
     await call({ 'X-User': 'ann', 'X-Client': 'desktop' })
     const counts: number[] = []
     for (let calls = 0; calls < 15; calls++) {

@@ -8,6 +8,7 @@ import { plugin, withPlugins } from '../../fixtures/plugins.ts'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
 import { eventually } from '../../support/eventually.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 import { taskClient } from './support/task-client.ts'
 import { createBench, startTasks, type TaskOptions } from './support/task-tools.ts'
@@ -15,8 +16,8 @@ import { createBench, startTasks, type TaskOptions } from './support/task-tools.
 const BEGINS_OUTSIDE = fileURLToPath(new URL('../../isolated/begins-outside.ts', import.meta.url))
 
 /** A store of several nodes that can lose all that it has, and tells that something may have been missed. */
-function sharedMemory() {
-  const store = createMemoryTaskStore()
+function sharedMemory(now?: () => number) {
+  const store = createMemoryTaskStore(undefined, now)
   const lost = new Set<string>()
   const kept = new Set<string>()
   const listeners = new Set<Parameters<typeof store.watch>[0]>()
@@ -49,7 +50,8 @@ describe('Tasks: expiry', () => {
 
   it('occurs after ttlMs, which is extended on completion', async () => {
     const bench = createBench()
-    const { url } = await startTasks(bench, { ttl: '3s' })
+    const clock = createManualClock()
+    const { url } = await startTasks(bench, { ttl: '3s' }, undefined, {}, { clock })
     const client = taskClient(url)
     const taskId = await client.begin('slow', { key: '1' })
     const before = await client.get(taskId)
@@ -58,23 +60,23 @@ describe('Tasks: expiry', () => {
     bench.open('1')
     const over = await client.until(taskId)
     expect(over.ttlMs).to.be.at.least(before.ttlMs)
-    const until = Date.parse(over.createdAt) + over.ttlMs
-    await eventually(
-      'it is gone',
-      () => client.get(taskId),
-      task => task === undefined,
-    )
-    expect(Date.now()).to.be.at.least(until)
+    const left = Date.parse(over.createdAt) + over.ttlMs - clock.now()
+    await clock.advance(left - 1)
+    expect((await client.get(taskId)).status).to.equal('completed')
+    await clock.advance(1)
     expect((await client.about('tasks/get', taskId)).message.error.code).to.equal(-32602)
     expect((await client.cancel(taskId)).message.error.code).to.equal(-32602)
   })
 
   it('fails a task beyond its time limit, aborts the handler, and notifies subscribers', async () => {
     const bench = createBench()
-    const { url } = await startTasks(bench, { ttl: '2s' })
+    const clock = createManualClock()
+    const { url } = await startTasks(bench, { ttl: '2s' }, undefined, {}, { clock })
     const client = taskClient(url)
     const taskId = await client.begin('slow', { key: '1' })
     const listening = await client.listen([taskId])
+    await eventually('it runs', () => bench.began.length === 1)
+    await clock.advance(2_000)
     const heard = []
     for (let over = false; !over; over = heard.at(-1).params.status === 'failed') heard.push(await listening.next())
     expect(heard.at(-1).params.error).to.include({ code: -32603 })
@@ -85,11 +87,14 @@ describe('Tasks: expiry', () => {
 
   it('expires queued tasks and notifies subscribers', async () => {
     const bench = createBench()
-    const { url } = await startTasks(bench, { ttl: '2s', role: 'front' }, sharedMemory())
+    const clock = createManualClock()
+    const { url } = await startTasks(bench, { ttl: '2s', role: 'front' }, sharedMemory(clock.now), {}, { clock })
     const client = taskClient(url)
     const taskId = await client.begin('slow', { key: '1' })
     const listening = await client.listen([taskId])
-    const heard = []
+    const heard = [await listening.next()]
+    // The host checks a task a moment after its expiry.
+    await clock.advance(5_000)
     for (let over = false; !over; over = heard.at(-1).params.status === 'failed') heard.push(await listening.next())
     expect(heard.at(-1).params).to.include({ taskId, status: 'failed' }).and.to.have.property('statusMessage')
     expect(heard.at(-1).params.error).to.deep.include({ code: -32603, data: { reason: 'task-lost' } })

@@ -69,7 +69,7 @@ describe('configureSession', () => {
   it('is called again for a token with other claims, and each request is served by its own', async () => {
     const seen: unknown[] = []
     const note = defineResource({ name: 'note', uri: 'note://gold', handler: () => 'gold' })
-    const { url, host } = await start({
+    const { url, host, log } = await start({
       toolsets: { all: [echo], gold: [gold, note] },
       configureSession({ user, headers }, session) {
         const tier = user?.claims['tier']
@@ -106,6 +106,7 @@ describe('configureSession', () => {
       'gold',
     ])
     expect(await codes('gold')).to.deep.equal(['gold'])
+    expect(log.find(({ message }) => message === 'a call failed')).to.include({ route: '/' })
   })
 
   it('that throws opens no session: 500 with the request id and a log entry, without its text', async () => {

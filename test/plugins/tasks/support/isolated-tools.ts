@@ -3,7 +3,7 @@ import { threadId } from 'node:worker_threads'
 import { defineTool } from '../../../../core/index.ts'
 
 const form = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] } as const
-const isolate = { threads: 1 } as const
+const isolate = { processes: 1 } as const
 
 export const asks = defineTool({
   name: 'asks',

@@ -1,0 +1,64 @@
+// Warns of values that are valid and probably not what was meant. For core/host.ts.
+import { type Path, type Report, StartError } from '../http/start-error.ts'
+import type { Plugin } from '../kernel/define-plugin.ts'
+import type { PluginInstance } from '../kernel/plugin-plan.ts'
+import type { FilledConfig } from './define-config.ts'
+import { isPlain } from './plain.ts'
+
+export interface ValueFacts {
+  readonly config: FilledConfig
+  readonly instances: readonly Pick<PluginInstance, 'plugin'>[]
+  /** Every known plugin. */
+  readonly plugins: ReadonlyMap<string, Pick<Plugin<object>, 'sections'>>
+  readonly report: Report
+}
+
+/** Bare numbers below are milliseconds that are probably meant as seconds. */
+const LEAST_NUMBER = 1_000
+
+/** Durations that are seconds at least. */
+function durationsOf({ http, sessions, tools }: FilledConfig): ReadonlyArray<readonly [Path, unknown]> {
+  return [
+    [['http', 'requestTimeout'], http.requestTimeout],
+    [['http', 'writeTimeout'], http.writeTimeout],
+    [['sessions', 'idleTimeout'], sessions.idleTimeout],
+    [['tools', 'fetchTimeout'], tools.fetchTimeout],
+    [['tools', 'callTimeout'], tools.callTimeout],
+  ]
+}
+
+export function warnOfValues({ config, instances, plugins, report }: ValueFacts): void {
+  const warn = (why: string, ...at: Path) => report(new StartError(why, { at }), 'warning')
+  for (const [at, value] of durationsOf(config)) {
+    if (typeof value !== 'number' || value <= 0 || value >= LEAST_NUMBER) continue
+    warn(`${value} is in milliseconds; for seconds write '${value}s'`, ...at)
+  }
+  const { publicUrl } = config.http
+  const path = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/$/, '')
+  const repeated = Object.keys(config.routes).find(route => path !== '' && route.replace(/\/$/, '') === path)
+  if (repeated !== undefined) {
+    const why = `with routes['${repeated}'] clients would use ${publicUrl}${repeated}; leave the path of the route out`
+    warn(why, 'http', 'publicUrl')
+  }
+  for (const name of new Set([...plugins.values()].flatMap(plugin => Object.keys(plugin.sections ?? {})))) {
+    const isUsed = instances.some(({ plugin }) => Object.hasOwn(plugin.sections ?? {}, name))
+    if (!isUsed && Reflect.get(config, name) !== undefined) warn('no plugin of this config uses this section', name)
+  }
+}
+
+/** A whole value that shells, CI systems and templates would replace. */
+const PLACEHOLDER = /^(\$\{[^{}]*\}|\$\{\{.*\}\}|\{\{.*\}\}|\$[A-Z][A-Z0-9_]+|%[A-Z][A-Z0-9_]+%)$/
+const MAX_DEPTH = 8
+
+/** Warns of placeholders: nothing replaces them, so a secret such as `${SECRET}` is known to everyone. */
+export function warnOfPlaceholders({ toolsets: _, ...config }: FilledConfig, report: Report): void {
+  function visit(value: unknown, at: Path): void {
+    if (typeof value === 'string' && PLACEHOLDER.test(value)) {
+      const why = 'placeholders are not replaced; use a config in TypeScript or JavaScript with process.env'
+      report(new StartError(why, { at }), 'warning')
+    }
+    if (at.length > MAX_DEPTH || (!Array.isArray(value) && !isPlain(value))) return
+    for (const [key, inner] of Object.entries(value)) visit(inner, [...at, Array.isArray(value) ? Number(key) : key])
+  }
+  visit(config, [])
+}

@@ -1,0 +1,95 @@
+// Detects that the event loop is blocked, with the delay histogram of Node.js: a warning in the log and a counter.
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import {
+  type BuiltInOptions,
+  type Call,
+  DURATION_PATTERN,
+  definePlugin,
+  type FilledOptions,
+  parseDuration,
+} from '../../core/index.ts'
+
+export type EventLoopOptions = BuiltInOptions['event-loop']
+
+/** How often the delay is read, milliseconds. */
+const CHECK_EVERY = 1_000
+/** Maximum names in one warning. */
+const MAX_NAMES = 5
+
+const BLOCKED = {
+  name: 'mcp_host_event_loop_blocked_seconds_total',
+  help: 'Time for which the event loop was blocked: each second, the longest delay above warnAfter.',
+}
+
+/** A tool by its name, any other call by its method. */
+function nameOf({ method, params, view }: Call): string {
+  const name = params['name']
+  return method === 'tools/call' && typeof name === 'string' && view.tools.has(name) ? `tool ${name}` : method
+}
+
+export const eventLoop = definePlugin<EventLoopOptions, FilledOptions['event-loop']>({
+  options: {
+    type: 'object',
+    description: 'Warns when the event loop is blocked, so that no other caller is served.',
+    additionalProperties: false,
+    properties: {
+      warnAfter: {
+        type: 'string',
+        pattern: DURATION_PATTERN,
+        default: '200ms',
+        description: 'A longer delay of the event loop is logged.',
+      },
+    },
+  },
+  setup(host, { warnAfter }) {
+    const limit = parseDuration(warnAfter)
+    const delays = monitorEventLoopDelay({ resolution: 20 })
+    const blocked = host.figures.counter(BLOCKED)
+    /** The calls that run now, by name. */
+    const running = new Map<string, number>()
+    /** The calls that ended since the last check, and those of the check before: the histogram notes a delay afterwards. */
+    let ended = new Set<string>()
+    let endedBefore = new Set<string>()
+    let cpu = process.cpuUsage()
+    let timer: ReturnType<typeof host.clock.setInterval> | undefined
+
+    host.around(async (call, next) => {
+      const name = nameOf(call)
+      running.set(name, (running.get(name) ?? 0) + 1)
+      try {
+        return await next()
+      } finally {
+        const left = (running.get(name) ?? 1) - 1
+        if (left > 0) running.set(name, left)
+        else running.delete(name)
+        ended.add(name)
+      }
+    })
+
+    function check() {
+      const delay = delays.max / 1e6
+      const { user, system } = process.cpuUsage(cpu)
+      cpu = process.cpuUsage()
+      delays.reset()
+      // Without CPU time of this process, the machine was busy or suspended.
+      if (delay > limit && (user + system) / 1_000 > limit) {
+        blocked(delay / 1_000)
+        const calls = [...new Set([...ended, ...endedBefore, ...running.keys()])].slice(0, MAX_NAMES)
+        const fix = 'give the tool `isolate: true`, or divide its work'
+        host.log.warn({ ms: Math.round(delay), calls, fix }, 'The event loop was blocked: no other caller was served')
+      }
+      endedBefore = ended
+      ended = new Set()
+    }
+
+    host.starting(() => {
+      delays.enable()
+      cpu = process.cpuUsage()
+      timer = host.clock.setInterval(check, CHECK_EVERY).unref()
+    })
+    host.closing(() => {
+      host.clock.clear(timer)
+      delays.disable()
+    })
+  },
+})

@@ -1,0 +1,41 @@
+// Runs the handlers of tools with `isolate` in worker processes. On by default; the first call of such a tool loads the pools.
+import { definePlugin } from '../../core/index.ts'
+import { shuttingDown } from '../../core/transport.ts'
+import type { Pools } from './pools.ts'
+
+const ENDED = {
+  name: 'mcp_host_isolated_calls_ended_total',
+  help: 'Isolated tools whose process was ended or replaced, by tool and by the limit that was exceeded.',
+  labels: ['tool', 'over'],
+}
+const PROCESSES = { name: 'mcp_host_isolated_processes', help: 'Worker processes of isolated tools.' }
+
+export const isolate = definePlugin({
+  provides: ['isolation'],
+  setup(host) {
+    const ended = host.figures.counter(ENDED)
+    let pools: Pools | undefined
+    let opening: Promise<Pools> | undefined
+    let isClosed = false
+    host.figures.gauge(PROCESSES, () => pools?.size() ?? 0)
+
+    async function open(): Promise<Pools> {
+      const { createPools } = await import('./pools.ts')
+      pools = createPools(host, ended)
+      return pools
+    }
+
+    host.fill('isolation', {
+      async run(isolated) {
+        opening ??= open()
+        const { run } = await opening
+        if (isClosed) throw shuttingDown()
+        return run(isolated)
+      },
+    })
+    host.closing(async () => {
+      isClosed = true
+      await (await opening)?.close()
+    })
+  },
+})

@@ -1,0 +1,81 @@
+// Messages between the host, a worker process and its thread.
+import type { MessagePort } from 'node:worker_threads'
+import type { CallContext, Slots } from '../../core/index.ts'
+import type { PackedError } from './pack-error.ts'
+
+export type Isolation = Slots['isolation']
+export type IsolatedCall = Parameters<Isolation['run']>[0]
+export type Bounds = IsolatedCall['bounds']
+
+/** The part of a call's context that is data. */
+export type CallData = Pick<CallContext, 'user' | 'session' | 'route' | 'headers' | 'client' | 'meta'> & {
+  readonly fetchTimeout: number
+  readonly fetchHeaders: Readonly<Record<string, string>>
+}
+
+/** One call, for a worker process. */
+export interface Task {
+  readonly tool: string
+  /** The module of the tool: an absolute path. */
+  readonly file: string
+  /** The export of the module, and the index in an exported list. */
+  readonly name: string
+  readonly index: number | undefined
+  readonly args: unknown
+  readonly data: CallData
+  /** Bytes. */
+  readonly memory: number
+  /** Milliseconds that are left for this run. */
+  readonly cpuTime: number
+}
+
+/** `value`: serialized by `node:v8`. */
+export type Outcome = { readonly value: Uint8Array } | { readonly thrown: PackedError }
+/** `cpuTime`: milliseconds. */
+export type TaskResult = Outcome & { readonly cpuTime: number }
+
+/** The limit that a call exceeded. `kept`: memory that the process holds after a call. */
+export type Over = 'memory' | 'cpuTime' | 'stopped' | 'kept'
+
+/** Methods of the context that return nothing. */
+export type Told = 'progress' | 'log' | 'disconnect' | 'resourceUpdated'
+/** Methods of the context that return a promise. */
+export type Asked = 'elicit' | 'sample' | 'roots' | 'ping' | 'upstreamToken' | 'settled'
+
+export interface Ask {
+  readonly n: number
+  readonly what: Asked
+  readonly args: readonly unknown[]
+}
+
+/** `ask`: the requests that a handler made in one turn of the event loop. */
+export type ToHost =
+  /** The handler runs. */
+  | { readonly kind: 'begun'; readonly pid: number }
+  | { readonly kind: 'tell'; readonly what: Told; readonly args: readonly unknown[] }
+  | { readonly kind: 'ask'; readonly asks: readonly Ask[] }
+  | { readonly kind: 'over'; readonly over: Over }
+  /** Thrown after the end of the tool's call. */
+  | { readonly kind: 'uncaught'; readonly tool: string; readonly error: PackedError }
+
+export type ToProcess =
+  | { readonly kind: 'abort'; readonly reason: PackedError }
+  | { readonly kind: 'answer'; readonly n: number; readonly value: unknown }
+  | { readonly kind: 'refusal'; readonly n: number; readonly error: PackedError }
+
+/** `spent`: the thread must not run another call. */
+export type FromThread =
+  | ToHost
+  | { readonly kind: 'ready' }
+  /** The module cannot be imported. */
+  | { readonly kind: 'unloadable'; readonly error: PackedError }
+  | { readonly kind: 'end'; readonly outcome: Outcome; readonly spent: boolean }
+
+export type ToThread = ToProcess | { readonly kind: 'call'; readonly task: Task }
+
+/** `read`: the number of `tell` messages that the process has sent to the host. */
+export interface ThreadData {
+  readonly file: string
+  readonly port: MessagePort
+  readonly read: Int32Array<SharedArrayBuffer>
+}

@@ -1,0 +1,227 @@
+// The worker processes of a host: a pool for each version of a module and each limit. Each process runs one call at a time.
+import { deserialize } from 'node:v8'
+import { Tinypool } from 'tinypool'
+import { errorText, HostError, type PluginHost, ToolError } from '../../core/index.ts'
+import { boundsInWords, processEntry } from '../../core/transport.ts'
+import type { IsolatedCall, Over, Task, TaskResult, ToHost, ToProcess } from './messages.ts'
+import { packError, unpackError } from './pack-error.ts'
+import { serveCall } from './serve-call.ts'
+import { toBytes } from './transferable.ts'
+
+/** Maximum calls that wait for a process of one pool. */
+const MAX_WAITING = 100
+/** How long a process waits for its next call, milliseconds. */
+const IDLE_TIME = 60_000
+/** How long a handler can continue after its call was cancelled or timed out, milliseconds. */
+const STOP_TIME = 1_000
+
+export interface Pools {
+  run(isolated: IsolatedCall): Promise<unknown>
+  /** Number of processes. */
+  size(): number
+  /** Ends all processes, also those that run a call. */
+  close(): Promise<void>
+}
+
+type Worker = Tinypool['threads'][number]
+
+/** A message and a fix for the log. */
+const MESSAGES: Readonly<Record<Over | 'uncaught', readonly [what: string, fix: string]>> = {
+  cpuTime: [
+    'An isolated tool exceeded its CPU time; its process was ended',
+    'do less work in one call, or raise cpuTime in its isolate',
+  ],
+  memory: [
+    'An isolated tool exceeded its memory; its process was ended',
+    'hold less at a time, or raise memory in its isolate',
+  ],
+  stopped: [
+    'An isolated tool continued after its call was over; its process was ended',
+    'end the handler when ctx.signal aborts',
+  ],
+  kept: [
+    'An isolated tool kept too much memory after its call; its thread is replaced',
+    'limit what its module keeps between calls, or raise memory in its isolate',
+  ],
+  uncaught: [
+    'An isolated tool threw an error after the end of its call; its thread is replaced',
+    'await everything that the handler starts, and catch its errors',
+  ],
+}
+
+/** V8 aborts the process if it cannot allocate, and the kernel kills it if the machine has no memory left. */
+const isOutOfMemory = (code: number | null, signal: NodeJS.Signals | undefined) =>
+  signal === 'SIGABRT' || signal === 'SIGKILL' || code === 134
+
+function busy(tool: string): HostError {
+  return new HostError('tooManyRequests', {
+    detail: `all processes of "${tool}" are busy, and ${MAX_WAITING} calls wait; try again in 1 s`,
+    headers: { 'Retry-After': '1' },
+    data: { reason: 'busy', limit: 'isolate', retryAfter: 1, retryable: true },
+    reason: `isolate of ${tool}: ${MAX_WAITING} calls wait`,
+  })
+}
+
+function createPool({ processes }: IsolatedCall['bounds']): Tinypool {
+  const { filename, execArgv } = processEntry('plugins/isolate/process/main')
+  // Two processes cannot use one inspector port.
+  const own = process.execArgv.filter(option => !option.startsWith('--inspect'))
+  const pool = new Tinypool({
+    runtime: 'child_process',
+    filename,
+    execArgv: execArgv.length > 0 ? execArgv : own,
+    env: process.env as Record<string, string>,
+    serialization: 'advanced',
+    minThreads: 0,
+    maxThreads: processes,
+    maxQueue: MAX_WAITING,
+    idleTimeout: IDLE_TIME,
+  })
+  // An idle process has ended. A call reports the end of its own process itself.
+  pool.on('error', () => undefined)
+  return pool
+}
+
+function taskOf({ tool, origin, bounds, used, args, ctx, fetchTimeout, headers }: IsolatedCall): Task {
+  const { user, session, route, client, meta } = ctx
+  return {
+    tool: tool.name,
+    file: origin.file,
+    name: origin.name,
+    index: origin.index,
+    args,
+    data: { user, session, route, headers: { ...ctx.headers }, client, meta, fetchTimeout, fetchHeaders: headers },
+    memory: bounds.memory,
+    cpuTime: bounds.cpuTime - (used?.cpuTime ?? 0),
+  }
+}
+
+export function createPools(
+  { log, clock }: Pick<PluginHost, 'log' | 'clock'>,
+  ended: (by: number, labels: { tool: string; over: string }) => void,
+): Pools {
+  /** By the exports of the module, which differ for each version, then by the limits. */
+  const byModule = new WeakMap<object, Map<string, Tinypool>>()
+  /** Pools that can have processes. */
+  const open = new Set<Tinypool>()
+
+  function tell(tool: string, over: Over | 'uncaught', more: object = {}) {
+    const [what, fix] = MESSAGES[over]
+    log.warn({ tool, over, ...more, fix }, what)
+    ended(1, { tool, over })
+  }
+
+  function poolFor({ origin, bounds }: IsolatedCall): Tinypool {
+    for (const pool of open) if (pool.threads.length === 0) open.delete(pool)
+    const ofModule = byModule.get(origin.exported) ?? new Map<string, Tinypool>()
+    byModule.set(origin.exported, ofModule)
+    const key = `${bounds.memory} ${bounds.processes}`
+    const pool = ofModule.get(key) ?? createPool(bounds)
+    ofModule.set(key, pool)
+    open.add(pool)
+    return pool
+  }
+
+  /** Processes that ended because no memory was left. */
+  const outOfMemory = new WeakSet<Worker>()
+  const watched = new WeakSet<Worker>()
+
+  function watchExit(pool: Tinypool, pid: number): Worker | undefined {
+    const worker = pool.threads.find(({ threadId }) => threadId === pid)
+    if (!worker || watched.has(worker)) return worker
+    watched.add(worker)
+    const note = (code: number | null, signal?: NodeJS.Signals) => {
+      if (isOutOfMemory(code, signal)) outOfMemory.add(worker)
+    }
+    worker.once('exit', note)
+    return worker
+  }
+
+  async function run(isolated: IsolatedCall): Promise<unknown> {
+    const { tool, bounds, ctx, used, args } = isolated
+    const words = boundsInWords(bounds)
+    try {
+      toBytes(args)
+    } catch (cause) {
+      throw new TypeError(`${tool.name}: its arguments cannot be sent to its process: ${errorText(cause)}`, { cause })
+    }
+    const pool = poolFor(isolated)
+    const kill = new AbortController()
+    let send: ((message: ToProcess) => void) | undefined
+    let over: Over | undefined
+    let worker: Worker | undefined
+    let stopTimer: ReturnType<typeof clock.setTimeout> | undefined
+    const served = serveCall(isolated, message => send?.(message))
+
+    function end(what: Over) {
+      over ??= what
+      kill.abort()
+    }
+    function stop() {
+      // Still in the queue.
+      if (!send) return kill.abort()
+      // Its process starts. The signal follows once the handler runs, so that the next call finds a process that has started.
+      if (!worker) return
+      send({ kind: 'abort', reason: packError(ctx.signal.reason) })
+      stopTimer = clock.setTimeout(() => end('stopped'), STOP_TIME).unref()
+    }
+    function hear(message: ToHost) {
+      if (message.kind === 'begun') {
+        worker = watchExit(pool, message.pid)
+        if (ctx.signal.aborted) stop()
+      } else if (message.kind === 'tell') served.tell(message.what, message.args)
+      else if (message.kind === 'ask') served.ask(message.asks)
+      else if (message.kind === 'uncaught') tell(message.tool, 'uncaught', { err: unpackError(message.error) })
+      else if (message.over === 'kept') tell(tool.name, 'kept', { limit: words.memory })
+      else end(message.over)
+    }
+    const channel = {
+      onMessage(listener: (message: ToProcess) => void) {
+        send = listener
+      },
+      postMessage(message: ToHost) {
+        // Nothing that a handler sends is an error of the host.
+        try {
+          hear(message)
+        } catch (err) {
+          log.debug({ err, tool: tool.name }, 'A message of an isolated tool was ignored')
+        }
+      },
+    }
+
+    if (ctx.signal.aborted) throw new ToolError('The call was cancelled before it ran.')
+    ctx.signal.addEventListener('abort', stop, { once: true })
+    try {
+      const result: TaskResult = await pool.run(taskOf(isolated), { signal: kill.signal, channel })
+      if (used) used.cpuTime += result.cpuTime
+      if ('thrown' in result) throw served.errorOf(result.thrown)
+      return deserialize(result.value)
+    } catch (error) {
+      if (worker && outOfMemory.has(worker)) over ??= 'memory'
+      if (over === 'memory' || over === 'cpuTime') {
+        tell(tool.name, over, { limit: words[over] })
+        throw new ToolError(`${tool.name} used more than ${words[over]} and was ended`)
+      }
+      if (over === 'stopped') {
+        tell(tool.name, over)
+        throw new ToolError(`${tool.name} continued after its call was over, and was ended`)
+      }
+      if (!send && ctx.signal.aborted) throw new ToolError('The call was cancelled before it ran.')
+      if (!send && errorText(error) === 'Task queue is at limit') throw busy(tool.name)
+      throw error
+    } finally {
+      ctx.signal.removeEventListener('abort', stop)
+      clock.clear(stopTimer)
+      // Tinypool starts no process for queued calls after one was ended. Any further call makes it do so.
+      if (pool.queueSize > 0 && pool.threads.length < bounds.processes) pool.run(null).catch(() => undefined)
+    }
+  }
+
+  return {
+    run,
+    size: () => [...open].reduce((sum, pool) => sum + pool.threads.length, 0),
+    async close() {
+      await Promise.all([...open].map(pool => pool.destroy()))
+    },
+  }
+}

@@ -1,0 +1,180 @@
+// The thread of a worker process: imports the module of isolated tools, then runs one call at a time.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { workerData } from 'node:worker_threads'
+import {
+  type CallContext,
+  errorText,
+  type LogLevel,
+  type RuntimeItems,
+  type ToolDefinition,
+} from '../../../core/index.ts'
+import { createCallFetch, importModule, LOG_LEVELS } from '../../../core/transport.ts'
+import type { Ask, Asked, FromThread, Outcome, Task, ThreadData, Told, ToThread } from '../messages.ts'
+import { packError, unpackError } from '../pack-error.ts'
+import { MAX_TOLD_BYTES, toBytes } from '../transferable.ts'
+
+/** Maximum messages to the client that were not sent yet. Further messages are dropped. */
+const MAX_UNSENT = 100
+
+const NO_ITEMS = 'ctx.host cannot add or remove items in a tool with `isolate`. Do it in a tool without `isolate`'
+
+interface Running {
+  readonly tool: string
+  readonly controller: AbortController
+  isOver: boolean
+}
+
+const { file, port, read } = workerData as ThreadData
+// The module of a tool must not use it.
+Reflect.deleteProperty(workerData, 'port')
+
+const running = new AsyncLocalStorage<Running>()
+const waiting = new Map<number, { resolve(value: never): void; reject(reason: Error): void }>()
+let current: Running | undefined
+let asks: Ask[] = []
+let asked = 0
+let told = 0
+
+const post = (message: FromThread) => port.postMessage(message)
+
+function tell(call: Running, what: Told, args: readonly unknown[]) {
+  if (call.isOver || told - Atomics.load(read, 0) >= MAX_UNSENT) return
+  post({ kind: 'tell', what, args })
+  told++
+}
+
+function settle(n: number, end: (one: { resolve(value: never): void; reject(reason: Error): void }) => void) {
+  const one = waiting.get(n)
+  waiting.delete(n)
+  if (one) end(one)
+}
+
+/** Requests of one turn of the event loop are sent together. */
+function sendAsks() {
+  const together = asks
+  asks = []
+  try {
+    post({ kind: 'ask', asks: together })
+  } catch (cause) {
+    const error = new TypeError('the parameters of a request must be data, without functions', { cause })
+    for (const { n } of together) settle(n, one => one.reject(error))
+  }
+}
+
+function ask<T>(what: Asked, args: readonly unknown[]): Promise<T> {
+  const answer = new Promise<T>((resolve, reject) => {
+    const n = asked++
+    waiting.set(n, { resolve, reject })
+    if (asks.push({ n, what, args }) === 1) setImmediate(sendAsks)
+  })
+  // A handler may ignore the promise of a request.
+  answer.catch(() => undefined)
+  return answer
+}
+
+const refuse = () => {
+  throw new Error(NO_ITEMS)
+}
+const noItems: RuntimeItems<never> = { add: refuse, remove: refuse }
+
+function contextOf({ fetchTimeout, fetchHeaders, ...data }: Task['data'], call: Running): CallContext {
+  const { signal } = call.controller
+  const { user } = data
+  if (user) Object.freeze(user.claims)
+  return {
+    ...data,
+    user: user && Object.freeze(user),
+    signal,
+    progress(progress, total, message) {
+      if (!Number.isFinite(progress)) throw new TypeError(`progress must be a finite number, was ${progress}`)
+      tell(call, 'progress', [progress, total, message])
+    },
+    log(level: LogLevel, value: unknown, logger) {
+      if (!LOG_LEVELS.includes(level)) {
+        throw new TypeError(`log level must be one of ${LOG_LEVELS.join(', ')}; was ${level}`)
+      }
+      try {
+        toBytes(value, MAX_TOLD_BYTES)
+      } catch (cause) {
+        throw new TypeError(`the data of ctx.log cannot be sent: ${errorText(cause)}`, { cause })
+      }
+      tell(call, 'log', [level, value, logger])
+    },
+    fetch: createCallFetch({ signal: () => signal, timeout: fetchTimeout, headers: () => fetchHeaders }),
+    upstreamToken: (request = {}) => ask('upstreamToken', [request]),
+    elicit: (params, options = {}) => ask('elicit', [params, options]),
+    sample: (params, options = {}) => ask('sample', [params, options]),
+    roots: (options = {}) => ask('roots', [options]),
+    ping: () => ask('ping', []),
+    disconnect: retry => tell(call, 'disconnect', [retry]),
+    host: {
+      tools: noItems,
+      resources: noItems,
+      prompts: noItems,
+      resourceUpdated: uri => tell(call, 'resourceUpdated', [uri]),
+      settled: () => ask('settled', []),
+    },
+  }
+}
+
+function end(call: Running, outcome: Outcome, spent = false) {
+  if (call.isOver) return
+  call.isOver = true
+  if (current === call) current = undefined
+  post({ kind: 'end', outcome, spent })
+}
+
+function handlerOf(exported: Readonly<Record<string, unknown>>, { name, index, tool }: Task) {
+  const value = exported[name]
+  const found = (index === undefined ? value : Array.isArray(value) ? value[index] : undefined) as
+    | ToolDefinition
+    | undefined
+  if (found?.name === tool && typeof found.handler === 'function')
+    return found.handler as (args: unknown, ctx: CallContext) => unknown
+  const where = index === undefined ? name : `${name}[${index}]`
+  throw new Error(
+    `${file} does not export the tool "${tool}" as ${where} in a worker process, as it did at startup: reload or restart ` +
+      'after a change, and let its exports depend on nothing but the module itself',
+  )
+}
+
+function resultOf(value: unknown): Outcome {
+  try {
+    return { value: toBytes(value) }
+  } catch (cause) {
+    throw new TypeError(`its result cannot be sent to the host: ${errorText(cause)}`, { cause })
+  }
+}
+
+async function run(exported: Readonly<Record<string, unknown>>, task: Task) {
+  const call: Running = { tool: task.tool, controller: new AbortController(), isOver: false }
+  current = call
+  try {
+    const handler = handlerOf(exported, task)
+    const value = await running.run(call, () => handler(task.args, contextOf(task.data, call)))
+    end(call, resultOf(value))
+  } catch (error) {
+    end(call, { thrown: packError(error) })
+  }
+}
+
+process.on('uncaughtException', thrown => {
+  const call = running.getStore() ?? current
+  if (call && !call.isOver) end(call, { thrown: packError(thrown) }, true)
+  else post({ kind: 'uncaught', tool: call?.tool ?? '', error: packError(thrown) })
+})
+
+function serve(exported: Readonly<Record<string, unknown>>, message: ToThread) {
+  if (message.kind === 'call') run(exported, message.task)
+  else if (message.kind === 'abort') current?.controller.abort(unpackError(message.reason))
+  else if (message.kind === 'answer') settle(message.n, one => one.resolve(message.value as never))
+  else settle(message.n, one => one.reject(unpackError(message.error)))
+}
+
+try {
+  const exported = await importModule(file)
+  port.on('message', (message: ToThread) => serve(exported, message))
+  post({ kind: 'ready' })
+} catch (error) {
+  post({ kind: 'unloadable', error: packError(error) })
+}
