@@ -3,6 +3,7 @@
 import type { User } from '../kernel/user.ts'
 import { isObject } from '../mcp/is-object.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
+import { CLAIM_PATH_PATTERN } from '../mcp/units.ts'
 
 /** What a token, or its issuer, says of its user. */
 export type Claims = Readonly<Record<string, unknown>>
@@ -35,12 +36,7 @@ export const STREAMS_OUTLIVE_TOKEN_SCHEMA = {
 const DEFAULT_PATHS = { scopes: ['scope', 'scp'], roles: 'roles', subject: 'sub', clientId: ['client_id', 'azp'] }
 
 const pathSchema = (standard: string | string[], description: string): JsonSchema => {
-  const path = {
-    type: 'string',
-    minLength: 1,
-    pattern: '^(?![$/])',
-    patternErrorMessage: "a name, or names joined by dots such as 'realm_access.roles'",
-  }
+  const path = { type: 'string', pattern: CLAIM_PATH_PATTERN }
   return { anyOf: [path, { type: 'array', items: path, minItems: 1 }], default: standard, description }
 }
 

@@ -4,9 +4,17 @@
 import { shownUrl } from '../http/shown-url.ts'
 import type { Path } from '../http/start-error.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
-import { DURATION_PATTERN, DURATION_WORDS, POSITIVE_DURATION_PATTERN, SIZE_PATTERN, SIZE_WORDS } from '../mcp/units.ts'
+import {
+  CLAIM_PATH_PATTERN,
+  DURATION_PATTERN,
+  DURATION_WORDS,
+  POSITIVE_DURATION_PATTERN,
+  SIZE_PATTERN,
+  SIZE_WORDS,
+} from '../mcp/units.ts'
 import { ROUTE_PATH_PATTERN } from './host-schema.ts'
-import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN } from './http-schema.ts'
+import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, IDENTIFIER, ISSUER_URL, KEYS_URL } from './http-schema.ts'
+import { SCOPE } from './schema-parts.ts'
 import { TOOLSET_NAME_PATTERN } from './toolsets-schema.ts'
 
 const LONGEST = 60
@@ -16,8 +24,13 @@ const PATTERN_WORDS: ReadonlyMap<unknown, string> = new Map([
   [DURATION_PATTERN, DURATION_WORDS],
   [POSITIVE_DURATION_PATTERN, `${DURATION_WORDS}, above zero`],
   [SIZE_PATTERN, SIZE_WORDS],
+  [CLAIM_PATH_PATTERN, "a name, or names joined by dots such as 'realm_access.roles'"],
   [HTTP_URL_PATTERN, "an absolute http(s) URL such as 'https://mcp.acme.example'"],
   [ENDPOINT_URL_PATTERN, 'an absolute http(s) URL without a user, a password and a fragment'],
+  [ISSUER_URL.pattern, 'the URL of one issuer as it names itself, not of its metadata or an endpoint'],
+  [KEYS_URL.pattern, 'the URL of a key set, not that of a discovery document'],
+  [IDENTIFIER.pattern, 'an identifier, not the URL of a metadata document'],
+  [SCOPE.pattern, 'one scope without spaces; write several as a list'],
   [ROUTE_PATH_PATTERN, "a path that starts with '/'"],
   [TOOLSET_NAME_PATTERN, "a name without '/' that does not start with ':'"],
 ])

@@ -4,30 +4,27 @@ import { httpTls } from './http-tls-schema.ts'
 import { closed, duration, flag, list, text } from './schema-parts.ts'
 
 /** An absolute http(s) URL without user, query or fragment, and without characters of placeholders such as `{tenant}`. */
-export const HTTP_URL_PATTERN = '^https?://[^/?#@:\\s{}<>*][^/?#@\\s{}<>*]*(/[^?#\\s{}<>]*)?$'
+export const HTTP_URL_PATTERN = '^https?://(?!:)[^/?#@\\s{}<>*]+(/[^?#\\s{}<>]*)?$'
 /** The same, which may have a query. Who is to be asked as somebody is told so in keys of its own. */
 export const ENDPOINT_URL_PATTERN = `${HTTP_URL_PATTERN.slice(0, -1)}(\\?[^#\\s]*)?$`
 
-const DISCOVERY = '/\\.well-known/(openid-configuration|oauth-authorization-server)'
-const ENDPOINT = '/(authorize|token|jwks(\\.json)?|certs|userinfo|introspect)/?$'
+/** `openid-configuration` or `oauth-authorization-server`. */
+const DISCOVERY = '/\\.well-known/o'
+const ENDPOINT = '/(authorize|token|jwks|certs)(\\.json)?$'
 /** Microsoft issues tokens in the name of a tenant only, and the names of Auth0's issuers end in a slash. */
 const INCOMPLETE =
   'https://login\\.microsoftonline\\.com(/?$|/(common|organizations|consumers)(/|$))|https://[^/]+\\.auth0\\.com$'
 /** The name of an issuer: not the URL of its discovery document or of an endpoint. */
 export const ISSUER_URL = {
   pattern: `^(?!.*(/\\.well-known/|${ENDPOINT}))(?!${INCOMPLETE})${HTTP_URL_PATTERN.slice(1)}`,
-  patternErrorMessage:
-    'the URL of one issuer as it names itself, such as https://login.acme.example, not of its metadata or an endpoint',
 } as const
 /** The URL of a key set: not that of a discovery document. */
 export const KEYS_URL = {
   pattern: `^(?!.*${DISCOVERY})${ENDPOINT_URL_PATTERN.slice(1)}`,
-  patternErrorMessage: 'the URL of a key set, not that of a discovery document',
 } as const
 /** Whom a token is for, or who issued it: any text but the URL of a metadata document. */
 export const IDENTIFIER = {
   pattern: '^(?!https?://.*/\\.well-known/)',
-  patternErrorMessage: 'an identifier, not the URL of a metadata document',
 } as const
 
 export const http = closed(
@@ -58,7 +55,7 @@ export const http = closed(
       format: 'uri',
       pattern: `^(?!https?://(0\\.0\\.0\\.0|\\[::\\])(:|/|$))${HTTP_URL_PATTERN.slice(1)}`,
       patternErrorMessage:
-        "an absolute http(s) URL that clients can use, not 0.0.0.0 or [::], such as 'https://mcp.acme.example'",
+        "an absolute http(s) URL for clients, not 0.0.0.0 or [::], such as 'https://mcp.acme.example'",
       examples: ['https://mcp.acme.example'],
     }),
     maxBodySize: {

@@ -49,7 +49,6 @@ export const oneOrMore = (what: string, extra: JsonSchema = {}): JsonSchema => (
 /** RFC 6749 section 3.3; several are a list. */
 export const SCOPE = {
   pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$',
-  patternErrorMessage: 'one scope without spaces; write several as a list',
 } as const
 
 export const mediaType = (description: string): JsonSchema =>

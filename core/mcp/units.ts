@@ -13,6 +13,9 @@ export const POSITIVE_DURATION_PATTERN = `^(?=.*[1-9])${DURATION_PATTERN.slice(1
 /** The string form of a size: `'64kb'`, `'1.5mb'`. */
 export const SIZE_PATTERN = '^\\d+(\\.\\d+)?(b|kb|mb|gb)$'
 
+/** A claim, or claims joined by dots: neither JSONPath nor JSON Pointer. */
+export const CLAIM_PATH_PATTERN = '^[^$/]'
+
 /** What fits, in words: for error messages. */
 export const DURATION_WORDS = "a duration such as '30s', or milliseconds"
 export const SIZE_WORDS = "a size such as '4mb', or bytes"

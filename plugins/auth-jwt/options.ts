@@ -75,7 +75,7 @@ const issuerProperties = {
   jwksUri: {
     ...url('Where its keys are.'),
     ...KEYS_URL,
-    patternErrorMessage: `${KEYS_URL.patternErrorMessage}; for that set \`authority\` instead`,
+    patternErrorMessage: 'the URL of a key set; for a discovery document set `authority` instead',
   },
   keys: {
     type: 'array',

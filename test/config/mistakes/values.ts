@@ -265,14 +265,6 @@ export const VALUE_ROWS: readonly Row[] = [
   },
   { mistake: 'tasks that end at once', files: withPlugin('  tasks:\n    ttl: 0s # HERE'), names: ['above zero'] },
   { mistake: 'tasks without a size', files: withPlugin('  tasks:\n    maxSize: 0b # HERE'), names: ['"0b"'] },
-  {
-    mistake: 'a provider of a bridge without the scope openid',
-    files: withPlugin(
-      `  auth-bridge:\n    allow: { everyone: true }\n    provider:\n      type: oidc\n      issuer: ${ISSUER}\n      clientId: c\n      clientSecret: s\n      scopes: [email] # HERE`,
-      { more: 'http: { publicUrl: "https://mcp.acme.example" }' },
-    ),
-    names: ['openid'],
-  },
   { mistake: 'an icon without its data', files: icon('{ src: "data:image/png;base64" }'), names: ['data URI'] },
   { mistake: 'a template of JavaScript', files: resource(`uriTemplate: 'notes://\${id}'`), names: ['without'] },
   ...[
