@@ -64,8 +64,8 @@ describe('auth-bridge pages', () => {
   })
 
   it('list every Entra error code that the log explains', () => {
-    const numbers = [...sourceOf('upstream/explain.ts').matchAll(/\bentra\(\s*'([^']+)'/g)].flatMap(
-      ([, text = '']) => text.replace(/^\(\?:|\)$/g, '').split('|'),
+    const numbers = [...sourceOf('upstream/explain.ts').matchAll(/\bentra\(\s*'([^']+)'/g)].flatMap(([, text = '']) =>
+      text.replace(/^\(\?:|\)$/g, '').split('|'),
     )
     expect(numbers.length).to.be.above(20)
     const page = pageOf('entra')

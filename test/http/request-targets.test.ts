@@ -30,7 +30,11 @@ const ODD_TARGETS = [
   ...['http://user@localhost/mcp', 'http://localhost:999999/mcp', 'http:mcp', 'mcp', '?x', '*', 'data:,x', '://'],
   ...['//[', '//[/mcp', '///', '/mcp/../health', '/mcp#x', '/mcp%', '/%', '/%ff', '/%00', '/mcp%0d%0a', '/[', '/|'],
   ...['/t/%2561ll', '/mcp\\', '\\mcp', '/;', '/mcp//', '/.', '/..', '/%2e', '/\u00e9', `/${'a/'.repeat(4_000)}`],
-  ...['/dev-auth/authorize/%zz', '/.well-known/oauth-protected-resource/%', '/.well-known//oauth-protected-resource/mcp'],
+  ...[
+    '/dev-auth/authorize/%zz',
+    '/.well-known/oauth-protected-resource/%',
+    '/.well-known//oauth-protected-resource/mcp',
+  ],
 ]
 const ODD_NAMES = ['[', '[::1', 'a b', 'x:y:z', 'http://[', '[::]:99999', ',', '\u00e9', '%']
 
