@@ -9,7 +9,7 @@ import type { AuthJwtOptions, FilledAuthJwtOptions } from './plugin-options/auth
 import type { ChangeBusRedisOptions } from './plugin-options/change-bus-redis.ts'
 import type { ClusterRedisOptions, FilledClusterRedisOptions } from './plugin-options/cluster-redis.ts'
 import type { CorsOptions, FilledCorsOptions } from './plugin-options/cors.ts'
-import type { DevAuthServerOptions, FilledDevAuthServerOptions } from './plugin-options/dev-auth-server.ts'
+import type { DevAuthServerOptions } from './plugin-options/dev-auth-server.ts'
 import type { EventLoopOptions, FilledEventLoopOptions } from './plugin-options/event-loop.ts'
 import type { EventStoreRedisOptions, FilledEventStoreRedisOptions } from './plugin-options/event-store-redis.ts'
 import type { GrantStoreRedisOptions } from './plugin-options/grant-store-redis.ts'
@@ -93,5 +93,5 @@ export interface FilledOptions {
   'event-store-redis': FilledEventStoreRedisOptions
   'grant-store-redis': GrantStoreRedisOptions
   'task-store-redis': TaskStoreRedisOptions
-  'dev-auth-server': FilledDevAuthServerOptions
+  'dev-auth-server': DevAuthServerOptions
 }

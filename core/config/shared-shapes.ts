@@ -53,3 +53,15 @@ export interface RedisSentinel {
   /** The number of the database at the primary; 0 if left out. */
   database?: number
 }
+
+/** A user of the development provider. */
+export interface DevUser {
+  /** The `sub` of tokens. */
+  id: string
+  /** Shown on pages. Default: the id. */
+  name?: string
+  /** The `roles` of tokens. */
+  roles?: string[]
+  /** Further claims of tokens. */
+  claims?: Record<string, unknown>
+}

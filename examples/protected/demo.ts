@@ -8,7 +8,7 @@ const address = `${host.url}/`
 console.log(`A protected MCP server:    ${address}
 Its authorization server:  ${host.url}/dev-auth
 
-Connect a client; it finds the way to sign in by itself. Then click on "Allow as Ada" or "Allow as Bob".
+Connect a client; it finds the way to sign in by itself. Then choose Ada or Bob, and click "Allow".
 
   npx @modelcontextprotocol/inspector          transport Streamable HTTP, URL ${address}
   claude mcp add --transport http demo ${address}

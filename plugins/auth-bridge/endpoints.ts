@@ -1,11 +1,13 @@
 // The addresses of the bridge, and what holds for each: clients' endpoints are open to pages of any origin and depend on no
 // cookie; people's pages are behind the host's guard.
-import { type HostContext, HostError, type PluginHost } from '../../core/index.ts'
-import { discoveryPaths, handOver, openToPages } from '../families/oidc-provider/index.ts'
+import { type HostContext, HostError, type HostMiddleware, type PluginHost } from '../../core/index.ts'
 import { type Bridge, sendPage } from './browser/bridge.ts'
 import type { Handlers } from './browser/handlers.ts'
+import { refuseForeignRequest } from './development/loopback-only.ts'
 import { createAddressLimit } from './limits.ts'
+import { type FilledAuthBridge, isDevelopment } from './options.ts'
 import { RETRY_AFTER, ROUTES } from './places.ts'
+import { discoveryPaths, handOver, openToPages } from './server/oidc-provider.ts'
 
 /** Loaded and made with the first request. */
 export type GetBridge = () => Promise<{ readonly bridge: Bridge; readonly handlers: Handlers }>
@@ -68,8 +70,13 @@ function completeScope(ctx: HostContext, { resources }: Bridge): void {
   ctx.query = { ...ctx.query, scope: isWhole ? scope : `openid ${scope}` }
 }
 
-/** Everything that the bridge serves. `base`: its path. */
-export function addEndpoints(host: PluginHost, base: string, getBridge: GetBridge): void {
+/** Everything that the bridge serves. */
+export function addEndpoints(host: PluginHost, options: FilledAuthBridge, getBridge: GetBridge): void {
+  const { path: base } = options
+  const inDevelopment = isDevelopment(options)
+  const guard = (ctx: HostContext) => {
+    if (inDevelopment) refuseForeignRequest(ctx)
+  }
   const serve = handOver(async () => (await getBridge()).bridge.provider)
   const at =
     (path: string): Handler =>
@@ -80,6 +87,7 @@ export function addEndpoints(host: PluginHost, base: string, getBridge: GetBridg
   const page =
     (name: keyof Handlers): Handler =>
     async ctx => {
+      guard(ctx)
       const { bridge, handlers } = await getBridge()
       try {
         await handlers[name](ctx, bridge)
@@ -99,7 +107,11 @@ export function addEndpoints(host: PluginHost, base: string, getBridge: GetBridg
   }
   const visit = (what: string, handler: Handler): Handler =>
     forPeople(limited(what, MOST_SIGN_INS, handler, async ctx => refusePeople(ctx, (await getBridge()).bridge)))
-  const open = { public: true, cors: openToPages }
+  const cors: HostMiddleware = (ctx, next) => {
+    guard(ctx)
+    return openToPages(ctx, next)
+  }
+  const open = { public: true, cors }
   const discovery = { ...open, methods: { GET: at('/.well-known/openid-configuration') } }
   for (const path of discoveryPaths(base, host.http.publicUrl)) host.endpoint(path, discovery)
   host.endpoint(`${base}${ROUTES.jwks}`, { ...open, methods: { GET: at(ROUTES.jwks) } })
@@ -111,6 +123,7 @@ export function addEndpoints(host: PluginHost, base: string, getBridge: GetBridg
     body: 'form',
     methods: { GET: visit('interaction', page('interact')), POST: page('answer') },
   })
+  if (inDevelopment) host.endpoint(`${base}/sign-in`, { methods: { GET: visit('sign-in', page('chooseUser')) } })
   host.endpoint(`${base}/callback`, { methods: { GET: visit('callback', page('comeBack')) } })
   host.endpoint(`${base}/account`, {
     body: 'form',
@@ -124,6 +137,7 @@ export function addEndpoints(host: PluginHost, base: string, getBridge: GetBridg
     await serve(ctx)
   })
   host.mount(base, async ctx => {
+    guard(ctx)
     // Whoever opens the address itself is a person.
     if (ctx.path === '/' && ctx.method === 'GET') return ctx.redirect(`${new URL(host.url(base)).pathname}/account`)
     if (AUTHORIZATION.test(ctx.path)) await authorize(ctx)

@@ -1,9 +1,10 @@
 // The bridge: this host is the authorization server of its MCP clients, and people sign in with the company's identity
 // provider. docs/plugins/auth-bridge.md.
-import { assertInstalled } from '../../core/auth.ts'
 import { definePlugin } from '../../core/index.ts'
-import { type AuthBridgeOptions, type FilledAuthBridge, optionsSchema } from './options.ts'
+import { refuseExposedHost } from './development/loopback-only.ts'
+import { type AuthBridgeOptions, type FilledAuthBridge, isDevelopment, optionsSchema } from './options.ts'
 
+export { devAuthServer } from './development/dev-auth-server.ts'
 export type { AuthBridgeOptions } from './options.ts'
 export { auth0, entra, github, google, keycloak, oauth, oidc, okta } from './presets.ts'
 
@@ -15,9 +16,8 @@ export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
     return examine(options, about)
   },
   async setup(host, options) {
-    if (host.routes.length === 0) return
-    assertInstalled(['oidc-provider'], host)
+    if (isDevelopment(options)) refuseExposedHost(host)
     const { setUpBridge } = await import('./set-up.ts')
-    setUpBridge(host, options)
+    await setUpBridge(host, options)
   },
 })

@@ -1,15 +1,14 @@
 // From the options of the bridge to its working parts. Loaded with the first request: oidc-provider takes a while to load.
 import { errors } from 'oidc-provider'
-import type { GrantStore } from '../../core/auth.ts'
+import { type GrantStore, isLoopback } from '../../core/auth.ts'
 import { type PluginHost, parseDuration, type Services } from '../../core/index.ts'
 import { isUnavailable } from '../../core/transport.ts'
-import { createResources } from '../families/oidc-provider/index.ts'
 import type { TrustedIssuers } from './assertions/trusted-issuers.ts'
 import type { Bridge } from './browser/bridge.ts'
 import { createRegisteredClients } from './clients/registered-clients.ts'
 import { createFigures } from './figures.ts'
 import { createAddressLimit } from './limits.ts'
-import type { FilledAuthBridge } from './options.ts'
+import { type FilledAuthBridge, isDevelopment } from './options.ts'
 import { createPages, type Logo } from './pages/index.ts'
 import { Accounts } from './people/accounts.ts'
 import { Consents } from './people/consents.ts'
@@ -19,6 +18,7 @@ import { createRecords, createSealer, withFailures } from './records.ts'
 import { createClientFetch } from './server/client-fetch.ts'
 import { createProvider, type Lifetimes } from './server/provider.ts'
 import { refusalPage } from './server/refusal-page.ts'
+import { createResources, withFixed } from './server/resources.ts'
 import type { SigningKey } from './server/signing-keys.ts'
 import { settle } from './upstream/settings.ts'
 import type { Upstream } from './upstream/upstream.ts'
@@ -31,12 +31,19 @@ export interface BridgeParts {
   readonly host: PluginHost
   readonly services: Services
   readonly options: FilledAuthBridge
+  readonly keys: PluginHost['keys']
   readonly store: GrantStore
   readonly upstream: Upstream
   readonly trusted: TrustedIssuers
   readonly signing: readonly SigningKey[]
   readonly logo: Logo | undefined
 }
+
+/** In development the metadata document of a client can be on this machine. */
+const fetchAnywhere =
+  (guardedFetch: typeof fetch): typeof fetch =>
+  (url, init) =>
+    isLoopback(new URL(String(url)).hostname) ? fetch(url, init) : guardedFetch(url, init)
 
 const lifetimesOf = (options: FilledAuthBridge): Lifetimes => ({
   accessToken: parseDuration(options.accessToken),
@@ -52,42 +59,43 @@ function unavailable(why: string): Error {
 }
 
 export function makeBridge(parts: BridgeParts): Bridge {
-  const { host, services, options, store, upstream, trusted, signing, logo } = parts
+  const { host, services, options, keys, store, upstream, trusted, signing, logo } = parts
   const { log } = host
   const issuer = host.url(options.path)
   const lifetimes = lifetimesOf(options)
   const figures = createFigures(host)
   const failed = (error: unknown) =>
     isUnavailable(error) ? Object.assign(unavailable(STORE_AWAY), { cause: error }) : error
-  const records = createRecords(withFailures(store, failed), createSealer(host.keys('auth-bridge records')))
+  const records = createRecords(withFailures(store, failed), createSealer(keys('auth-bridge records')))
   const decide = createDecide(options)
   const { login: most, refreshToken, session } = lifetimes
   const idle = Math.max(refreshToken, session)
   const logins = new Logins({ records, upstream, decide, log, clock: host.clock, most, idle, renewed: figures.renewed })
   const consents = new Consents(records, most)
   const accounts = new Accounts({ records, logins, consents, log, clock: host.clock, session, unavailable })
-  const resources = createResources(host, services, Object.keys(options.scopes))
+  const resources = withFixed(createResources(host, services, Object.keys(options.scopes)), options.provider.resources)
   const pages = createPages({
     page: { ...options.page, name: options.page.name ?? host.server.name },
     label: upstream.label,
     base: new URL(issuer).pathname,
+    ...(options.provider.users && { users: options.provider.users }),
     ...(logo && { logo }),
   })
   const provider = createProvider({
     ...{ issuer, options, lifetimes, records, accounts, resources, decide, trusted, signing, log, figures },
     now: host.clock.now,
     upstream: settle(options.provider, [...host.at, 'provider']),
-    clients: createRegisteredClients(host.keys('auth-bridge clients')),
-    cookieKeys: host.keys('auth-bridge cookies'),
+    clients: createRegisteredClients(keys('auth-bridge clients')),
+    cookieKeys: keys('auth-bridge cookies'),
     clientFetch: createClientFetch({
-      guardedFetch: services.guardedFetch,
+      guardedFetch: isDevelopment(options) ? fetchAnywhere(services.guardedFetch) : services.guardedFetch,
       mayFetch: createAddressLimit(MOST_DOCUMENTS, host.clock),
       clock: host.clock,
     }),
     renderError: refusalPage(pages),
   })
   const known = new Set(options.clients.fixed.map(({ clientId }) => clientId))
-  const formKeys = host.keys('auth-bridge forms')
+  const formKeys = keys('auth-bridge forms')
   return {
     issuer,
     provider,

@@ -18,10 +18,20 @@ export type FilledProvider = FilledAuthBridge['provider']
 export type PersonRule = NonNullable<AuthBridgeOptions['scopes']>[string]
 
 /** Providers with ways of their own, and the two kinds that all others are of. */
-export const PROVIDERS = ['entra', 'okta', 'google', 'github', 'auth0', 'keycloak', 'oidc', 'oauth'] as const
+export const PROVIDERS = [
+  'entra',
+  'okta',
+  'google',
+  'github',
+  'auth0',
+  'keycloak',
+  'oidc',
+  'oauth',
+  'development',
+] as const
 
 const text = { type: 'string', minLength: 1 } as const
-const texts = { type: 'array', items: text, minItems: 1, uniqueItems: true } as const
+export const texts = { type: 'array', items: text, minItems: 1, uniqueItems: true } as const
 /** Two labels or more: what is written as a domain by mistake, such as an address or a pattern, would let nobody in. */
 const domain = {
   type: 'string',
@@ -50,15 +60,50 @@ const duration = (standard: string, description: string) => ({
 })
 const several = (description: string): JsonSchema => ({ anyOf: [text, texts], description })
 
+/** Options of the development provider. */
+export const DEVELOPMENT_OPTIONS = {
+  users: {
+    type: 'array',
+    minItems: 1,
+    description:
+      'Users to choose from on the sign-in page, where any other name can be entered. Default: one user, `dev`.',
+    items: {
+      title: 'DevUser',
+      type: 'object',
+      description: 'A user of the development provider.',
+      additionalProperties: false,
+      required: ['id'],
+      properties: {
+        id: { ...text, description: 'The `sub` of tokens.' },
+        name: { ...text, description: 'Shown on pages. Default: the id.' },
+        roles: { type: 'array', items: text, description: 'The `roles` of tokens.' },
+        claims: { type: 'object', description: 'Further claims of tokens.' },
+      },
+    },
+  },
+  resources: { ...texts, description: 'Resources that tokens are issued for. Default: the resources of the routes.' },
+  keepIn: {
+    ...text,
+    description:
+      'A file that keeps keys and logins across restarts. Default: none; `mcp-host dev` keeps .mcp-host/dev-auth-server.json.',
+  },
+} as const
+
 const provider: JsonSchema = {
   title: 'BridgeProvider',
   type: 'object',
   additionalProperties: false,
-  required: ['type', 'clientId'],
+  required: ['type'],
   description: "The company's identity provider, and what it knows this host by.",
   properties: {
-    type: { enum: [...PROVIDERS], description: 'Which one; oidc and oauth for all that have no name here.' },
-    clientId: { ...text, description: 'The id of the application that you registered there.' },
+    type: {
+      enum: [...PROVIDERS],
+      description: 'Which one; oidc and oauth for all that have no name here; development for tests on this machine.',
+    },
+    clientId: {
+      ...text,
+      description: 'The id of the application that you registered there. Required except for development.',
+    },
     clientSecret: { ...text, writeOnly: true, description: 'Its secret.' },
     tenant: { ...text, description: 'entra: the id of the directory (tenant), not a domain.' },
     domain: { ...text, description: 'okta and auth0: the host name, such as acme.okta.com.' },
@@ -114,6 +159,7 @@ const provider: JsonSchema = {
       description:
         'How ctx.upstreamToken({ scope }) gets other scopes: a refresh that names them, or RFC 8693. Default: what the type has.',
     },
+    ...DEVELOPMENT_OPTIONS,
   },
 }
 
@@ -237,7 +283,6 @@ export const optionsSchema: OptionsSchema<AuthBridgeOptions, FilledAuthBridge> =
           description: "What people know this service as. Default: the server's name.",
         },
         logo: { ...text, description: 'A file: SVG, PNG, JPEG or WebP, at most 256 kB.' },
-        colour: { type: 'string', pattern: '^#[0-9a-fA-F]{6}$', description: 'Of buttons and links, such as #0b5fff.' },
         support: { ...text, maxLength: 200, description: 'Whom to ask: an https or mailto URL, or a sentence.' },
       },
     },
@@ -281,3 +326,6 @@ export const optionsSchema: OptionsSchema<AuthBridgeOptions, FilledAuthBridge> =
     },
   },
 }
+
+/** Whether people sign in on a page of this host, without a password. */
+export const isDevelopment = ({ provider: { type } }: FilledAuthBridge): boolean => type === 'development'

@@ -3,7 +3,22 @@
 import type { ProviderOptions } from './options.ts'
 
 /** What all take. */
-type Shared = Omit<ProviderOptions, 'type' | 'tenant' | 'domain' | 'issuer' | 'endpoints' | 'clientSecret'>
+interface Shared
+  extends Omit<
+    ProviderOptions,
+    | 'type'
+    | 'tenant'
+    | 'domain'
+    | 'issuer'
+    | 'endpoints'
+    | 'clientId'
+    | 'clientSecret'
+    | 'users'
+    | 'resources'
+    | 'keepIn'
+  > {
+  readonly clientId: string
+}
 
 interface Secret {
   /** The application's secret there; from the environment, never in the config itself. */

@@ -1,14 +1,16 @@
 // The set-up of the bridge: what its options must be, what it fills and serves. Loaded where the plugin is on, not at every start.
-import { resolve } from 'node:path'
-import { isLoopback } from '../../core/auth.ts'
+import { join, resolve } from 'node:path'
+import { assertInstalled, isLoopback } from '../../core/auth.ts'
 import { errorText, type PluginHost, type Services, StartError } from '../../core/index.ts'
 import { createTrustedIssuers } from './assertions/trusted-issuers.ts'
 import type { Bridge } from './browser/bridge.ts'
 import type { Handlers } from './browser/handlers.ts'
 import { fixedClientProblem } from './clients/fixed-clients.ts'
 import { parseRedirectPattern } from './clients/redirects.ts'
+import { type KeptStore, openKeptStore } from './development/kept-store.ts'
+import { createDevelopmentUpstream } from './development/upstream.ts'
 import { addEndpoints } from './endpoints.ts'
-import type { FilledAuthBridge } from './options.ts'
+import { type FilledAuthBridge, isDevelopment } from './options.ts'
 import { type Logo, readLogo } from './pages/index.ts'
 import { deriveSigningKeys, readSigningKeys, type SigningKey } from './server/signing-keys.ts'
 import { createUpstream } from './upstream/index.ts'
@@ -31,12 +33,15 @@ function checkAddress({ at, http }: PluginHost): void {
 }
 
 /** Nodes and restarts must agree on the keys that seal what is kept, sign cookies and tokens. */
-function checkKeys({ at, ownKeys, processes, purpose, log, report }: PluginHost, isShared: boolean): void {
+function checkKeys(
+  { at, ownKeys, processes, purpose, log, report }: PluginHost,
+  { isShared, isKept }: { isShared: boolean; isKept: boolean },
+): void {
   const make = 'make a secret with `openssl rand -base64 32` and put it into `secrets`, or into MCP_HOST_SECRETS'
   if (ownKeys && isShared) report(new StartError(`every node must know the keys that sign tokens; ${make}`, { at }))
-  else if (ownKeys)
+  else if (ownKeys && !isKept)
     log.warn({ fix: make }, 'the keys that sign tokens are of this process alone: a restart signs everybody out')
-  if (!isShared && purpose === 'serve' && processes === 1)
+  if (!isShared && !isKept && purpose === 'serve' && processes === 1)
     log.warn(
       { fix: 'add store-sqlite, grant-store-redis or cluster-redis' },
       'logins are kept in this process alone: a restart signs everybody out',
@@ -52,7 +57,11 @@ function checkKeys({ at, ownKeys, processes, purpose, log, report }: PluginHost,
     )
 }
 
-function readKeys({ at, directory, keys }: PluginHost, { signingKeys }: FilledAuthBridge): SigningKey[] {
+function readKeys(
+  { at, directory }: PluginHost,
+  { signingKeys }: FilledAuthBridge,
+  keys: PluginHost['keys'],
+): SigningKey[] {
   if (signingKeys === undefined) return deriveSigningKeys(keys('auth-bridge signing'))
   try {
     return readSigningKeys(resolve(directory, signingKeys))
@@ -106,14 +115,32 @@ const PROVIDER_TIMEOUT = 6_000
 /** It takes a second. */
 const load = () => Promise.all([import('./make.ts'), import('./browser/handlers.ts'), import('./upstream-tokens.ts')])
 
-export function setUpBridge(host: PluginHost, options: FilledAuthBridge): void {
+/** The file of the development provider; undefined if nothing is kept. */
+async function openKept(host: PluginHost, { provider: { keepIn } }: FilledAuthBridge): Promise<KeptStore | undefined> {
+  const folder = process.env['MCP_HOST_DEV_FOLDER']
+  const standard = folder === undefined ? undefined : join(folder, `${host.name}.json`)
+  const file = keepIn === undefined ? standard : resolve(host.directory, keepIn)
+  if (file === undefined || host.purpose === 'test' || host.purpose === 'inspect') return undefined
+  const kept = await openKeptStore(file, host.log)
+  host.closing(kept.flush)
+  return kept
+}
+
+export async function setUpBridge(host: PluginHost, options: FilledAuthBridge): Promise<void> {
+  const inDevelopment = isDevelopment(options)
+  if (host.routes.length === 0) return
+  assertInstalled(['oidc-provider'], host)
   checkAddress(host)
   checkClients(host, options)
-  const signing = readKeys(host, options)
+  const kept = inDevelopment ? await openKept(host, options) : undefined
+  const keys = kept?.keys ?? host.keys
+  const signing = readKeys(host, options, keys)
   const place = [...host.at, 'provider']
-  const upstream = createUpstream(options.provider, { at: place, log: host.log, timeout: PROVIDER_TIMEOUT })
+  const upstream = inDevelopment
+    ? createDevelopmentUpstream(options.provider, () => `${issuer()}/sign-in`)
+    : createUpstream(options.provider, { at: place, log: host.log, timeout: PROVIDER_TIMEOUT })
   const trusted = createTrustedIssuers(host, options)
-  const parts = { host, options, upstream, trusted, signing, logo: logoOf(host, options) }
+  const parts = { host, options, keys, upstream, trusted, signing, logo: logoOf(host, options) }
   const issuer = () => host.url(options.path)
   const published = signing.map(({ publicJwk }) => publicJwk)
   host.fill('authorizationServer', { issuer, keys: () => published })
@@ -123,8 +150,8 @@ export function setUpBridge(host: PluginHost, options: FilledAuthBridge): void {
     tokenFor: async (caller, request) => (await getBridge()).tokens.tokenFor(caller, request),
   })
   host.serving(services => {
-    const store = storeOf(host, services)
-    checkKeys(host, store.shared)
+    const store = kept?.store ?? storeOf(host, services)
+    checkKeys(host, { isShared: store.shared, isKept: inDevelopment })
     const make = async () => {
       const [{ makeBridge }, { handlers }, { BridgeTokens }] = await load()
       const bridge = makeBridge({ ...parts, services, store })
@@ -138,7 +165,7 @@ export function setUpBridge(host: PluginHost, options: FilledAuthBridge): void {
       })
       return made
     }
-    addEndpoints(host, options.path, getBridge)
+    addEndpoints(host, options, getBridge)
   })
   // The body of a first request that is a POST would not wait for it.
   host.starting(async () => {

@@ -119,7 +119,7 @@ describe('mcp-host init', () => {
       expect(engines).to.deep.equal({ node: store === 'file' ? '>=22.13' : '>=20.19' })
       expect(Object.keys(scripts)).to.deep.equal(['dev', 'start', 'check', 'test'])
       keepsIn(store, format, read)
-      const expected = [...EXPECTED[store], ...(isProtected ? ['an authorization server for development is on'] : [])]
+      const expected = [...EXPECTED[store], ...(isProtected ? ['Development authorization server enabled'] : [])]
       const found = await findingsOf(folder)
       expect(found, found.join('\n')).to.have.length(expected.length)
       for (const words of expected) expect(found.join('\n')).to.include(words)

@@ -9,8 +9,8 @@ type Type = ProviderRefusal['type']
 
 const sourceOf = (file: string) => readFileSync(`${ROOT}plugins/auth-bridge/${file}`, 'utf8')
 
-/** `oauth` is on the page of `oidc`. */
-const OWN_PAGE = PROVIDERS.filter(type => type !== 'oauth')
+/** `oauth` is on the page of `oidc`, `development` on the page of dev-auth-server. */
+const OWN_PAGE = PROVIDERS.filter(type => type !== 'oauth' && type !== 'development')
 const pageOf = (type: Type) => readPage(`docs/bridge/${type}.md`)
 
 /** First cells of the table below the heading. */
@@ -64,8 +64,8 @@ describe('auth-bridge pages', () => {
   })
 
   it('list every Entra error code that the log explains', () => {
-    const numbers = [...sourceOf('upstream/explain-entra.ts').matchAll(/\bentra\(\s*'([^']+)'/g)].flatMap(
-      ([, text = '']) => text.replace(/^\(\?:|\)$/g, '').split('|'),
+    const numbers = [...sourceOf('upstream/explain.ts').matchAll(/\bentra\(\s*'([^']+)'/g)].flatMap(([, text = '']) =>
+      text.replace(/^\(\?:|\)$/g, '').split('|'),
     )
     expect(numbers.length).to.be.above(20)
     const page = pageOf('entra')

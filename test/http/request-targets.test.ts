@@ -30,7 +30,11 @@ const ODD_TARGETS = [
   ...['http://user@localhost/mcp', 'http://localhost:999999/mcp', 'http:mcp', 'mcp', '?x', '*', 'data:,x', '://'],
   ...['//[', '//[/mcp', '///', '/mcp/../health', '/mcp#x', '/mcp%', '/%', '/%ff', '/%00', '/mcp%0d%0a', '/[', '/|'],
   ...['/t/%2561ll', '/mcp\\', '\\mcp', '/;', '/mcp//', '/.', '/..', '/%2e', '/\u00e9', `/${'a/'.repeat(4_000)}`],
-  ...['/dev-auth/auth/%zz', '/.well-known/oauth-protected-resource/%', '/.well-known//oauth-protected-resource/mcp'],
+  ...[
+    '/dev-auth/authorize/%zz',
+    '/.well-known/oauth-protected-resource/%',
+    '/.well-known//oauth-protected-resource/mcp',
+  ],
 ]
 const ODD_NAMES = ['[', '[::1', 'a b', 'x:y:z', 'http://[', '[::]:99999', ',', '\u00e9', '%']
 
@@ -77,7 +81,7 @@ describe('Malformed request targets', () => {
 
 describe('Malformed header values', () => {
   it('cause no 5xx response and no error log, also behind a proxy', async () => {
-    const paths = ['/mcp', '/nowhere', '/dev-auth/auth', '/dev-auth/token', '/t/all/sse', 'http://[/']
+    const paths = ['/mcp', '/nowhere', '/dev-auth/authorize', '/dev-auth/token', '/t/all/sse', 'http://[/']
     for (const { url } of [host, proxied]) {
       for (const path of paths) {
         for (const name of ODD_NAMES) {

@@ -51,7 +51,7 @@ function createListener(url: string, keys: readonly TestKey[], opaque: ReadonlyS
     keys: keys.map(({ privateKey, kid, alg }) => ({ ...privateKey.export({ format: 'jwk' }), kid, alg, use: 'sig' })),
   }
   const alg = keys[0]?.alg ?? 'ES256'
-  const provider = new Provider(url, {
+  const configuration: object = {
     jwks,
     clients: [client(CLIENT), client(SERVER), client(POSTING_SERVER, 'client_secret_post')],
     cookies: { keys: ['of a test'] },
@@ -74,8 +74,8 @@ function createListener(url: string, keys: readonly TestKey[], opaque: ReadonlyS
         }),
       },
     },
-  })
-  return provider.callback()
+  }
+  return new Provider(url, configuration).callback()
 }
 
 export async function startAuthorizationServer(keys: readonly TestKey[]): Promise<AuthorizationServer> {

@@ -98,10 +98,7 @@ export class BridgeClient extends HandClient {
   readonly #clock: ManualClock | undefined
 
   constructor(issuer: string, resource: string, provider: string, clock?: ManualClock) {
-    super(issuer, {
-      paths: { authorization: '/authorize', token: '/token', registration: '/register' },
-      homes: [provider],
-    })
+    super(issuer, [provider])
     this.#resource = resource
     this.#clock = clock
   }

@@ -78,11 +78,15 @@ export class Browser {
     return this.open(target, { method: 'POST', body, headers: { Origin: new URL(page.url).origin } })
   }
 
-  /** Opens an authorization URL, gives consent as `account`, and follows the redirects to the client. */
-  async allow(address: string | URL, account: string): Promise<URL> {
-    let next = await this.click(await this.page(address), { account })
-    // If another user is signed in, an intermediate page signs that user out.
-    if ('html' in next && 'logout' in next.fields) next = await this.click(next, {})
+  /** Opens an authorization URL and signs in as `user`, without a password, up to the consent page. */
+  async signIn(address: string | URL, user: string): Promise<Page> {
+    const { url, fields } = await this.page(address)
+    return this.page(new URL(`callback?${new URLSearchParams({ ...fields, user })}`, url))
+  }
+
+  /** Opens an authorization URL, gives consent as `user`, and follows the redirects to the client. */
+  async allow(address: string | URL, user: string): Promise<URL> {
+    const next = await this.click(await this.signIn(address, user), { decision: 'allow' })
     if ('html' in next) throw new Error(`not allowed: ${next.status} ${next.html}`)
     return next.redirect
   }
@@ -90,32 +94,18 @@ export class Browser {
 
 export const REDIRECT = 'http://127.0.0.1:9/callback'
 
-interface ServerPaths {
-  readonly authorization: string
-  readonly token: string
-  readonly registration: string
-}
-
-/** Endpoint paths of dev-auth-server. */
-const DEV_PATHS: ServerPaths = { authorization: '/auth', token: '/token', registration: '/reg' }
-
 /** A client that sends forms itself, so that every parameter can be changed or omitted. */
 export class HandClient {
   readonly issuer: string
   readonly browser: Browser
-  readonly #paths: ServerPaths
   readonly verifier = randomBytes(32).toString('base64url')
   clientId = ''
   /** The secret of a confidential client. */
   #secret: string | undefined
 
   /** `homes`: other servers that its browser may visit. */
-  constructor(
-    issuer: string,
-    { paths = DEV_PATHS, homes = [] }: { paths?: ServerPaths; homes?: readonly string[] } = {},
-  ) {
+  constructor(issuer: string, homes: readonly string[] = []) {
     this.issuer = issuer
-    this.#paths = paths
     this.browser = new Browser(issuer, ...homes)
   }
 
@@ -127,7 +117,7 @@ export class HandClient {
       grant_types: ['authorization_code', 'refresh_token'],
       ...metadata,
     })
-    return fetch(`${this.issuer}${this.#paths.registration}`, {
+    return fetch(`${this.issuer}/register`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
       body,
@@ -143,7 +133,7 @@ export class HandClient {
   }
 
   authorizeUrl(parameters: Readonly<Record<string, string | undefined>> = {}): URL {
-    const url = new URL(`${this.issuer}${this.#paths.authorization}`)
+    const url = new URL(`${this.issuer}/authorize`)
     const all: Record<string, string | undefined> = {
       client_id: this.clientId,
       response_type: 'code',
@@ -160,7 +150,7 @@ export class HandClient {
   async token(form: Readonly<Record<string, string>>): Promise<TokenAnswer> {
     const secret = this.#secret === undefined ? {} : { client_secret: this.#secret }
     const body = new URLSearchParams({ client_id: this.clientId, ...secret, ...form })
-    return (await (await fetch(`${this.issuer}${this.#paths.token}`, { method: 'POST', body })).json()) as TokenAnswer
+    return (await (await fetch(`${this.issuer}/token`, { method: 'POST', body })).json()) as TokenAnswer
   }
 
   /** The whole login: opens the URL, gives consent as `account`, exchanges the code. */

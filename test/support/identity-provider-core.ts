@@ -2,7 +2,7 @@
 // identity-provider.ts. It signs users in without a page, or with a plain form.
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import Provider, { errors, type ProviderContext } from 'oidc-provider'
+import Provider, { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { type TestKey, toJwk } from './test-issuer.ts'
 
 export interface IdpUser {
@@ -108,7 +108,7 @@ function createAdapter(stored: Stored, { client, redirects }: CoreSettings) {
 
 function createProvider(settings: CoreSettings, stored: Stored, keys: readonly TestKey[], offline: Set<string>) {
   const { issuer, users, scopes, claimNames, accessTokenLife: life } = settings
-  const provider = new Provider(issuer, {
+  const configuration: object = {
     adapter: createAdapter(stored, settings),
     jwks: { keys: keys.map(key => ({ ...toJwk(key), ...key.privateKey.export({ format: 'jwk' }) })) },
     cookies: { keys: ['of a test'] },
@@ -151,7 +151,8 @@ function createProvider(settings: CoreSettings, stored: Stored, keys: readonly T
       RefreshToken: 3_600,
       Session: 3_600,
     },
-  }) as Provider
+  }
+  const provider = new Provider(issuer, configuration)
   provider.proxy = true
   for (const { name, token } of EXCHANGES) {
     provider.registerGrantType(name, ctx => exchange(provider, ctx, token, life), [token, 'scope'])
@@ -160,13 +161,16 @@ function createProvider(settings: CoreSettings, stored: Stored, keys: readonly T
 }
 
 /** Exchanges an access token for one with any requested scope. */
-async function exchange(provider: Provider, ctx: ProviderContext, parameter: string, life: number): Promise<void> {
+async function exchange(provider: Provider, ctx: KoaContextWithOIDC, parameter: string, life: number): Promise<void> {
   const { params, client } = ctx.oidc
-  const found = await provider.AccessToken.find(String(params[parameter] ?? ''))
+  const found = await provider.AccessToken.find(String(params?.[parameter] ?? ''))
   if (!found) throw new errors.InvalidTarget('the token to exchange is not known')
   const { accountId, grantId } = found
-  const scope = params['scope'] ?? ''
-  const access_token = await new provider.AccessToken({ accountId, grantId, client, scope, gty: 'exchange' }).save()
+  const scope = params?.['scope'] ?? ''
+  const token = { accountId, grantId, client, scope, gty: 'exchange' } as ConstructorParameters<
+    typeof provider.AccessToken
+  >[0]
+  const access_token = await new provider.AccessToken(token).save()
   ctx.body = { access_token, token_type: 'Bearer', expires_in: life, scope, issued_token_type: ACCESS_TOKEN }
 }
 

@@ -87,7 +87,6 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/redis': [...REDIS_STORES, 'cluster-redis', 'rate-limit'],
   'families/address': ['auth-bridge', 'audit', 'metrics', 'rate-limit'],
   'families/issuer-keys': ['auth-jwt', 'auth-bridge'],
-  'families/oidc-provider': ['dev-auth-server', 'auth-bridge'],
   'families/other-names': ['skills', 'tool-policy'],
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],

@@ -1,14 +1,15 @@
 // Enterprise-managed authorization: a client shows an identity assertion (ID-JAG) of a trusted issuer at the token endpoint,
 // and gets an access token for the person in it. Nobody is asked, and there is no login: no refresh token, no `sid`.
 import type Provider from 'oidc-provider'
-import { errors, type ProviderContext } from 'oidc-provider'
+import { errors, type ResourceServer } from 'oidc-provider'
 import type { Claims } from '../../../core/auth.ts'
 import type { Logger } from '../../../core/index.ts'
-import type { Resources } from '../../families/oidc-provider/index.ts'
 import { isConfidential } from '../clients/client-rules.ts'
 import { JWT_BEARER } from '../clients/fixed-clients.ts'
 import type { Decide, Standing } from '../people/decide.ts'
 import { grantedAt, type Records } from '../records.ts'
+import type { ProviderContext } from '../server/oidc-provider.ts'
+import type { Resources } from '../server/resources.ts'
 import { addressOf, firstText, groupsAt, textOf } from '../upstream/read-person.ts'
 import type { Settings } from '../upstream/settings.ts'
 import type { Person } from '../upstream/upstream.ts'
@@ -50,7 +51,7 @@ export interface IdJagSettings {
   readonly resources: Resources
   readonly decide: Decide
   /** What oidc-provider is told of a resource, for somebody who may have this. */
-  readonly describe: (resource: string, standing: Standing) => object
+  readonly describe: (resource: string, standing: Standing) => ResourceServer
   readonly log: Logger
 }
 
@@ -133,7 +134,8 @@ function createHandler(provider: Provider, settings: IdJagSettings) {
     const scope = scopesFor(assertion, params['scope'], standing, resources).join(' ') || undefined
     await useUp(assertion, records)
     ctx.oidc.entity(ASSERTED, standing)
-    const token = new provider.AccessToken({ accountId: person.subject, client, scope, gty: JWT_BEARER })
+    const about = { accountId: person.subject, client, scope, gty: JWT_BEARER }
+    const token = new provider.AccessToken(about as ConstructorParameters<typeof provider.AccessToken>[0])
     token.resourceServer = new provider.ResourceServer(resource, describe(resource, standing))
     const access_token = await token.save()
     ctx.body = { access_token, token_type: token.tokenType, expires_in: token.expiration, scope }
@@ -143,5 +145,6 @@ function createHandler(provider: Provider, settings: IdJagSettings) {
 /** Only where the config trusts somebody: without, the server does not know this grant. */
 export function takeAssertions(provider: Provider, settings: IdJagSettings): void {
   if (settings.trusted.size === 0) return
-  provider.registerGrantType(JWT_BEARER, createHandler(provider, settings), ['assertion', 'scope', 'resource'])
+  const handle = createHandler(provider, settings)
+  provider.registerGrantType(JWT_BEARER, ctx => handle(ctx as ProviderContext), ['assertion', 'scope', 'resource'])
 }

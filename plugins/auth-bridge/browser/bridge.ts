@@ -2,7 +2,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type Provider from 'oidc-provider'
 import type { Logger } from '../../../core/index.ts'
-import type { Resources } from '../../families/oidc-provider/index.ts'
 import type { BridgeFigures } from '../figures.ts'
 import type { Page, Pages } from '../pages/index.ts'
 import type { Accounts } from '../people/accounts.ts'
@@ -11,6 +10,7 @@ import type { Decide } from '../people/decide.ts'
 import type { Logins } from '../people/logins.ts'
 import type { Records } from '../records.ts'
 import type { Lifetimes } from '../server/provider.ts'
+import type { Resources } from '../server/resources.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 
 export interface Bridge {

@@ -35,8 +35,9 @@ const formOf = ({ interaction, client }: Asked) =>
 /** Each once. */
 const both = (one: readonly string[] = [], other: readonly string[]) => [...new Set([...one, ...other])]
 
-export const documentHostOf = (client: Pick<Client, 'clientId' | 'clientIdMetadataDocument'>): string | undefined =>
-  client.clientIdMetadataDocument ? new URL(client.clientId).host : undefined
+export const documentHostOf = (
+  client: Pick<Client, 'clientId'> & { readonly clientIdMetadataDocument?: unknown },
+): string | undefined => (client.clientIdMetadataDocument ? new URL(client.clientId).host : undefined)
 
 function showClient(client: Client, { known }: Bridge): ShownClient {
   const { clientId, clientName, clientUri } = client

@@ -4,7 +4,7 @@ import { type HostContext, isObject } from '../../../core/index.ts'
 import { changeAccount, showAccount } from './account-page.ts'
 import type { Bridge } from './bridge.ts'
 import { answerConsent, askConsent, sayExpired } from './consent.ts'
-import { comeBack, signInFor, signInForAccount } from './sign-in.ts'
+import { chooseUser, comeBack, signInFor, signInForAccount } from './sign-in.ts'
 
 type Handler = (ctx: HostContext, bridge: Bridge) => Promise<void>
 
@@ -38,6 +38,7 @@ const answer: Handler = async (ctx, bridge) => {
 export const handlers = {
   interact,
   answer,
+  chooseUser,
   comeBack,
   showAccount,
   changeAccount: (ctx, bridge) => changeAccount(ctx, bridge, fieldsOf(ctx)),

@@ -2,9 +2,9 @@
 import type Provider from 'oidc-provider'
 import type { Session } from 'oidc-provider'
 import type { HostContext } from '../../../core/index.ts'
-import { nameIssuer } from '../../families/oidc-provider/index.ts'
 import type { Login } from '../people/logins.ts'
 import { longCookie } from '../server/cookies.ts'
+import { nameIssuer } from '../server/oidc-provider.ts'
 import type { Bridge } from './bridge.ts'
 
 function contextOf(provider: Provider, ctx: HostContext) {

@@ -145,6 +145,12 @@ function refuseBrowser(ctx: HostContext, bridge: Bridge): void {
   sendPage(ctx, bridge.pages.message({ title: 'This login cannot go on', text, isError: true }), 400)
 }
 
+/** `GET /sign-in`: the page of the development provider. */
+export async function chooseUser(ctx: HostContext, bridge: Bridge): Promise<void> {
+  const view = { state: asText(ctx.query['state']), action: pathOf(bridge, '/callback') }
+  sendPage(ctx, bridge.pages.chooseUser(view))
+}
+
 /** `GET /callback`: the browser is back from the provider. */
 export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> {
   const state = asText(ctx.query['state'])

@@ -1,7 +1,7 @@
 // Rules for MCP clients: redirect URIs must match the config, and features of oidc-provider for other kinds of clients are off.
 import { type Client, errors } from 'oidc-provider'
 import { isObject } from '../../../core/index.ts'
-import { dropNulls } from '../../families/oidc-provider/index.ts'
+import { dropNulls } from '../server/oidc-provider.ts'
 import { GRANT_TYPES, JWT_BEARER } from './fixed-clients.ts'
 import { mayRedirect, type RedirectPattern } from './redirects.ts'
 

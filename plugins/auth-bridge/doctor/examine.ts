@@ -2,7 +2,7 @@
 // sign-in would show, and nothing is changed there. No person, and no running host, is needed.
 import type { Examination } from '../../../core/auth.ts'
 import { createIssuerKeys } from '../../families/issuer-keys/index.ts'
-import type { FilledAuthBridge } from '../options.ts'
+import { type FilledAuthBridge, isDevelopment } from '../options.ts'
 import { type Connection, createConnector } from '../upstream/connection.ts'
 import { type Settings, settle } from '../upstream/settings.ts'
 import { scopesOf } from '../upstream/sign-in.ts'
@@ -116,7 +116,9 @@ async function checkIssuers({ trustedIssuers }: FilledAuthBridge, log: Examinati
 export async function examine(options: FilledAuthBridge, { at, log, url }: Examination): Promise<Findings> {
   const settings = settle(options.provider, [...at, 'provider'])
   const [provider, issuers] = await Promise.all([
-    checkProvider(settings, url(`${options.path}/callback`), log),
+    isDevelopment(options)
+      ? [note('provider', 'development: anyone signs in as any user', 'set an identity provider in production')]
+      : checkProvider(settings, url(`${options.path}/callback`), log),
     checkIssuers(options, log),
   ])
   return [...provider, ...issuers]

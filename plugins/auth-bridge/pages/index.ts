@@ -3,8 +3,8 @@
 import { writeAccount } from './account.ts'
 import { writeConsent } from './consent.ts'
 import { createLayout } from './layout.ts'
-import { writeLeave, writeMessage, writeSignIn } from './message.ts'
-import type { AccountView, ConsentQuestion, Message, Page, PageSettings, SignInView } from './views.ts'
+import { writeChoice, writeLeave, writeMessage, writeSignIn } from './message.ts'
+import type { AccountView, ChoiceView, ConsentQuestion, Message, Page, PageSettings, SignInView } from './views.ts'
 
 export { readLogo } from './logo.ts'
 export type {
@@ -32,6 +32,8 @@ export interface Pages {
   message(message: Message): Page
   /** One button, `Sign in with ...`: a link. */
   signIn(view: SignInView): Page
+  /** Sends `state` and `user`, and `roles` of a user that is not listed, by GET. */
+  chooseUser(view: ChoiceView): Page
   /**
    * In the place of a redirect after the consent form: browsers hold all redirects that follow a form to the form's policy,
    * up to those of the client's own site. Throws a TypeError where no page may lead there, such as to `javascript:`.
@@ -46,6 +48,7 @@ export function createPages(settings: PageSettings): Pages {
     account: view => writeAccount(view, layout),
     message: message => writeMessage(message, layout),
     signIn: view => writeSignIn(view, layout),
+    chooseUser: view => writeChoice(view, settings, layout),
     leave: uri => writeLeave(uri, layout),
   }
 }

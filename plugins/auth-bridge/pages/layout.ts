@@ -1,8 +1,7 @@
 // What all pages have in common: the document around them, its style, and the policy that it is sent with.
 import { createHash } from 'node:crypto'
-import { DEFAULT_COLOUR } from './colour.ts'
 import { html, Markup, safeHref, shown } from './html.ts'
-import { makeStyle } from './style.ts'
+import { STYLE } from './style.ts'
 import type { Page, PageSettings } from './views.ts'
 
 export interface Body {
@@ -29,8 +28,7 @@ function writeSupport(support: string): Markup {
 /** Everything but the body is made once. */
 export function createLayout({ page, logo }: PageSettings): Layout {
   const name = shown(page.name)
-  const style = makeStyle(page.colour ?? DEFAULT_COLOUR)
-  const hash = createHash('sha256').update(style).digest('base64')
+  const hash = createHash('sha256').update(STYLE).digest('base64')
   const source = logo && `data:${logo.type};base64,${logo.data.toString('base64')}`
   const image = source === undefined ? undefined : html`<img src="${source}" alt="">`
   const support = page.support === undefined ? undefined : html`<footer>${writeSupport(page.support)}</footer>`
@@ -45,7 +43,7 @@ export function createLayout({ page, logo }: PageSettings): Layout {
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="data:,">
 <title>${shown(title, 120)} – ${name}</title>
-${head}<style>${new Markup(style)}</style>
+${head}<style>${new Markup(STYLE)}</style>
 </head>
 <body>
 <header>${image}<p>${name}</p></header>

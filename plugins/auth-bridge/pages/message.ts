@@ -2,7 +2,7 @@
 import { html, type Markup, safeHref, shown } from './html.ts'
 import type { Layout } from './layout.ts'
 import { readDestination } from './parts.ts'
-import type { Message, Page, SignInView } from './views.ts'
+import type { ChoiceView, Message, Page, PageSettings, SignInView } from './views.ts'
 
 const button = (href: string | undefined, label: string) =>
   href === undefined ? undefined : html`<p><a class="button main" href="${href}">${shown(label)}</a></p>`
@@ -41,6 +41,31 @@ export function writeSignIn({ text, label, action }: SignInView, layout: Layout)
     content: html`<h1>Sign in</h1>
 <p>${shown(text, 1_000)}</p>
 ${button(safeHref(action), `Sign in with ${label}`)}`,
+  })
+}
+
+export function writeChoice(
+  { state, action }: ChoiceView,
+  { users = [{ id: 'dev' }] }: PageSettings,
+  layout: Layout,
+): Page {
+  const field = html`<input type="hidden" name="state" value="${state}">`
+  return layout({
+    title: 'Sign in (development)',
+    formAction: "'self'",
+    content: html`<h1>Sign in</h1>
+<p>This is a development server: it asks for no password.</p>
+<form action="${action}">
+${field}
+${users.map(({ id, name = id }) => html`<p><button name="user" value="${id}">${shown(name)}</button></p>`)}
+</form>
+<h2>As another user</h2>
+<form action="${action}">
+${field}
+<p><label>User <input name="user" maxlength="100" required></label></p>
+<p><label>Roles <input name="roles"></label></p>
+<button>Sign in</button>
+</form>`,
   })
 }
 

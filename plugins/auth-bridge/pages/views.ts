@@ -89,6 +89,13 @@ export interface SignInView {
   readonly action: string
 }
 
+/** The sign-in page of the development provider. */
+export interface ChoiceView {
+  readonly state: string
+  /** Where the form leads. */
+  readonly action: string
+}
+
 export interface Logo {
   /** Media type. */
   readonly type: string
@@ -100,6 +107,8 @@ export interface PageSettings {
   /** The provider's label. */
   readonly label: string
   readonly logo?: Logo
+  /** Users of the development provider. */
+  readonly users?: NonNullable<FilledAuthBridge['provider']['users']>
   /** Path of the bridge, such as `/auth`; the account page is `account` under it. */
   readonly base: string
 }

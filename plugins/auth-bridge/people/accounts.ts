@@ -1,11 +1,12 @@
 // Who an account of oidc-provider is: the person of a login. In a browser it is the login of its session; at the token
 // endpoint that of the grant, and the provider is asked whether the person may still sign in.
-import type { ProviderContext } from 'oidc-provider'
+
 import type { Clock, Logger } from '../../../core/index.ts'
 import { isBrowser } from '../browser/browser-cookie.ts'
 import { createLimit } from '../limits.ts'
 import { asText } from '../parameters.ts'
 import { grantedAt, type Records } from '../records.ts'
+import type { ProviderContext } from '../server/oidc-provider.ts'
 import { type Consent, type Consents, changedSince } from './consents.ts'
 import type { Standing } from './decide.ts'
 import type { Login, Logins } from './logins.ts'

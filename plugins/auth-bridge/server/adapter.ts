@@ -1,6 +1,6 @@
 // Keeps sessions, sign-ins, grants, codes and refresh tokens of oidc-provider in records. A code or token is used once, on
 // whatever node. A used refresh token works during its grace period, for concurrent refreshes.
-import Provider, { errors, type ProviderContext } from 'oidc-provider'
+import Provider, { errors } from 'oidc-provider'
 import type { ClientMetadata, RegisteredClients } from '../clients/registered-clients.ts'
 import { digest, grantedAt, type Place, pendingAt, type Records } from '../records.ts'
 
@@ -71,7 +71,7 @@ class Adapter {
   readonly #settings: AdapterSettings
   readonly #model: string
   /** Branches for the token that replaces a refresh token in this request. */
-  readonly #branches = new WeakMap<ProviderContext, readonly Branch[]>()
+  readonly #branches = new WeakMap<object, readonly Branch[]>()
 
   constructor(settings: AdapterSettings, model: string) {
     this.#settings = settings

@@ -11,7 +11,7 @@ export const cookieNames = (issuer: string) =>
 
 /** Of a sign-in under way. */
 export const shortCookie = (issuer: string) => ({
-  ...{ signed: true, httpOnly: true, overwrite: true, sameSite: 'lax' },
+  ...{ signed: true, httpOnly: true, overwrite: true, sameSite: 'lax' as const },
   secure: issuer.startsWith('https:'),
 })
 

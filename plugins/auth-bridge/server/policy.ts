@@ -1,9 +1,20 @@
 // Decides when a person must sign in or give consent. The checks of oidc-provider stay, except for native clients.
-import { interactionPolicy, type ProviderContext } from 'oidc-provider'
+import { interactionPolicy } from 'oidc-provider'
 import { isRemembered } from '../clients/client-rules.ts'
 import { type Account, consentIn } from '../people/accounts.ts'
+import type { ProviderContext } from './oidc-provider.ts'
 
-const { base, Check } = interactionPolicy
+type Prompt = NonNullable<ReturnType<ReturnType<typeof interactionPolicy.base>['get']>>
+
+/** Adds a check to a prompt; the first check that fails decides the error of prompt=none. */
+function addCheck(
+  { checks }: Prompt,
+  [reason, description, error]: readonly [string, string, string],
+  check: (ctx: ProviderContext) => boolean,
+  index?: number,
+) {
+  checks.add(new interactionPolicy.Check(reason, description, error, ctx => check(ctx as ProviderContext)), index)
+}
 
 /** What was answered just now is not asked again: `result` says so, of this grant. */
 const wasAnswered = ({ oidc }: ProviderContext): boolean => {
@@ -26,37 +37,30 @@ function isMoreThanGranted({ oidc }: ProviderContext): boolean {
   })
 }
 
-export function createPolicy() {
-  const policy = base()
-  policy.get('login').checks.add(
-    new Check('login_ended', 'the login has ended', 'login_required', ({ oidc }) => {
-      return oidc.session.accountId !== undefined && oidc.account === undefined
-    }),
-  )
-  const { checks } = policy.get('consent')
-  checks.remove('native_client_prompt')
-  // The first check that fails decides the error of prompt=none.
-  checks.add(
-    new Check('asked_each_time', 'this client needs consent each time', 'consent_required', ctx => {
-      return !isRemembered(ctx.oidc.client) && !wasAnswered(ctx)
-    }),
-    0,
-  )
-  checks.add(
-    new Check('not_asked_yet', 'this client was not allowed yet', 'consent_required', ctx => {
-      // A grant that nobody saved has no id.
-      return ctx.oidc.grant.jti === undefined && !wasAnswered(ctx)
-    }),
-  )
-  checks.add(
-    new Check('more_resources', 'a token for something else is asked for', 'consent_required', ctx => {
-      return !wasAnswered(ctx) && isElsewhere(ctx)
-    }),
-  )
-  checks.add(
-    new Check('more_scopes', 'more is asked for than was allowed', 'consent_required', ctx => {
-      return !wasAnswered(ctx) && isMoreThanGranted(ctx)
-    }),
-  )
+/** `choosesUser`: each authorization request shows the sign-in page, to choose another user. */
+export function createPolicy(choosesUser: boolean) {
+  const policy = interactionPolicy.base()
+  const [login, consent] = policy
+  if (!login || !consent) throw new Error('oidc-provider has no prompts')
+  if (choosesUser)
+    addCheck(login, ['choose_user', 'a user must be chosen', 'login_required'], ({ oidc }) => {
+      return oidc.result?.['login'] === undefined
+    })
+  addCheck(login, ['login_ended', 'the login has ended', 'login_required'], ({ oidc }) => {
+    return oidc.session.accountId !== undefined && oidc.account === undefined
+  })
+  consent.checks.remove('native_client_prompt')
+  const eachTime = ['asked_each_time', 'this client needs consent each time', 'consent_required'] as const
+  addCheck(consent, eachTime, ctx => !isRemembered(ctx.oidc.client) && !wasAnswered(ctx), 0)
+  addCheck(consent, ['not_asked_yet', 'this client was not allowed yet', 'consent_required'], ctx => {
+    // A grant that nobody saved has no id.
+    return ctx.oidc.grant.jti === undefined && !wasAnswered(ctx)
+  })
+  addCheck(consent, ['more_resources', 'a token for something else is asked for', 'consent_required'], ctx => {
+    return !wasAnswered(ctx) && isElsewhere(ctx)
+  })
+  addCheck(consent, ['more_scopes', 'more is asked for than was allowed', 'consent_required'], ctx => {
+    return !wasAnswered(ctx) && isMoreThanGranted(ctx)
+  })
   return policy
 }

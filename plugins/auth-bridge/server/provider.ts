@@ -1,8 +1,8 @@
 // The authorization server: oidc-provider with PKCE, metadata documents of clients, registration, JWT access tokens for this
 // host's routes, and refresh tokens that are replaced at each use.
-import Provider, { type Client, errors, type ProviderContext } from 'oidc-provider'
+import type { EventEmitter } from 'node:events'
+import Provider, { type Client, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider'
 import type { Logger } from '../../../core/index.ts'
-import { type Resources, withQueryOnly } from '../../families/oidc-provider/index.ts'
 import { assertedIn, assertionMetadata, takeAssertions } from '../assertions/id-jag.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
 import { isRemembered, registrationOf, settleMetadata } from '../clients/client-rules.ts'
@@ -10,7 +10,7 @@ import { fixedClients } from '../clients/fixed-clients.ts'
 import { parseRedirectPattern, type RedirectPattern } from '../clients/redirects.ts'
 import type { RegisteredClients } from '../clients/registered-clients.ts'
 import type { BridgeFigures } from '../figures.ts'
-import type { FilledAuthBridge } from '../options.ts'
+import { type FilledAuthBridge, isDevelopment } from '../options.ts'
 import type { Account, Accounts } from '../people/accounts.ts'
 import type { Decide, Standing } from '../people/decide.ts'
 import { RETRY_AFTER, ROUTES, SIGN_IN_TTL } from '../places.ts'
@@ -19,15 +19,11 @@ import type { Settings } from '../upstream/settings.ts'
 import { createAdapter } from './adapter.ts'
 import type { createClientFetch } from './client-fetch.ts'
 import { cookieNames, longCookie, shortCookie } from './cookies.ts'
+import type { ProviderContext } from './oidc-provider.ts'
+import { withQueryOnly } from './oidc-provider.ts'
 import { createPolicy } from './policy.ts'
+import type { Resources } from './resources.ts'
 import { SIGNING, type SigningKey } from './signing-keys.ts'
-
-/** An error of oidc-provider: its message is the OAuth error code. */
-interface Refusal extends Error {
-  readonly error_description?: string
-  /** Not for the client. */
-  readonly error_detail?: string
-}
 
 /** Characters of a client id and of a detail in the log. */
 const MAX_TEXT = 200
@@ -43,7 +39,7 @@ function causeOf({ cause }: Error): string | undefined {
 function logRefusals(provider: Provider, log: Logger): void {
   const tell =
     (at: string) =>
-    ({ oidc }: ProviderContext, refusal: Refusal) => {
+    ({ oidc }: KoaContextWithOIDC, refusal: errors.OIDCProviderError) => {
       const { message: error, error_description: text, error_detail: detail = causeOf(refusal) } = refusal
       const id = oidc.params?.['client_id']
       const client = typeof id === 'string' ? id.slice(0, MAX_TEXT) : undefined
@@ -98,7 +94,7 @@ const accountIn = ({ oidc }: ProviderContext) => oidc.account as Account | undef
 /** What oidc-provider is told of one of our resources. Without a standing: everything that there is. */
 const describeResource =
   ({ resources, lifetimes }: ProviderSettings) =>
-  (resource: string, standing?: Standing) => ({
+  (resource: string, standing?: Standing): ResourceServer => ({
     scope: resources.scopes.filter(scope => standing?.mayHave(scope) ?? true).join(' '),
     audience: resource,
     accessTokenFormat: 'jwt',
@@ -160,8 +156,8 @@ function features(settings: ProviderSettings) {
     devInteractions: { enabled: false },
     rpInitiatedLogout: { enabled: false },
     userinfo: { enabled: false },
-    // Nothing here would check the proof where the token is used.
-    dPoP: { enabled: false },
+    // In production no plugin of this host checks the proofs of its own tokens.
+    dPoP: { enabled: isDevelopment(options) },
     pushedAuthorizationRequests: { enabled: false },
     revocation: { enabled: true },
     registration: registration(settings),
@@ -237,7 +233,7 @@ function claimsFor(ctx: ProviderContext) {
   const asserted = assertedIn(ctx)
   if (asserted) return { roles: asserted.roles }
   const account = accountIn(ctx)
-  return account && { sid: account.login.id, roles: account.standing.roles }
+  return account && { roles: account.standing.roles, ...account.login.person.tokenClaims, sid: account.login.id }
 }
 
 /** Access tokens carry the time of the host's clock, which checks them. oidc-provider uses the system time. */
@@ -250,7 +246,7 @@ const timesFor =
   }
 
 /** What oidc-provider is configured with. */
-function configurationOf(settings: ProviderSettings) {
+function configurationOf(settings: ProviderSettings): object {
   const { issuer, options, accounts, resources, signing } = settings
   return {
     adapter: adapterOf(settings),
@@ -270,7 +266,7 @@ function configurationOf(settings: ProviderSettings) {
     fetch: settings.clientFetch,
     renderError: settings.renderError,
     interactions: {
-      policy: createPolicy(),
+      policy: createPolicy(isDevelopment(options)),
       url: (_ctx: unknown, { uid }: { uid: string }) => `${issuer}/interaction/${uid}`,
     },
     extraClientMetadata: clientRules(options),
@@ -293,13 +289,14 @@ export function createProvider(settings: ProviderSettings): Provider {
   takeAssertions(provider, { ...settings, describe: describeResource(settings) })
   // Its addresses are the issuer's, whatever Host a request names: who hands over says so in X-Forwarded-*.
   provider.proxy = true
-  const comeAgain = (ctx: ProviderContext, error: Error) => {
+  const comeAgain = (ctx: KoaContextWithOIDC, error: Error) => {
     if ('status' in error && error.status === 503) ctx.set('Retry-After', RETRY_AFTER)
   }
   provider.on('grant.error', comeAgain)
   provider.on('authorization.error', comeAgain)
   // Such as a body that breaks off. Koa would print it.
-  provider.on('error', err => log.debug({ err }, 'a request of the authorization server failed'))
+  const emitter: EventEmitter = provider
+  emitter.on('error', err => log.debug({ err }, 'a request of the authorization server failed'))
   provider.on('server_error', ({ path }, err) => log.error({ err, path }, 'the authorization server failed'))
   logRefusals(provider, log)
   return provider

@@ -1,7 +1,8 @@
 // What oidc-provider refuses where there is no client to send it to: a page for people, JSON for a program that asks for that.
-import type { ProviderContext } from 'oidc-provider'
+
 import { sendPage } from '../browser/bridge.ts'
 import type { Pages } from '../pages/index.ts'
+import type { ProviderContext } from './oidc-provider.ts'
 
 type Out = Readonly<Record<string, string | undefined>>
 

@@ -150,6 +150,17 @@ const KINDS: Readonly<Record<ProviderType, Kind>> = {
     // OpenID Connect Core, section 11: offline_access is for requests with prompt=consent.
     consents: 'offline',
   },
+  development: {
+    ...openid,
+    label: 'no password (development)',
+    openid: false,
+    uses: [],
+    needs: [],
+    scopes: [],
+    offline: false,
+    exchange: 'none',
+    authMethod: 'none',
+  },
   oauth: {
     ...openid,
     openid: false,

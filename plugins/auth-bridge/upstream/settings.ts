@@ -102,7 +102,11 @@ function checkPlaces(provider: FilledProvider, kind: Kind, refuse: Refuse): void
 type Refuse = (key: string | undefined, text: string) => StartError
 
 function checkRest(provider: FilledProvider, refuse: Refuse): void {
-  const { type, clientSecret, authMethod, parameters = {}, exchange } = provider
+  const { type, clientId, clientSecret, authMethod, parameters = {}, exchange } = provider
+  if (type === 'development') return
+  const own = (['users', 'resources', 'keepIn'] as const).find(name => provider[name] !== undefined)
+  if (own !== undefined) throw refuse(own, `only the provider development has it, and not ${type}`)
+  if (clientId === undefined) throw refuse('clientId', 'missing: the id of the application that you registered there')
   if (authMethod === 'none' && (type === 'google' || type === 'github')) {
     throw refuse('authMethod', `${type} gives tokens only to clients that show their secret`)
   }
@@ -129,7 +133,7 @@ const pathsOf = (given: string | readonly string[] | undefined, standard: readon
 
 /** Throws a StartError at the option that is wrong; `at` are the keys that lead to the provider. */
 export function settle(provider: FilledProvider, at: Path): Settings {
-  const { type, clientId, clientSecret, authMethod, claims = {} } = provider
+  const { type, clientSecret, authMethod, claims = {} } = provider
   const kind = kindOf(type)
   const refuse: Refuse = (key, text) => new StartError(text, { at: key === undefined ? at : [...at, key] })
   checkPlaces(provider, kind, refuse)
@@ -144,7 +148,7 @@ export function settle(provider: FilledProvider, at: Path): Settings {
     label: provider.label ?? kind.label,
     issuer,
     endpoints,
-    clientId,
+    clientId: provider.clientId ?? '',
     clientSecret,
     authMethod: authMethod ?? (clientSecret === undefined ? 'none' : kind.authMethod),
     scopes,

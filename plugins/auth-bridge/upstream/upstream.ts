@@ -12,6 +12,8 @@ export interface Person {
   readonly groups: readonly string[] | undefined
   /** Everything else that it said: the ID token's claims, and those of userinfo over them. */
   readonly claims: Readonly<Record<string, unknown>>
+  /** Claims that our tokens repeat; only of the development provider. */
+  readonly tokenClaims?: Readonly<Record<string, unknown>>
 }
 
 /** What the provider gave; none of it leaves this process but sealed. */

@@ -24,57 +24,38 @@ const bytes = (...parts: Array<readonly number[] | string>) =>
 const PNG = bytes([0x89], 'PNG\r\n\x1a\n', 'rest')
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
 
-function read(data: Buffer | string, name = 'logo.bin') {
+function read(data: Buffer | string, name = 'logo.svg') {
   writeFileSync(join(directory, name), data)
   return readLogo(name, directory)
 }
 
 describe('auth-bridge pages: logo', () => {
-  for (const [what, type, data] of [
-    ['a PNG', 'image/png', PNG],
-    ['a JPEG', 'image/jpeg', bytes([0xff, 0xd8, 0xff, 0xe0], 'rest')],
-    ['a WebP', 'image/webp', bytes('RIFF', [1, 2, 3, 4], 'WEBPVP8 ')],
-    ['an SVG', 'image/svg+xml', bytes(SVG)],
-    [
-      'an SVG after all that XML allows',
-      'image/svg+xml',
-      bytes([0xef, 0xbb, 0xbf], `<?xml version="1.0"?>\n<!-- <html> -->\n<!DOCTYPE svg>\n${SVG}\n`),
-    ],
-    ['a PNG of 256 kB', 'image/png', Buffer.concat([PNG, Buffer.alloc(256 * 1024 - PNG.length)])],
+  for (const [name, type] of [
+    ['logo.png', 'image/png'],
+    ['logo.JPG', 'image/jpeg'],
+    ['logo.jpeg', 'image/jpeg'],
+    ['logo.webp', 'image/webp'],
+    ['logo.svg', 'image/svg+xml'],
   ] as const) {
-    it(`is detected as ${what}, whatever the file name`, () => expect(read(data)).to.deep.equal({ type, data }))
+    it(`has the type ${type} as ${name}`, () => expect(read(PNG, name)).to.deep.equal({ type, data: PNG }))
   }
 
-  for (const [what, data] of [
-    ['empty', ''],
-    ['HTML', '<!DOCTYPE html><html><svg></svg></html>'],
-    ['HTML that begins with an SVG', `${SVG}<script>alert(1)</script>`],
-    ['a GIF', 'GIF89a'],
-    ['a PDF', '%PDF-1.7'],
-    ['a sound in RIFF', bytes('RIFF', [1, 2, 3, 4], 'WAVEfmt ')],
-    ['an SVG in UTF-16', Buffer.from(`\ufeff${SVG}`, 'utf16le')],
-    ['an SVG in Latin 1', Buffer.from(SVG.replace('></', '>é</'), 'latin1')],
-    ['a comment without an end', '<!-- <svg></svg>'],
-    ['another element', '<svgx></svg>'],
-  ] as const) {
-    it(`is rejected: ${what}`, () => {
-      expect(() => read(data)).to.throw(StartError, 'the logo "logo.bin" is no SVG, PNG, JPEG or WebP by its content')
-    })
-  }
+  it('is rejected as another kind of file', () => {
+    for (const name of ['logo.html', 'logo.gif', 'logo'])
+      expect(() => read(SVG, name)).to.throw(
+        StartError,
+        `the logo "${name}" is not a .svg, .png, .jpg, .jpeg or .webp file`,
+      )
+  })
 
   it('is rejected if larger than 256 kB, missing, a directory or a pipe', () => {
     expect(() => read(Buffer.concat([PNG, Buffer.alloc(256 * 1024)]))).to.throw(StartError, 'at most 262144 (256 kB)')
     expect(() => readLogo('none.svg', directory)).to.throw(StartError, 'the logo "none.svg" cannot be read (ENOENT)')
-    mkdirSync(join(directory, 'folder'))
-    expect(() => readLogo('folder', directory)).to.throw(StartError, 'is no file')
-    execFileSync('mkfifo', [join(directory, 'pipe')])
-    expect(() => readLogo('pipe', directory)).to.throw(StartError, 'is no file')
+    mkdirSync(join(directory, 'folder.svg'))
+    expect(() => readLogo('folder.svg', directory)).to.throw(StartError, 'is no file')
+    execFileSync('mkfifo', [join(directory, 'pipe.svg')])
+    expect(() => readLogo('pipe.svg', directory)).to.throw(StartError, 'is no file')
   })
-
-  it('is checked in linear time for hostile files', () => {
-    for (const part of ['<!--', '<?', '<!-- -->', '<!DOCTYPE>', ' ', '<svg'])
-      expect(() => read(part.repeat(Math.floor((256 * 1024) / part.length)))).to.throw(StartError)
-  }).timeout(5_000)
 })
 
 describe('auth-bridge pages: logo in chromium', function () {

@@ -81,7 +81,6 @@ describe('auth-bridge: options', () => {
     ],
     ['keys that are not there', { signingKeys: 'no-such.pem' }, {}, ['signingKeys', 'cannot be read']],
     ['a logo that is not there', { page: { logo: 'no-such.svg' } }, {}, ['the logo "no-such.svg"', 'cannot be read']],
-    ['a colour that is none', { page: { colour: 'blue' } }, {}, ['page.colour']],
     ['a path with a parameter', { path: '/auth/:id' }, {}, ['path']],
     [
       'a public address over plain http',

@@ -13,13 +13,11 @@ export const LOGO = Buffer.from(
 )
 
 export const SETTINGS: PageSettings = {
-  page: { name: 'Acme Tools', colour: '#0f6e56', support: 'mailto:help@acme.example' },
+  page: { name: 'Acme Tools', support: 'mailto:help@acme.example' },
   label: 'Microsoft',
   logo: { type: 'image/svg+xml', data: LOGO },
   base: '/auth',
 }
-
-export const pagesIn = (colour: string) => createPages({ ...SETTINGS, page: { ...SETTINGS.page, colour } })
 
 const person = { name: 'Ada Lovelace', email: 'ada@acme.example', subject: 'u-1815' }
 

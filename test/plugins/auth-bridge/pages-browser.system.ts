@@ -8,16 +8,12 @@ import { createPages } from '../../../plugins/auth-bridge/pages/index.ts'
 import { watchFaults } from '../../support/browser.ts'
 import { eventually } from '../../support/eventually.ts'
 import { address, hostile } from './hostile-texts.ts'
-import { ACCOUNT, allPages, IN_APP, KNOWN, pagesIn, SETTINGS, UNVERIFIED } from './page-examples.ts'
+import { ACCOUNT, allPages, IN_APP, KNOWN, SETTINGS, UNVERIFIED } from './page-examples.ts'
 import { listen } from './page-server.ts'
 import { closeTabs, openTabs, type Tabs } from './page-tabs.ts'
 
 const PICTURES = join(import.meta.dirname, '../../../docs/pictures')
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
-const BRANDS = (
-  '#0b5fff #0f6e56 #d4002a #ffd400 #ffffff #000000 #777777 #00ff00 #ff00ff #00ffff #123456 #fedcba #8a2be2 #ff7f00 #2e2e2e ' +
-  '#e5e5e5 #7fff00 #800000 #4169e1 #c0ffee'
-).split(' ')
 const pages = createPages(SETTINGS)
 
 let tabs: Tabs
@@ -135,24 +131,22 @@ describe('auth-bridge pages in chromium', function () {
     expect([...new Set(own.flat())]).to.include.members([...new Set(found.flat())])
   })
 
-  it(`have sufficient contrast in ${BRANDS.length} brand colours, light and dark`, async () => {
+  it('have sufficient contrast, light and dark', async () => {
     let texts = 0
     await tabs.inTab(async tab => {
       for (const colorScheme of ['light', 'dark'] as const) {
         await tab.emulateMedia({ colorScheme })
-        for (const brand of BRANDS) {
-          const { consent, 'consent-unverified': unverified, fault, account } = allPages(pagesIn(brand))
-          for (const { html } of [consent, unverified, fault, account]) {
-            await tab.setContent(html)
-            const found = await tab.evaluate<{ text: number; edge: number; texts: number }>(LEAST_CONTRAST)
-            expect(found.text, `text, ${brand}, ${colorScheme}`).to.be.at.least(4.5)
-            expect(found.edge, `edge of buttons, ${brand}, ${colorScheme}`).to.be.at.least(3)
-            texts += found.texts
-          }
+        const { consent, 'consent-unverified': unverified, fault, account } = allPages(pages)
+        for (const { html } of [consent, unverified, fault, account]) {
+          await tab.setContent(html)
+          const found = await tab.evaluate<{ text: number; edge: number; texts: number }>(LEAST_CONTRAST)
+          expect(found.text, `text, ${colorScheme}`).to.be.at.least(4.5)
+          expect(found.edge, `edge of buttons, ${colorScheme}`).to.be.at.least(3)
+          texts += found.texts
         }
       }
     })
-    expect(texts).to.be.above(2_000)
+    expect(texts).to.be.above(100)
   })
 
   it('fit 320 pixels and 640 pixels with double text size without sideways scrolling', async () => {

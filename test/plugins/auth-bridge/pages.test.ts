@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { contrast, readableOn, textOn } from '../../../plugins/auth-bridge/pages/colour.ts'
 import { shown } from '../../../plugins/auth-bridge/pages/html.ts'
 import { type ConsentQuestion, createPages } from '../../../plugins/auth-bridge/pages/index.ts'
 import { caseCount } from '../../support/thorough.ts'
@@ -346,29 +345,5 @@ describe('auth-bridge pages: all pages', () => {
       createPages({ ...SETTINGS, page: { name: 'A', support } }).signIn(SIGN_IN).html
     expect(footerFor('https://help.example/a')).to.contain('<a href="https://help.example/a">help.example/a</a>')
     expect(footerFor('Ask Ada, room 12.')).to.contain('<footer><p>Ask Ada, room 12.</p></footer>')
-  })
-})
-
-describe('auth-bridge pages: colours', () => {
-  it('have sufficient contrast for 4,096 brand colours, light and dark', () => {
-    const digits = [0, 17, 34, 51, 68, 85, 102, 119, 136, 153, 170, 187, 204, 221, 238, 255]
-    let least = 21
-    for (const red of digits) {
-      for (const green of digits) {
-        for (const blue of digits) {
-          const colour = `#${[red, green, blue].map(part => part.toString(16).padStart(2, '0')).join('')}`
-          const onLight = contrast(readableOn(colour, ['#ffffff', '#f3f4f6']), '#f3f4f6')
-          const onDark = contrast(readableOn(colour, ['#1c2024', '#121417']), '#1c2024')
-          least = Math.min(least, onLight, onDark, contrast(textOn(colour), colour))
-        }
-      }
-    }
-    expect(least).to.be.at.least(4.5)
-  })
-
-  it('match the contrast values of WCAG', () => {
-    expect(contrast('#000000', '#ffffff')).to.be.closeTo(21, 1e-9)
-    expect(contrast('#777777', '#ffffff')).to.be.closeTo(4.478, 0.001)
-    expect(readableOn('#0b5fff', ['#ffffff'])).to.equal('#0b5fff')
   })
 })

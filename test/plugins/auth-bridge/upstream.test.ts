@@ -91,8 +91,9 @@ describe('Upstream login: login page', () => {
     const request = { redirectUri: CALLBACK, state: 'a state' }
     const first = await upstream.begin(request)
     const browser = new Browser(idp.origin)
-    const callback = await browser.allow(first.url, 'bob')
-    expect((await upstream.finish(callback, first.underWay, request)).person.name).to.equal('Bob')
+    const chosen = await browser.click(await browser.page(first.url), { account: 'bob' })
+    if (!('redirect' in chosen)) throw new Error(chosen.html)
+    expect((await upstream.finish(chosen.redirect, first.underWay, request)).person.name).to.equal('Bob')
     const second = await upstream.begin({ ...request, prompt: 'select_account' })
     const left = await browser.click(await browser.page(second.url), { deny: 'yes' })
     if (!('redirect' in left)) throw new Error(left.html)

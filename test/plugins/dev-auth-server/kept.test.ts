@@ -1,10 +1,9 @@
 // Tests the state file of the development authorization server across restarts, and its file permissions.
-import type { JsonWebKey } from 'node:crypto'
 import { chmod, chown, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { defineTool, StartError } from '../../../core/index.ts'
-import { openState } from '../../../plugins/dev-auth-server/kept-state.ts'
+import { openKeptStore } from '../../../plugins/auth-bridge/development/kept-store.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import { HandClient } from '../../support/form-browser.ts'
@@ -68,14 +67,14 @@ describe('dev-auth-server: keepIn', function () {
     for (const { log } of [first, second]) {
       expect(
         log.filter(({ level }) => level === 'warn' || level === 'error').map(({ message }) => message),
-      ).to.deep.equal(['an authorization server for development is on: whoever reaches it may sign in'])
+      ).to.deep.equal(['Development authorization server enabled: anyone who can reach this host can sign in.'])
     }
     await second.host.close({ grace: 0 })
   })
 
   for (const [what, text] of [
-    ['no JSON', '{"format":1,"jwks":{"keys":[{"kty":"EC","d":"hunter2"'],
-    ['JSON of another kind', '{"format":1,"jwks":{"keys":[]},"cookieKeys":["x"],"entries":[]}'],
+    ['not JSON', '{"format":2,"secret":"hunter2'],
+    ['JSON of another kind', '{"format":2,"secret":"hunter2","entries":[]}'],
     ['empty', ''],
   ] as const) {
     it(`logs that the file is ${what}, and starts with new state`, async () => {
@@ -87,13 +86,13 @@ describe('dev-auth-server: keepIn', function () {
       expect(await keysOf(issuer))
         .to.have.property('keys')
         .with.lengthOf(1)
-      const told = log.filter(({ message }) => message?.startsWith('what was kept cannot be read'))
+      const told = log.filter(({ message }) => message?.startsWith('cannot read the kept logins'))
       expect(told).to.have.lengthOf(1)
       expect(JSON.stringify(told)).not.to.include('hunter2')
       await host.close({ grace: 0 })
       const kept = join(folder, 'kept/auth.json')
       expect((await stat(kept)).mode & 0o777).to.equal(0o600)
-      expect(JSON.parse(await readFile(kept, 'utf8'))).to.include({ format: 1 })
+      expect(JSON.parse(await readFile(kept, 'utf8'))).to.include({ format: 2 })
     })
   }
 
@@ -127,32 +126,14 @@ describe('dev-auth-server: keepIn', function () {
     await symlink('precious.txt', `${file}.${process.pid}.new`)
     const warned: unknown[] = []
     const log = { ...console, warn: (...given: unknown[]) => void warned.push(given), child: () => log }
-    const first = await openState(file, log)
+    const first = await openKeptStore(file, log)
     expect(await readFile(join(folder, 'precious.txt'), 'utf8')).to.equal('mine')
     expect((await lstat(file)).isFile()).to.equal(true)
     await chmod(file, 0o644)
-    expect((await openState(file, log)).jwks).to.deep.equal(first.jwks)
+    expect((await openKeptStore(file, log)).keys('test')).to.deep.equal(first.keys('test'))
     expect((await stat(file)).mode & 0o777).to.equal(0o600)
     expect(warned).to.deep.equal([])
   })
-
-  for (const [what, spoil] of [
-    ['that is none', (key: JsonWebKey) => ({ ...key, d: 'AA', x: 'AA', y: 'AA' })],
-    ['whose halves do not fit', (key: JsonWebKey) => ({ ...key, x: key.y, y: key.x })],
-    ['of two keys', (key: JsonWebKey) => ({ ...key, d: key.x })],
-  ] as const) {
-    it(`starts with new state for a key ${what}`, async () => {
-      const file = join(await makeFolder({}), 'auth.json')
-      const warned: object[] = []
-      const log = { ...console, warn: (fields: object) => void warned.push(fields), child: () => log }
-      await openState(file, log)
-      const stored = JSON.parse(await readFile(file, 'utf8'))
-      const spoilt = spoil(stored.jwks.keys[0])
-      await writeFile(file, JSON.stringify({ ...stored, jwks: { keys: [spoilt] } }))
-      expect((await openState(file, log)).jwks.keys).not.to.deep.equal([spoilt])
-      expect(warned).to.deep.equal([{ file, why: 'it is not what this plugin writes' }])
-    })
-  }
 
   it('keeps nothing by default, and uses the mcp-host dev location if keepIn is not set', async () => {
     const folder = await makeFolder({})

@@ -58,7 +58,7 @@ describe('dev-auth-server: client id metadata documents (CIMD)', () => {
 
   it('shows the client name of the document', async () => {
     const client = clientAt('/named.json', { client_name: 'The Named One' })
-    expect((await client.browser.page(client.authorizeUrl(wanted()))).html).to.contain('Allow The Named One?')
+    expect((await client.browser.signIn(client.authorizeUrl(wanted()), 'dev')).html).to.contain('The Named One')
   })
 
   for (const [what, path, metadata] of [
@@ -71,7 +71,7 @@ describe('dev-auth-server: client id metadata documents (CIMD)', () => {
       const redirect_uri = 'redirect_uris' in metadata ? metadata.redirect_uris[0] : REDIRECT
       const page = await client.browser.page(client.authorizeUrl({ ...wanted(), redirect_uri }))
       expect(page.status).to.equal(400)
-      expect(page.html).to.match(/^invalid_(?:client_metadata|redirect_uri): /)
+      expect(page.html).to.match(/invalid_(?:client_metadata|redirect_uri)/)
     })
   }
 
@@ -79,6 +79,7 @@ describe('dev-auth-server: client id metadata documents (CIMD)', () => {
     const client = clientAt('/gone.json')
     served.delete('/gone.json')
     const page = await client.browser.page(client.authorizeUrl(wanted()))
-    expect([page.status, page.html.split(':')[0]]).to.deep.equal([400, 'invalid_client'])
+    expect(page.status).to.equal(400)
+    expect(page.html).to.include('invalid_client')
   })
 })

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
-import { Browser, HandClient } from '../../support/form-browser.ts'
+import { Browser, claimsOf, HandClient } from '../../support/form-browser.ts'
 import { requestBytes, requestHead, sendRaw } from '../../support/raw-http.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 
@@ -73,12 +73,13 @@ describe('dev-auth-server: protections', () => {
     expect([response.status, await response.json()]).to.have.nested.property('[1].client_id')
   })
 
-  describe('consent page', () => {
+  describe('pages', () => {
     it('lists every user, and shows client, redirect URI, resource and scopes as escaped text', async () => {
-      const { html } = await client.browser.page(authorizeUrl())
+      const { html: choice } = await client.browser.page(authorizeUrl())
+      expect([...choice.matchAll(/<button name="user" value="([^"]*)"/g)].map(([, id]) => id)).to.deep.equal(['dev'])
+      const { html } = await client.browser.signIn(authorizeUrl(), 'dev')
       expect(html).to.contain('Hand &#38; Co').and.to.not.contain('Hand & Co')
       expect(html).to.contain('http://127.0.0.1:9/callback').and.to.contain(`${url}/`).and.to.contain('mcp.tools')
-      expect([...html.matchAll(/<button name="account" value="([^"]*)"/g)].map(([, id]) => id)).to.deep.equal(['dev'])
     })
 
     it('cannot be framed or cached', async () => {
@@ -91,32 +92,8 @@ describe('dev-auth-server: protections', () => {
     it('changes nothing when opened: an unapproved client needs consent again', async () => {
       const fresh = await new HandClient(`${url}/dev-auth`).start()
       const address = fresh.authorizeUrl({ resource: `${url}/`, scope: 'mcp.tools' })
-      await fresh.browser.page(address)
-      expect((await fresh.browser.page(address)).fields).to.have.property('csrf')
-    })
-
-    for (const [what, csrf] of [
-      ['without a CSRF token', ''],
-      ['with a CSRF token that is made up', 'A'.repeat(43)],
-    ] as const) {
-      it(`rejects a form ${what}`, async () => {
-        const page = await client.browser.page(authorizeUrl())
-        const answer = await client.browser.click(page, { account: 'dev', csrf })
-        expect(answer).to.have.property('status', 403)
-      })
-    }
-
-    it('rejects the CSRF token of another sign-in', async () => {
-      const first = await client.browser.page(authorizeUrl())
-      const second = await client.browser.page(authorizeUrl())
-      const csrf = first.fields['csrf'] ?? ''
-      expect(csrf).to.match(/^[\w-]{43}$/)
-      expect(await client.browser.click(second, { account: 'dev', csrf })).to.have.property('status', 403)
-    })
-
-    it('rejects an answer from another browser', async () => {
-      const page = await client.browser.page(authorizeUrl())
-      expect(await new Browser(url).click(page, { account: 'dev' })).to.have.property('status', 400)
+      await fresh.browser.signIn(address, 'dev')
+      expect((await fresh.browser.signIn(address, 'dev')).fields).to.have.property('csrf')
     })
 
     it('rejects an answer from another origin', async () => {
@@ -126,9 +103,21 @@ describe('dev-auth-server: protections', () => {
       expect(corsHeaders(response.headers)).to.deep.equal([])
     })
 
-    it('rejects a user who is not in the config', async () => {
-      const page = await client.browser.page(authorizeUrl())
-      expect(await client.browser.click(page, { account: 'root' })).to.have.property('status', 400)
+    it('signs in a user who is not in the config, with the entered roles', async () => {
+      const { url: address, fields } = await client.browser.page(authorizeUrl())
+      const form = new URLSearchParams({ ...fields, user: 'root', roles: 'admin, ops' })
+      const page = await client.browser.page(new URL(`callback?${form}`, address))
+      const answer = await client.browser.click(page, { decision: 'allow' })
+      const code = ('redirect' in answer && answer.redirect.searchParams.get('code')) || ''
+      const { access_token } = await client.token(client.codeForm(code))
+      expect(claimsOf(access_token)).to.deep.include({ sub: 'root', roles: ['admin', 'ops'] })
+    })
+
+    it('rejects a form without a user, and the state of another browser', async () => {
+      const { url: address, fields } = await client.browser.page(authorizeUrl())
+      const at = (user: string) => new URL(`callback?${new URLSearchParams({ ...fields, user })}`, address)
+      expect(await new Browser(url).page(at('dev'))).to.have.property('status', 400)
+      expect(await client.browser.page(at(' '))).to.have.property('status', 403)
     })
   })
 
@@ -146,7 +135,7 @@ describe('dev-auth-server: protections', () => {
       })
     }
 
-    for (const path of ['/dev-auth/token', '/dev-auth/reg']) {
+    for (const path of ['/dev-auth/token', '/dev-auth/register']) {
       it(`allows any origin to post to ${path}, for preflight, response and errors`, async () => {
         const preflight = await fetch(url + path, {
           method: 'OPTIONS',
@@ -171,14 +160,14 @@ describe('dev-auth-server: protections', () => {
       expect([foreign.status, corsHeaders(foreign.headers)]).to.deep.equal([403, []])
     })
 
-    for (const path of ['/dev-auth/auth', '/dev-auth/jwks', '/dev-auth/.well-known/openid-configuration']) {
+    for (const path of ['/dev-auth/authorize', '/dev-auth/jwks', '/dev-auth/.well-known/openid-configuration']) {
       it(`answers 403 at ${path} for a non-loopback host name`, async () => {
         const head = requestHead(url, { method: 'GET', path, headers: { Host: 'rebound.example' } })
         expect((await sendRaw(url, head)).status).to.equal(403)
       })
     }
 
-    for (const path of ['/dev-auth/auth', '/dev-auth/jwks']) {
+    for (const path of ['/dev-auth/authorize', '/dev-auth/jwks']) {
       it(`answers 403 at ${path} for requests through a tunnel`, async () => {
         const response = await fetch(url + path, { headers: { 'X-Forwarded-Host': 'tunnel.example' } })
         expect(response.status).to.equal(403)
@@ -187,7 +176,7 @@ describe('dev-auth-server: protections', () => {
 
     it('rejects registrations under a non-loopback host name', async () => {
       const bytes = requestBytes(url, '{"redirect_uris":["http://127.0.0.1:9/"]}', {
-        path: '/dev-auth/reg',
+        path: '/dev-auth/register',
         headers: { Host: 'rebound.example' },
       })
       expect((await sendRaw(url, bytes)).status).to.equal(403)

@@ -69,9 +69,7 @@ describe('auth-bridge attacks: cookies and frames', () => {
     const bridge = await startBridge(home === undefined ? {} : { config: { http: { port: 0, publicUrl: home } } })
     bridge.idp.redirects.add(`${home ?? bridge.url}/auth/callback`)
     const walker = new Walker(bridge, home ?? bridge.url)
-    const client = await new HandClient(bridge.issuer, {
-      paths: { authorization: '/authorize', token: '/token', registration: '/register' },
-    }).start()
+    const client = await new HandClient(bridge.issuer).start()
     const resource = `${home ?? bridge.url}/mcp`
     for (const decision of ['allow', 'deny']) {
       const page = await walker.open(client.authorizeUrl({ resource }))

@@ -1,9 +1,16 @@
-// What the plugins that are authorization servers share: how requests get to oidc-provider, and from where pages may read
-// its answers. No plugin itself.
+// How requests reach oidc-provider, and from where pages can read its responses.
 import type Provider from 'oidc-provider'
+import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { HostContext, HostMiddleware } from '../../../core/index.ts'
 
-export { createResources, findResource, type Resources } from './resources.ts'
+type OidcContext = KoaContextWithOIDC['oidc']
+/** What oidc-provider has found by the time it calls functions of the configuration that use it. */
+type Known = 'client' | 'grant' | 'params' | 'session' | 'resourceServers'
+
+/** A request within oidc-provider. */
+export type ProviderContext = KoaContextWithOIDC & {
+  readonly oidc: { readonly [Name in Known]-?: NonNullable<OidcContext[Name]> }
+}
 
 type Serve = (ctx: HostContext) => Promise<void>
 
@@ -45,7 +52,7 @@ export const withQueryOnly = (Base: typeof Provider): typeof Provider =>
       })
     }
 
-    override registerResponseMode(name: string, handler: (...given: unknown[]) => void): void {
+    override registerResponseMode(...[name, handler]: Parameters<Provider['registerResponseMode']>): void {
       if (name !== 'form_post') super.registerResponseMode(name, handler)
     }
   }

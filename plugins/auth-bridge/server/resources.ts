@@ -41,8 +41,15 @@ const withoutSlash = (resource: string) => resource.replace(/^(https?:\/\/[^?#]*
 
 const isSame = (one: string, other: string) => withoutSlash(one) === withoutSlash(other)
 
-export const findResource = (resources: readonly string[], resource: string): string | undefined =>
-  resources.find(one => isSame(one, resource))
+/** With these resources in place of the routes'. */
+export const withFixed = (resources: Resources, fixed: readonly string[] | undefined): Resources =>
+  fixed
+    ? {
+        ...resources,
+        find: resource => fixed.find(one => isSame(one, resource)),
+        only: fixed.length === 1 ? fixed[0] : undefined,
+      }
+    : resources
 
 export function createResources(host: Host, services: Services, restricted: readonly string[]): Resources {
   const resourceOf = (route: Route, params: Params) =>

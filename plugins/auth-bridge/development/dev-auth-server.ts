@@ -1,0 +1,49 @@
+// The plugin `dev-auth-server`: auth-bridge at /dev-auth, with the development provider.
+import { SCOPE } from '../../../core/auth.ts'
+import { type BuiltInOptions, definePlugin, type FilledOptions } from '../../../core/index.ts'
+import { DEVELOPMENT_OPTIONS, type FilledAuthBridge, texts } from '../options.ts'
+import { refuseExposedHost } from './loopback-only.ts'
+
+export type DevAuthServerOptions = BuiltInOptions['dev-auth-server']
+
+const LOOPBACK = ['http://127.0.0.1:*/**?*', 'http://[::1]:*/**?*', 'http://localhost:*/**?*']
+
+const bridgeOptions = ({ scopes, ...provider }: FilledOptions['dev-auth-server']): FilledAuthBridge => ({
+  provider: { type: 'development', ...provider },
+  allow: { everyone: true },
+  // A rule without conditions: every user may have the scope.
+  scopes: Object.fromEntries((scopes ?? []).map(scope => [scope, {}])),
+  roles: {},
+  clients: { metadataDocuments: true, registration: true, redirects: LOOPBACK, fixed: [] },
+  page: {},
+  path: '/dev-auth',
+  accessToken: '1h',
+  refreshToken: '1d',
+  login: '1d',
+  session: '1d',
+  refreshGrace: '60s',
+  trustedIssuers: [],
+})
+
+export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['dev-auth-server']>({
+  options: {
+    type: 'object',
+    description:
+      'For development: auth-bridge at /dev-auth with the provider `development`, on loopback addresses only.',
+    additionalProperties: false,
+    properties: {
+      ...DEVELOPMENT_OPTIONS,
+      scopes: {
+        ...texts,
+        items: { ...texts.items, ...SCOPE },
+        description: 'Scopes that clients can request, in addition to those in the metadata documents.',
+      },
+    },
+  },
+  provides: ['authorizationServer', 'upstreamTokens'],
+  async setup(host, options) {
+    refuseExposedHost(host)
+    const { setUpBridge } = await import('../set-up.ts')
+    await setUpBridge(host, bridgeOptions(options))
+  },
+})
