@@ -1,7 +1,7 @@
 // The set-up of the bridge: what its options must be, what it fills and serves. Loaded where the plugin is on, not at every start.
 import { resolve } from 'node:path'
 import { isLoopback } from '../../core/auth.ts'
-import { errorText, type PluginHost, type Services, StartError } from '../../core/index.ts'
+import { errorText, type PluginHost, parseDuration, type Services, StartError } from '../../core/index.ts'
 import { createTrustedIssuers } from './assertions/trusted-issuers.ts'
 import type { Bridge } from './browser/bridge.ts'
 import type { Handlers } from './browser/handlers.ts'
@@ -109,6 +109,10 @@ const load = () => Promise.all([import('./make.ts'), import('./browser/handlers.
 export function setUpBridge(host: PluginHost, options: FilledAuthBridge): void {
   checkAddress(host)
   checkClients(host, options)
+  if (parseDuration(options.refreshToken) < parseDuration(options.accessToken)) {
+    const why = `is shorter than accessToken (${options.accessToken}), so no client can use a refresh token`
+    host.report(new StartError(why, { at: [...host.at, 'refreshToken'] }), 'warning')
+  }
   const signing = readKeys(host, options)
   const place = [...host.at, 'provider']
   const upstream = createUpstream(options.provider, { at: place, log: host.log, timeout: PROVIDER_TIMEOUT })

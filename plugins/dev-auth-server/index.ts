@@ -2,7 +2,7 @@
 // oidc-provider does the work; this file says where it is served, to whom, and where it refuses to run.
 import { join, resolve } from 'node:path'
 import type Provider from 'oidc-provider'
-import { assertInstalled, isLoopback, SCOPE } from '../../core/auth.ts'
+import { assertInstalled, HTTP_URL_PATTERN, isLoopback, SCOPE } from '../../core/auth.ts'
 import {
   type BuiltInOptions,
   definePlugin,
@@ -109,7 +109,11 @@ export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['d
     description: `For development: an authorization server at ${BASE}, on loopback addresses only.`,
     additionalProperties: false,
     properties: {
-      resources: { ...texts, description: 'Resources that tokens are issued for. Default: those of the routes.' },
+      resources: {
+        ...texts,
+        items: { ...texts.items, pattern: HTTP_URL_PATTERN },
+        description: 'Resources that tokens are issued for. Default: those of the routes.',
+      },
       keepIn: {
         ...text,
         description:
@@ -143,6 +147,10 @@ export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['d
   },
   setup(host, { keepIn, resources, scopes, users }) {
     refuseToServeOthers(host)
+    for (const [index, { id }] of users.entries()) {
+      if (users.findIndex(user => user.id === id) === index) continue
+      host.report(new StartError(`another user has the id "${id}" as well`, { at: [...host.at, 'users', index, 'id'] }))
+    }
     assertInstalled(['oidc-provider'], host)
     let made: Promise<Provider> | undefined
     let flush = async () => {}
