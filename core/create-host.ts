@@ -181,7 +181,7 @@ async function build(
     checkSectionNames(sections, ownKeys)
     return sections.size === builtInSections.size ? hostSchema : buildConfigSchema({}, sections)
   })
-  // A plugin that was not found may have declared what nobody else knows, unless its name is a typo of a built-in one.
+  // A plugin that was not found may declare unknown keys, unless its name is a typo of a built-in plugin.
   if (schema && open.length > 0 && (isWhole || isMisspelt(loaded.config, plugins, builtIns))) {
     problems.add(checkConfig(loaded, schema, note))
   }

@@ -1,9 +1,9 @@
-// Continues with the sound part of a config that does not fit its schema, to report the other problems in the same run.
+// Builds a host from the valid part of an invalid config, to report the other problems in the same run.
 import { faultsOf } from './config/check-definition.ts'
 import { ConfigError } from './config/problems.ts'
 import { buildHost, type HostInput } from './host.ts'
 
-/** Builds a host that never listens. Throws a ConfigError with all problems, those of the schema among them. */
+/** The host never listens. Throws a ConfigError with all problems, including those of the schema. */
 export async function findOtherProblems({ toolsets, problems, ...input }: HostInput): Promise<never> {
   const sound = [...toolsets].map(([name, list]) => [name, list.filter(one => faultsOf(one).length === 0)] as const)
   try {

@@ -63,11 +63,11 @@ import { checkSharing, isServedHereAlone, keepsSessions, NO_SECRETS } from './se
 import { defaultSlots, type Slots, slotFault } from './slots.ts'
 import type { Surface } from './surface/surface.ts'
 
-/** Says in the log which connections the host closes, and counts them. */
+/** Logs and counts the connections that the host closes. */
 function createConnectionNews(log: Logger, figures: Figures) {
   const closed = figures.counter({
     name: 'mcp_host_connections_closed_total',
-    help: 'Connections that the host closed: of readers who do not read, or who pipeline requests.',
+    help: 'Connections that the host closed, by reason.',
     labels: ['reason'],
   })
   return {
@@ -85,11 +85,11 @@ function createConnectionNews(log: Logger, figures: Figures) {
 function offerHttpFigures(figures: Figures, inFlight: Pick<InFlight, 'count'>, waiting: () => number): void {
   figures.gauge({ name: 'mcp_host_requests_in_flight', help: 'Requests that are being answered.' }, inFlight.count)
   figures.gauge({ name: 'mcp_host_streams', help: 'Event streams that are open.' }, openStreams)
-  figures.gauge({ name: 'mcp_host_waiting_bytes', help: 'Bytes that wait for readers of responses.' }, waiting)
+  figures.gauge({ name: 'mcp_host_waiting_bytes', help: 'Bytes of responses that clients have not read yet.' }, waiting)
 }
 
-/** `run`: what starts. */
-function createLife(run: () => Promise<void>, { draining }: Pick<InFlight, 'draining'>) {
+/** Runs `run` once, at the first `start`. */
+function createStartup(run: () => Promise<void>, { draining }: Pick<InFlight, 'draining'>) {
   let starting: Promise<void> | undefined
   let started = false
   return {
@@ -103,18 +103,18 @@ function createLife(run: () => Promise<void>, { draining }: Pick<InFlight, 'drai
   }
 }
 
-/** Answers what comes before the start. */
+/** Refuses a request that arrives before startup has finished. */
 async function refuseEarly(res: ServerResponse, log: Logger) {
-  log.warn({}, 'a request came before the host was started: call start(), and wait for it, before the first')
+  log.warn({}, 'Request received before startup. Await start() before the first request.')
   const error = new HostError('unavailable', { detail: 'the server is starting' })
   res.writeHead(error.status, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end(encodeError(error))
 }
 
-/** Milliseconds: what is still done for the start comes first. */
-const AHEAD_AFTER = 100
+/** Milliseconds: the rest of startup comes first. */
+const PRELOAD_AFTER = 100
 
-/** Loads, a moment after the host listens, what its first calls would otherwise wait for. */
-function loadAhead(log: Logger) {
+/** Loads, shortly after the host listens, packages that the first calls require. */
+function preload(log: Logger) {
   const load = async () => {
     try {
       loadNeededCompiler()
@@ -123,32 +123,32 @@ function loadAhead(log: Logger) {
       log.error({ err }, 'a package that reads requests cannot be loaded, so requests fail: install mcp-host again')
     }
   }
-  setTimeout(load, AHEAD_AFTER).unref()
+  setTimeout(load, PRELOAD_AFTER).unref()
 }
 
-/** What a reload did, as keys of the config, and `MCP_HOST_SECRETS` for secrets that come from there. */
+/** The result of a reload, as keys of the config. `MCP_HOST_SECRETS` stands for secrets from that variable. */
 export interface ReloadReport {
-  /** What takes effect at a restart alone. Where there is any, nothing was taken at all. */
+  /** Changed keys that require a restart. If there are any, the reload applied nothing. */
   readonly restart: readonly string[]
-  /** What differs and was taken; for a toolset, that its definitions do. */
+  /** Changed keys that were applied. A toolset is listed if its definitions changed. */
   readonly taken: readonly string[]
-  /** How many sessions and `subscriptions/listen` streams of this process were told that a list of theirs changed. */
+  /** Number of sessions and `subscriptions/listen` streams of this process that were notified of a changed list. */
   readonly told: number
 }
 
-/** A host, and what a reload works on. */
+/** A host and the parts that a reload uses. */
 export interface BuiltHost {
   readonly host: Omit<Host, 'reload'>
   readonly parts: HostParts
 }
 
-/** What a reload compares and replaces. */
+/** The parts that a reload compares and replaces. */
 export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | 'combinations' | 'review'> {
   readonly config: FilledConfig
   readonly instances: readonly PluginInstance[]
   readonly routes: readonly CompiledRoute[]
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
-  /** What plugins are told of `server`. */
+  /** The `server` that plugins see. */
   readonly server: { name: string; version: string }
   readonly reconfigure: KernelNotes['reconfigure']
   readonly secrets: Secrets & Pick<GivenSecrets, 'isOfFile'>
@@ -161,32 +161,29 @@ export interface Host extends Ending {
   readonly url: string
   readonly routes: readonly RouteSummary[]
   readonly runtime: RuntimeHost
-  /** What it serves, by route: what `mcp-host lock` writes down. With what was added while it runs. */
+  /** Everything that the host serves, by route, as `mcp-host lock` records it. Includes items that were added at run time. */
   surface(): Promise<Surface>
-  /**
-   * Runs what plugins start before the host listens, once; `listen` does it too. Rejects with a StartError once it
-   * closes.
-   */
+  /** Starts the plugins, once. `listen` calls it too. Rejects with a StartError after `close`. */
   start(): Promise<void>
-  /** Who may do what at a path, decided without a request; undefined where nothing is served. */
+  /** Who can do what at a path, decided without a request; undefined if the path is not served. */
   inspect(path: string): InspectedAddress | undefined
-  /** Resolves once requests are accepted. Rejects with a StartError, for a busy port too. */
+  /** Resolves once requests are accepted. Rejects with a StartError, for example if the port is in use. */
   listen(): Promise<void>
   /**
-   * Takes a newer version of its config, all of it or nothing: built anew and checked beside the running one first, then
-   * switched to at once. Sessions, streams and running calls go on; who is served other lists than before is told. What can
-   * be taken only at a restart is named in the report, and then nothing was. Rejects with a StartError for a config that
-   * could not be started. One at a time: each waits for the one before.
+   * Applies a newer version of the config, completely or not at all. The new version is built and checked while the previous
+   * version stays active. Sessions, streams and running calls continue, and clients whose lists changed are notified. If a
+   * change requires a restart, the report names it and nothing is applied. Rejects with a StartError for a config that could
+   * not be started. Reloads run one at a time.
    */
   reload(loaded: LoadedConfig): Promise<ReloadReport>
   /**
-   * Answers requests of a server of your own, in the place of `listen`: call `start` before the first, which is 503
-   * without, and `close` at the end. Routes are looked up by `req.url`, so a prefix that is stripped before belongs into
-   * `http.publicUrl`, which must be set (else a StartError). Nothing may read the body before. The promise resolves when
-   * the answer is given, or its stream is open.
+   * Handles requests of your own server, in place of `listen`. Call `start` before the first request, which otherwise gets
+   * 503, and `close` at the end. Routes are looked up by `req.url`. `http.publicUrl` is required (otherwise a StartError), and
+   * contains any prefix that your server removes from the path. The body must not be read before. The promise resolves when
+   * the response is sent or its stream is open.
    */
   callback(): (req: IncomingMessage, res: ServerResponse) => Promise<void>
-  /** From now on its port keeps no process alive, nor do its connections. */
+  /** The port and its connections no longer keep the process alive. */
   unref(): void
 }
 
@@ -200,7 +197,7 @@ export interface HostInput extends Pick<ServiceParts, 'guardedFetch'> {
   readonly plugins: ReadonlyMap<string, Plugin<object>>
   /** Whether all of them were. */
   readonly isWhole: boolean
-  /** Plugins that are not set up because their part of the config is wrong, which is reported already. */
+  /** Plugins that are not set up because their part of the config is invalid, which is already reported. */
   readonly isUnsound?: ((plugin: string) => boolean) | undefined
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   /** What is wrong already, and what is found now. */
@@ -258,7 +255,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     problems.assertNone()
   }
   const before = problems.count()
-  // What a plugin provides that was not found is unknown.
+  // It is unknown what a missing plugin provides.
   const instances = planPlugins(config, plugins, routes, { suggest, report: isWhole ? report : () => undefined })
   const isPlanned = isWhole && problems.count() === before
   const provides = providersAmong(instances)
@@ -341,7 +338,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   if (purpose !== 'stdio') warnUnmetPolicies(routes, provides, suggest, report)
   if (secrets.generated) log.warn({}, NO_SECRETS)
   if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)
-  const life = createLife(async () => {
+  const startup = createStartup(async () => {
     if (purpose !== 'inspect') services.startSessions()
     for (const task of notes.starting) await problems.placed(task)
   }, inFlight)
@@ -359,17 +356,17 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     },
     runtime,
     surface: async () => (await import('./surface/read-surface.ts')).readSurface({ routes, services, provides }),
-    start: life.start,
+    start: startup.start,
     inspect(path) {
       listening ||= `http${secured ? 's' : ''}://${http.host}:${http.port}`
       return inspectAddress(path, { ...inspected, leastScopes, limits, notes, author })
     },
     async listen() {
       if (purpose === 'inspect') throw new StartError(ONLY_ASKED)
-      await life.start()
+      await startup.start()
       await listenOn(httpServer, http)
       listening = addressOf(httpServer)
-      loadAhead(log)
+      preload(log)
     },
     callback() {
       if (http.publicUrl === undefined) {
@@ -379,7 +376,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       }
       const { watch } = watchReaders({ timeout: http.writeTimeout, clock }, news.slowReaders)
       const serve = (req: IncomingMessage, res: ServerResponse) => {
-        if (!life.hasStarted()) return refuseEarly(res, log)
+        if (!startup.hasStarted()) return refuseEarly(res, log)
         // A connection of HTTP/2 is many requests': one slow reader must not end them all.
         if (req.httpVersionMajor < 2) {
           watch(req.socket, res)

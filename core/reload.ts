@@ -14,7 +14,7 @@ import type { Secrets } from './kernel/secrets.ts'
 import type { Definition } from './mcp/define.ts'
 import { keepWarnings, tellNew, type Warnings } from './reload-warnings.ts'
 
-/** Functions are new ones whenever their module is imported anew: of one text they count as the same. */
+/** Importing a module again creates new functions, so functions with the same source text count as equal. */
 function differences(before: unknown, after: unknown, path: Path = []): Path[] {
   if (Object.is(before, after)) return []
   if (typeof before === 'function' && typeof after === 'function') {
@@ -33,7 +33,7 @@ function differences(before: unknown, after: unknown, path: Path = []): Path[] {
 /** What is taken in another way than as a value: `toolsets` by the catalog, `plugins` by the plugins. */
 const APART = new Set(['toolsets', 'routes', 'plugins'])
 const TAKEN = new Set(['server', 'configureSession', 'runSession'])
-const TAKEN_OF_TLS = new Set(['cert', 'key', 'passphrase', 'minVersion'])
+const APPLIED_BY_TLS = new Set(['cert', 'key', 'passphrase', 'minVersion'])
 /** Of a route: what plugins take, or do not. */
 const OF_PLUGINS = new Set(['plugins', 'search'])
 const TAKEN_OF_ROUTES = new Set(['toolsets', 'default'])
@@ -44,8 +44,8 @@ interface Comparison {
 }
 
 /** Reported once, as `http.tls`. */
-const isTakenByTls = ([first, second, key]: Path) =>
-  first === 'http' && second === 'tls' && TAKEN_OF_TLS.has(String(key))
+const isAppliedByTls = ([first, second, key]: Path) =>
+  first === 'http' && second === 'tls' && APPLIED_BY_TLS.has(String(key))
 
 function compareValues(before: FilledConfig, after: FilledConfig): Comparison {
   const restart: string[] = []
@@ -54,7 +54,7 @@ function compareValues(before: FilledConfig, after: FilledConfig): Comparison {
     if (APART.has(key)) continue
     const paths = differences(Reflect.get(before, key), Reflect.get(after, key), [key])
     if (TAKEN.has(key)) taken.push(...(paths.length > 0 ? [key] : []))
-    else restart.push(...paths.filter(path => !isTakenByTls(path)).map(path => formatPath(path)))
+    else restart.push(...paths.filter(path => !isAppliedByTls(path)).map(path => formatPath(path)))
   }
   return { restart, taken }
 }

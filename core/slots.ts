@@ -22,7 +22,7 @@ import type { SessionStore } from './sessions/session-store.ts'
 import { createMemoryTaskStore } from './tasks/memory-task-store.ts'
 import type { TaskStore } from './tasks/task-store.ts'
 
-/** For one host; `node` is its name, `neighbours` the way to the processes beside it. */
+/** The default services of a host. `node` is its name; `neighbours` reaches the other processes of the machine. */
 export const defaultSlots = (node: string, { now }: Clock, neighbours?: Neighbours): Slots => ({
   access: openAccess,
   protectedResource: plainResource,
@@ -55,7 +55,7 @@ export interface Slots {
   sessionStore: SessionStore
   /** Puts calls into a context that follows what they do. Default: none. */
   tracer: CallTracer
-  /** Runs the handlers of tools with `isolate`. Default: none does, and startup fails for such a tool. */
+  /** Runs the handlers of tools with `isolate`. Default: none, so startup fails for such a tool. */
   isolation: Isolation
   /** The other nodes that serve the same sessions. Default: there are none. */
   peers: Peers

@@ -58,7 +58,7 @@ function checkCategories(routes: readonly CompiledRoute[], endpoints: readonly E
   }
 }
 
-/** Warns of policies on routes where no plugin authenticates callers: no caller can meet them. */
+/** Warns about policies on routes where no plugin authenticates callers: no caller can satisfy them. */
 export function warnUnmetPolicies(
   routes: readonly Route[],
   provides: Provides,
@@ -69,11 +69,11 @@ export function warnUnmetPolicies(
   if (unmet.length === 0) return
   const [name = ''] = provides.by('policy')
   const where = unmet.map(({ path }) => path).join(', ')
-  const why = `no plugin authenticates callers on ${where}, so no caller can meet a policy there`
+  const why = `no plugin authenticates callers on ${where}, so no caller can satisfy a policy there`
   report(new StartError(`${why}; switch on ${suggest('user')}`, { at: ['plugins', name] }), 'warning')
 }
 
-/** Warns of toolsets that no route serves. Those with `internal: true` are kept off routes on purpose. */
+/** Warns about toolsets that no route serves, except those with `internal: true`. */
 export function warnUnserved(
   routes: readonly CompiledRoute[],
   toolsets: ReadonlyMap<string, readonly unknown[]>,

@@ -53,7 +53,7 @@ export function createLeastScopes(facts: LeastScopesFacts): LeastScopes {
   }
 }
 
-/** Warns of scopes that a route needs and its metadata lacks, where no policy plugin checks them. */
+/** Warns about scopes that a route requires but its metadata does not list, if no policy plugin checks them. */
 export function warnUnsupportedScopes(facts: LeastScopesFacts, report: Report): void {
   for (const route of facts.routes) {
     const { path, authorize, challengeScopes } = route

@@ -33,7 +33,7 @@ interface Held {
  * What is wrong with a config, in the order of its file. `schema` is `buildConfigSchema`'s. Plugins given as
  * configured values are checked against their own options; those named by package or file are not, they are not
  * loaded yet. So are definitions that are written in place. A key that is there but undefined counts as absent.
- * `note` receives each problem as it was found.
+ * `note` receives the finding behind each problem.
  */
 export function checkConfig(loaded: LoadedConfig, schema: object, note?: Note): Problem[] {
   const held: Held = { configured: [], uncalled: [], definitions: [] }

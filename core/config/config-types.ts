@@ -43,27 +43,27 @@ export interface Config {
 export interface HttpSettings {
   /** Address to listen on. Default `127.0.0.1`. */
   host?: string
-  /** Port to listen on; 0 takes a free one. Default `3000`. */
+  /** Port to listen on; 0 selects a free port. Default `3000`. */
   port?: number
-  /** Connections that may wait to be accepted; the system has a cap of its own (net.core.somaxconn). Default `4096`. */
+  /** Connections that can wait to be accepted. The system limit (net.core.somaxconn) also applies. Default `4096`. */
   backlog?: number
   /** Serves HTTPS. Files are relative to the config, and read again on reload (SIGHUP). */
   tls?: HttpTls
   /** How clients reach this host; metadata, challenges and the guard use it. */
   publicUrl?: string
-  /** Largest request body: bytes, or a number with b, kb, mb or gb. More answers 413. Default `4mb`. */
+  /** Maximum request body: bytes, or a number with b, kb, mb or gb. A larger body gets 413. Default `4mb`. */
   maxBodySize?: Size
   /** How long an idle connection is kept. Default `5s`. */
   keepAliveTimeout?: Duration
-  /** How long receiving one request may take; it never ends a call or a stream. Default `60s`. */
+  /** How long receiving one request can take. It does not limit calls and streams. Default `60s`. */
   requestTimeout?: Duration
-  /** How long a reader may leave what waits for it: all of it, or 64 kB, is to be taken by then. Default `30s`. */
+  /** How long a client can take to read a response, or the events that are queued for it. Default `30s`. */
   writeTimeout?: Duration
-  /** Host names that may be asked for, beside publicUrl's and, on a loopback bind, loopback names. Default `[]`. */
+  /** Accepted host names, in addition to publicUrl's and, on a loopback bind, loopback names. Default `[]`. */
   allowedHosts?: string[]
-  /** Origins whose pages may call, beside publicUrl's and, on a loopback bind, loopback origins. Default `[]`. */
+  /** Accepted origins of web pages, in addition to publicUrl's and, on a loopback bind, loopback origins. Default `[]`. */
   allowedOrigins?: string[]
-  /** Which proxies stand in front: X-Forwarded-For and -Host are believed as far as they wrote them. Default `false`. */
+  /** Trusted proxies in front of the host, whose X-Forwarded-For and X-Forwarded-Host are used. Default `false`. */
   trustProxy?: boolean | number | string[]
 }
 
@@ -93,17 +93,17 @@ export interface ToolLimits {
 
 /** Limits of each of these tools. */
 export interface LimitsOfTools {
-  /** How long one call may take, its wait for a place counted. */
+  /** How long one call can take, including its time in the queue. */
   timeout?: Duration
   /** How many calls run at a time in one process; more wait. */
   concurrency?: number
-  /** Runs in a separate process, with limits. */
+  /** Runs the tool in a worker process, with limits. */
   isolate?:
     | true
     | {
-        /** How much memory it can hold. */
+        /** Maximum memory: heap and buffers. */
         memory?: Size
-        /** CPU time of one call. */
+        /** Maximum CPU time of one call. */
         cpuTime?: Duration
         /** Maximum number of processes, and of concurrent calls. */
         processes?: number
@@ -112,7 +112,7 @@ export interface LimitsOfTools {
 
 /** Sessions of clients that open them: revisions before 2026-07-28. */
 export interface SessionLimits {
-  /** A session that nothing used for so long ends; an open GET is a use. Default `2h`. */
+  /** An unused session ends after this time. An open GET counts as use. Default `2h`. */
   idleTimeout?: Duration
   /** Idle sessions kept, of all owners together; past it the owner of most loses its oldest. Default `10000`. */
   maxIdle?: number

@@ -33,11 +33,11 @@ export function explainProblems(errors: readonly ErrorObject[], { value, schema,
     const place = formatPath(finding.path)
     if (!places.has(place)) places.set(place, finding)
   }
-  return withoutMeant([...places.values()])
+  return omitMisspelledKeys([...places.values()])
 }
 
-/** Without missing keys that an unknown key next to them was probably meant to be: one typo is one problem. */
-export function withoutMeant(findings: readonly Finding[]): Finding[] {
+/** Omits missing keys that are probably misspelled in an unknown key next to them, so that one typo is one problem. */
+export function omitMisspelledKeys(findings: readonly Finding[]): Finding[] {
   const meant = findings.flatMap(({ kind, path, suggestion }) =>
     kind === 'unknown option' && suggestion !== undefined ? [formatPath([...path.slice(0, -1), suggestion])] : [],
   )
@@ -115,7 +115,7 @@ function explain(error: ErrorObject, path: Path, isSecret: boolean): Finding {
   }
 }
 
-/** An empty or blank string reveals nothing. Often an environment variable is not set. */
+/** An empty or blank secret can be described. Usually its environment variable is not set. */
 function describeSecret(value: unknown): string {
   const isEmpty = typeof value === 'string' && value.trim() === ''
   return isEmpty ? `${describeKind(value)}; is its environment variable set?` : `${describeKind(value)} (not shown)`
@@ -196,7 +196,7 @@ function textsOf(schema: JsonSchema): string[] {
   return [...own.filter(value => typeof value === 'string'), ...branches.flatMap(textsOf)]
 }
 
-/** The value in the spelling that the schema's pattern wants, such as in lower case, behind a slash or without a path. */
+/** A spelling of the value that matches the schema's pattern, such as in lower case, with a leading slash or without a path. */
 function respelled(value: string, schema: JsonSchema): string | undefined {
   const patterns = [schema, ...([schema['anyOf'] ?? []].flat() as JsonSchema[])].flatMap(({ pattern }) =>
     typeof pattern === 'string' ? [new RegExp(pattern)] : [],

@@ -118,7 +118,7 @@ function checkSwitchedOff(values: readonly PluginValue[], found: ReadonlyMap<str
   }
 }
 
-/** Whether every plugin that was not found has nearly the name of a built-in one. */
+/** Whether the name of every plugin that was not found is similar to that of a built-in plugin. */
 export const isMisspelt = (
   config: unknown,
   found: ReadonlyMap<string, unknown>,

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { formatPath, type Path } from '../http/start-error.ts'
 import { kindOf } from '../mcp/define.ts'
-import { type Finding, withoutMeant } from './explain-problems.ts'
+import { type Finding, omitMisspelledKeys } from './explain-problems.ts'
 import { isPlain } from './plain.ts'
 import { positionAt } from './position.ts'
 import type { Mistake } from './problems.ts'
@@ -57,7 +57,7 @@ export function withForeignNames(findings: readonly Finding[], kind: Kind): Find
     const name = meant.get(finding)
     return name === undefined ? finding : { ...finding, suggestion: name, expected: FORMS[name] ?? name }
   })
-  return withoutMeant(renamed)
+  return omitMisspelledKeys(renamed)
 }
 
 const RETURNED = 'export what defineTool, defineResource or definePrompt return'

@@ -11,10 +11,10 @@ import { routeToolsets, toolsets } from './toolsets-schema.ts'
 
 export const ROUTE_PATH_PATTERN = '^/'
 
-/** The `$ref` of a definition of the whole. */
+/** The `$ref` of a definition in the config schema. */
 const toDef = (name: string): string => `#/$defs/${name}`
 
-/** A schema whose own `$defs` were moved to `<plugin>.<name>` of the whole. */
+/** Changes references to a plugin's own `$defs` into references to `<plugin>.<name>` of the config schema. */
 function moveRefs(schema: unknown, plugin: string): unknown {
   if (Array.isArray(schema)) return schema.map(item => moveRefs(item, plugin))
   if (typeof schema !== 'object' || schema === null) return schema
@@ -25,7 +25,7 @@ function moveRefs(schema: unknown, plugin: string): unknown {
   return Object.fromEntries(entries)
 }
 
-/** A schema that is put into the whole, and what it refers to, under the names that the whole has for them. */
+/** A plugin's schema and its `$defs`, with the names that they have in the config schema. */
 function hoist(
   name: string,
   { $defs = {}, ...schema }: JsonSchema,
@@ -57,7 +57,7 @@ const server = closed(
 
 const sessions = closed(
   {
-    idleTimeout: positiveDuration('A session that nothing used for so long ends; an open GET is a use.', {
+    idleTimeout: positiveDuration('An unused session ends after this time. An open GET counts as use.', {
       default: '2h',
     }),
     maxIdle: {

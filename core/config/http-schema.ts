@@ -5,24 +5,24 @@ import { closed, duration, flag, list, text } from './schema-parts.ts'
 
 /** An absolute http(s) URL without user, query or fragment, and without characters of placeholders such as `{tenant}`. */
 export const HTTP_URL_PATTERN = '^https?://(?!:)[^/?#@\\s{}<>*]+(/[^?#\\s{}<>]*)?$'
-/** The same, which may have a query. Who is to be asked as somebody is told so in keys of its own. */
+/** The same, with an optional query. Credentials have keys of their own. */
 export const ENDPOINT_URL_PATTERN = `${HTTP_URL_PATTERN.slice(0, -1)}(\\?[^#\\s]*)?$`
 
 /** `openid-configuration` or `oauth-authorization-server`. */
 const DISCOVERY = '/\\.well-known/o'
 const ENDPOINT = '/(authorize|token|jwks|certs)(\\.json)?$'
-/** Microsoft issues tokens in the name of a tenant only, and the names of Auth0's issuers end in a slash. */
+/** Not issuers: an issuer of Microsoft contains a tenant, and an issuer of Auth0 ends with a slash. */
 const INCOMPLETE =
   'https://login\\.microsoftonline\\.com(/?$|/(common|organizations|consumers)(/|$))|https://[^/]+\\.auth0\\.com$'
-/** The name of an issuer: not the URL of its discovery document or of an endpoint. */
+/** The URL of an issuer, not of its discovery document or of an endpoint. */
 export const ISSUER_URL = {
   pattern: `^(?!.*(/\\.well-known/|${ENDPOINT}))(?!${INCOMPLETE})${HTTP_URL_PATTERN.slice(1)}`,
 } as const
-/** The URL of a key set: not that of a discovery document. */
+/** The URL of a key set, not of a discovery document. */
 export const KEYS_URL = {
   pattern: `^(?!.*${DISCOVERY})${ENDPOINT_URL_PATTERN.slice(1)}`,
 } as const
-/** Whom a token is for, or who issued it: any text but the URL of a metadata document. */
+/** The audience or issuer of a token: any text except the URL of a metadata document. */
 export const IDENTIFIER = {
   pattern: '^(?!https?://.*/\\.well-known/)',
 } as const
@@ -44,15 +44,15 @@ export const http = closed(
       minimum: 0,
       maximum: 65_535,
       default: 3000,
-      description: 'Port to listen on; 0 takes a free one.',
+      description: 'Port to listen on; 0 selects a free port.',
     },
     backlog: {
       type: 'integer',
       minimum: 1,
       maximum: 65_535,
-      // Linux's own cap since 5.4: whoever has not changed that gets all that the system gives.
+      // The default system limit of Linux since 5.4.
       default: 4096,
-      description: 'Connections that may wait to be accepted; the system has a cap of its own (net.core.somaxconn).',
+      description: 'Connections that can wait to be accepted. The system limit (net.core.somaxconn) also applies.',
     },
     tls: httpTls,
     publicUrl: text('How clients reach this host; metadata, challenges and the guard use it.', {
@@ -65,25 +65,24 @@ export const http = closed(
     maxBodySize: {
       type: ['string', 'number'],
       pattern: SIZE_PATTERN,
-      // Less cannot hold any request of the protocol.
+      // Every MCP request is larger.
       minimum: 100,
       default: '4mb',
-      description: 'Largest request body: bytes, or a number with b, kb, mb or gb. More answers 413.',
+      description: 'Maximum request body: bytes, or a number with b, kb, mb or gb. A larger body gets 413.',
     },
     keepAliveTimeout: duration('How long an idle connection is kept.', { default: '5s' }),
-    requestTimeout: duration('How long receiving one request may take; it never ends a call or a stream.', {
+    requestTimeout: duration('How long receiving one request can take. It does not limit calls and streams.', {
       default: '60s',
     }),
-    writeTimeout: duration(
-      'How long a reader may leave what waits for it: all of it, or 64 kB, is to be taken by then.',
-      { default: '30s' },
-    ),
+    writeTimeout: duration('How long a client can take to read a response, or the events that are queued for it.', {
+      default: '30s',
+    }),
     allowedHosts: list(
       text('A host name, with or without port.', {
         pattern: '^([^\\s/?#@:*\\[\\]]+|\\[[0-9A-Fa-f:.]+\\])(:([1-5]?\\d{1,4}|6[0-5]\\d{3}))?$',
         patternErrorMessage: "a host name such as 'mcp.acme.example', without scheme, path and wildcard",
       }),
-      "Host names that may be asked for, beside publicUrl's and, on a loopback bind, loopback names.",
+      "Accepted host names, in addition to publicUrl's and, on a loopback bind, loopback names.",
       { default: [] },
     ),
     allowedOrigins: list(
@@ -92,19 +91,19 @@ export const http = closed(
         patternErrorMessage: "an origin such as 'https://app.acme.example', without wildcard",
         examples: ['https://app.acme.example'],
       }),
-      "Origins whose pages may call, beside publicUrl's and, on a loopback bind, loopback origins.",
+      "Accepted origins of web pages, in addition to publicUrl's and, on a loopback bind, loopback origins.",
       { default: [] },
     ),
     trustProxy: {
       anyOf: [
         flag('True: one proxy.'),
-        { type: 'integer', minimum: 1, maximum: 32, description: 'How many proxies stand in front.' },
+        { type: 'integer', minimum: 1, maximum: 32, description: 'Number of proxies in front of the host.' },
         list(text('An address, a range such as 10.0.0.0/8, or loopback, linklocal, uniquelocal.'), 'Their addresses.', {
           minItems: 1,
         }),
       ],
       default: false,
-      description: 'Which proxies stand in front: X-Forwarded-For and -Host are believed as far as they wrote them.',
+      description: 'Trusted proxies in front of the host, whose X-Forwarded-For and X-Forwarded-Host are used.',
       examples: [1, ['10.0.0.0/8']],
     },
   },

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 export const VERSION = 'mcp-host-version'
 
-/** One import, as the hooks saw it. */
+/** An import that the hooks observed. */
 export interface SeenImport {
   /** Undefined: Node.js imported it. */
   readonly parent: string | undefined
@@ -64,7 +64,7 @@ export function addVersion<Result extends Found>(
   const file = pathOf(found.url)
   if (file === undefined || isForeign(file, own)) return found
   note({ parent: pathOf(parentURL), file })
-  // Node.js caches what is required by its path alone.
+  // Node.js caches a module that `require` loads by its path only.
   const isRequired = conditions.includes('require') && !conditions.includes('import')
   const version = isRequired ? undefined : versions[file]
   const url = withoutVersion(found.url)

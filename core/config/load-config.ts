@@ -91,7 +91,7 @@ async function search(cwd: string) {
   try {
     explorer = cosmiconfig('mcp', options)
   } catch {
-    // It looks for its own settings in package.json, and cannot read a file that begins with a byte order mark.
+    // cosmiconfig reads its own settings from package.json and fails on a byte order mark.
     const file = candidatesFrom(cwd).find(candidate => existsSync(candidate))
     return file === undefined ? null : load(file)
   }

@@ -23,7 +23,7 @@ interface Loading {
 /** What every glob has one of; most sources have none, and need no reader of globs. */
 const MAY_BE_GLOB = /[*?[\]{}()!+@|\\]/
 
-/** The file that a package name, or a path in a package, stands for as in an import. */
+/** Resolves a package name, or a path in a package, as an import does. */
 async function packageEntry(source: string, directory: string): Promise<string | undefined> {
   if (source.startsWith('.') || isAbsolute(source)) return undefined
   const { resolve: resolvePackage } = await import('import-meta-resolve')

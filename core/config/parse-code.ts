@@ -1,4 +1,4 @@
-// The syntax tree of TypeScript or JavaScript source, for the file and line of a mistake. The parser is loaded at the first one.
+// Parses TypeScript or JavaScript source to find the line of an error. The parser is loaded at the first error.
 import { createRequire } from 'node:module'
 import type { File, Node } from '@babel/types'
 

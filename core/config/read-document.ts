@@ -8,7 +8,7 @@ import type { Path } from '../http/start-error.ts'
 import { type Locate, positionAt } from './position.ts'
 
 const require = createRequire(import.meta.url)
-/** Each is loaded only for its format: the seventy files of `yaml` take a tenth of the startup. */
+/** Each parser is loaded only for its format: loading `yaml` takes a tenth of the startup time. */
 const loadJsonc = (): typeof import('jsonc-parser') => require('jsonc-parser')
 const loadYaml = (): typeof import('yaml') => require('yaml')
 
@@ -28,7 +28,7 @@ interface ReadDocument {
   readonly locate: Locate
 }
 
-/** What jsonc-parser misses, by its error codes. */
+/** Error texts by the error codes of jsonc-parser. */
 const JSON_FAULTS: Readonly<Record<string, string>> = {
   InvalidSymbol: 'text outside double quotes',
   InvalidNumberFormat: 'a malformed number',

@@ -54,7 +54,7 @@ export const SCOPE = {
 export const mediaType = (description: string): JsonSchema =>
   text(description, { pattern: '^[^/\\s]+/[^/\\s]+', patternErrorMessage: "a media type such as 'text/markdown'" })
 
-/** A duration that is not zero: a limit that nothing can meet. */
+/** A duration above zero. With a limit of zero every call would fail. */
 export const positiveDuration = (description: string, extra: JsonSchema = {}): JsonSchema => ({
   type: ['string', 'number'],
   pattern: POSITIVE_DURATION_PATTERN,
@@ -87,8 +87,8 @@ export const isolate: JsonSchema = {
   anyOf: [
     { const: true },
     closed({
-      memory: size('How much memory it can hold.'),
-      cpuTime: duration('CPU time of one call.'),
+      memory: size('Maximum memory: heap and buffers.'),
+      cpuTime: duration('Maximum CPU time of one call.'),
       processes: {
         type: 'integer',
         minimum: 1,
@@ -97,5 +97,5 @@ export const isolate: JsonSchema = {
       },
     }),
   ],
-  description: 'Runs in a separate process, with limits.',
+  description: 'Runs the tool in a worker process, with limits.',
 }

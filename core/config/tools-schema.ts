@@ -16,7 +16,7 @@ export const tools = closed(
         "Globs over names of tools ('heavy_*'), and limits of each tool that fits. The narrower of all holds.",
       additionalProperties: closed(
         {
-          timeout: positiveDuration('How long one call may take, its wait for a place counted.'),
+          timeout: positiveDuration('How long one call can take, including its time in the queue.'),
           concurrency: count('How many calls run at a time in one process; more wait.'),
           isolate,
         },

@@ -1,4 +1,4 @@
-// Warns of values that are valid and probably not what was meant. For core/host.ts.
+// Warns about valid values that are probably mistakes. For core/host.ts.
 import { type Path, type Report, StartError } from '../http/start-error.ts'
 import type { Plugin } from '../kernel/define-plugin.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
@@ -13,10 +13,10 @@ export interface ValueFacts {
   readonly report: Report
 }
 
-/** Bare numbers below are milliseconds that are probably meant as seconds. */
+/** Smaller numbers are probably seconds, although the unit is milliseconds. */
 const LEAST_NUMBER = 1_000
 
-/** Durations that are seconds at least. */
+/** Durations that are usually a second or longer. */
 function durationsOf({ http, sessions, tools }: FilledConfig): ReadonlyArray<readonly [Path, unknown]> {
   return [
     [['http', 'requestTimeout'], http.requestTimeout],
@@ -37,7 +37,7 @@ export function warnOfValues({ config, instances, plugins, report }: ValueFacts)
   const path = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/$/, '')
   const repeated = Object.keys(config.routes).find(route => path !== '' && route.replace(/\/$/, '') === path)
   if (repeated !== undefined) {
-    const why = `with routes['${repeated}'] clients would use ${publicUrl}${repeated}; leave the path of the route out`
+    const why = `with routes['${repeated}'] clients would use ${publicUrl}${repeated}; remove the route's path from it`
     warn(why, 'http', 'publicUrl')
   }
   for (const name of new Set([...plugins.values()].flatMap(plugin => Object.keys(plugin.sections ?? {})))) {
@@ -46,11 +46,11 @@ export function warnOfValues({ config, instances, plugins, report }: ValueFacts)
   }
 }
 
-/** A whole value that shells, CI systems and templates would replace. */
+/** A value that is a placeholder of a shell, CI system or template. */
 const PLACEHOLDER = /^(\$\{[^{}]*\}|\$\{\{.*\}\}|\{\{.*\}\}|\$[A-Z][A-Z0-9_]+|%[A-Z][A-Z0-9_]+%)$/
 const MAX_DEPTH = 8
 
-/** Warns of placeholders: nothing replaces them, so a secret such as `${SECRET}` is known to everyone. */
+/** Warns about placeholders. Nothing replaces them, so everyone knows a secret such as `${SECRET}`. */
 export function warnOfPlaceholders({ toolsets: _, ...config }: FilledConfig, report: Report): void {
   function visit(value: unknown, at: Path): void {
     if (typeof value === 'string' && PLACEHOLDER.test(value)) {

@@ -1,12 +1,12 @@
-// Takes out of a config what does not fit its schema, so that the checks that come later report their problems in the same
-// run. For create-host.ts; a host is never served from the result.
+// Removes the invalid parts of a config, so that later checks report their problems in the same run. For create-host.ts; a host
+// is never served from the result.
 import type { Path } from '../http/start-error.ts'
 import { isObject } from '../mcp/is-object.ts'
 import type { Finding } from './explain-problems.ts'
 
 export interface SoundPart {
   readonly config: Readonly<Record<string, unknown>>
-  /** Whether a plugin's options, or keys that plugins read, are wrong: it is planned and not set up. */
+  /** Whether the plugin's options, or keys that it can read, are invalid. Such a plugin is planned, but not set up. */
   readonly isUnsound: (plugin: string) => boolean
 }
 
@@ -16,7 +16,7 @@ type Draft = Record<string, unknown>
 /** Top-level keys that no plugin reads. */
 const READ_BY_HOST: ReadonlySet<unknown> = new Set(['server', 'tools', 'sessions', 'toolsets', 'routes', 'plugins'])
 
-/** A copy with the value at a path replaced or, if it is undefined, without it. What is not on the path is shared. */
+/** A copy with the value at a path replaced, or removed if `by` is undefined. All other values are shared. */
 function replaceAt(value: unknown, [key, ...rest]: Path, by?: unknown): unknown {
   if (key === undefined) return by
   if (!isObject(value)) return value
@@ -30,8 +30,8 @@ const valueAt = (value: unknown, path: Path): unknown =>
 
 const isOptions = (value: unknown) => isObject(value) || value === false || value === undefined
 
-/** What to replace, and by what. */
-function fixFor({ kind, path }: Fault, config: Draft): readonly [Path, unknown?] {
+/** The path to replace, and its new value. An empty path: nothing is replaced. */
+function replacementFor({ kind, path }: Fault, config: Draft): readonly [Path, unknown?] {
   const [key, name, inner, plugin] = path
   const isUnknownKey = kind === 'unknown option' && path.length === 1
   if (isUnknownKey) return [path]
@@ -59,14 +59,14 @@ export function withoutFaults(config: unknown, faults: readonly Fault[]): SoundP
     const [key, name, inner, plugin] = fault.path
     if (key === 'plugins') named.add(name)
     if (key === 'routes' && inner === 'plugins') named.add(plugin)
-    // An unknown key that is nearly another's name is probably that.
+    // An unknown key with a suggestion is probably a typo of that key.
     const isMeant = fault.kind !== 'unknown option' || fault.path.length > 1 || fault.suggestion !== undefined
     if (!READ_BY_HOST.has(key) && isMeant) isAnyUnsound = true
-    const [at, by] = fixFor(fault, left)
+    const [at, by] = replacementFor(fault, left)
     if (at.length > 0) left = replaceAt(left, at, by) as Draft
     if (key === 'toolsets' && name === undefined) {
       const routes = Object.entries(isObject(left['routes']) ? left['routes'] : {})
-      // No toolset is known, and so none is unknown.
+      // Without toolsets, each route would report its toolsets as unknown.
       left['routes'] = Object.fromEntries(
         routes.map(([path, route]) => [path, isObject(route) ? { ...route, toolsets: [], default: undefined } : route]),
       )

@@ -8,7 +8,7 @@ const LONGEST = 10_000
 const SWEEP_INTERVAL = 50
 
 export interface Port {
-  /** Stops listening. Later responses on open connections close these. */
+  /** Stops listening. An open connection closes after its next response. */
   leave(): void
   /** Leaves, and resolves when all connections are closed, after 10 s at the latest. */
   handOver(): Promise<void>

@@ -1,9 +1,9 @@
 // Stops reading a request body that was rejected: Node would read all of it to find the next request.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** Bytes up to which Node reads an unused body, which keeps the connection. */
+/** Maximum bytes of an unused body that Node reads, to keep the connection. */
 const SMALL_BODY = 64 * 1024
-/** How long a client that still sends has to read the response, milliseconds. */
+/** How long a client that is still sending can take to read the response, milliseconds. */
 const LINGER = 2_000
 
 const isSmall = ({ headers }: IncomingMessage): boolean =>

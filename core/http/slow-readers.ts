@@ -23,7 +23,7 @@ interface Reader {
   mark: Mark | undefined
 }
 
-/** Bytes of the writes that are complete. A write counts once the reader's side has taken all of it. */
+/** Bytes of completed writes. A write is complete once the client's side has received all of it. */
 const takenBy = ({ bytesWritten, writableLength }: Socket): number => bytesWritten - writableLength
 
 export interface SlowReaders {
@@ -49,9 +49,9 @@ export interface ReaderWatch {
 }
 
 /**
- * A reader must take all that waits for it, or complete writes of `LEAST_TAKEN` bytes, within `timeout`: a response that is
- * one write must be taken in that time. Where more than
- * `inAll` waits, those go first for whom most does and who took nothing since the last look.
+ * Closes slow readers. Within `timeout`, a reader must receive everything that waits for it, or complete writes of
+ * `LEAST_TAKEN` bytes. A response is one write, so all of it must be received in that time. If more than `inAll` bytes wait,
+ * readers that received nothing since the last check are closed, those with the most bytes first.
  */
 export function watchReaders(
   { timeout, inAll = MAX_WAITING_IN_ALL, clock = systemClock }: SlowReaderBounds,

@@ -59,7 +59,7 @@ export interface ProtectedResource {
   metadataUrlOf(route: Route, params: Readonly<Record<string, string>>): string | undefined
   /** `scopes_supported` of an address, for policy lint; undefined where it says nothing. */
   scopesOf(route: Route): readonly string[] | undefined
-  /** `authorization_servers` of an address, as configured, for lint. */
+  /** The configured `authorization_servers` of a route, for warnings. */
   serversOf?(route: Route): readonly string[] | undefined
 }
 

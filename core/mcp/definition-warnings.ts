@@ -22,7 +22,7 @@ const API_NAME = /^[A-Za-z0-9_-]{1,64}$/
 const AT_ROOT = ['anyOf', 'oneOf', 'allOf']
 const APIS = 'Claude and OpenAI clients (Claude Code, Claude Desktop, Codex, ChatGPT)'
 
-/** What major clients refuse a tool for, although MCP allows it. */
+/** Reasons for which major clients refuse a tool that MCP allows. */
 function refusalsOf({ key, wire }: ToolItem): DefinitionWarning[] {
   const { inputSchema = {}, outputSchema = {} } = wire as Partial<Record<'inputSchema' | 'outputSchema', JsonSchema>>
   const refusals: DefinitionWarning[] = []

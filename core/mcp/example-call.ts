@@ -1,4 +1,4 @@
-// Finds a call that a person can try, with arguments that the schema itself shows. For the start-up page.
+// Finds a call that a user can try, with argument values from the schema. For the start page.
 import type { CatalogItem, ToolItem } from './catalog.ts'
 import { isObject } from './is-object.ts'
 import { isStandardSchema } from './schema/schema.ts'
@@ -8,14 +8,14 @@ export interface ExampleCall {
   readonly arguments: Readonly<Record<string, unknown>>
 }
 
-/** Levels of objects within one another. */
+/** Maximum depth of nested objects. */
 const MAX_DEPTH = 4
 
 interface Known {
   readonly value: unknown
 }
 
-/** What the author wrote into a schema as a value; undefined if there is none: an invented value usually fails. */
+/** A value that the schema contains; undefined if there is none, because an invented value usually fails. */
 function knownValue(schema: unknown, depth: number): Known | undefined {
   if (!isObject(schema)) return undefined
   const { examples, enum: values } = schema
@@ -35,7 +35,7 @@ function knownObject({ properties, required }: Record<string, unknown>, depth: n
   return { value }
 }
 
-/** Keywords that `{}` fits, whatever their values, if nothing is required. */
+/** Keywords that never reject `{}` if no property is required. */
 const FIT_EMPTY: ReadonlySet<string> = new Set([
   ...['$schema', '$defs', 'definitions', 'title', 'description', 'type', 'properties', 'additionalProperties'],
   ...['required', 'default', 'examples'],
@@ -44,17 +44,17 @@ const FIT_EMPTY: ReadonlySet<string> = new Set([
 function fits({ input, definition }: ToolItem, given: ExampleCall['arguments']): boolean {
   const keywords = Object.keys(input.json)
   const isEmpty = Object.keys(given).length === 0
-  // Most often so: startup need not load ajv.
+  // The usual case. Startup then does not load ajv.
   if (isEmpty && !isStandardSchema(definition.input) && keywords.every(keyword => FIT_EMPTY.has(keyword))) return true
   const checked = input.validate(given)
-  // A validation that is asynchronous would delay the page.
+  // An asynchronous validation would delay the page.
   return !(checked instanceof Promise) && checked.ok
 }
 
 /** Whether a tool says of itself that it only reads; one that may destroy is never an example. */
 const hint = ({ definition }: ToolItem, name: 'readOnlyHint' | 'destructiveHint') => definition.annotations?.[name]
 
-/** The first tool, of those without arguments first, then of those that only read. Undefined if no call is certain to fit. */
+/** Prefers tools without arguments, then read-only tools. Undefined if no arguments certainly match a schema. */
 export function findExampleCall(items: readonly CatalogItem[]): ExampleCall | undefined {
   const tools = items.filter(item => item.kind === 'tools').filter(tool => hint(tool, 'destructiveHint') !== true)
   const reading = tools.filter(tool => hint(tool, 'readOnlyHint') === true)

@@ -9,24 +9,24 @@ export interface IsolatedCall {
   readonly tool: ToolDefinition
   readonly origin: ModuleTool
   readonly bounds: IsolateBounds
-  /** Set for a handler that runs again. `run` adds what this run uses; the limits apply to the sum. */
+  /** Set if the handler runs again. `run` adds the CPU time of this run, and the limit applies to the sum. */
   readonly used: CallUsage | undefined
   readonly args: unknown
   readonly call: Pick<Call, 'hold'>
   readonly ctx: CallContext
-  /** Of `ctx.fetch`, milliseconds. */
+  /** Timeout of `ctx.fetch`, milliseconds. */
   readonly fetchTimeout: number
-  /** Headers that go along with `ctx.fetch`. */
+  /** Headers that `ctx.fetch` adds. */
   readonly headers: Readonly<Record<string, string>>
 }
 
 /** Runs handlers outside of this process. */
 export interface Isolation {
-  /** Returns what the handler returns, and rejects with what it throws. Rejects with a ToolError for a handler beyond its limits. */
+  /** Resolves and rejects like the handler. Rejects with a ToolError if the handler exceeds its limits. */
   run(isolated: IsolatedCall): Promise<unknown>
 }
 
-/** The service if no plugin fills the slot. The host checks at startup that it is not needed. */
+/** The service if no plugin fills the slot. Startup fails for a tool that requires it. */
 export const noIsolation: Isolation = {
   run: ({ tool }) => Promise.reject(new Error(`"${tool.name}" has \`isolate\`, but no plugin provides the isolation`)),
 }

@@ -1,5 +1,5 @@
-// Finds and starts the files of this package that run in a thread or process of their own: compiled as they are published, or by
-// tsx as they stand in the source.
+// Finds and starts the files of this package that run in a thread or process of their own: compiled files in the package, and
+// sources with tsx in a checkout.
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker, type WorkerOptions } from 'node:worker_threads'
@@ -13,7 +13,7 @@ const isSource = extension === '.ts'
 const compiling = (entry: URL) =>
   `import('tsx/esm/api').then(({ register }) => { register(); return import(${JSON.stringify(entry.href)}) })`
 
-/** The URL of a file named `thread/main`: by path from the root of the package, without extension. */
+/** The URL of a `thread/main` file. `path` starts at the root of the package and has no extension. */
 export const threadUrl = (path: string): URL => new URL(`${path}${extension}`, root)
 
 /**
@@ -25,7 +25,7 @@ export function startThread(path: string, options: Omit<WorkerOptions, 'eval'> =
   return isSource ? new Worker(compiling(entry), { ...options, eval: true }) : new Worker(entry, options)
 }
 
-/** A file that another process runs, and the Node options that it needs. The package keeps files of the name `process/main`. */
+/** The file that a worker process runs, and its Node options. The build keeps files named `process/main`. */
 export const processEntry = (path: string): { readonly filename: string; readonly execArgv: string[] } => ({
   filename: threadUrl(path).href,
   execArgv: isSource ? ['--import', import.meta.resolve('tsx')] : [],

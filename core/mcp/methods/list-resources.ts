@@ -12,7 +12,7 @@ import { runHandler } from '../run-handler.ts'
 import type { ListTail, View } from '../view.ts'
 import { findResource } from './resources.ts'
 
-/** What one template returned. */
+/** An entry that `list` of a template returned. */
 interface Candidate {
   readonly item: ResourceItem
   readonly entry: Readonly<Record<string, unknown>>
@@ -47,7 +47,7 @@ function wireOf(view: View, { item, entry, uri }: Candidate): Record<string, unk
   return wire
 }
 
-/** What one call of `resources/list` logs about the templates. */
+/** Log lines of one `resources/list` call about its templates. */
 class ListLog {
   readonly #log: HandlerSettings['log']
   readonly #call: Call
@@ -77,7 +77,7 @@ class ListLog {
     else this.#refused.set(item, { uri: uri && shown(uri), why, count: 1 })
   }
   /** One line for each template, with its first invalid entry. */
-  tellRefused() {
+  logRefused() {
     for (const [item, refused] of this.#refused) {
       this.#log.warn({ ...this.#fieldsOf(item), ...refused }, 'entries of a resource list are invalid and not listed')
     }
@@ -144,6 +144,6 @@ export async function listResources(call: Call, settings: HandlerSettings): Prom
   const log = new ListLog(settings, call)
   const lists = await Promise.all(view.listing.map(item => runList(call, limited, item, log)))
   const page = view.page('resources', cursor, rules, tailOf(view, lists.flat(), log))
-  log.tellRefused()
+  log.logRefused()
   return page
 }

@@ -47,7 +47,7 @@ function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked:
 
 type Handler = (args: never, ctx: CallContext) => unknown
 
-/** `instead`: runs in the place of the tool's handler, in this process. */
+/** `instead`: runs in this process in place of the tool's handler. */
 function runHandlerOf(
   call: Call,
   settings: HandlerSettings,

@@ -60,7 +60,7 @@ function sizeOf(value: unknown): readonly [keyof typeof LIMITS, number] | undefi
   return isObject(value) ? ['object', Object.keys(value).length] : undefined
 }
 
-/** Why a value can never be valid, as far as one look at the schema shows it. */
+/** Why a value can never be valid, judged by the keywords next to it only. */
 function faultOf(value: unknown, schema: JsonSchema): string | undefined {
   const types = typesOf(schema)
   const isFraction = typeof value === 'number' && !Number.isInteger(value) && !types.includes('number')
