@@ -96,9 +96,11 @@ async function expandFolders(sources: readonly string[], cwd: string): Promise<s
   for (const source of sources) {
     const path = resolve(cwd, source)
     const isFolder = source !== '-' && (await stat(path).catch(() => undefined))?.isDirectory()
-    const names = isFolder
-      ? (await readdir(path)).filter(name => LOG_FILE.test(name) && !name.endsWith('.lock')).sort()
-      : []
+    const found = isFolder ? await readdir(path, { withFileTypes: true }) : []
+    const names = found
+      .filter(entry => entry.isFile() && LOG_FILE.test(entry.name) && !entry.name.endsWith('.lock'))
+      .map(({ name }) => name)
+      .sort()
     if (isFolder && names.length === 0) throw usage(`${printable(source)} has no *.log or *.jsonl file`)
     files.push(...(isFolder ? names.map(name => join(source, name)) : [source]))
   }

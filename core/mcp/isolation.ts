@@ -12,7 +12,7 @@ export interface IsolatedCall {
   /** Set if the handler runs again. `run` adds the CPU time of this run, and the limit applies to the sum. */
   readonly used: CallUsage | undefined
   readonly args: unknown
-  readonly call: Pick<Call, 'hold'>
+  readonly call: Pick<Call, 'hold' | 'user' | 'offer'>
   readonly ctx: CallContext
   /** Timeout of `ctx.fetch`, milliseconds. */
   readonly fetchTimeout: number

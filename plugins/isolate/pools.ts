@@ -2,7 +2,7 @@
 import { deserialize } from 'node:v8'
 import { Tinypool } from 'tinypool'
 import { errorText, HostError, type PluginHost, ToolError } from '../../core/index.ts'
-import { boundsInWords, processEntry } from '../../core/transport.ts'
+import { boundsInWords, holderOf, processEntry } from '../../core/transport.ts'
 import type { IsolatedCall, Over, Task, TaskResult, ToHost, ToProcess } from './messages.ts'
 import { packError, unpackError } from './pack-error.ts'
 import { serveCall } from './serve-call.ts'
@@ -10,6 +10,8 @@ import { toBytes } from './transferable.ts'
 
 /** Maximum calls that wait for a process of one pool. */
 const MAX_WAITING = 100
+/** Maximum calls of one user or IP address in one pool: its tools share the pool. */
+const MAX_PER_OWNER = MAX_WAITING / 2
 /** How long a process waits for its next call, milliseconds. */
 const IDLE_TIME = 60_000
 /** How long a handler can continue after its call was cancelled or timed out, milliseconds. */
@@ -53,12 +55,12 @@ const MESSAGES: Readonly<Record<Over | 'uncaught', readonly [what: string, fix: 
 const isOutOfMemory = (code: number | null, signal: NodeJS.Signals | undefined) =>
   signal === 'SIGABRT' || signal === 'SIGKILL' || code === 134
 
-function busy(tool: string): HostError {
+function busy(tool: string, waiting: string): HostError {
   return new HostError('tooManyRequests', {
-    detail: `all processes of "${tool}" are busy, and ${MAX_WAITING} calls wait; try again in 1 s`,
+    detail: `all processes of "${tool}" are busy, and ${waiting} wait; try again in 1 s`,
     headers: { 'Retry-After': '1' },
     data: { reason: 'busy', limit: 'isolate', retryAfter: 1, retryable: true },
-    reason: `isolate of ${tool}: ${MAX_WAITING} calls wait`,
+    reason: `isolate of ${tool}: ${waiting} wait`,
   })
 }
 
@@ -137,7 +139,28 @@ export function createPools(
     return worker
   }
 
+  /** Calls in each pool by user or IP address. */
+  const counts = new WeakMap<Tinypool, Map<string, number>>()
+
   async function run(isolated: IsolatedCall): Promise<unknown> {
+    const pool = poolFor(isolated)
+    const owners = counts.get(pool) ?? new Map<string, number>()
+    counts.set(pool, owners)
+    const { user, offer } = isolated.call
+    const owner = holderOf({ user, ip: offer.ip })
+    const own = owners.get(owner) ?? 0
+    if (own >= MAX_PER_OWNER) throw busy(isolated.tool.name, `${own} calls of one user or address`)
+    owners.set(owner, own + 1)
+    try {
+      return await runIn(pool, isolated)
+    } finally {
+      const left = (owners.get(owner) ?? 1) - 1
+      if (left > 0) owners.set(owner, left)
+      else owners.delete(owner)
+    }
+  }
+
+  async function runIn(pool: Tinypool, isolated: IsolatedCall): Promise<unknown> {
     const { tool, bounds, ctx, used, args } = isolated
     const words = boundsInWords(bounds)
     try {
@@ -145,7 +168,6 @@ export function createPools(
     } catch (cause) {
       throw new TypeError(`${tool.name}: its arguments cannot be sent to its process: ${errorText(cause)}`, { cause })
     }
-    const pool = poolFor(isolated)
     const kill = new AbortController()
     let send: ((message: ToProcess) => void) | undefined
     let over: Over | undefined
@@ -207,7 +229,7 @@ export function createPools(
         throw new ToolError(`${tool.name} continued after its call was over, and was ended`)
       }
       if (!send && ctx.signal.aborted) throw new ToolError('The call was cancelled before it ran.')
-      if (!send && errorText(error) === 'Task queue is at limit') throw busy(tool.name)
+      if (!send && errorText(error) === 'Task queue is at limit') throw busy(tool.name, `${MAX_WAITING} calls`)
       throw error
     } finally {
       ctx.signal.removeEventListener('abort', stop)

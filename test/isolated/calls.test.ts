@@ -205,6 +205,28 @@ describe('Isolated tool call', () => {
     expect(asked).to.equal(3)
   })
 
+  it('does not send a request of an earlier call to the next caller', async () => {
+    const asked: string[] = []
+    const elicit = ({ message }: { message: string }) => {
+      asked.push(message)
+      return { action: 'decline' as const }
+    }
+    await using client = await host.client({ answers: { elicit: elicit as never } })
+    for (let round = 0; round < 3; round++) {
+      expect((await client.callTool('leaves_question')).text).to.equal('left')
+      expect((await client.callTool('pauses')).text).to.equal('paused')
+    }
+    expect(asked).to.deep.equal([])
+  })
+
+  it('does not show an error outside of every call to the next caller', async () => {
+    await using client = await host.client()
+    for (let round = 0; round < 3; round++) {
+      expect((await client.callTool('leaves_error')).text).to.equal('left')
+      expect((await client.callTool('pauses')).text).to.be.oneOf(['pauses failed', 'paused'])
+    }
+  })
+
   it('aborts when the client cancels', async () => {
     await using client = await host.client()
     const controller = new AbortController()

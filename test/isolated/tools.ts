@@ -1,5 +1,6 @@
 // Isolated tools: correct ones, and tools that misbehave in every known way.
 import { pbkdf2Sync } from 'node:crypto'
+import { EventEmitter } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isMainThread, parentPort, threadId } from 'node:worker_threads'
 import { z } from 'zod'
@@ -26,6 +27,34 @@ export const where = defineTool({
   isolate,
   handler: () => ({ isMainThread, threadId, importedByMain: isMainThread, pid: process.pid }),
 })
+
+const alone = { processes: 1 } as const
+/** Work that its call leaves behind asks later. */
+export const leaves_question = defineTool({
+  name: 'leaves_question',
+  isolate: alone,
+  handler(_, { elicit }) {
+    setTimeout(() => void elicit({ message: 'Left behind?', requestedSchema: { type: 'object', properties: {} } }), 100)
+    return 'left'
+  },
+})
+/** The callback of an emitter that the module made throws later. */
+const shared = new EventEmitter()
+setInterval(() => shared.emit('tick'), 20).unref()
+export const leaves_error = defineTool({
+  name: 'leaves_error',
+  isolate: alone,
+  handler() {
+    const end = Date.now() + 100
+    shared.on('tick', function fail() {
+      if (Date.now() < end) return
+      shared.off('tick', fail)
+      throw new ToolError('data of the first caller')
+    })
+    return 'left'
+  },
+})
+export const pauses = defineTool({ name: 'pauses', isolate: alone, handler: () => pause(400, 'paused') })
 
 /** In a list, as modules may export them. */
 export const list = [

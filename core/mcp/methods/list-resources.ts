@@ -104,6 +104,9 @@ async function runList(call: Call, settings: HandlerSettings, item: ResourceItem
   }
 }
 
+/** Maximum invalid entries that one page checks. */
+const MAX_REFUSED = 100
+
 /** Pages of these candidates, by URI. Checks the entries of the page only. */
 function tailOf(view: View, candidates: readonly Candidate[], log: ListLog): ListTail {
   const sorted = candidates.toSorted((a, b) => (a.uri < b.uri ? -1 : a.uri > b.uri ? 1 : 0))
@@ -111,10 +114,14 @@ function tailOf(view: View, candidates: readonly Candidate[], log: ListLog): Lis
     const entries: object[] = []
     let last = after
     let bytes = 0
+    let refused = 0
+    let lastRefused = ''
     for (const candidate of sorted) {
       // Also skips a second entry with the same URI.
       if (candidate.uri <= last) continue
       if (entries.length === room) return { entries, last }
+      // Not before every entry with this URI: another template can have a valid one.
+      if (refused >= MAX_REFUSED && candidate.uri > lastRefused) return { entries, last: lastRefused }
       try {
         const wire = wireOf(view, candidate)
         const size = Buffer.byteLength(JSON.stringify(wire))
@@ -125,6 +132,8 @@ function tailOf(view: View, candidates: readonly Candidate[], log: ListLog): Lis
         last = candidate.uri
       } catch (error) {
         log.refuse(candidate.item, candidate.uri, errorText(error))
+        refused++
+        lastRefused = candidate.uri
       }
     }
     return { entries, last: undefined }

@@ -29,7 +29,13 @@ const { file, port, read } = workerData as ThreadData
 Reflect.deleteProperty(workerData, 'port')
 
 const running = new AsyncLocalStorage<Running>()
-const waiting = new Map<number, { resolve(value: never): void; reject(reason: Error): void }>()
+interface Waiting {
+  readonly call: Running
+  resolve(value: never): void
+  reject(reason: Error): void
+}
+
+const waiting = new Map<number, Waiting>()
 let current: Running | undefined
 let asks: Ask[] = []
 let asked = 0
@@ -43,15 +49,17 @@ function tell(call: Running, what: Told, args: readonly unknown[]) {
   told++
 }
 
-function settle(n: number, end: (one: { resolve(value: never): void; reject(reason: Error): void }) => void) {
+function settle(n: number, end: (one: Waiting) => void) {
   const one = waiting.get(n)
   waiting.delete(n)
   if (one) end(one)
 }
 
-/** Requests of one turn of the event loop are sent together. */
+/** Requests of one turn of the event loop are sent together. The host would serve those of a call that is over for the next caller. */
 function sendAsks() {
-  const together = asks
+  const isOver = ({ n }: Ask) => waiting.get(n)?.call.isOver
+  const together = asks.filter(one => !isOver(one))
+  for (const { n } of asks.filter(isOver)) settle(n, one => one.reject(new Error('the call is over')))
   asks = []
   if (together.length === 0) return
   try {
@@ -62,10 +70,10 @@ function sendAsks() {
   }
 }
 
-function ask<T>(what: Asked, args: readonly unknown[]): Promise<T> {
+function ask<T>(call: Running, what: Asked, args: readonly unknown[]): Promise<T> {
   const answer = new Promise<T>((resolve, reject) => {
     const n = asked++
-    waiting.set(n, { resolve, reject })
+    waiting.set(n, { call, resolve, reject })
     if (asks.push({ n, what, args }) === 1) setImmediate(sendAsks)
   })
   // A handler may ignore the promise of a request.
@@ -102,18 +110,18 @@ function contextOf({ fetchTimeout, fetchHeaders, ...data }: Task['data'], call: 
       tell(call, 'log', [level, value, logger])
     },
     fetch: createCallFetch({ signal: () => signal, timeout: fetchTimeout, headers: () => fetchHeaders }),
-    upstreamToken: (request = {}) => ask('upstreamToken', [request]),
-    elicit: (params, options = {}) => ask('elicit', [params, options]),
-    sample: (params, options = {}) => ask('sample', [params, options]),
-    roots: (options = {}) => ask('roots', [options]),
-    ping: () => ask('ping', []),
+    upstreamToken: (request = {}) => ask(call, 'upstreamToken', [request]),
+    elicit: (params, options = {}) => ask(call, 'elicit', [params, options]),
+    sample: (params, options = {}) => ask(call, 'sample', [params, options]),
+    roots: (options = {}) => ask(call, 'roots', [options]),
+    ping: () => ask(call, 'ping', []),
     disconnect: retry => tell(call, 'disconnect', [retry]),
     host: {
       tools: noItems,
       resources: noItems,
       prompts: noItems,
       resourceUpdated: uri => tell(call, 'resourceUpdated', [uri]),
-      settled: () => ask('settled', []),
+      settled: () => ask(call, 'settled', []),
     },
   }
 }
@@ -122,8 +130,6 @@ function end(call: Running, outcome: Outcome, spent = false) {
   if (call.isOver) return
   call.isOver = true
   if (current === call) current = undefined
-  // The handler ended without waiting for these.
-  asks = []
   post({ kind: 'end', outcome, spent })
 }
 
@@ -162,8 +168,11 @@ async function run(exported: Readonly<Record<string, unknown>>, task: Task) {
 }
 
 process.on('uncaughtException', thrown => {
-  const call = running.getStore() ?? current
-  if (call && !call.isOver) end(call, { thrown: packError(thrown) }, true)
+  const own = running.getStore()
+  const call = own ?? current
+  // Without a store, the error can contain data of another caller. Only the log gets it.
+  const error = own ? thrown : new Error('the module threw an error outside of the call', { cause: thrown })
+  if (call && !call.isOver) end(call, { thrown: packError(error) }, true)
   else post({ kind: 'uncaught', tool: call?.tool ?? '', error: packError(thrown) })
 })
 
