@@ -76,7 +76,6 @@ function createPool({ processes }: IsolatedCall['bounds']): Tinypool {
     serialization: 'advanced',
     minThreads: 0,
     maxThreads: processes,
-    maxQueue: MAX_WAITING,
     idleTimeout: IDLE_TIME,
   })
   // An idle process has ended. A call reports the end of its own process itself.
@@ -168,6 +167,8 @@ export function createPools(
     } catch (cause) {
       throw new TypeError(`${tool.name}: its arguments cannot be sent to its process: ${errorText(cause)}`, { cause })
     }
+    // `maxQueue` of Tinypool would also reject the call that starts a process for a full queue.
+    if (pool.queueSize >= MAX_WAITING) throw busy(tool.name, `${MAX_WAITING} calls`)
     const kill = new AbortController()
     let send: ((message: ToProcess) => void) | undefined
     let over: Over | undefined
@@ -229,7 +230,6 @@ export function createPools(
         throw new ToolError(`${tool.name} continued after its call was over, and was ended`)
       }
       if (!send && ctx.signal.aborted) throw new ToolError('The call was cancelled before it ran.')
-      if (!send && errorText(error) === 'Task queue is at limit') throw busy(tool.name, `${MAX_WAITING} calls`)
       throw error
     } finally {
       ctx.signal.removeEventListener('abort', stop)

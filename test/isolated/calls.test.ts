@@ -8,6 +8,7 @@ import { type TestHost, testHost } from '../../core/testing.ts'
 import { REVISIONS } from '../../core/transport.ts'
 import { eventually } from '../support/eventually.ts'
 import { createManualClock } from '../support/manual-clock.ts'
+import { crowd } from './tools.ts'
 
 const TOOLS = join(import.meta.dirname, 'tools.ts')
 const config = {
@@ -238,6 +239,31 @@ describe('Isolated tool call', () => {
       expect(called).to.be.an('error')
       const told = () => host.logged('warn').filter(({ over, tool }) => over === 'stopped' && tool === 'stays')
       await eventually('the process is ended', told, lines => lines.length === 1)
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+
+  it('runs the calls of a full queue after the process of the running call was ended', async () => {
+    await using host = await testHost({ ...config, tools: { limits: { stays: { isolate: { processes: 1 } } } } })
+    await using client = await host.client()
+    const controller = new AbortController()
+    let hasBegun = false
+    const server = createServer((_, res) => {
+      hasBegun = true
+      res.end()
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    try {
+      client.callTool('stays', { url }, { signal: controller.signal }).catch(() => undefined)
+      await eventually('the call runs', () => hasBegun)
+      const calls = crowd.map(({ name }) => client.callTool(name).then(({ text }) => text, String))
+      expect(await Promise.race(calls)).to.include('and 100 calls wait')
+      controller.abort()
+      const texts = await Promise.all(calls)
+      expect(texts.filter(text => text === 'one of many')).to.have.lengthOf(100)
     } finally {
       server.closeAllConnections()
       server.close()

@@ -62,6 +62,11 @@ export const list = [
   defineTool({ name: 'second', isolate, handler: () => 'second' }),
 ]
 
+/** They share one process. One more than can wait for it. */
+export const crowd = Array.from({ length: 101 }, (_, n) =>
+  defineTool({ name: `crowd_${n}`, isolate: { ...isolate, processes: 1 }, handler: () => 'one of many' }),
+)
+
 /** Never called with what is harmless: the compiler must not see that a loop has no end. */
 const isTrue = () => Date.now() > 0
 
