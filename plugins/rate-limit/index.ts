@@ -28,7 +28,7 @@ function faultIn(options: FilledRateLimit, { processes, at }: RedisHost): StartE
   }
   if (processes === 1 || options.store === 'redis' || !counts(options)) return undefined
   const why = `${processes} processes are to serve this config, and each would count for itself`
-  const fix = "write store: 'redis', and where Redis is in the config's `redis`; store-sqlite keeps no counters"
+  const fix = "set store: 'redis' and configure `redis`; store-sqlite keeps no counters"
   return new StartError(`${why}: callers would get up to ${processes} times what is written; ${fix}`, { at })
 }
 

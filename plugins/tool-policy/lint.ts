@@ -49,7 +49,7 @@ function lintScopes({ host, services, access, routeScopes }: LintSubject, route:
   }
 }
 
-/** A policy that nothing names restricts nobody. */
+/** Warns about policies that nothing uses: they restrict no one. */
 function lintPolicies({ host, rules, options }: LintSubject, items: readonly CatalogItem[]) {
   const used = new Set<unknown>([
     ...Object.values(options.rules ?? {}).map(rule =>
