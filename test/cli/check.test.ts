@@ -28,7 +28,7 @@ describe('mcp-host check', () => {
     const { problems, exitCode } = await reportOn({ workers: '2' }, { env: {}, cwd: folder })
     expect(exitCode).to.equal(2)
     const told = messagesOf(problems).join('\n')
-    expect(told).to.include("callers would get up to 2 times what is written; write store: 'redis'")
+    expect(told).to.include("callers would get up to 2 times what is written; set store: 'redis'")
     expect(told)
       .to.match(/routes\['\/'\]/)
       .and.include('the keys that sign session ids')
