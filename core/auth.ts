@@ -32,7 +32,14 @@ export {
   stringsAt,
 } from './access/user-claims.ts'
 export type { Examination, PluginFinding } from './config/examination.ts'
-export { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, IDENTIFIER, ISSUER_URL, KEYS_URL } from './config/http-schema.ts'
+export {
+  ENDPOINT_URL_PATTERN,
+  HTTP_URL_PATTERN,
+  IDENTIFIER,
+  ISSUER_URL,
+  KEYS_URL,
+  LISTEN_ADDRESS,
+} from './config/http-schema.ts'
 export { SCOPE } from './config/schema-parts.ts'
 export { addressKey } from './http/address-key.ts'
 export { blame } from './http/describe-thrown.ts'

@@ -276,7 +276,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const tlsParts = { directory, log, figures, report }
   const tls = secured && purpose !== 'stdio' ? await loadTls({ ...config.http, tls: secured }, tlsParts) : undefined
   const among = { purpose, processes, inEveryProcess, figures, clock }
-  const facts = { ...among, log, http, directory, address, slots, readiness, nodeOf, section, report }
+  const countTogether = neighbours?.count
+  const facts = { ...among, countTogether, log, http, directory, address, slots, readiness, nodeOf, section, report }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
   const server = { name: config.server.name, version: config.server.version }
   const planned = problems.count()

@@ -1,12 +1,14 @@
 // The hub of one host (hub.ts) over the channels that node:cluster has between the primary and its workers.
 import cluster from 'node:cluster'
+import type { Logger } from '../../core/create-host.ts'
+import { createCounts } from './counts.ts'
 import { createHub, type Member } from './hub.ts'
 import { type ForHub, isForHub, isOfHub, type OfHub } from './message.ts'
 import type { HubChannel } from './neighbours.ts'
 
 /** In the primary, once: every worker reaches the others. */
-export function connectWorkers(): void {
-  const hub = createHub()
+export function connectWorkers(log: Logger): void {
+  const hub = createHub(undefined, {}, createCounts(log))
   const members = new Map<number, Member>()
   cluster.on('fork', worker => {
     const send = (message: OfHub, sent: () => void) => {

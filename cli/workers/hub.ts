@@ -1,5 +1,6 @@
 // Where the processes of one host reach each other: numbers what all are told, keeps the last of it for who comes late, and
 // passes messages to single ones. Knows nothing of what they say. In the primary; neighbours.ts is the other end.
+import { type Counted, createCounts, type ToCount } from './counts.ts'
 import { FULL, Room, type Sent } from './room.ts'
 
 /** What one of them says. Each `question` has one answer. */
@@ -8,6 +9,7 @@ export type ToHub =
   | { readonly to: 'tell'; readonly texts: readonly string[]; readonly question: number }
   | { readonly to: 'since'; readonly number: number; readonly question: number }
   | { readonly to: 'join'; readonly node: string }
+  | { readonly to: 'count'; readonly counts: readonly ToCount[]; readonly question: number }
   | { readonly to: 'leave' | 'has'; readonly node: string; readonly question: number }
   /** `share`: as `Neighbours.send`. */
   | {
@@ -115,8 +117,12 @@ class Outlet {
   }
 }
 
-/** `begin`: the number before the first; never one that an earlier hub may have given. */
-export function createHub(begin = Date.now() * 1_000, bounds: Partial<HubBounds> = {}): Hub {
+/** `begin`: the number before the first; never one that an earlier hub may have given. `count`: counts for all of them. */
+export function createHub(
+  begin = Date.now() * 1_000,
+  bounds: Partial<HubBounds> = {},
+  count: (...one: ToCount) => Counted = createCounts(),
+): Hub {
   const all = { ...BOUNDS, ...bounds }
   const recent = createRecent(all, begin)
   const hearing = new Set<Outlet>()
@@ -146,6 +152,7 @@ export function createHub(begin = Date.now() * 1_000, bounds: Partial<HubBounds>
     if (message.to === 'tell') return tell(message.texts)
     if (message.to === 'since') return recent.since(message.number)
     if (message.to === 'send') return pass(message)
+    if (message.to === 'count') return message.counts.map(one => count(...one))
     return message.to === 'has' ? joined.has(message.node) : leave(message.node, outlet)
   }
 

@@ -2,6 +2,7 @@
 // its order.
 import { HostError } from '../../core/index.ts'
 import type { Neighbours } from '../../core/sessions/neighbours.ts'
+import type { Counted, ToCount } from './counts.ts'
 import type { FromHub, ToHub } from './hub.ts'
 import { FULL } from './room.ts'
 
@@ -39,6 +40,8 @@ class HubNeighbours implements Neighbours {
   #asked = 0
   /** What is told in one turn of the loop leaves together. */
   #batch: { readonly texts: string[]; readonly left: Promise<unknown> } | undefined
+  /** The same for counts. */
+  #counts: { readonly counts: ToCount[]; readonly counted: Promise<unknown> } | undefined
 
   constructor(channel: HubChannel) {
     this.#channel = channel
@@ -131,6 +134,21 @@ class HubNeighbours implements Neighbours {
 
   async has(node: string) {
     return (await this.#ask({ to: 'has', node })) === true
+  }
+
+  /** An arrow function: the host passes it on without this object. */
+  readonly count = async (...one: ToCount) => {
+    if (!this.#counts) {
+      const counts: ToCount[] = []
+      const leave = () => {
+        this.#counts = undefined
+        return this.#ask({ to: 'count', counts })
+      }
+      this.#counts = { counts, counted: new Promise<void>(resolve => setImmediate(resolve)).then(leave) }
+    }
+    const { counts, counted } = this.#counts
+    const index = counts.push(one) - 1
+    return ((await counted) as readonly Counted[])[index] as Counted
   }
 }
 

@@ -84,7 +84,7 @@ export async function supervise(count: number, options: StartOptions, context: C
 
   cluster.schedulingPolicy = cluster.SCHED_RR
   passQuestions()
-  connectWorkers()
+  connectWorkers(log)
   const first = await startFirst()
   stage = 'serving'
   for (let place = 0; place < count; place++)

@@ -26,14 +26,18 @@ export const KEYS_URL = {
 export const IDENTIFIER = {
   pattern: '^(?!https?://.*/\\.well-known/)',
 } as const
+/** Where a server listens. */
+export const LISTEN_ADDRESS = {
+  pattern:
+    '^((?=.*[^\\d.])[^\\s/:*]+|((25[0-5]|2[0-4]\\d|1?\\d?\\d)(\\.(?=\\d)|$)){4}|\\[?(?=.*:)[0-9A-Fa-f:.]+(%[^\\s/]+)?\\]?)$',
+  patternErrorMessage: 'an address or a name, without scheme and port',
+} as const
 
 export const http = closed(
   {
     host: text('Address to listen on.', {
       default: '127.0.0.1',
-      pattern:
-        '^((?=.*[^\\d.])[^\\s/:*]+|((25[0-5]|2[0-4]\\d|1?\\d?\\d)(\\.(?=\\d)|$)){4}|\\[?(?=.*:)[0-9A-Fa-f:.]+(%[^\\s/]+)?\\]?)$',
-      patternErrorMessage: 'an address or a name, without scheme and port',
+      ...LISTEN_ADDRESS,
     }),
     port: {
       type: 'integer',

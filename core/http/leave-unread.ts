@@ -19,8 +19,10 @@ export function leaveUnread(req: IncomingMessage, res: ServerResponse): void {
   res.prependOnceListener('finish', () => {
     if (req.complete || req.readableFlowing) return
     const { socket } = req
-    process.nextTick(() => {
-      req.pause()
+    // Later than the ticks in which Node resumes the connection. `req.pause()` has no effect by then: Node discards the rest
+    // of the body without backpressure.
+    setImmediate(() => {
+      socket.pause()
       socket.end()
     })
     const timer = setTimeout(() => socket.destroy(), LINGER).unref()

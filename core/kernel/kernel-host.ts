@@ -16,6 +16,21 @@ export interface Readiness {
 }
 
 /**
+ * Adds one for `key` to a counter that all processes of this machine share. A window of `window` milliseconds begins with the
+ * first count of a key. Rejects with the HostError `unavailable` if the counter cannot be reached.
+ */
+export type CountTogether = (
+  counter: string,
+  window: number,
+  key: string,
+) => Promise<{
+  /** In the current window, this one included. */
+  readonly used: number
+  /** Milliseconds until the window ends. */
+  readonly left: number
+}>
+
+/**
  * In two phases: `setup` declares and fills slots; once every plugin is set up, the host builds its services from what is
  * in the slots, and `serving` tasks define with them what is served.
  */
@@ -37,6 +52,8 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   readonly processes: number
   /** Asks them all: `answer` runs in each, and gives JSON. Who does not answer in time is left out. Once for a name, in `setup`. */
   inEveryProcess(name: string, answer: () => unknown): () => Promise<readonly unknown[]>
+  /** Undefined if the processes share no counters, or there is only one process. */
+  readonly countTogether?: CountTogether | undefined
   /** What the host is measured by: offer yours, or read all. */
   readonly figures: Figures
   /** Where the config is: paths in it are relative to this. */

@@ -62,7 +62,7 @@ export interface HostFacts<Slots extends object>
       KernelHost,
       'http' | 'processes' | 'inEveryProcess' | 'figures' | 'directory' | 'keys' | 'ownKeys' | 'readiness' | 'report'
     >,
-    Pick<KernelHost, 'clock' | 'log' | 'purpose'> {
+    Pick<KernelHost, 'clock' | 'countTogether' | 'log' | 'purpose'> {
   readonly slots: SlotTable<Slots>
   /** The host's own URL, without a slash at its end. */
   address(): string

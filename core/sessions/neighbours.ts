@@ -1,5 +1,6 @@
 // The processes that serve one config behind one address (`--workers`), as one of them reaches the others: over what started
-// them all. A process alone has none. For neighbour-bus.ts and neighbour-peers.ts.
+// them all. A process alone has none. For neighbour-bus.ts, neighbour-peers.ts, and `countTogether` of plugins.
+import type { CountTogether } from '../kernel/kernel-host.ts'
 
 /** All of it rejects with the HostError `unavailable` where what started the processes is gone, or does not answer. */
 export interface Neighbours {
@@ -22,4 +23,5 @@ export interface Neighbours {
   send(node: string, text: string, share: string): Promise<boolean>
   /** Whether somebody has joined by this name, and not left or ended. */
   has(node: string): Promise<boolean>
+  readonly count: CountTogether
 }

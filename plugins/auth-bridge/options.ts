@@ -1,5 +1,5 @@
 // What an operator may say of the bridge: its options and their schema.
-import { ENDPOINT_URL_PATTERN, ISSUER_URL, SCOPE } from '../../core/auth.ts'
+import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ISSUER_URL, SCOPE } from '../../core/auth.ts'
 import {
   type BuiltInOptions,
   DURATION_PATTERN,
@@ -81,7 +81,11 @@ export const DEVELOPMENT_OPTIONS = {
       },
     },
   },
-  resources: { ...texts, description: 'Resources that tokens are issued for. Default: the resources of the routes.' },
+  resources: {
+    ...texts,
+    items: { ...texts.items, pattern: HTTP_URL_PATTERN },
+    description: 'Resources that tokens are issued for. Default: the resources of the routes.',
+  },
   keepIn: {
     ...text,
     description:

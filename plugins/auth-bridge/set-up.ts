@@ -1,7 +1,7 @@
 // The set-up of the bridge: what its options must be, what it fills and serves. Loaded where the plugin is on, not at every start.
 import { join, resolve } from 'node:path'
 import { assertInstalled, isLoopback } from '../../core/auth.ts'
-import { errorText, type PluginHost, type Services, StartError } from '../../core/index.ts'
+import { errorText, type PluginHost, parseDuration, type Services, StartError } from '../../core/index.ts'
 import { createTrustedIssuers } from './assertions/trusted-issuers.ts'
 import type { Bridge } from './browser/bridge.ts'
 import type { Handlers } from './browser/handlers.ts'
@@ -132,6 +132,10 @@ export async function setUpBridge(host: PluginHost, options: FilledAuthBridge): 
   assertInstalled(['oidc-provider'], host)
   checkAddress(host)
   checkClients(host, options)
+  if (parseDuration(options.refreshToken) < parseDuration(options.accessToken)) {
+    const why = `is shorter than accessToken (${options.accessToken}), so no client can use a refresh token`
+    host.report(new StartError(why, { at: [...host.at, 'refreshToken'] }), 'warning')
+  }
   const kept = inDevelopment ? await openKept(host, options) : undefined
   const keys = kept?.keys ?? host.keys
   const signing = readKeys(host, options, keys)

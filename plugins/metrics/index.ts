@@ -4,7 +4,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import Negotiator from 'negotiator'
-import { assertInstalled, isLoopback } from '../../core/auth.ts'
+import { assertInstalled, isLoopback, LISTEN_ADDRESS } from '../../core/auth.ts'
 import {
   type BuiltInOptions,
   definePlugin,
@@ -218,6 +218,7 @@ export const metrics = definePlugin<MetricsOptions, Filled>({
       host: {
         type: 'string',
         default: OWN_PORT.host,
+        ...LISTEN_ADDRESS,
         description: 'The address of that port. One that other machines reach needs `token`.',
       },
       path: {

@@ -11,6 +11,7 @@ import { createRedisCounts, RATE_LIMIT_COMMANDS } from './redis-counts.ts'
 import type { Refusing } from './refusal.ts'
 import { limitAddresses, limitUsers } from './requests.ts'
 import type { CreateCount } from './tally.ts'
+import { createGuard } from './uncounted.ts'
 
 export type { RateLimitOptions }
 
@@ -21,15 +22,15 @@ const counts = (options: FilledRateLimit) =>
   toolLimits(options).some(rule => typeof rule === 'string' || rule.limit !== undefined)
 
 /** What makes no sense, whenever it is said: at the start and at a reload. */
-function faultIn(options: FilledRateLimit, { processes, at }: RedisHost): StartError | undefined {
+function faultIn(options: FilledRateLimit, { processes, countTogether, at }: RedisHost): StartError | undefined {
   if (!counts(options) && options.concurrent === undefined && toolLimits(options).length === 0) {
     const fix = "write address, user, client, tools or concurrent, such as user: '120/1m', or take it out"
     return new StartError(`it limits nothing; ${fix}`, { at })
   }
-  if (processes === 1 || options.store === 'redis' || !counts(options)) return undefined
-  const why = `${processes} processes are to serve this config, and each would count for itself`
-  const fix = "set store: 'redis' and configure `redis`; store-sqlite keeps no counters"
-  return new StartError(`${why}: callers would get up to ${processes} times what is written; ${fix}`, { at })
+  if (processes === 1 || countTogether || options.store === 'redis' || !counts(options)) return undefined
+  const why = `${processes} processes serve this config and each counts separately`
+  const fix = "Start them with `mcp-host start --workers`, set `store: 'redis'`, or limit requests in the load balancer"
+  return new StartError(`${why}, so callers get up to ${processes} times each limit. ${fix}`, { at })
 }
 
 const countInMemory =
@@ -42,11 +43,30 @@ const countInMemory =
     return createMemoryCount({ window, full, now: clock.monotonic }).count
   }
 
+/** In the process that started this one, for all its workers. */
+function countInPrimary(
+  host: RedisHost,
+  countTogether: NonNullable<RedisHost['countTogether']>,
+  { onFailure }: FilledRateLimit,
+): CreateCount {
+  const guard = createGuard(host, onFailure, 'the primary process')
+  return (name, { text, window }) => {
+    const counter = [scopeOf(host), name, text].join(' ')
+    return guard(async key => {
+      const { used, left } = await countTogether(counter, window, key)
+      return { used, until: host.clock.monotonic() + left }
+    })
+  }
+}
+
 /** The same on every node, and another for a route that has options of its own. */
 const scopeOf = ({ at }: RedisHost) => at.join('.').replace(/[^\w./*-]/g, '_')
 
-function openCounts(host: RedisHost, { store, onFailure }: FilledRateLimit): CreateCount | Promise<CreateCount> {
-  if (store === 'memory') return countInMemory(host)
+function openCounts(host: RedisHost, options: FilledRateLimit): CreateCount | Promise<CreateCount> {
+  const { store, onFailure } = options
+  if (store === 'memory') {
+    return host.countTogether ? countInPrimary(host, host.countTogether, options) : countInMemory(host)
+  }
   assertInstalled(['@redis/client', 'rate-limiter-flexible'], host)
   const redis = redisConnection(host, {}, RATE_LIMIT_COMMANDS, { vital: onFailure === 'closed' })
   return createRedisCounts(redis, host, { scope: scopeOf(host), onFailure })

@@ -79,13 +79,15 @@ export const optionsSchema: OptionsSchema<RateLimitOptions, FilledRateLimit> = {
       type: 'string',
       enum: ['memory', 'redis'],
       default: 'memory',
-      description: "Where requests are counted: in this process, or in the config's `redis` for all nodes together.",
+      description:
+        "Where requests are counted: in memory, for all workers of this host, or in the config's `redis`, for all nodes.",
     },
     onFailure: {
       type: 'string',
       enum: ['open', 'closed'],
       default: 'open',
-      description: "While Redis cannot be asked: 'open' lets requests pass uncounted, 'closed' refuses them with 503.",
+      description:
+        "While requests cannot be counted (no response from Redis): 'open' lets them pass, 'closed' refuses them with 503.",
     },
   },
 }

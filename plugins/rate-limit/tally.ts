@@ -1,4 +1,4 @@
-// How a request is counted, wherever: in this process (memory-counts.ts) or in Redis (redis-counts.ts).
+// How a request is counted, wherever: in this process (memory-counts.ts), in the primary or in Redis (redis-counts.ts).
 import type { Rate } from './options.ts'
 
 /** What is known of one caller in its current window, this request included. */

@@ -20,6 +20,12 @@ const list = (description: string, items: object = { type: 'string', minLength: 
   description,
 })
 
+/** Asymmetric algorithms of the JOSE registry. */
+const SIGNATURE = {
+  pattern: '^((RS|PS|ES)(256|384|512)|ES256K|EdDSA|Ed25519|Ed448|ML-DSA-(44|65|87))$',
+  patternErrorMessage: "a JOSE signature algorithm with a public key, such as 'ES256' or 'RS256'",
+} as const
+
 export const optionsSchema: OptionsSchema<ResourceMetadataOptions, FilledResourceMetadata> = {
   type: 'object',
   description: 'Protected resource metadata (RFC 9728): tells clients where to get a token.',
@@ -60,8 +66,7 @@ export const optionsSchema: OptionsSchema<ResourceMetadataOptions, FilledResourc
     },
     resourceSigningAlgValuesSupported: list('Algorithms by which the resource signs its answers.', {
       type: 'string',
-      minLength: 1,
-      not: { const: 'none' },
+      ...SIGNATURE,
     }),
     tlsClientCertificateBoundAccessTokens: {
       type: 'boolean',
@@ -70,6 +75,7 @@ export const optionsSchema: OptionsSchema<ResourceMetadataOptions, FilledResourc
     authorizationDetailsTypesSupported: list('Types of authorization_details (RFC 9396).'),
     dpopSigningAlgValuesSupported: list(
       'Algorithms of DPoP proofs. Default: those of the auth plugin, where its dpop has a mode.',
+      { type: 'string', ...SIGNATURE },
     ),
     dpopBoundAccessTokensRequired: {
       type: 'boolean',

@@ -16,6 +16,8 @@ export interface LintSubject {
   readonly options: ToolPolicyOptions
 }
 
+type Items = ReadonlyMap<Route, readonly CatalogItem[]>
+
 /** A rule that lacks its prefix looks like a URI. */
 const prefixHint = ({ kind, glob }: Rule) =>
   kind === 'tools' && glob.includes('://') ? `; a rule over URIs begins with "resource:"` : ''
@@ -49,6 +51,27 @@ function lintScopes({ host, services, access, routeScopes }: LintSubject, route:
   }
 }
 
+/** Warns about an included scope that neither the metadata nor a rule names: including it allows nothing. */
+function lintHierarchy({ host, services, access, routeScopes, options }: LintSubject, items: Items) {
+  const { scopeHierarchy = {} } = options
+  const named = new Set(Object.keys(scopeHierarchy))
+  for (const [route, list] of items) {
+    const asked = list.flatMap(item => access.get(route)?.ruleOf(item).sources ?? [])
+    const supported = services.slot('protectedResource', route).scopesOf(route) ?? []
+    for (const scope of [...supported, ...routeScopes(route)]) named.add(scope)
+    for (const { requirement } of asked) for (const scope of requirement.scopes) named.add(scope)
+  }
+  for (const [scope, included] of Object.entries(scopeHierarchy)) {
+    for (const [index, name] of included.entries()) {
+      if (named.has(name)) continue
+      const near = nearest(name, named)
+      const hint = near === undefined ? '' : `; did you mean "${near}"?`
+      const why = `"${name}" is in no rule, no route and not in scopesSupported, so including it has no effect${hint}`
+      host.report(new StartError(why, { at: [...host.at, 'scopeHierarchy', scope, index] }), 'warning')
+    }
+  }
+}
+
 /** Warns about policies that nothing uses: they restrict no one. */
 function lintPolicies({ host, rules, options }: LintSubject, items: readonly CatalogItem[]) {
   const used = new Set<unknown>([
@@ -76,10 +99,7 @@ function namesIn(policy: string | Policy | DetailedRule | true | undefined): str
 const FIX = "add a scope to plugins['resource-metadata'].scopesSupported, or name a role in a policy"
 
 /** An `access` that is no policy is a scope or a role; one that nothing names is rather a slip, which hides the item. */
-function lintAccess(
-  { host, services, rules, options }: LintSubject,
-  items: ReadonlyMap<Route, readonly CatalogItem[]>,
-) {
+function lintAccess({ host, services, rules, options }: LintSubject, items: Items) {
   const { policies = {}, rules: written = {}, scopeHierarchy = {} } = options
   const general = [
     ...rules.policies.keys(),
@@ -119,7 +139,7 @@ function lintTools({ host, access }: LintSubject, route: Route, items: readonly 
 }
 
 /** What is not enforced is said at every start. */
-function lintShadow({ host, rules, access }: LintSubject, items: ReadonlyMap<Route, readonly CatalogItem[]>) {
+function lintShadow({ host, rules, access }: LintSubject, items: Items) {
   const shadowed = new Set<string>()
   for (const rule of rules.list) if (rule.mode === 'shadow') shadowed.add(rule.name)
   for (const [route, list] of items) {
@@ -147,6 +167,8 @@ export function lint(subject: LintSubject): void {
   // What only `configureSession` can add is checked on each route: nothing tells which.
   const routed = new Set([...items.values()].flat())
   const added = (route: Route) => services.reachableItemsOf(route).filter(item => !routed.has(item))
-  lintAccess(subject, new Map([...items].map(([route, list]) => [route, [...list, ...added(route)]])))
+  const all = new Map([...items].map(([route, list]) => [route, [...list, ...added(route)]]))
+  if (host.purpose === 'inspect') lintHierarchy(subject, all)
+  lintAccess(subject, all)
   lintShadow(subject, items)
 }

@@ -32,11 +32,11 @@ describe('the printed command works as printed', () => {
   it('has a call with arguments that fit, which works as printed', async () => {
     const tool = `defineTool({
       name: 'add', annotations: { readOnlyHint: true }, input: { type: 'object', required: ['a', 'b', 'how'], properties: {
-        a: { type: 'integer', minimum: 7 }, b: { type: 'number', default: 2.5 }, how: { enum: ["it's", 'x'] }, c: { type: 'string' },
+        a: { type: 'integer', examples: [7] }, b: { type: 'number', default: 2.5 }, how: { enum: ["it's", 'x'] }, c: { type: 'string' },
       } },
       handler: ({ a, b, how }) => how + ' ' + (a + b),
     })`
-    const { page } = await serve({ tool })
+    const { page } = await serve({ tool, routes: "{ '/': { toolsets: 'second' } }" })
     expect(page).to.match(/^mcp-host .*, config mcp\.config\.mjs\n/)
     const [line = ''] = /^.* call .*$/m.exec(page) ?? []
     expect((await run('sh', ['-c', line])).stdout).to.equal("it's 9.5\n")

@@ -1,8 +1,10 @@
 // Tests that the host process survives isolated tools that exhaust memory or never stop, and shuts down.
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { CORE, type Running, startCli, stopAll } from '../cli/run-cli.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
+import { eventually } from '../support/eventually.ts'
 import { modern } from '../support/rpc.ts'
 
 after(stopAll)
@@ -18,6 +20,7 @@ const CONFIG = `export default {
 }
 `
 const TOOLS = `import { pbkdf2Sync } from 'node:crypto'
+import { renameSync, writeFileSync } from 'node:fs'
 import { defineTool } from '${CORE}'
 const isolate = { memory: '128mb', cpuTime: '60s', processes: 2 }
 const hog = (name, handler) => defineTool({ name, isolate, timeout: '60s', handler })
@@ -30,15 +33,26 @@ export const hogs = [
 ]
 const native = (name, bounds, timeout) =>
   defineTool({ name, isolate: { ...isolate, ...bounds }, timeout, handler: () => pbkdf2Sync('a', 'b', 2 ** 31 - 1, 64, 'sha512').length })
+const writePid = name => {
+  writeFileSync(name + '.written', String(process.pid))
+  renameSync(name + '.written', name + '.pid')
+}
+const writes = (name, handler) => hog(name, () => { writePid(name); return handler() })
+export const endless = [
+  writes('loops', () => { for (;;); }),
+  writes('natively', () => pbkdf2Sync('a', 'b', 2 ** 31 - 1, 64, 'sha512').length),
+]
 export const natives = [native('computes', { cpuTime: '200ms' }, '60s'), native('stays', {}, '300ms')]
 `
+const ENDLESS = ['loops', 'natively']
 const HOGS = ['lists', 'pairs'] as const
 /** Megabytes; a host that does nothing takes 100 to 150. */
 const MOST = 1_500
 
-async function serve(): Promise<{ running: Running; url: string }> {
-  const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': CONFIG, 'tools.mjs': TOOLS }))
-  return { running, url: await running.listening() }
+async function serve(): Promise<{ folder: string; running: Running; url: string }> {
+  const folder = await makeFolder({ 'mcp.config.mjs': CONFIG, 'tools.mjs': TOOLS })
+  const running = startCli(['start'], folder)
+  return { folder, running, url: await running.listening() }
 }
 
 async function call(url: string, name: string): Promise<string> {
@@ -52,6 +66,14 @@ function peakOf(pid: number | undefined): number {
     return Math.round(Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024)
   } catch {
     return 0
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
   }
 }
 
@@ -96,5 +118,26 @@ describe('Host process with isolated tools', function () {
     expect(await call(url, 'stays')).to.match(/^stays: The call took too long/)
     running.child.kill('SIGTERM')
     expect((await running.ended).code).to.equal(0)
+  })
+
+  it('leaves no worker process when it is killed, also during an infinite loop and during native code', async () => {
+    const { folder, running, url } = await serve()
+    const pids = ENDLESS.map(async name => {
+      call(url, name).catch(() => undefined)
+      const file = join(folder, `${name}.pid`)
+      return Number(await eventually(`${name} runs`, () => existsSync(file) && readFileSync(file, 'utf8')))
+    })
+    const workers = await Promise.all(pids)
+    expect(workers.map(isAlive)).to.deep.equal([true, true])
+    running.child.kill('SIGKILL')
+    try {
+      await eventually(
+        'the worker processes have ended',
+        () => workers.filter(isAlive),
+        ({ length }) => length === 0,
+      )
+    } finally {
+      for (const pid of workers) if (isAlive(pid)) process.kill(pid, 'SIGKILL')
+    }
   })
 })

@@ -42,16 +42,6 @@ export const LEFT_OUT: readonly LeftOut[] = [
     why: CONDITIONS,
   },
   {
-    file: 'test/flow/misbehaving-tools.test.ts',
-    title: 'readiness fails and names the tool that blocks',
-    why: CONDITIONS,
-  },
-  {
-    file: 'test/flow/misbehaving-tools.test.ts',
-    title: 'does not affect readiness when switched off',
-    why: CONDITIONS,
-  },
-  {
     file: 'test/plugins/transport-streamable/session-limits.test.ts',
     title: 'leaves half of maxIdle to other owners by default',
     why: OWN_STORE,

@@ -27,7 +27,7 @@ const BASE = {
 
 export type TestConfig = Partial<Config> & Pick<Config, 'toolsets' | 'routes'>
 
-export type StartOptions = Pick<CreateHostOptions, 'neighbours' | 'clock'>
+export type StartOptions = Pick<CreateHostOptions, 'neighbours' | 'processes' | 'clock'>
 
 export async function startHost(given: TestConfig, directory?: string, more: StartOptions = {}): Promise<StartedHost> {
   const config = withStore(given)

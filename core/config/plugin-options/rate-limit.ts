@@ -14,9 +14,9 @@ export interface RateLimitOptions {
   concurrent?: number
   /** How many bits of an IPv6 address are one caller: who has one address has a /64. Default `64`. */
   ipv6Prefix?: number
-  /** Where requests are counted: in this process, or in the config's `redis` for all nodes together. Default `memory`. */
+  /** Where requests are counted: in memory, for all workers of this host, or in the config's `redis`, for all nodes. Default `memory`. */
   store?: 'memory' | 'redis'
-  /** While Redis cannot be asked: 'open' lets requests pass uncounted, 'closed' refuses them with 503. Default `open`. */
+  /** While requests cannot be counted (no response from Redis): 'open' lets them pass, 'closed' refuses them with 503. Default `open`. */
   onFailure?: 'open' | 'closed'
 }
 

@@ -1,6 +1,6 @@
 // The plugin `dev-auth-server`: auth-bridge at /dev-auth, with the development provider.
 import { SCOPE } from '../../../core/auth.ts'
-import { type BuiltInOptions, definePlugin, type FilledOptions } from '../../../core/index.ts'
+import { type BuiltInOptions, definePlugin, type FilledOptions, StartError } from '../../../core/index.ts'
 import { DEVELOPMENT_OPTIONS, type FilledAuthBridge, texts } from '../options.ts'
 import { refuseExposedHost } from './loopback-only.ts'
 
@@ -43,6 +43,10 @@ export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['d
   provides: ['authorizationServer', 'upstreamTokens'],
   async setup(host, options) {
     refuseExposedHost(host)
+    for (const [index, { id }] of (options.users ?? []).entries()) {
+      if (options.users?.findIndex(user => user.id === id) === index) continue
+      host.report(new StartError(`another user has the id "${id}" as well`, { at: [...host.at, 'users', index, 'id'] }))
+    }
     const { setUpBridge } = await import('../set-up.ts')
     await setUpBridge(host, bridgeOptions(options))
   },

@@ -124,6 +124,9 @@ process.on('message', (message: ToThread) => {
   if (message.kind !== undefined) thread?.send(message)
 })
 
+// The host ended without ending this process. `process.exit` would wait for native code of the thread.
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+
 /** Runs one call. The pool calls it without a task to start a process. */
 export default async function run(task: Task | null): Promise<TaskResult | undefined> {
   if (!task) return undefined

@@ -53,6 +53,7 @@ function settle(n: number, end: (one: { resolve(value: never): void; reject(reas
 function sendAsks() {
   const together = asks
   asks = []
+  if (together.length === 0) return
   try {
     post({ kind: 'ask', asks: together })
   } catch (cause) {
@@ -121,6 +122,8 @@ function end(call: Running, outcome: Outcome, spent = false) {
   if (call.isOver) return
   call.isOver = true
   if (current === call) current = undefined
+  // The handler ended without waiting for these.
+  asks = []
   post({ kind: 'end', outcome, spent })
 }
 

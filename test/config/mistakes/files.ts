@@ -68,7 +68,7 @@ export const FILE_ROWS: readonly Row[] = [
   {
     mistake: 'YAML with a key twice',
     files: { 'mcp.config.yaml': 'server: {}\nroutes: {}\nserver: {} # HERE\n' },
-    names: ['YAML'],
+    names: ['"server"', 'line 1'],
   },
   {
     mistake: 'a config that throws',

@@ -56,6 +56,51 @@ export const VALUE_ROWS: readonly Row[] = [
     names: ['"a b"'],
   },
   {
+    mistake: 'an unused scope in the hierarchy',
+    files: guarded(
+      `${JWT}${METADATA}  tool-policy:\n    rules: { echo: { scope: mcp.read } }\n    scopeHierarchy:\n      all: [mcp.raed] # HERE`,
+    ),
+    severity: 'warning',
+    names: ['"mcp.raed"', 'no effect', '"mcp.read"'],
+  },
+  {
+    mistake: 'an unknown signature algorithm in the metadata',
+    files: guarded(
+      `${JWT}  resource-metadata:\n    authorizationServers: ["${ISSUER}"]\n    resourceSigningAlgValuesSupported: [RSA] # HERE`,
+    ),
+    names: ['"RSA"', "'RS256'"],
+  },
+  {
+    mistake: 'a URL as the address of the metrics port',
+    files: withPlugin(`  metrics:\n    token: abcdefghijklmnopqrstuvwxyz\n    host: "http://0.0.0.0" # HERE`),
+    names: ['without scheme'],
+  },
+  {
+    mistake: 'a resource of dev-auth-server that is no URL',
+    files: withPlugin('  dev-auth-server:\n    resources: [my-api] # HERE'),
+    names: ['"my-api"', 'URL'],
+  },
+  {
+    mistake: 'two users of dev-auth-server with one id',
+    files: withPlugin('  dev-auth-server:\n    users:\n      - id: ann\n      - id: ann # HERE'),
+    names: ['"ann"'],
+  },
+  {
+    mistake: 'a refresh token that expires before the access token',
+    files: withPlugin(
+      `  auth-bridge:
+    provider: { type: oidc, issuer: "${ISSUER}", clientId: c, clientSecret: ${'s'.repeat(35)} }
+    allow: { everyone: true }
+    accessToken: 2h
+    refreshToken: 1h # HERE
+  auth-jwt: {}
+  resource-metadata: { authorizationServers: ["https://mcp.acme.example/auth"], scopesSupported: [mcp.read] }`,
+      { routes: GUARDED, more: 'http: { publicUrl: "https://mcp.acme.example" }' },
+    ),
+    severity: 'warning',
+    names: ['accessToken', '2h'],
+  },
+  {
     mistake: 'a discovery document as the authority',
     files: guarded(`${METADATA}  auth-jwt:\n    authority: ${DISCOVERY} # HERE`),
     names: [`"${ISSUER}"`],

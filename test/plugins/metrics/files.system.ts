@@ -217,7 +217,6 @@ describe('Metrics documentation', function () {
       'mcp_host_connections_closed_total reason',
       'mcp_host_dpop_proofs_total outcome',
       'mcp_host_dpop_proofs_total plugin',
-      'mcp_host_event_loop_blocked_seconds_total',
       'mcp_host_isolated_calls_ended_total over',
       'mcp_host_isolated_calls_ended_total tool',
       'mcp_host_tool_calls state',

@@ -2,7 +2,7 @@
 import { definePlugin, defineTool } from '../../../core/index.ts'
 import type { RateLimitOptions } from '../../../plugins/rate-limit/index.ts'
 import { legacy, modern, type RpcAnswer } from '../../support/rpc.ts'
-import { startHost, type TestConfig } from '../../support/start-host.ts'
+import { type StartOptions, startHost, type TestConfig } from '../../support/start-host.ts'
 
 const first = (value: string | string[] | undefined) => (Array.isArray(value) ? value[0] : value)
 
@@ -25,13 +25,16 @@ const say = (name: string) => defineTool({ name, handler: () => 'said' })
 
 export const TOOLS = [say('say'), say('search_web'), say('search_mail')]
 
-export async function startLimited(options: RateLimitOptions, more: Partial<TestConfig> = {}) {
+export async function startLimited(
+  options: RateLimitOptions,
+  more: Partial<TestConfig> = {},
+  settings: StartOptions = {},
+) {
   const { toolsets = { all: TOOLS }, routes = { '/': { toolsets: 'all', stateless: true } }, plugins, ...rest } = more
-  const started = await startHost({
-    toolsets,
-    routes,
-    plugins: { 'transport-streamable': {}, who: who(), 'rate-limit': options, ...plugins },
-    ...rest,
+  const all = { 'transport-streamable': {}, who: who(), 'rate-limit': options, ...plugins }
+  const started = await startHost({ toolsets, routes, plugins: all, ...rest }, undefined, {
+    ...settings,
+    ...(settings.neighbours && { processes: 2 }),
   })
   const call = (headers: Readonly<Record<string, string>> = {}, name = 'say', path = '/'): Promise<RpcAnswer> =>
     modern(`${started.url}${path}`, 'tools/call', { name, arguments: {} }, { headers })
