@@ -15,7 +15,7 @@ import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './v
 const OPTIONS = {
   ...CONFIG_OPTION,
   ...ENV_FILE_OPTION,
-  route: { type: 'string', value: '<path>', help: 'the address to ask about; default: /, or the only route' },
+  route: { type: 'string', value: '<path>', help: 'the path to explain; default: /, or the only route' },
   token: { type: 'string', value: '<token>', help: "the caller's token; @file reads it from a file, - from stdin" },
   tool: { type: 'string', value: '<name>', help: 'one tool' },
   prompt: { type: 'string', value: '<name>', help: 'one prompt' },

@@ -42,7 +42,7 @@ const ABOUT: Readonly<Record<string, string>> = {
 
 interface Made {
   readonly cwd: string
-  /** Absolute. */
+  /** Absolute path. */
   readonly folder: string
   readonly choices: Choices
   readonly paths: Iterable<string>

@@ -15,14 +15,14 @@ import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS, type Verb } fr
 import { version } from './version.ts'
 
 /**
- * From now on only `context.stdout` is the real stdout. Programs that are started with `stdio: 'inherit'` still have it. A
- * stdout that is not the process's own is not shared.
+ * Sends everything that is written to stdout, except by `context.stdout`, to stderr. Programs that are started with
+ * `stdio: 'inherit'` still use stdout. Nothing changes if `context.stdout` is not the process's own.
  */
 function keepStdout({ stdout }: Pick<CommandContext, 'stdout'>): void {
   if (stdout !== process.stdout) return
   const { stderr } = process
   Object.defineProperty(process, 'stdout', { configurable: true, enumerable: true, get: () => stderr })
-  // Modules that have imported `console` hold this object.
+  // Modules that have already imported `console` use this object.
   Object.assign(console, new Console({ stdout: stderr, stderr }))
 }
 

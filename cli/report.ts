@@ -13,22 +13,22 @@ import { createTally, type Window } from './report/tally.ts'
 import { reportText } from './report/text.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
 
-/** Milliseconds between two looks; whoever is done before the first shows nothing. */
+/** Interval of progress updates, milliseconds. A shorter report shows none. */
 const INTERVAL = 1_000
 
 interface Source {
-  /** Of a file. */
+  /** Set for a file. */
   readonly bytesRead?: number
   readonly path?: string | Buffer
 }
 
-/** How much of a file is read; it may be none, or away. */
+/** The percentage of a file that is read; empty for stdin, or if the file no longer exists. */
 function partOf({ bytesRead, path }: Source): string {
   const size = path === undefined ? 0 : (statSync(path, { throwIfNoEntry: false })?.size ?? 0)
   return size > 0 && bytesRead !== undefined ? `, ${Math.min(100, Math.floor((bytesRead / size) * 100))} %` : ''
 }
 
-/** Shows it until `end`; nothing where stderr is no terminal. `lines`: how many were read until now. */
+/** Shows the progress until `end`, if stderr is a terminal. `lines`: the number of lines read. */
 export function showReading(name: string, source: Source, lines: () => number, stderr: CommandOutput): { end(): void } {
   if (!stderr.isTTY) return { end: () => undefined }
   const line = createProgressLine(stderr)
@@ -48,9 +48,9 @@ const OPTIONS = {
   since: {
     type: 'string',
     value: '<when>',
-    help: 'counts from here: so long ago (30m, 24h, 7d), or a time such as 2026-11-22T15:00Z',
+    help: 'count from a duration ago (30m, 24h, 7d), or from a time such as 2026-11-22T15:00Z',
   },
-  until: { type: 'string', value: '<when>', help: 'counts to here, in the same words' },
+  until: { type: 'string', value: '<when>', help: 'count until then, in the same format' },
   top: { type: 'string', value: '<n>', help: 'rows of each table; default: 10' },
   json: { type: 'boolean', help: 'print the report as JSON' },
 } as const
@@ -101,7 +101,7 @@ async function expandFolders(sources: readonly string[], cwd: string): Promise<s
       .filter(entry => entry.isFile() && LOG_FILE.test(entry.name) && !entry.name.endsWith('.lock'))
       .map(({ name }) => name)
       .sort()
-    if (isFolder && names.length === 0) throw usage(`${printable(source)} has no *.log or *.jsonl file`)
+    if (isFolder && names.length === 0) throw usage(`${printable(source)} contains no *.log or *.jsonl file`)
     files.push(...(isFolder ? names.map(name => join(source, name)) : [source]))
   }
   return files
@@ -155,7 +155,7 @@ async function report(
 ): Promise<number> {
   const { stdout, stderr, secrets } = context
   const most = readTop(values.top)
-  if (sources.filter(source => source === '-').length > 1) throw usage('- is stdin, which is there once')
+  if (sources.filter(source => source === '-').length > 1) throw usage('- (stdin) can be given only once')
   const told = await reportOnLogs(sources, readWindow(values, Date.now()), most, context)
   const isEmpty = told.lines.counted === 0 && told.requests === 0
   if (isEmpty) {

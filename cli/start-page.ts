@@ -10,9 +10,9 @@ import { version } from './version.ts'
 
 type Starter = Pick<CommandContext, 'script' | 'env' | 'cwd'>
 
-/** `mcp-host`, in the words that work in this terminal and folder. */
+/** The command that runs `mcp-host` in this terminal and folder. */
 export function selfCommand({ script, env, cwd }: Starter, program = process.execPath): string {
-  // npm puts the programs of the project into PATH for its own children alone.
+  // npm adds the project's programs to PATH only for its own child processes.
   if (env['npm_execpath'] !== undefined || env['npm_command'] !== undefined) return 'npx mcp-host'
   if (/[\\/]mcp-host$/.test(script)) return 'mcp-host'
   const short = relative(cwd, script)

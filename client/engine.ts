@@ -18,7 +18,7 @@ import { createStormBreaker, type StormBreaker } from './storm.ts'
 import { createTokenStore, type TokenStore } from './token-store.ts'
 import { isOurs } from './tokens.ts'
 
-/** As `createAcquirer`, with a redirect of its own for each login where the context opens one. */
+/** Like `createAcquirer`, but each login gets its own redirect if the context can open one. */
 function createRedirectingAcquirer(ctx: ClientContext, store: TokenStore, key: string): Acquirer {
   const plain = createAcquirer(ctx, store, key)
   const { openRedirect } = ctx

@@ -61,5 +61,5 @@ export const builtInPlugins = {
   'dev-auth-server': devAuthServer,
 }
 
-/** Plugins that are on unless the config switches them off. */
+/** Plugins that are enabled unless the config disables them. */
 export const defaultPlugins = ['isolate'] as const

@@ -38,7 +38,7 @@ function describeBlock(block: ContentBlock): string {
   }
 }
 
-/** Servers repeat structured content as text, for clients that do not know it. */
+/** Whether a text repeats the structured content, as servers do for older clients. */
 function repeats(text: string, structured: unknown): boolean {
   try {
     return isDeepStrictEqual(JSON.parse(text), structured)

@@ -1,6 +1,5 @@
-// Sets one entry in a file of JSON that belongs to somebody else: everything beside it stays as it is written, comments and
-// trailing commas included. What cannot be changed so is not changed. (`modify` of jsonc-parser reformats the neighbours of an entry,
-// and moves their comments behind it.)
+// Sets one entry in the JSON file of another program. Everything else keeps its formatting, comments and trailing commas;
+// otherwise the file is not changed. (`modify` of jsonc-parser reformats neighbouring entries and moves their comments.)
 import { isDeepStrictEqual } from 'node:util'
 import { createScanner, type Node, type ParseError, parse, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { isObject } from '../../core/index.ts'
@@ -145,6 +144,6 @@ export function setEntry(given: string, [section, name]: readonly [string, strin
   const { changes, added, removed } = planChanges(text, root, [section, name], value, servers?.[name])
   const after = applyChanges(text, changes)
   const wanted = { ...before, [section]: { ...servers, [name]: value } }
-  if (!isDeepStrictEqual(parseCommented(after).value, wanted)) throw new Error('it is written in an unusual way')
+  if (!isDeepStrictEqual(parseCommented(after).value, wanted)) throw new Error('its formatting is not supported')
   return { text: mark + (given.includes('\r\n') ? after.replaceAll('\n', '\r\n') : after), removed, added }
 }

@@ -21,14 +21,14 @@ import type { DevOptions } from './options.ts'
 type Observer = NonNullable<CreateHostOptions['observe']>
 type CallRecord = Parameters<Observer>[0]
 
-/** Characters of what a client chose. */
-const MOST_TEXT = 48
-/** Lines in a second; more could not be read. */
-const MOST_LINES = 20
+/** Maximum characters of a value that a client chose. */
+const MAX_TEXT = 48
+/** Maximum lines per second that a person can read. */
+const MAX_LINES = 20
 
-const shown = (text: string) => printable(text, MOST_TEXT)
+const shown = (text: string) => printable(text, MAX_TEXT)
 
-/** The name or URI in a call's params, which may be anything. */
+/** The name or URI in the params of a call, which are not validated. */
 function nameIn(params: Readonly<Record<string, unknown>>): string {
   const name = params['name'] ?? params['uri']
   return typeof name === 'string' ? ` ${shown(name)}` : ''
@@ -53,7 +53,7 @@ function callLine(record: CallRecord, now = new Date()): string {
   return `${time}  ${who}  ${what}  ${took} ms  ${OUTCOMES[outcome]}${why}`
 }
 
-/** Prints a line a call; of many at once the rest are counted. */
+/** Prints one line per call. Calls beyond the limit are counted. */
 function createCallLines(print: (line: string) => void): Observer {
   let lines = 0
   let left = 0
@@ -63,24 +63,24 @@ function createCallLines(print: (line: string) => void): Observer {
   }
   return record => {
     const { call, route, outcome } = record
-    // What is no request has no outcome; pings are many. Of other HTTP requests those that a route refused are of interest.
+    // Omits notifications, pings, and other HTTP requests except those that a route refused.
     if (call ? call.id === undefined || call.method === 'ping' : outcome !== 'refused' || route === undefined) return
     if (lines++ === 0) setTimeout(nextSecond, 1_000).unref()
-    if (lines > MOST_LINES) left++
+    if (lines > MAX_LINES) left++
     else print(callLine(record))
   }
 }
 
-/** How often it is tried, milliseconds. */
-const PAUSE = 2_000
+/** Interval between checks for a free port, milliseconds. */
+const PORT_CHECK_INTERVAL = 2_000
 
 interface Address {
   readonly address: string
   readonly port: number
 }
 
-/** Where a start could not listen, because somebody else does; undefined for any other error. */
-function takenBy(error: unknown): Address | undefined {
+/** The address that is in use by another process; undefined for any other error. */
+function usedAddress(error: unknown): Address | undefined {
   const cause = (isError(error) ? error.cause : undefined) as (NodeJS.ErrnoException & Partial<Address>) | undefined
   const { code, address, port } = cause ?? {}
   return code === 'EADDRINUSE' && address !== undefined && port !== undefined ? { address, port } : undefined
@@ -93,8 +93,8 @@ const isFree = ({ address, port }: Address): Promise<boolean> =>
     probe.listen({ host: address, port, exclusive: true }, () => probe.close(() => resolve(true)))
   })
 
-/** Resolves once nobody listens there. */
-async function untilFree(address: Address, pause = PAUSE): Promise<void> {
+/** Resolves once no process listens on the address. */
+async function waitUntilFree(address: Address, pause = PORT_CHECK_INTERVAL): Promise<void> {
   do await delay(pause)
   while (!(await isFree(address)))
 }
@@ -139,11 +139,11 @@ async function serveOnceFree(
     try {
       return await serve(config, log, context, { observe: createCallLines(say) })
     } catch (error) {
-      const taken = takenBy(error)
+      const taken = usedAddress(error)
       if (!taken) throw error
       say(`mcp-host: ${errorText(error)}\nit is tried again every 2 s, and after each change`)
       await heard()
-      await untilFree(taken)
+      await waitUntilFree(taken)
     }
   }
 }

@@ -14,7 +14,7 @@ import { watchProject } from './watch.ts'
 const CTRL_C = '\x03'
 const CTRL_D = '\x04'
 
-/** Calls `pressed` with each key; Ctrl-C and Ctrl-D are `q`. Returns what gives the terminal back; nothing is read where there is none. */
+/** Calls `pressed` with each key; Ctrl-C and Ctrl-D are `q`. Returns a function that restores the terminal. Without a terminal it does nothing. */
 function readKeys(pressed: (key: string) => void): () => void {
   const { stdin } = process
   if (stdin.isTTY !== true) return () => undefined
@@ -30,18 +30,18 @@ function readKeys(pressed: (key: string) => void): () => void {
   }
 }
 
-/** Where the config is that the CLI would find from `cwd`; `cwd` where there is none. */
+/** The folder of the config that the CLI finds from `cwd`; `cwd` if there is none. */
 function configFolder(config: string | undefined, cwd: string): string {
   if (config !== undefined) return dirname(resolve(cwd, config))
   for (let folder = cwd; ; folder = dirname(folder)) {
     const names = readdirSync(folder)
     if (names.some(name => name.startsWith('mcp.config.'))) return folder
-    // As the search for the config, which ends at the nearest package.
+    // The search for the config also ends at the nearest package.json.
     if (names.includes('package.json') || dirname(folder) === folder) return cwd
   }
 }
 
-/** Whether there is a config at all, as far as its name tells. */
+/** Whether a file with the name of a config exists. */
 function hasConfig(config: string | undefined, cwd: string): boolean {
   if (config !== undefined) return existsSync(resolve(cwd, config))
   return readdirSync(configFolder(config, cwd)).some(name => name.startsWith('mcp.config.'))

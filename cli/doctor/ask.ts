@@ -26,7 +26,7 @@ export interface Answer {
   readonly json: Readonly<Record<string, unknown>> | undefined
 }
 
-/** The name of a URL's host, for TLS. By default Node takes it from the `Host` header. An IP address has no server name (RFC 6066, section 3). */
+/** The TLS server name for a URL. Node's default is the `Host` header. An IP address has no server name (RFC 6066, section 3). */
 function serverName(url: string): string {
   const { hostname } = new URL(url)
   return isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : ''

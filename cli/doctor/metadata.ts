@@ -12,7 +12,7 @@ const REVERSE_PROXY =
   'set http.publicUrl to the address that clients use, and let the proxy pass /.well-known on to the host'
 
 const ROOT_WELL_KNOWN =
-  'let the proxy pass /.well-known/... at the root of this name on to the host (docs/operating.md, "Behind a path prefix")'
+  'configure the proxy to forward /.well-known/... at the root of this host name (docs/operating.md, "Behind a path prefix")'
 
 const withoutSlash = (path: string) => (path === '/' ? '' : path.replace(/\/$/, ''))
 
@@ -110,7 +110,7 @@ function findRefusals(metadata: FoundDocument['json'], issuer: string, url: stri
       wrong(
         ISSUER,
         `${url} is of the issuer ${String(metadata['issuer'])}, not ${issuer}`,
-        'write it in resource-metadata.authorizationServers and auth-jwt.authority as it names itself',
+        'set resource-metadata.authorizationServers and auth-jwt.authority to the exact issuer in the document',
       ),
     )
   const methods = metadata['code_challenge_methods_supported']
@@ -118,8 +118,8 @@ function findRefusals(metadata: FoundDocument['json'], issuer: string, url: stri
     findings.push(
       wrong(
         ISSUER,
-        `${issuer} does not say that it knows PKCE with S256: MCP clients must refuse it`,
-        'switch on PKCE at the issuer',
+        `the metadata of ${issuer} does not list PKCE with S256: MCP clients must refuse the issuer`,
+        'enable PKCE at the issuer',
       ),
     )
   return findings
@@ -153,7 +153,7 @@ async function findIssuerDocument(issuer: string) {
   return { usable: undefined, refused, missing }
 }
 
-/** Notes on locations before the usable document: other clients can stop there. */
+/** Notes on the locations before the usable document, at which other clients can stop. */
 function noteEarlier(
   refused: readonly IssuerDocument[],
   missing: readonly { readonly url: string; readonly why: string }[],
@@ -164,7 +164,7 @@ function noteEarlier(
     refusals.slice(0, 1).map(({ text, fix }) => note(ISSUER, `${text}; clients that stop there cannot log in`, fix)),
   )
   const rfc8414 = missing.find(({ url }) => url === wellKnown('oauth-authorization-server', issuer))
-  // Other issuers can have only the location of OpenID Connect.
+  // An issuer on another origin can have only the OpenID Connect location.
   if (!rfc8414 || new URL(issuer).origin !== new URL(patient.url).origin) return stops
   const text = `${rfc8414.url} ${rfc8414.why}: clients that know only RFC 8414 find no metadata`
   return [...stops, note(ISSUER, text, ROOT_WELL_KNOWN)]
@@ -176,13 +176,19 @@ async function checkIssuer(issuer: string, patient: Patient): Promise<Finding[]>
   if (!document) {
     const where = missing.map(({ url, why }) => `${url} ${why}`).join(', ')
     return [
-      wrong(ISSUER, `no metadata of ${issuer}: ${where}`, 'write the issuer as it names itself, and let it be reached'),
+      wrong(
+        ISSUER,
+        `no metadata of ${issuer}: ${where}`,
+        'use the exact issuer URL, and make sure that this machine can reach it',
+      ),
     ]
   }
   const { url, json } = document
   const findings = usable ? noteEarlier(refused, missing, issuer, patient) : [...document.refusals]
   if (typeof json['registration_endpoint'] !== 'string' && json['client_id_metadata_document_supported'] !== true)
-    findings.push(note(ISSUER, `${issuer} takes no clients by itself: each needs a client id from its operator`))
+    findings.push(
+      note(ISSUER, `${issuer} does not register clients dynamically: each client needs a client id from its operator`),
+    )
   const skew = checkClocks(await ask(patient.url), await ask(url), issuer)
   return [...findings, await checkKeys(json, issuer), ...skew]
 }
@@ -198,7 +204,7 @@ function checkServers(list: unknown): { findings: Finding[]; servers: string[] }
   return { findings, servers }
 }
 
-/** The document at the standard location, where the challenge names another URL. */
+/** Checks the document at the standard location if the challenge names another URL. */
 async function checkStandardLocation(standard: string, resource: unknown): Promise<Finding[]> {
   const found = await readDocument(standard)
   const why =

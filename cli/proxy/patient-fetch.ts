@@ -5,7 +5,7 @@ import { createProxyDispatcher, usesProxy } from '../../client/node/proxy-dispat
 import { loadUndici } from '../../client/node/undici.ts'
 import { assertInstalled } from '../../core/http/optional-packages.ts'
 
-/** Milliseconds for a connection. */
+/** How long connecting can take, milliseconds. */
 const CONNECT_TIMEOUT = 10_000
 const MAX_COOKIES = 50
 const MAX_COOKIE = 4_096
@@ -49,8 +49,8 @@ async function connect(proxy: string): Promise<{ fetch: typeof fetch; dispatcher
 }
 
 /**
- * A `fetch` for the server at `url` and for whatever it names. `proxy`: the URL of a proxy; `env`: as HTTPS_PROXY, HTTP_PROXY and
- * NO_PROXY say, past loopback; `none`. Throws a StartError where it needs a package that is missing.
+ * A `fetch` for the server at `url` and the servers that it refers to. `proxy`: the URL of a proxy, `none`, or `env`, which reads
+ * HTTPS_PROXY, HTTP_PROXY and NO_PROXY and excludes loopback addresses. Throws a StartError if a required package is missing.
  */
 export function createPatientFetch(url: string, proxy = 'env'): typeof fetch {
   if (usesProxy(proxy)) assertInstalled(['undici'], { what: 'going through an HTTP proxy' })

@@ -1,4 +1,4 @@
-// The result of `mcp-host report`, as `--json` prints it. Texts are fit for a terminal.
+// The result of `mcp-host report`, as `--json` prints it. Texts are safe for a terminal.
 import type { Count } from './distinct.ts'
 
 /** Of one tool. Times in milliseconds; undefined where nothing says how long it took. */
@@ -58,7 +58,7 @@ export interface Legacy {
 export interface Report {
   /** The access log was sampled: counts of what went well, and percentiles, are estimates, and who is rare may be missing. */
   readonly estimated: boolean
-  /** Of the first and the last request that was counted. */
+  /** Times of the first and the last counted request. */
   readonly from: string | undefined
   readonly until: string | undefined
   readonly calls: number
@@ -66,7 +66,7 @@ export interface Report {
   readonly errors: number
   /** `errors` of `calls`, 0 to 1. */
   readonly errorRatio: number
-  /** HTTP requests that became no call. */
+  /** HTTP requests that were refused before they became calls. */
   readonly requests: number
   readonly outcomes: Readonly<Record<string, number>>
   readonly busiest: readonly ToolRow[]
@@ -74,7 +74,7 @@ export interface Report {
   readonly causes: readonly CauseRow[]
   /** Of causes that are not listed. */
   readonly causesNotListed: number
-  /** Undefined where the log was sampled; so are clients and sessions. */
+  /** Undefined if the log was sampled, like `clients` and `sessions`. */
   readonly users: Count | undefined
   readonly clients: Count | undefined
   readonly sessions: Count | undefined

@@ -69,6 +69,8 @@ class LineTally implements Tally {
   readonly #clients = createDistinct()
   readonly #sessions = createDistinct()
   readonly #legacy = createLegacyTally()
+  /** The kinds of files with counted lines. */
+  readonly #sources = new Set<'access log' | 'audit'>()
   #read = 0
   #estimated = false
   #requests = 0
@@ -109,6 +111,7 @@ class LineTally implements Tally {
   #request(request: LoggedRequest) {
     const { at, outcome, error, by, reason, user, client, session, weight } = request
     if (weight !== 1) this.#estimated = true
+    this.#sources.add(request.audited ? 'audit' : 'access log')
     this.#lines.counted++
     this.#from = Math.min(this.#from, at)
     this.#until = Math.max(this.#until, at)
@@ -147,6 +150,10 @@ class LineTally implements Tally {
     const causes = this.#causes.list().map(causeRow)
     const sampled = this.#estimated
     const span = { from: this.#from, until: this.#until, sampled }
+    const mixed =
+      this.#sources.size > 1
+        ? ['access logs and audits were read: requests that are in both count twice; name the files of one kind']
+        : []
     const lost = this.#lost > 0 ? [`the audit says that it lost ${this.#lost} lines`] : []
     const counted =
       this.#counted > 0
@@ -168,7 +175,7 @@ class LineTally implements Tally {
       ...(sampled ? UNTOLD : this.#who()),
       legacy: this.#legacy.tell(span, most),
       lines: { ...this.#lines },
-      notes: [...notes, ...lost, ...counted, ...(sampled ? [SAMPLED] : [])],
+      notes: [...notes, ...mixed, ...lost, ...counted, ...(sampled ? [SAMPLED] : [])],
     }
   }
 }

@@ -7,8 +7,8 @@ import type { CloseReport } from '../../core/create-host.ts'
 import { errorText } from '../../core/index.ts'
 import { FIRST_WORKER, isTold, type Order, PRIMARY, type Pulse, type Serving } from './message.ts'
 
-/** What node:cluster sends with a connection: not documented, the same since Node 0.12. Without it nothing is closed. */
-interface Handed {
+/** The message with which node:cluster passes a connection to a worker. Undocumented, unchanged since Node 0.12. */
+interface NewConnection {
   readonly act: 'newconn'
   readonly seq: number
 }
@@ -17,16 +17,16 @@ interface Closable {
   close(): void
 }
 
-const isHanded = (message: unknown): message is Handed =>
+const isNewConnection = (message: unknown): message is NewConnection =>
   typeof message === 'object' && message !== null && 'seq' in message && 'act' in message && message.act === 'newconn'
 
-/** Watches what the primary hands to a worker that was just made. */
-function closeUntaken({ process: child }: Worker): void {
+/** Closes the connections that a new worker has not accepted when it exits. */
+function closeUnaccepted({ process: child }: Worker): void {
   const untaken = new Map<unknown, Closable>()
   const send = child.send.bind(child) as (...args: unknown[]) => boolean
   child.send = (...args: unknown[]) => {
     const [message, handle] = args
-    if (isHanded(message) && handle !== undefined) untaken.set(message.seq, handle as Closable)
+    if (isNewConnection(message) && handle !== undefined) untaken.set(message.seq, handle as Closable)
     return send(...args)
   }
   child.on('internalMessage', (message: { ack?: unknown } | null) => untaken.delete(message?.ack))
@@ -132,7 +132,7 @@ const whenEnded = (worker: Worker, told: LastWords): Promise<WorkerEnd> =>
 export function startWorker(first = false): WorkerProcess {
   const worker = tryFork(first)
   if (worker instanceof Error) return notMade(worker)
-  closeUntaken(worker)
+  closeUnaccepted(worker)
   const told: LastWords = {}
   let serving: Serving | undefined
   let settle: () => void = () => {}

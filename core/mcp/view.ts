@@ -91,7 +91,7 @@ function decodeCursor(list: ListName, cursor: unknown): readonly [part: Part, ke
   const text = typeof cursor === 'string' ? Buffer.from(cursor, 'base64url').toString() : ''
   if (text.startsWith('after:')) return ['after', text.slice('after:'.length)]
   if (list === 'resources' && text.startsWith('listed:')) return ['listed', text.slice('listed:'.length)]
-  throw new HostError('invalidParams', { detail: 'the cursor is not one of ours' })
+  throw new HostError('invalidParams', { detail: 'the cursor is invalid' })
 }
 
 /** An item without an output schema that its revision has no word for. */

@@ -83,7 +83,7 @@ export const accessLog = definePlugin<AccessLogOptions, FilledOptions['access-lo
       file: {
         type: 'string',
         description:
-          'Where the lines go, relative to the config; a missing folder is created. Default: stdout; with mcp-host stdio, stderr.',
+          'Output file, relative to the config; a missing folder is created. Default: stdout; with mcp-host stdio, stderr.',
       },
       format: { type: 'string', enum: ['json', 'text'], description: 'Default: text at a terminal, JSON elsewhere.' },
       sample: {

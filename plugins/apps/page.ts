@@ -10,12 +10,12 @@ import type { BundleSettings } from './bundle-page.ts'
 import { canonical } from './canonical.ts'
 import { PageFault } from './page-fault.ts'
 
-const MOST_TOLD = 5
+const MAX_SHOWN = 5
 
 const isFailure = (error: unknown): error is BuildFailure =>
   error instanceof Error && 'errors' in error && Array.isArray(error.errors)
 
-/** What the bundler says of a module, by file and line. */
+/** The errors of the bundler, with file and line. */
 function bundleFault(error: unknown, { file, directory }: BundleSettings): PageFault {
   const at = ['module']
   if (!isFailure(error)) return new PageFault(`esbuild cannot bundle it: ${errorText(error)}`, { at, cause: error })
@@ -24,8 +24,8 @@ function bundleFault(error: unknown, { file, directory }: BundleSettings): PageF
     const file = resolve(directory, location.file)
     return { text: `${relative(directory, file)}:${location.line}:${location.column + 1}: ${text}`, file }
   })
-  const lines = places.slice(0, MOST_TOLD).map(({ text }) => text)
-  if (places.length > MOST_TOLD) lines.push(`and ${places.length - MOST_TOLD} more`)
+  const lines = places.slice(0, MAX_SHOWN).map(({ text }) => text)
+  if (places.length > MAX_SHOWN) lines.push(`and ${places.length - MAX_SHOWN} more`)
   const files = [file, ...places.flatMap(place => place.file ?? [])]
   return new PageFault(`its module cannot be bundled:\n${lines.join('\n')}`, { at, files, cause: error })
 }

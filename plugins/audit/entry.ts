@@ -11,7 +11,7 @@ function shownValue(value: unknown): unknown {
   return Array.isArray(value) ? `[a list of ${value.length}]` : '[an object]'
 }
 
-/** Undefined where none of them was given. */
+/** Undefined if the call has none of these arguments. */
 function pickArguments(names: readonly string[], given: unknown): Record<string, unknown> | undefined {
   if (!isObject(given)) return undefined
   const found = names.filter(name => Object.hasOwn(given, name)).map(name => [name, shownValue(given[name])] as const)

@@ -105,7 +105,7 @@ export const audit = definePlugin<AuditOptions, Filled>({
         type: 'string',
         default: 'audit.jsonl',
         description:
-          'Where the lines go, relative to the config; a missing folder is created. Of several processes each has one: `audit.1.jsonl`.',
+          'Output file, relative to the config; a missing folder is created. Each of several processes has its own: `audit.1.jsonl`.',
       },
       onFailure: {
         type: 'string',
@@ -147,7 +147,7 @@ export const audit = definePlugin<AuditOptions, Filled>({
       rotate: {
         type: 'object',
         default: {},
-        description: 'When a new file is begun.',
+        description: 'When a new file is started.',
         additionalProperties: false,
         properties: {
           size: {
@@ -155,12 +155,12 @@ export const audit = definePlugin<AuditOptions, Filled>({
             pattern: SIZE_PATTERN,
             minimum: 1,
             default: '100mb',
-            description: 'Of a full file.',
+            description: 'Maximum size of a file.',
           },
           age: {
             type: 'string',
             pattern: `^(?=.*[1-9])${DURATION_PATTERN.slice(1)}`,
-            description: 'Of a full file. Default: any.',
+            description: 'Maximum age of a file. Default: no limit.',
           },
           keep: {
             type: 'integer',

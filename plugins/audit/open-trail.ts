@@ -58,7 +58,7 @@ export class OpenTrail {
   }
 }
 
-/** Names the folder: the lock, and files that are full, are in it, too. */
+/** The message names the folder, which also contains the lock and full files. */
 function explained(error: unknown, path: string): unknown {
   if (error instanceof StartError) return error
   const why = `the audit cannot be written in ${dirname(path)}: ${errorText(error)}`

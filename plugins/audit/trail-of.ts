@@ -1,4 +1,4 @@
-// The audit that an instance of the plugin writes to: one for each file, with its figures.
+// The audit trail of a plugin instance: one per file, with its metrics.
 import { resolve } from 'node:path'
 import { type FilledOptions, type PluginHost, parseDuration, parseSize, StartError } from '../../core/index.ts'
 import { claimFile } from '../families/own-file/index.ts'

@@ -70,7 +70,7 @@ function completeScope(ctx: HostContext, { resources }: Bridge): void {
   ctx.query = { ...ctx.query, scope: isWhole ? scope : `openid ${scope}` }
 }
 
-/** Everything that the bridge serves. */
+/** Registers all endpoints of the bridge. */
 export function addEndpoints(host: PluginHost, options: FilledAuthBridge, getBridge: GetBridge): void {
   const { path: base } = options
   const inDevelopment = isDevelopment(options)

@@ -102,7 +102,7 @@ const provider: JsonSchema = {
   properties: {
     type: {
       enum: [...PROVIDERS],
-      description: 'Which one; oidc and oauth for all that have no name here; development for tests on this machine.',
+      description: 'The identity provider; oidc or oauth for all others; development for tests on this machine.',
     },
     clientId: {
       ...text,
@@ -131,7 +131,7 @@ const provider: JsonSchema = {
     scopes: {
       ...texts,
       items: { ...text, ...SCOPE },
-      description: 'What is asked for at the provider. Default: what signing in takes there.',
+      description: 'Scopes to request from the provider. Default: those required for sign-in.',
     },
     parameters: {
       type: 'object',
@@ -161,7 +161,7 @@ const provider: JsonSchema = {
     exchange: {
       enum: ['refresh', 'token-exchange'],
       description:
-        'How ctx.upstreamToken({ scope }) gets other scopes: a refresh that names them, or RFC 8693. Default: what the type has.',
+        'How ctx.upstreamToken({ scope }) gets other scopes: by a refresh, or by RFC 8693. The default depends on the type.',
     },
     ...DEVELOPMENT_OPTIONS,
   },
@@ -318,7 +318,7 @@ export const optionsSchema: OptionsSchema<AuthBridgeOptions, FilledAuthBridge> =
         required: ['issuer'],
         description: 'An issuer of identity assertions.',
         properties: {
-          issuer: issuerUrl('Exactly the iss of its assertions.'),
+          issuer: issuerUrl('The exact iss of its assertions.'),
           jwksUri: url('Where its keys are. Default: found by discovery.'),
           tenant: {
             ...text,

@@ -115,7 +115,7 @@ const PROVIDER_TIMEOUT = 6_000
 /** It takes a second. */
 const load = () => Promise.all([import('./make.ts'), import('./browser/handlers.ts'), import('./upstream-tokens.ts')])
 
-/** The file of the development provider; undefined if nothing is kept. */
+/** The file of the development provider; undefined without `keepIn`. */
 async function openKept(host: PluginHost, { provider: { keepIn } }: FilledAuthBridge): Promise<KeptStore | undefined> {
   const folder = process.env['MCP_HOST_DEV_FOLDER']
   const standard = folder === undefined ? undefined : join(folder, `${host.name}.json`)

@@ -24,10 +24,10 @@ interface IntrospectionClient {
   readonly signal: AbortSignal
 }
 
-/** As RFC 6749 section 2.3.1 wants both before they are joined: form-encoded. */
+/** RFC 6749 section 2.3.1: the id and the secret are form-encoded before they are joined. */
 const encoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
 
-/** What the server says of the token; undefined: it is not active. Rejects where it does not say. */
+/** The introspection response; undefined if the token is not active. Rejects if the server gives no valid response. */
 async function introspect(token: string, client: IntrospectionClient): Promise<Claims | undefined> {
   const { endpoint, clientId, clientSecret, clientAuth, signal } = client
   const form = new URLSearchParams({ token, token_type_hint: 'access_token' })
@@ -44,7 +44,7 @@ async function introspect(token: string, client: IntrospectionClient): Promise<C
   if (status === 401 || status === 403) throw new Error(`${shown} answers ${status}: check clientId and clientSecret`)
   if (status !== 200) throw new Error(`${shown} answers ${status}`)
   if (!isObject(body) || typeof body['active'] !== 'boolean')
-    throw new Error(`${shown} does not answer as RFC 7662 says`)
+    throw new Error(`the response of ${shown} is invalid (RFC 7662)`)
   return body['active'] ? body : undefined
 }
 

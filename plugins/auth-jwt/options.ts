@@ -63,7 +63,7 @@ const claims: JsonSchema = {
 
 const issuerProperties = {
   authority: {
-    ...url("The issuer's URL, exactly as it names itself; its keys are found by discovery."),
+    ...url('The exact URL of the issuer; its keys are found by discovery.'),
     ...ISSUER_URL,
   },
   issuer: {
@@ -73,7 +73,7 @@ const issuerProperties = {
     description: 'The exact iss of its tokens.',
   },
   jwksUri: {
-    ...url('Where its keys are.'),
+    ...url('URL of its keys.'),
     ...KEYS_URL,
     patternErrorMessage: 'the URL of a key set; for a discovery document set `authority` instead',
   },

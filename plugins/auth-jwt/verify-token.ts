@@ -26,7 +26,7 @@ import type { Issuer, Profile } from './profile.ts'
 
 const ACCESS_TOKEN_TYPES: ReadonlySet<string> = new Set(['jwt', 'at+jwt', 'application/at+jwt'])
 
-/** Claims that only ID tokens have: a login's receipt is no right to call. */
+/** Claims that only ID tokens have. An ID token does not authorize calls. */
 const OF_ID_TOKENS = ['nonce', 'at_hash', 'c_hash']
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
@@ -43,7 +43,7 @@ function headerProblem({ crit, typ, alg, kid }: Claims, issuer: Issuer): string 
   return `the algorithm ${named} is not accepted; accepted are ${[...issuer.algorithms].join(', ')}`
 }
 
-/** Seconds. What jsonwebtoken checks of `exp` and `nbf` it checks only where they are there. */
+/** Times in seconds. jsonwebtoken checks `exp` and `nbf` only if they are present. */
 function lifetimeProblem({ exp, iat, nbf }: Claims, now: number, tolerance: number): string | undefined {
   if (!isTime(exp)) return 'the token has no time at which it expires (exp)'
   if (exp + tolerance <= now) return 'the token expired'

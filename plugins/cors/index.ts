@@ -42,7 +42,7 @@ function compilePolicy(name: string, policy: FilledOptions['cors']['policies'][s
     host.report(new StartError(why, { at: [...at, 'credentials'] }))
   }
   if (credentials && headers.includes(ANY)) {
-    const why = 'with credentials, browsers take "*" as the name of a header; list the names'
+    const why = 'with credentials, browsers read "*" as a literal header name; list the names'
     host.report(new StartError(why, { at: [...at, 'headers'] }))
   }
   const known = new Set(origins.map(canonical))

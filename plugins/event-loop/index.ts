@@ -47,7 +47,7 @@ export const eventLoop = definePlugin<EventLoopOptions, FilledOptions['event-loo
     const blocked = host.figures.counter(BLOCKED)
     /** The calls that run now, by name. */
     const running = new Map<string, number>()
-    /** The calls that ended since the last check, and those of the check before: the histogram notes a delay afterwards. */
+    /** Calls that ended since the last check, and in the interval before: the histogram can record a delay one interval late. */
     let ended = new Set<string>()
     let endedBefore = new Set<string>()
     /** CPU time of this process at the last check and at the one before. */
@@ -74,12 +74,14 @@ export const eventLoop = definePlugin<EventLoopOptions, FilledOptions['event-loo
       cpuBefore = cpu
       cpu = process.cpuUsage()
       delays.reset()
-      // If this process had little CPU time, the machine was busy or suspended.
+      // With little CPU time of this process, the machine was busy or suspended.
       if (delay > limit && (user + system) / 1_000 > limit / 4) {
         blocked(delay / 1_000)
         const calls = [...new Set([...ended, ...endedBefore, ...running.keys()])].slice(0, MAX_NAMES)
-        const fix = 'give the tool `isolate: true`, or divide its work'
-        host.log.warn({ ms: Math.round(delay), calls, fix }, 'The event loop was blocked: no other caller was served')
+        const fix = 'set `isolate: true` in the tool or in tools.limits, or divide its work'
+        const fields = { ms: Math.round(delay), calls, fix }
+        // Without a call, the host itself worked: a start or a reload.
+        if (calls.length > 0) host.log.warn(fields, 'The event loop was blocked: no other caller was served')
       }
       endedBefore = ended
       ended = new Set()

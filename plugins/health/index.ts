@@ -18,7 +18,7 @@ interface DetailSettings {
 
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
-/** Knows the token by `Authorization: Bearer`, in a time that tells nothing of it. */
+/** Compares the bearer token of a request in constant time. */
 function createBearerCheck(token: string): (ctx: HostContext) => boolean {
   const expected = digest(token)
   return ({ req }) => {
@@ -27,22 +27,22 @@ function createBearerCheck(token: string): (ctx: HostContext) => boolean {
   }
 }
 
-/** What proxies add to a request that they pass on. */
-const OF_PROXIES = /^(?:forwarded|via|x-forwarded-.*|x-real-ip|x-client-ip|true-client-ip|cf-connecting-ip)$/
+/** Headers that proxies add to requests. */
+const PROXY_HEADERS = /^(?:forwarded|via|x-forwarded-.*|x-real-ip|x-client-ip|true-client-ip|cf-connecting-ip)$/
 
-/** The host of a Host header is a name of this machine: a page of a foreign one that resolves to it is not (DNS rebinding). */
+/** Whether a Host header names this machine. Another name can resolve to this machine, too (DNS rebinding). */
 const namesLoopback = (host: string | undefined): boolean =>
   host !== undefined && isLoopback(host.toLowerCase().replace(/:\d*$/, ''))
 
 function isLocal({ req, state }: HostContext): boolean {
   const address = req.socket.remoteAddress?.replace(/^::ffff:/, '')
   if (address === undefined || !isLoopback(address)) return false
-  return state.hosts.every(namesLoopback) && !Object.keys(req.headers).some(name => OF_PROXIES.test(name))
+  return state.hosts.every(namesLoopback) && !Object.keys(req.headers).some(name => PROXY_HEADERS.test(name))
 }
 
 /**
- * A proxy on this machine is a loopback peer as well. Where one is to be expected, and by the config none that says for whom
- * it asks, it cannot be told from people.
+ * Whether a proxy on this machine is likely that sends no forwarding headers. Its requests come from a loopback address, like
+ * those of local users.
  */
 const isHiddenProxyLikely = ({ publicUrl, trustProxy }: PluginHost['http']): boolean =>
   trustProxy === false && publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname)

@@ -34,17 +34,17 @@ export type Outcome = { readonly value: Uint8Array } | { readonly thrown: Packed
 /** `cpuTime`: milliseconds. */
 export type TaskResult = Outcome & { readonly cpuTime: number }
 
-/** The limit that a call exceeded. `kept`: memory that the process holds after a call. */
-export type Over = 'memory' | 'cpuTime' | 'stopped' | 'kept'
+/** The limit that a call exceeded. `stopped`: time after its end. `kept`: memory that the process holds after the call. */
+export type ExceededLimit = 'memory' | 'cpuTime' | 'stopped' | 'kept'
 
 /** Methods of the context that return nothing. */
-export type Told = 'progress' | 'log' | 'disconnect' | 'resourceUpdated'
+export type NotifyMethod = 'progress' | 'log' | 'disconnect' | 'resourceUpdated'
 /** Methods of the context that return a promise. */
-export type Asked = 'elicit' | 'sample' | 'roots' | 'ping' | 'upstreamToken' | 'settled'
+export type RequestMethod = 'elicit' | 'sample' | 'roots' | 'ping' | 'upstreamToken' | 'settled'
 
 export interface Ask {
   readonly n: number
-  readonly what: Asked
+  readonly what: RequestMethod
   readonly args: readonly unknown[]
 }
 
@@ -52,9 +52,9 @@ export interface Ask {
 export type ToHost =
   /** The handler runs. */
   | { readonly kind: 'begun'; readonly pid: number }
-  | { readonly kind: 'tell'; readonly what: Told; readonly args: readonly unknown[] }
+  | { readonly kind: 'tell'; readonly what: NotifyMethod; readonly args: readonly unknown[] }
   | { readonly kind: 'ask'; readonly asks: readonly Ask[] }
-  | { readonly kind: 'over'; readonly over: Over }
+  | { readonly kind: 'over'; readonly over: ExceededLimit }
   /** Thrown after the end of the tool's call. */
   | { readonly kind: 'uncaught'; readonly tool: string; readonly error: PackedError }
 

@@ -58,7 +58,7 @@ function remake({ name, message, isTool, host, cause: packed }: PackedError): Er
   return new HostError(kind, { ...Object.fromEntries(given.filter(([, value]) => value !== undefined)), ...options })
 }
 
-/** The same error; a class of the author's own becomes Error. */
+/** The error again; an author's own class becomes Error. */
 export function unpackError(packed: PackedError): Error {
   const error = remake(packed)
   if (packed.stack !== undefined) error.stack = packed.stack

@@ -1,9 +1,9 @@
-// The worker processes of a host: a pool for each version of a module and each limit. Each process runs one call at a time.
+// The worker processes of a host: one pool for each module version and set of limits. A process runs one call at a time.
 import { deserialize } from 'node:v8'
 import { Tinypool } from 'tinypool'
 import { errorText, HostError, type PluginHost, ToolError } from '../../core/index.ts'
 import { boundsInWords, holderOf, processEntry } from '../../core/transport.ts'
-import type { IsolatedCall, Over, Task, TaskResult, ToHost, ToProcess } from './messages.ts'
+import type { ExceededLimit, IsolatedCall, Task, TaskResult, ToHost, ToProcess } from './messages.ts'
 import { packError, unpackError } from './pack-error.ts'
 import { serveCall } from './serve-call.ts'
 import { toBytes } from './transferable.ts'
@@ -27,8 +27,8 @@ export interface Pools {
 
 type Worker = Tinypool['threads'][number]
 
-/** A message and a fix for the log. */
-const MESSAGES: Readonly<Record<Over | 'uncaught', readonly [what: string, fix: string]>> = {
+/** Log messages, each with a fix. */
+const MESSAGES: Readonly<Record<ExceededLimit | 'uncaught', readonly [what: string, fix: string]>> = {
   cpuTime: [
     'An isolated tool exceeded its CPU time; its process was ended',
     'do less work in one call, or raise cpuTime in its isolate',
@@ -78,7 +78,7 @@ function createPool({ processes }: IsolatedCall['bounds']): Tinypool {
     maxThreads: processes,
     idleTimeout: IDLE_TIME,
   })
-  // An idle process has ended. A call reports the end of its own process itself.
+  // An idle process ended. If a process with a call ends, the call reports it.
   pool.on('error', () => undefined)
   return pool
 }
@@ -106,7 +106,7 @@ export function createPools(
   /** Pools that can have processes. */
   const open = new Set<Tinypool>()
 
-  function tell(tool: string, over: Over | 'uncaught', more: object = {}) {
+  function tell(tool: string, over: ExceededLimit | 'uncaught', more: object = {}) {
     const [what, fix] = MESSAGES[over]
     log.warn({ tool, over, ...more, fix }, what)
     ended(1, { tool, over })
@@ -123,7 +123,7 @@ export function createPools(
     return pool
   }
 
-  /** Processes that ended because no memory was left. */
+  /** Processes that ended because they ran out of memory. */
   const outOfMemory = new WeakSet<Worker>()
   const watched = new WeakSet<Worker>()
 
@@ -171,24 +171,24 @@ export function createPools(
     if (pool.queueSize >= MAX_WAITING) throw busy(tool.name, `${MAX_WAITING} calls`)
     const kill = new AbortController()
     let send: ((message: ToProcess) => void) | undefined
-    let over: Over | undefined
+    let over: ExceededLimit | undefined
     let worker: Worker | undefined
     let stopTimer: ReturnType<typeof clock.setTimeout> | undefined
     const served = serveCall(isolated, message => send?.(message))
 
-    function end(what: Over) {
+    function end(what: ExceededLimit) {
       over ??= what
       kill.abort()
     }
     function stop() {
-      // Still in the queue.
+      // The call is still queued.
       if (!send) return kill.abort()
-      // Its process starts. The signal follows once the handler runs, so that the next call finds a process that has started.
+      // The process is starting. `begun` calls this function again, so the process starts completely and stays usable.
       if (!worker) return
       send({ kind: 'abort', reason: packError(ctx.signal.reason) })
       stopTimer = clock.setTimeout(() => end('stopped'), STOP_TIME).unref()
     }
-    function hear(message: ToHost) {
+    function receive(message: ToHost) {
       if (message.kind === 'begun') {
         worker = watchExit(pool, message.pid)
         if (ctx.signal.aborted) stop()
@@ -203,9 +203,9 @@ export function createPools(
         send = listener
       },
       postMessage(message: ToHost) {
-        // Nothing that a handler sends is an error of the host.
+        // A handler's messages must not cause errors in the host.
         try {
-          hear(message)
+          receive(message)
         } catch (err) {
           log.debug({ err, tool: tool.name }, 'A message of an isolated tool was ignored')
         }
@@ -234,7 +234,7 @@ export function createPools(
     } finally {
       ctx.signal.removeEventListener('abort', stop)
       clock.clear(stopTimer)
-      // Tinypool starts no process for queued calls after one was ended. Any further call makes it do so.
+      // After a process ended, Tinypool starts a new one only at the next `run`, not for queued calls.
       if (pool.queueSize > 0 && pool.threads.length < bounds.processes) pool.run(null).catch(() => undefined)
     }
   }

@@ -1,26 +1,26 @@
-// The host's side of one call: runs what the handler requests of its context.
+// The host's side of one call: runs the context methods that the handler calls.
 import type { CallContext } from '../../core/index.ts'
-import type { Ask, IsolatedCall, Told, ToProcess } from './messages.ts'
+import type { Ask, IsolatedCall, NotifyMethod, ToProcess } from './messages.ts'
 import { type PackedError, packError, unpackError } from './pack-error.ts'
 
-/** How long a rejected `upstreamToken` can still become the response, milliseconds: it is sent to the handler and back. */
+/** How long the error of a rejected `upstreamToken` can take to the handler and back as its response, milliseconds. */
 const HELD_FOR = 250
 
 export interface ServedCall {
-  tell(what: Told, args: readonly unknown[]): void
+  tell(what: NotifyMethod, args: readonly unknown[]): void
   ask(asks: readonly Ask[]): void
-  /** The error of a handler. If the handler passes on the error of a request, it is the same object. */
+  /** The error of a handler. If the handler rethrows the error of a request, the original object is returned. */
   errorOf(packed: PackedError): unknown
 }
 
-function tellBy(ctx: CallContext, what: Told, [one, two, three]: readonly never[]): void {
+function notify(ctx: CallContext, what: NotifyMethod, [one, two, three]: readonly never[]): void {
   if (what === 'progress') ctx.progress(one as never, two, three)
   else if (what === 'log') ctx.log(one as never, two as never, three)
   else if (what === 'disconnect') ctx.disconnect(one)
   else if (what === 'resourceUpdated') ctx.host.resourceUpdated(one as never)
 }
 
-async function askBy({ ctx, call }: IsolatedCall, { what, args }: Ask): Promise<unknown> {
+async function request({ ctx, call }: IsolatedCall, { what, args }: Ask): Promise<unknown> {
   const [one, two] = args as [never, never]
   if (what === 'elicit') return ctx.elicit(one, two)
   if (what === 'sample') return ctx.sample(one, two)
@@ -37,13 +37,13 @@ async function askBy({ ctx, call }: IsolatedCall, { what, args }: Ask): Promise<
 }
 
 export function serveCall(isolated: IsolatedCall, send: (message: ToProcess) => void): ServedCall {
-  /** The errors of requests, by their number. */
+  /** The errors of requests, by request number. */
   const failures = new Map<number, unknown>()
 
   async function answer(ask: Ask) {
     const { n } = ask
     try {
-      send({ kind: 'answer', n, value: await askBy(isolated, ask) })
+      send({ kind: 'answer', n, value: await request(isolated, ask) })
     } catch (thrown) {
       failures.set(n, thrown)
       send({ kind: 'refusal', n, error: { ...packError(thrown), ask: n } })
@@ -51,7 +51,7 @@ export function serveCall(isolated: IsolatedCall, send: (message: ToProcess) => 
   }
 
   return {
-    tell: (what, args) => tellBy(isolated.ctx, what, args as never[]),
+    tell: (what, args) => notify(isolated.ctx, what, args as never[]),
     ask: asks => void asks.map(answer),
     errorOf: packed =>
       packed.ask !== undefined && failures.has(packed.ask) ? failures.get(packed.ask) : unpackError(packed),

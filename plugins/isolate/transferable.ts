@@ -5,7 +5,7 @@ import { serialize } from 'node:v8'
 /** Maximum bytes of one result, or of the arguments of one call: the host's event loop reads them. */
 const MAX_BYTES = 16 * 1_024 ** 2
 /** Maximum bytes of the arguments of one `progress` or `log`. */
-export const MAX_TOLD_BYTES = 1_024 ** 2
+export const MAX_NOTIFY_BYTES = 1_024 ** 2
 
 const PLAIN = new Set<unknown>([Object.prototype, Array.prototype, Date.prototype, Map.prototype, Set.prototype, null])
 

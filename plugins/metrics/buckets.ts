@@ -1,8 +1,8 @@
 // Upper bounds of histogram buckets.
 
 /**
- * Seconds that a call takes: the bounds of the OpenTelemetry conventions for MCP, and finer ones below 10 ms, where most
- * calls of local tools are.
+ * Durations of calls in seconds: the buckets of the OpenTelemetry conventions for MCP, and finer ones below 10 ms for local
+ * tools.
  */
 export const CALL_BUCKETS = [
   0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300,

@@ -23,19 +23,19 @@ import { readProcess, watchProcess } from './read-process.ts'
 import type { Metric } from './series.ts'
 import { shareInTurn } from './share-in-turn.ts'
 
-/** How long a scrape waits for the conditions, milliseconds: some of them ask others. */
-const PATIENCE = 1_000
+/** How long a scrape waits for readiness conditions, milliseconds. Some of them call other services. */
+const READINESS_TIMEOUT = 1_000
 
 const READY = 'mcp_host_ready'
 
 const FACTS = {
   name: READY,
-  help: '1 where a condition of readiness holds, else 0; accepting is 0 while the host drains.',
+  help: '1 if a readiness condition holds, else 0; accepting is 0 while the host drains.',
   type: 'gauge',
   aggregator: 'min',
 } as const
 
-/** A scrape that finds no answer in time has what was answered last, to a scrape before: a condition that hangs must not hide. */
+/** If the conditions take too long, a scrape returns the previous result: a hanging condition must not hide the metrics. */
 function createReadinessReader({ readiness }: Pick<PluginHost, 'readiness'>): () => Promise<Metric> {
   let checks: Readonly<Record<string, boolean>> = {}
 
@@ -47,7 +47,7 @@ function createReadinessReader({ readiness }: Pick<PluginHost, 'readiness'>): ()
   return async () => {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>(resolve => {
-      timer = setTimeout(resolve, PATIENCE)
+      timer = setTimeout(resolve, READINESS_TIMEOUT)
     })
     await Promise.race([ask(), late])
     clearTimeout(timer)
@@ -58,7 +58,7 @@ function createReadinessReader({ readiness }: Pick<PluginHost, 'readiness'>): ()
 
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
-/** `Authorization: Bearer <token>`, compared in a time that tells nothing of it. */
+/** Compares the bearer token of a request in constant time. */
 function createTokenCheck(token: string): (headers: IncomingHttpHeaders) => boolean {
   const wanted = digest(token)
   return ({ authorization = '' }) => {
@@ -160,12 +160,12 @@ function checkPort({ http, at, report }: PluginHost, port: number, address: stri
 
 const nameOf = (address: string) => (address === 'localhost' ? '127.0.0.1' : address)
 
-/** What stands around the host's port does not stand around this one. */
+/** `http.tls` protects the port of the host only. */
 function warnOfPlainPort({ http: { tls }, at, report }: PluginHost, address: string) {
   if (!tls || isLoopback(address)) return
   const what =
-    `http.tls does not hold for this port, which speaks plain HTTP: token and figures cross the network unencrypted; ` +
-    'set `host` to 127.0.0.1, or `path`, which is served as the rest of the host'
+    `http.tls does not apply to this port: token and metrics cross the network unencrypted; ` +
+    'set `host` to 127.0.0.1, or serve the metrics on the host itself with `path`'
   report(new StartError(what, { at: [...at, 'host'] }), 'warning')
 }
 

@@ -4,7 +4,7 @@ import { type FilledRateLimit, type Rate, readRate } from './options.ts'
 import type { Count, CreateCount } from './tally.ts'
 
 interface Running {
-  /** False, and nothing is taken, where as many run as may. */
+  /** Returns false at the limit. */
   enter(key: string): boolean
   leave(key: string): void
   /** Calls that run now. */

@@ -55,7 +55,7 @@ function checkOptions({ at, http, log, report, purpose }: PluginHost, options: F
   }
   if (purpose === 'inspect' && resource !== undefined && http.publicUrl !== undefined) {
     const { origin } = new URL(http.publicUrl)
-    const why = `clients that reach this host at ${origin} refuse the metadata of a resource elsewhere; leave it out`
+    const why = `clients that reach this host at ${origin} refuse metadata for a resource on another origin; remove this option`
     if (new URL(resource).origin !== origin) report(fail(why, 'resource'), 'warning')
   }
   if (resource?.startsWith('http:') && !isLoopbackUrl(resource)) {

@@ -32,7 +32,7 @@ function fieldsOf(flat: readonly string[]): Fields {
   return fields
 }
 
-/** What of the fields' names comes after this. */
+/** The names of the fields with this prefix, without the prefix. */
 const namesAfter = (prefix: string, fields: Fields): string[] =>
   [...fields.keys()].flatMap(name => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []))
 

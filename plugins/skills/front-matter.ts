@@ -103,7 +103,7 @@ function parse(yaml: string): Parsed {
   const lineCounter = new LineCounter()
   // The line of `---` is the first of the file.
   const lineOf: Parsed['lineOf'] = offset => (offset === undefined ? 2 : lineCounter.linePos(offset).line + 1)
-  // The library compares each key with all others of its map; checkNodes does so by a map.
+  // The library compares each key with all others (quadratic); checkNodes uses a map.
   const document = parseDocument(yaml, { lineCounter, prettyErrors: false, uniqueKeys: false })
   const [fault] = [...document.errors, ...document.warnings]
   if (fault) throw new FrontMatterFault(wordsOf(fault), lineOf(fault.pos[0]))

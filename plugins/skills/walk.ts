@@ -7,7 +7,7 @@ import { fileTrouble, SkillFault, shownCount } from './fault.ts'
 import { MAX_DEPTH, MAX_ENTRIES } from './limits.ts'
 import { SKILL_FILE } from './uris.ts'
 
-/** Links in one another, as systems count them. */
+/** Maximum links to follow, as in operating systems. */
 const MAX_LINKS = 40
 
 /** Whether a path is a folder or below it. */
@@ -18,10 +18,9 @@ const BETWEEN = sep === '/' ? /\// : /[\\/]/
 const segmentsOf = (path: string) => path.split(BETWEEN).filter(name => name !== '' && name !== '.')
 
 /**
- * The paths below `root` that a path to a link leads over, each as far as it is known by then, the last being where it ends.
- * `root` has no link in it.
+ * The paths below `root` that the links of a path point to. The last one is the final target. `root` contains no link.
  */
-async function placesOver(root: string, path: string): Promise<string[]> {
+async function linkTargets(root: string, path: string): Promise<string[]> {
   const { root: top } = parse(path)
   let place = top
   let rest = segmentsOf(path.slice(top.length))
@@ -109,7 +108,7 @@ async function follow(walk: Walk, folder: string, entry: Dirent, names: readonly
   if (isHidden) throw fail('it is a symbolic link to what has a hidden name: put a copy there, or remove it')
   if (!found.isFile() && !found.isDirectory()) throw fail('it is neither a file nor a folder: remove it')
   if (!entry.isSymbolicLink()) return { path, isFolder: found.isDirectory(), over: [] }
-  const over = await placesOver(walk.root, join(folder, entry.name))
+  const over = await linkTargets(walk.root, join(folder, entry.name))
   return { path, isFolder: found.isDirectory(), over: over.map(place => namesOf(walk.root, place)) }
 }
 

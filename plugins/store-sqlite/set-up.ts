@@ -17,7 +17,7 @@ import { Writer } from './writer.ts'
 
 const PRIMARY = 'MCP_HOST_PRIMARY'
 
-/** Nothing where the system has no such file. */
+/** An empty string if the system has no such file. */
 function read(file: string, by: (file: string) => string): string {
   try {
     return by(file)
@@ -26,7 +26,7 @@ function read(file: string, by: (file: string) => string): string {
   }
 }
 
-/** In ticks since the machine started; the name of the program, before it, may have spaces and brackets. */
+/** The start time of a process, in ticks since boot. The program name before it can contain spaces and parentheses. */
 const startOf = (pid: string) =>
   read(
     `/proc/${pid}/stat`,
@@ -49,21 +49,21 @@ function offerFigures(
 ): { committed(committed: Committed): void } {
   const operations = figures.counter({
     name: 'mcp_host_sqlite_operations_total',
-    help: 'Operations on the file of store-sqlite; divided by the number of commits: how many share one.',
+    help: 'Operations on the file of store-sqlite. Divided by the number of commits: operations per commit.',
   })
   const seconds = figures.histogram({
     name: 'mcp_host_sqlite_commit_duration_seconds',
     help: 'How long transactions on the file of store-sqlite took; durable ones wait for the disk.',
     labels: ['durable'],
   })
-  figures.gauge({ name: 'mcp_host_sqlite_up', help: '1 where the file of store-sqlite can be written, else 0.' }, () =>
+  figures.gauge({ name: 'mcp_host_sqlite_up', help: '1 if the file of store-sqlite can be written, else 0.' }, () =>
     writer().trouble === undefined ? 1 : 0,
   )
   figures.gauge({ name: 'mcp_host_sqlite_file_bytes', help: 'Size of the file of store-sqlite.' }, () => writer().bytes)
   figures.gauge(
     {
       name: 'mcp_host_sqlite_evicted_streams',
-      help: 'Streams that store-sqlite dropped since the start because its file was nearly full.',
+      help: 'Streams that store-sqlite dropped since startup because its file was nearly full.',
     },
     () => writer().evicted,
   )

@@ -20,7 +20,7 @@ import * as scripts from './scripts.ts'
 
 type Fields = ReadonlyMap<string, string>
 
-/** Questions of a task: what says more in Redis is not believed. */
+/** Maximum questions of a task. A larger number in Redis is invalid. */
 const MOST_QUESTIONS = 100
 
 /** Fields and values by turns. */
@@ -65,7 +65,7 @@ function readTask(fields: Fields): TaskRecord {
   }
 }
 
-/** As `LIST` gives them: how many fields and values, then these. */
+/** Parses the reply of `LIST`: for each task the number of fields and values, then these. */
 function readSummaries(reply: readonly string[]): TaskSummary[] {
   const summaries: TaskSummary[] = []
   for (let at = 0; at < reply.length; ) {

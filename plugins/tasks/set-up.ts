@@ -18,12 +18,12 @@ import { TaskWorker, type WorkerHost } from './worker.ts'
 
 const STATES = ['queued', 'running'] as const
 
-/** `depths`: of each store that this process uses, as they were when it last looked around. */
+/** `depths`: the queue depth of each store that this process uses, at the last check. */
 function offerFigures({ figures }: Pick<PluginHost, 'figures'>, depths: () => readonly QueueDepth[]) {
   figures.gauge(
     {
       name: 'mcp_host_tasks',
-      help: 'Tasks that wait for a worker (queued), and those that run. Where nodes share a store each says the same.',
+      help: 'Queued and running tasks. Nodes that share a store report the same value.',
       labels: ['state'],
     },
     () => STATES.map(state => [depths().reduce((sum, depth) => sum + depth[state], 0), { state }] as const),
@@ -31,18 +31,18 @@ function offerFigures({ figures }: Pick<PluginHost, 'figures'>, depths: () => re
   figures.gauge(
     {
       name: 'mcp_host_task_queue_age_seconds',
-      help: 'How long the task has waited that waits longest. Where nodes share a store each says the same.',
+      help: 'Longest time that a queued task has waited. Nodes that share a store report the same value.',
     },
     () => Math.max(0, ...depths().map(({ waited }) => waited / 1_000)),
   )
   const ends = figures.counter({
     name: 'mcp_host_tasks_ended_total',
-    help: 'Tasks that this node ended, by how.',
+    help: 'Tasks that this node ended, by final state.',
     labels: ['state'],
   })
   const seconds = figures.histogram({
     name: 'mcp_host_task_seconds',
-    help: 'How long each of them took, from its claim to its end.',
+    help: 'Duration of a task, from claim to end.',
   })
   return (state: TaskEnd['state'], milliseconds: number) => {
     ends(1, { state })

@@ -51,7 +51,7 @@ function lintScopes({ host, services, access, routeScopes }: LintSubject, route:
   }
 }
 
-/** Warns of an included scope that neither the metadata nor a rule names: including it allows nothing. */
+/** Warns about an included scope that neither the metadata nor a rule names: including it allows nothing. */
 function lintHierarchy({ host, services, access, routeScopes, options }: LintSubject, items: Items) {
   const { scopeHierarchy = {} } = options
   const named = new Set(Object.keys(scopeHierarchy))
@@ -72,7 +72,7 @@ function lintHierarchy({ host, services, access, routeScopes, options }: LintSub
   }
 }
 
-/** A policy that nothing names restricts nobody. */
+/** Warns about policies that nothing uses: they restrict no one. */
 function lintPolicies({ host, rules, options }: LintSubject, items: readonly CatalogItem[]) {
   const used = new Set<unknown>([
     ...Object.values(options.rules ?? {}).map(rule =>

@@ -25,7 +25,7 @@ function compilePinned(pinned: readonly string[]): (name: string) => boolean {
   return name => names.has(name) || globs.some(glob => matchesGlob(glob, name))
 }
 
-/** Tells of a name that no tool of the routes has; of a glob it warns, for tools may be added while the host runs. */
+/** Reports a name without a tool. For a glob it only warns, because tools can be added at run time. */
 function checkPinned(pinned: readonly string[], host: PluginHost, services: Services): void {
   const items = host.routes.flatMap(route => services.reachableItemsOf(route))
   const names = [...new Set(items.flatMap(({ kind, key }) => (kind === 'tools' ? key : [])))]

@@ -1,5 +1,5 @@
-// Search indexes for the callers of views: one for each set of tools that a caller can find, built with its first query. Tools
-// that a caller cannot find are not in the index, so they never influence the results.
+// Search indexes: one for each set of tools that a caller can find, built at the first query. Other tools are not in the index,
+// so they never influence the results.
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { ToolItem } from '../../core/auth.ts'

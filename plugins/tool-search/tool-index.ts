@@ -3,7 +3,7 @@ import MiniSearch from 'minisearch'
 import type { ToolItem } from '../../core/auth.ts'
 import { isObject } from '../../core/index.ts'
 
-/** Tools that are indexed before other requests get their turn. */
+/** Tools that are indexed before other requests are served. */
 const CHUNK_SIZE = 25
 /** Limits for an input schema: depth, and parameters per tool. */
 const MAX_DEPTH = 4

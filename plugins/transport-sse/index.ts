@@ -15,7 +15,7 @@ import {
 } from '../../core/transport.ts'
 import { createMessagePost } from './message.ts'
 
-/** Where a session's messages go, as a path: the client resolves it against the stream's own address. */
+/** The path for messages of a session. The client resolves it against the URL of the stream. */
 function endpointOf(route: McpRoute, params: Readonly<Record<string, string>>, id: string): string {
   const { pathname } = new URL(route.url(params))
   return `${pathname.replace(/\/$/, '')}/message?sessionId=${id}`
@@ -23,7 +23,7 @@ function endpointOf(route: McpRoute, params: Readonly<Record<string, string>>, i
 
 function createStreamGet(host: Transport, route: McpRoute) {
   return async (ctx: HostContext) => {
-    // Its answers flow from here alone: it would end with this node.
+    // Only this node can send its responses, so the session would end with the node.
     if (host.sessions.released) throw shuttingDown()
     const { params, user } = ctx.state
     const { headers } = ctx.req as { headers: IncomingHttpHeaders }
@@ -42,7 +42,7 @@ function createStreamGet(host: Transport, route: McpRoute) {
     session.connect({
       send: message => heard.send(message),
       close(retry) {
-        // A host that closes lets what runs answer first: all answers go this way, and the session ends with it.
+        // A closing host first sends the responses of running calls, all of them on this stream.
         if (retry === undefined) stream.end(RETRY)
       },
     })

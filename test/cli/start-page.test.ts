@@ -78,7 +78,7 @@ describe('the page of mcp-host start', () => {
       .and.not.match(/ login /)
   })
 
-  it('prints a call only with arguments that the schema itself gives', async () => {
+  it('prints a call only with arguments that the schema contains', async () => {
     const tool = (name: string, properties: object) =>
       defineTool({ name, input: { type: 'object', properties, required: Object.keys(properties) }, handler: () => 'x' })
     const convert = tool('convert_time', { time: { type: 'string' }, from: { type: 'string' } })

@@ -120,12 +120,12 @@ describe('write timeout for stalled clients', () => {
 
 /** Milliseconds. */
 const PATIENCE = 4_000
-/** What a slow reader takes at a time: it takes the whole response before the timeout. */
+/** Bytes that a slow reader takes at a time. It receives the whole response before the timeout. */
 const PIECE = 768 * 1024
 const PIECES = 2 * Math.ceil(LARGE / PIECE)
 
 describe('write timeout for slow clients', () => {
-  it('delivers the response to a slow client that takes it in time, drops a stalled one', async () => {
+  it('delivers the response to a slow client in time, and drops a stalled client', async () => {
     const clock = createManualClock()
     const started = await start(PATIENCE, clock)
     const bytes = bytesOf(started.url, 'tools/call', { name: 'large' })
@@ -146,7 +146,7 @@ describe('write timeout for slow clients', () => {
 })
 
 describe('write timeout for slow clients over TLS', () => {
-  it('delivers the response to a slow client that takes it in time, drops a stalled one', async function () {
+  it('delivers the response to a slow client in time, and drops a stalled client', async function () {
     needsProgram(this, 'openssl', 'apt-get install openssl')
     const folder = await mkdtemp(join(tmpdir(), 'tls-'))
     const { key, cert } = makeCertificate(folder)

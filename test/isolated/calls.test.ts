@@ -134,13 +134,15 @@ describe('Isolated tool call', () => {
   it('aborts on timeout and ends a process that ignores the abort', async () => {
     const clock = createManualClock()
     await using host = await testHost(config, { clock })
-    await using client = await host.client()
+    await using client = await host.client({ revision: '2025-11-25' })
     // The time limit includes the start of a process.
     expect((await client.callTool('echo', { text: 'loaded' })).text).to.equal('loaded')
     const isPending = (milliseconds: number) => clock.pending().includes(milliseconds)
+    const begun = () => client.notifications.filter(({ method }) => method === 'notifications/message').length
     async function timeOut(tool: string) {
+      const before = begun()
       const called = client.callTool(tool)
-      await eventually('the call runs', () => isPending(TIMEOUT))
+      await eventually('the handler runs', () => begun() > before)
       await clock.advance(TIMEOUT)
       return (await called).text
     }
@@ -260,10 +262,10 @@ describe('Isolated tool call', () => {
       client.callTool('stays', { url }, { signal: controller.signal }).catch(() => undefined)
       await eventually('the call runs', () => hasBegun)
       const calls = crowd.map(({ name }) => client.callTool(name).then(({ text }) => text, String))
-      expect(await Promise.race(calls)).to.include('and 100 calls wait')
+      expect(await Promise.race(calls)).to.include('and 50 calls of one user or address wait')
       controller.abort()
       const texts = await Promise.all(calls)
-      expect(texts.filter(text => text === 'one of many')).to.have.lengthOf(100)
+      expect(texts.filter(text => text === 'one of many')).to.have.length.of.at.least(49)
     } finally {
       server.closeAllConnections()
       server.close()

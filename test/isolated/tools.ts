@@ -329,13 +329,18 @@ export const obeys = defineTool({
   name: 'obeys',
   isolate,
   timeout: '200ms',
-  handler: (_, { signal }) =>
-    new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+  handler(_, { log, signal }) {
+    log('error', 'begun')
+    return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  },
 })
 
 export const ignores = defineTool({
   name: 'ignores',
   isolate,
   timeout: '200ms',
-  handler: () => new Promise(() => undefined),
+  handler(_, { log }) {
+    log('error', 'begun')
+    return new Promise(() => undefined)
+  },
 })

@@ -269,14 +269,10 @@ describe('`list` of a resource template', () => {
   })
 
   it('checks at most 100 invalid entries for each page', async () => {
-    const invalid = range(250).map(id => entry(id, 'other'))
+    const invalid = range(250).map(id => entry(`a${id}/b`))
     const { url, log } = await serve([notes(() => [...invalid, entry('z')])])
-    const pages = await pagesOf(cursor => pageOf(url, cursor))
-    expect(pages).to.deep.equal([['z']])
-    const bad = range(250).map(id => entry(`a${id}/b`))
-    const second = await serve([notes(() => [...bad, entry('z')])])
-    expect(await pagesOf(cursor => pageOf(second.url, cursor))).to.deep.equal([[], [], ['z']])
-    expect(log.concat(second.log).map(({ count }) => count)).to.include.members([100, 50])
+    expect(await pagesOf(cursor => pageOf(url, cursor))).to.deep.equal([[], [], ['z']])
+    expect(log.map(({ count }) => count)).to.deep.equal([100, 100, 50])
   })
 
   it('lists each URI once, also if two templates return it', async () => {

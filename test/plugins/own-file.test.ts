@@ -46,7 +46,7 @@ if (process.platform !== 'win32')
     for (const [name, options] of Object.entries(FILES)) {
       const file = options.file.replace('./state', './new/state')
 
-      it(`of ${name} gets a private folder that no repository takes`, async () => {
+      it(`of ${name} gets a private folder that Git ignores`, async () => {
         const folder = await makeFolder({})
         await start({ [name]: { file } }, folder)
         expect(existsSync(join(folder, file))).to.equal(true)

@@ -3,7 +3,7 @@ import type { Duration } from '../../mcp/units.ts'
 
 /** One line a request: who, what, how long, what came of it. */
 export interface AccessLogOptions {
-  /** Where the lines go, relative to the config; a missing folder is created. Default: stdout; with mcp-host stdio, stderr. */
+  /** Output file, relative to the config; a missing folder is created. Default: stdout; with mcp-host stdio, stderr. */
   file?: string
   /** Default: text at a terminal, JSON elsewhere. */
   format?: 'json' | 'text'

@@ -3,7 +3,7 @@ import type { Duration, Size } from '../../mcp/units.ts'
 
 /** A line for each request that did something or was refused, in a chain that shows what was changed. */
 export interface AuditOptions {
-  /** Where the lines go, relative to the config; a missing folder is created. Of several processes each has one: `audit.1.jsonl`. Default `audit.jsonl`. */
+  /** Output file, relative to the config; a missing folder is created. Each of several processes has its own: `audit.1.jsonl`. Default `audit.jsonl`. */
   file?: string
   /** While lines cannot be written: serve on and count those that are lost, or refuse calls. Default `warn`. */
   onFailure?: 'warn' | 'refuse'
@@ -17,11 +17,11 @@ export interface AuditOptions {
   sync?: 'always' | 'second' | 'never'
   /** How often the host's log tells the newest hash, where there is a new one. Default `10m`. */
   headEvery?: Duration
-  /** When a new file is begun. */
+  /** When a new file is started. */
   rotate?: {
-    /** Of a full file. Default `100mb`. */
+    /** Maximum size of a file. Default `100mb`. */
     size?: Size
-    /** Of a full file. Default: any. */
+    /** Maximum age of a file. Default: no limit. */
     age?: Duration
     /** Full files that are kept; older ones are removed. Default: all. */
     keep?: number

@@ -36,7 +36,7 @@ export interface AuthBridgeOptions {
 
 /** The company's identity provider, and what it knows this host by. */
 export interface BridgeProvider {
-  /** Which one; oidc and oauth for all that have no name here; development for tests on this machine. */
+  /** The identity provider; oidc or oauth for all others; development for tests on this machine. */
   type: 'entra' | 'okta' | 'google' | 'github' | 'auth0' | 'keycloak' | 'oidc' | 'oauth' | 'development'
   /** The id of the application that you registered there. Required except for development. */
   clientId?: string
@@ -52,7 +52,7 @@ export interface BridgeProvider {
   endpoints?: BridgeEndpoints
   /** What pages call it. Default: the name of the type. */
   label?: string
-  /** What is asked for at the provider. Default: what signing in takes there. */
+  /** Scopes to request from the provider. Default: those required for sign-in. */
   scopes?: string[]
   /** Further parameters of the authorization request there, such as { hd: "acme.example" }. */
   parameters?: Record<string, string>
@@ -62,7 +62,7 @@ export interface BridgeProvider {
   claims?: BridgeClaims
   /** An address counts without email_verified. Only where the provider lets nobody choose their own. */
   trustEmail?: boolean
-  /** How ctx.upstreamToken({ scope }) gets other scopes: a refresh that names them, or RFC 8693. Default: what the type has. */
+  /** How ctx.upstreamToken({ scope }) gets other scopes: by a refresh, or by RFC 8693. The default depends on the type. */
   exchange?: 'refresh' | 'token-exchange'
   /** Users to choose from on the sign-in page, where any other name can be entered. Default: one user, `dev`. */
   users?: DevUser[]
@@ -160,7 +160,7 @@ export interface BridgePage {
 
 /** An issuer of identity assertions. */
 export interface BridgeTrustedIssuer {
-  /** Exactly the iss of its assertions. */
+  /** The exact iss of its assertions. */
   issuer: string
   /** Where its keys are. Default: found by discovery. */
   jwksUri?: string

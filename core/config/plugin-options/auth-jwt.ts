@@ -4,11 +4,11 @@ import type { DPoPOptions, FilledDPoPOptions } from '../shared-shapes.ts'
 
 /** Verifies JWT access tokens, and enforces `authorize` of routes. */
 export interface AuthJwtOptions {
-  /** The issuer's URL, exactly as it names itself; its keys are found by discovery. */
+  /** The exact URL of the issuer; its keys are found by discovery. */
   authority?: string
   /** The exact iss of its tokens. */
   issuer?: string
-  /** Where its keys are. */
+  /** URL of its keys. */
   jwksUri?: string
   /** Its public keys: JWKs, or PEM texts. */
   keys?: Array<Record<string, unknown> | string>
@@ -80,11 +80,11 @@ export interface JwtClaims {
 
 /** One issuer: authority alone, or issuer with one of jwksUri, keys and secret. */
 export interface IssuerOptions {
-  /** The issuer's URL, exactly as it names itself; its keys are found by discovery. */
+  /** The exact URL of the issuer; its keys are found by discovery. */
   authority?: string
   /** The exact iss of its tokens. */
   issuer?: string
-  /** Where its keys are. */
+  /** URL of its keys. */
   jwksUri?: string
   /** Its public keys: JWKs, or PEM texts. */
   keys?: Array<Record<string, unknown> | string>

@@ -23,13 +23,13 @@ function emailOf(claims: Claims, own: Settings | undefined): string | undefined 
   return isVerified ? address : undefined
 }
 
-/** `provider`: of those who sign in; what its own assertions say is read as its ID tokens are. */
+/** `provider`: the sign-in provider. Its own assertions are read like its ID tokens. */
 function assertedPerson({ from, claims, subject }: Assertion, provider: Settings): Person {
   const own = provider.issuer === from.issuer ? provider : undefined
   const name = textOf(claims['name'])
   const email = emailOf(claims, own)
   return {
-    // The name of an issuer has no `#`: no two pairs are the same text.
+    // An issuer URL has no `#`, so each pair gives a different text.
     subject: own ? (firstText(claims, own.claims.subject) ?? subject) : `${from.issuer}#${subject}`,
     ...(name !== undefined && { name }),
     ...(email !== undefined && { email }),

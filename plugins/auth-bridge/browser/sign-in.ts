@@ -145,7 +145,7 @@ function refuseBrowser(ctx: HostContext, bridge: Bridge): void {
   sendPage(ctx, bridge.pages.message({ title: 'This login cannot go on', text, isError: true }), 400)
 }
 
-/** `GET /sign-in`: the page of the development provider. */
+/** `GET /sign-in`: shows the sign-in page of the development provider. */
 export async function chooseUser(ctx: HostContext, bridge: Bridge): Promise<void> {
   const view = { state: asText(ctx.query['state']), action: pathOf(bridge, '/callback') }
   sendPage(ctx, bridge.pages.chooseUser(view))

@@ -11,7 +11,7 @@ const LOOPBACK = ['http://127.0.0.1:*/**?*', 'http://[::1]:*/**?*', 'http://loca
 const bridgeOptions = ({ scopes, ...provider }: FilledOptions['dev-auth-server']): FilledAuthBridge => ({
   provider: { type: 'development', ...provider },
   allow: { everyone: true },
-  // A rule without conditions: every user may have the scope.
+  // A rule without conditions grants the scope to every user.
   scopes: Object.fromEntries((scopes ?? []).map(scope => [scope, {}])),
   roles: {},
   clients: { metadataDocuments: true, registration: true, redirects: LOOPBACK, fixed: [] },

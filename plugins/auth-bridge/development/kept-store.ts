@@ -1,4 +1,4 @@
-// A grant store in a file, with a secret of its own, so that a restart in development signs nobody out.
+// A grant store in a file with its own secret, so that users stay signed in after a restart in development.
 import { hkdfSync, randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { checkGrantTtl, type GrantStore } from '../../../core/auth.ts'
@@ -40,7 +40,7 @@ function parseStored(text: string): Stored {
     Buffer.from(secret, 'base64url').length === SECRET_BYTES &&
     Array.isArray(entries) &&
     entries.every(isEntry)
-  if (!fits) throw new Error('it was not written by this plugin')
+  if (!fits) throw new Error('it has another format')
   return stored as unknown as Stored
 }
 
@@ -50,7 +50,7 @@ async function readStored(file: string, log: Logger): Promise<Stored | undefined
     return text === undefined ? undefined : parseStored(text)
   } catch (error) {
     if (error instanceof StartError) throw error
-    // The message of a parser could quote the secret.
+    // A parser message can quote the secret.
     const why = error instanceof SyntaxError ? 'it is not JSON' : errorText(error)
     log.warn({ file, why }, 'cannot read the kept logins: starting with new keys and without logins')
     return undefined

@@ -2,7 +2,7 @@
 import { isLoopback } from '../../../core/auth.ts'
 import { type HostContext, HostError, type PluginHost, StartError } from '../../../core/index.ts'
 
-/** Throws a StartError if others could reach this host, or in production. */
+/** Throws a StartError if other machines can reach this host, or in production. */
 export function refuseExposedHost({ at, http, log }: PluginHost): void {
   const refuse = (why: string) => new StartError(why, { at })
   if (process.env['NODE_ENV'] === 'production')
@@ -14,11 +14,11 @@ export function refuseExposedHost({ at, http, log }: PluginHost): void {
   log.warn({ at }, 'Development authorization server enabled: anyone who can reach this host can sign in.')
 }
 
-/** Throws for a request from another machine, through a tunnel, or under a name that was made to point here. */
+/** Throws for a request from another machine, through a tunnel, or under a name that is not a loopback name (DNS rebinding). */
 export function refuseForeignRequest({ req }: HostContext): void {
   // The server may belong to an embedding application (`Host.callback`), which may listen on all addresses.
   const from = req.socket.remoteAddress?.replace(/^::ffff:/i, '') ?? ''
-  if (!isLoopback(from)) throw new HostError('hostNotAllowed', { detail: `to a caller at ${from}` })
+  if (!isLoopback(from)) throw new HostError('hostNotAllowed', { detail: `the request comes from ${from}` })
   const { host: named, ':authority': authority = named, 'x-forwarded-host': forwarded } = req.headers
   for (const host of [named ?? authority ?? '', authority ?? '', forwarded ?? 'localhost']) {
     const address = `http://${host}`

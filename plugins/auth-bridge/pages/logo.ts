@@ -16,7 +16,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /**
  * Reads `file`, relative to `directory`. Throws a StartError if the file is missing, larger than 256 kB or of another type.
- * Pages show an SVG as an image only, in which it neither runs scripts nor loads anything.
+ * Pages embed an SVG only as an image, so it cannot run scripts or load anything.
  */
 export function readLogo(file: string, directory: string): Logo {
   const refuse = (why: string, cause?: unknown) =>

@@ -1,4 +1,4 @@
-// The style sheet of all pages. WCAG 2.2 contrast: at least 4.5 for text, 3 for the edges of buttons.
+// The style sheet of all pages. WCAG 2.2 requires a contrast of at least 4.5 for text and 3 for button borders.
 
 const LIGHT = {
   page: '#f3f4f6',

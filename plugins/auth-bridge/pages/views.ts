@@ -92,7 +92,7 @@ export interface SignInView {
 /** The sign-in page of the development provider. */
 export interface ChoiceView {
   readonly state: string
-  /** Where the form leads. */
+  /** The form's target URL. */
   readonly action: string
 }
 

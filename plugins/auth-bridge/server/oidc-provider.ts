@@ -1,10 +1,10 @@
-// How requests reach oidc-provider, and from where pages can read its responses.
+// Passes requests to oidc-provider, and decides which origins can read its responses.
 import type Provider from 'oidc-provider'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { HostContext, HostMiddleware } from '../../../core/index.ts'
 
 type OidcContext = KoaContextWithOIDC['oidc']
-/** What oidc-provider has found by the time it calls functions of the configuration that use it. */
+/** Entities that oidc-provider has loaded before it calls functions of the configuration. */
 type Known = 'client' | 'grant' | 'params' | 'session' | 'resourceServers'
 
 /** A request within oidc-provider. */

@@ -52,14 +52,14 @@ export function createPolicy(choosesUser: boolean) {
   consent.checks.remove('native_client_prompt')
   const eachTime = ['asked_each_time', 'this client needs consent each time', 'consent_required'] as const
   addCheck(consent, eachTime, ctx => !isRemembered(ctx.oidc.client) && !wasAnswered(ctx), 0)
-  addCheck(consent, ['not_asked_yet', 'this client was not allowed yet', 'consent_required'], ctx => {
-    // A grant that nobody saved has no id.
+  addCheck(consent, ['not_asked_yet', 'the user has not allowed this client yet', 'consent_required'], ctx => {
+    // An unsaved grant has no id.
     return ctx.oidc.grant.jti === undefined && !wasAnswered(ctx)
   })
-  addCheck(consent, ['more_resources', 'a token for something else is asked for', 'consent_required'], ctx => {
+  addCheck(consent, ['more_resources', 'the client requests a token for another resource', 'consent_required'], ctx => {
     return !wasAnswered(ctx) && isElsewhere(ctx)
   })
-  addCheck(consent, ['more_scopes', 'more is asked for than was allowed', 'consent_required'], ctx => {
+  addCheck(consent, ['more_scopes', 'the client requests more scopes than were allowed', 'consent_required'], ctx => {
     return !wasAnswered(ctx) && isMoreThanGranted(ctx)
   })
   return policy

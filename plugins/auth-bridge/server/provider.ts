@@ -25,10 +25,10 @@ import { createPolicy } from './policy.ts'
 import type { Resources } from './resources.ts'
 import { SIGNING, type SigningKey } from './signing-keys.ts'
 
-/** Characters of a client id and of a detail in the log. */
+/** Maximum characters of a client id, and of a detail, in the log. */
 const MAX_TEXT = 200
 
-/** The message of the innermost cause, such as why a document of the client was not fetched. Not for the client. */
+/** The message of the innermost cause, such as why the client's metadata document could not be fetched. For the log only. */
 function causeOf({ cause }: Error): string | undefined {
   let inner = cause
   while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause
@@ -156,7 +156,7 @@ function features(settings: ProviderSettings) {
     devInteractions: { enabled: false },
     rpInitiatedLogout: { enabled: false },
     userinfo: { enabled: false },
-    // In production no plugin of this host checks the proofs of its own tokens.
+    // In production, no plugin of this host verifies DPoP proofs of its own tokens.
     dPoP: { enabled: isDevelopment(options) },
     pushedAuthorizationRequests: { enabled: false },
     revocation: { enabled: true },
@@ -236,7 +236,7 @@ function claimsFor(ctx: ProviderContext) {
   return account && { roles: account.standing.roles, ...account.login.person.tokenClaims, sid: account.login.id }
 }
 
-/** Access tokens carry the time of the host's clock, which checks them. oidc-provider uses the system time. */
+/** Sets the times of access tokens by the host's clock, which also verifies them. oidc-provider uses the system time. */
 const timesFor =
   ({ now }: ProviderSettings) =>
   (_ctx: unknown, _token: unknown, { payload }: { readonly payload: { iat: number; exp: number } }) => {

@@ -41,7 +41,7 @@ const withoutSlash = (resource: string) => resource.replace(/^(https?:\/\/[^?#]*
 
 const isSame = (one: string, other: string) => withoutSlash(one) === withoutSlash(other)
 
-/** With these resources in place of the routes'. */
+/** Replaces the resources of the routes. */
 export const withFixed = (resources: Resources, fixed: readonly string[] | undefined): Resources =>
   fixed
     ? {

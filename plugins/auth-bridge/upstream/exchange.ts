@@ -1,5 +1,4 @@
-// An access token with other scopes, for the same person: by a refresh that names them, or by token exchange (RFC
-// 8693).
+// Gets an access token with other scopes for the same user, by a refresh or by token exchange (RFC 8693).
 import { type Connection, through } from './connection.ts'
 import { refresh } from './refresh.ts'
 import { checking, settleAnswer, tokensOf } from './token-answer.ts'
@@ -37,6 +36,6 @@ export async function exchange(connection: Connection, last: ProviderTokens, sco
   if (settings.exchange === 'refresh') return (await refresh(connection, last, scope)).tokens
   if (settings.exchange === 'token-exchange') return exchangeToken(connection, last, scope)
   throw new UpstreamError('misconfigured', `${settings.label} gives no token with other scopes`, {
-    fix: 'ask for all scopes at the sign-in, in provider.scopes',
+    fix: 'request all scopes at sign-in, in provider.scopes',
   })
 }

@@ -1,22 +1,22 @@
-// What to change if a provider refuses: its error, as vendors write it, to a sentence or two for the operator.
+// Maps the errors of identity providers to advice for the operator.
 import type { ProviderType } from './kinds.ts'
 import type { UpstreamFault } from './upstream.ts'
 
 export interface Explanation {
   /** What to change, and in which console. */
   readonly fix: string
-  /** Where the code alone would say something else. */
+  /** Set if the error code alone suggests another fault. */
   readonly fault?: UpstreamFault
 }
 
 interface Row extends Explanation {
   readonly types?: readonly ProviderType[]
-  /** All of these must fit. */
+  /** All of these must match. */
   readonly code?: RegExp
   readonly text?: RegExp
 }
 
-/** A row of one vendor's. */
+/** A row for one provider type. */
 const row = (type: ProviderType, match: Pick<Row, 'code' | 'text'>, fix: string, fault?: UpstreamFault): Row => ({
   types: [type],
   ...match,
@@ -41,10 +41,14 @@ const ENTRA: readonly Row[] = [
     'refused',
   ),
   entra('65001', `${ENTRA_APP}, API permissions: add what the scopes name and grant admin consent.`, 'misconfigured'),
-  entra('90094', `${ENTRA_APP}, API permissions: grant admin consent; people may not consent here.`, 'misconfigured'),
+  entra(
+    '90094',
+    `${ENTRA_APP}, API permissions: grant admin consent; users cannot consent in this tenant.`,
+    'misconfigured',
+  ),
   entra(
     '650053',
-    `A scope does not exist at its API. Correct \`scopes\`; ${ENTRA_APP}, API permissions lists what there is.`,
+    `The API has no such scope. Correct \`scopes\`. ${ENTRA_APP}, API permissions lists the existing scopes.`,
     'misconfigured',
   ),
   entra('650057', `${ENTRA_APP}, API permissions: add the API that the scopes name.`, 'misconfigured'),
@@ -55,12 +59,12 @@ const ENTRA: readonly Row[] = [
   ),
   entra(
     '7000215',
-    `${ENTRA_APP}, Certificates & secrets: make a client secret, and put its Value, not its Secret ID, into clientSecret.`,
+    `${ENTRA_APP}, Certificates & secrets: create a client secret and set clientSecret to its Value, not its Secret ID.`,
     'misconfigured',
   ),
   entra(
     '7000222',
-    `The client secret has expired. ${ENTRA_APP}, Certificates & secrets: make another and put it into clientSecret.`,
+    `The client secret has expired. ${ENTRA_APP}, Certificates & secrets: create another and set clientSecret to its Value.`,
     'misconfigured',
   ),
   entra('7000218', `Set clientSecret; or ${ENTRA_APP}, Authentication: allow public client flows.`, 'misconfigured'),
@@ -71,7 +75,7 @@ const ENTRA: readonly Row[] = [
   ),
   entra(
     '900023',
-    'The tenant is no id: check tenant, the Directory (tenant) ID in the Overview of the Microsoft Entra admin center.',
+    'The tenant is not an id: check tenant, the Directory (tenant) ID in the Overview of the Microsoft Entra admin center.',
     'misconfigured',
   ),
   entra(
@@ -86,7 +90,7 @@ const ENTRA: readonly Row[] = [
   ),
   entra(
     '70011',
-    'A scope is not written as Entra wants it: check `scopes`, such as api://<id>/<scope>.',
+    'A scope has the wrong format for Entra: check `scopes`. Example: api://<id>/<scope>.',
     'misconfigured',
   ),
   entra(
@@ -96,12 +100,12 @@ const ENTRA: readonly Row[] = [
   ),
   entra(
     '50076',
-    'The person must sign in again with a second factor, which a policy of conditional access asks for.',
+    'The person must sign in again with a second factor, which a Conditional Access policy requires.',
     'refused',
   ),
   entra(
     '53003',
-    'A policy of conditional access blocks this sign-in: see the sign-in logs in the Microsoft Entra admin center.',
+    'A Conditional Access policy blocks this sign-in: see the sign-in logs in the Microsoft Entra admin center.',
     'refused',
   ),
   entra('50057', 'The account is disabled in Microsoft Entra.', 'refused'),
@@ -138,14 +142,18 @@ const GOOGLE: readonly Row[] = [
     { code: /^(?:invalid_client|deleted_client|unauthorized_client)$/ },
     `${GOOGLE_APP}, Clients: check clientId and clientSecret of the client of type Web application.`,
   ),
-  row('google', { code: /^disabled_client$/ }, `${GOOGLE_APP}, Clients: the client is disabled; make another.`),
+  row(
+    'google',
+    { code: /^disabled_client$/ },
+    `${GOOGLE_APP}, Clients: the client is disabled; enable it or create another.`,
+  ),
 ]
 
 const GITHUB: readonly Row[] = [
   row(
     'github',
     { code: /^incorrect_client_credentials$/ },
-    `${GITHUB_APP}: check clientId and clientSecret; make another secret if it is lost.`,
+    `${GITHUB_APP}: check clientId and clientSecret; generate a new client secret if it is lost.`,
   ),
   row(
     'github',
@@ -156,11 +164,15 @@ const GITHUB: readonly Row[] = [
   row(
     'github',
     { code: /^application_suspended$/ },
-    'GitHub has suspended the application: write to GitHub Support.',
+    'GitHub has suspended the application: contact GitHub Support.',
     'misconfigured',
   ),
   row('github', { code: /^bad_verification_code$/ }, 'The code was used or is older than 10 minutes: sign in again.'),
-  row('github', { code: /^bad_refresh_token$/ }, 'The refresh token has ended: the person must sign in again.'),
+  row(
+    'github',
+    { code: /^bad_refresh_token$/ },
+    'The refresh token is no longer valid: the person must sign in again.',
+  ),
   row(
     'github',
     { code: /^unverified_user_email$/ },
@@ -231,7 +243,7 @@ const OTHERS: readonly Row[] = [
   row(
     'auth0',
     { code: /^(?:access_denied|unauthorized)$/, text: /^unauthorized$/i },
-    `Auth0 let nobody through: ${AUTH0_APP}, Settings, Credentials: check clientSecret; else see Monitoring, Logs.`,
+    `Auth0 refused the request. ${AUTH0_APP}, Settings, Credentials: check clientSecret. Otherwise see Monitoring, Logs.`,
     'misconfigured',
   ),
   row('auth0', { code: /^invalid_client$/ }, `${AUTH0_APP}, Settings: check Client ID and Client Secret.`),
@@ -254,7 +266,7 @@ const OTHERS: readonly Row[] = [
   row(
     'keycloak',
     { text: /requested audience not available|standard token exchange/i },
-    `${KEYCLOAK_APP}, Settings: switch on Standard token exchange, and have the audience among the client's scopes.`,
+    `${KEYCLOAK_APP}, Settings: enable Standard token exchange, and add the audience to the client's scopes.`,
     'misconfigured',
   ),
   row(

@@ -10,7 +10,7 @@ import { settle } from './settings.ts'
 import { begin, finish } from './sign-in.ts'
 import { type SignedIn, type Upstream, UpstreamError } from './upstream.ts'
 
-const another = () => new UpstreamError('refused', 'the provider answered with somebody else than was asked about')
+const another = () => new UpstreamError('refused', 'the provider returned another user than the one who signed in')
 
 async function read(connection: Connection, last: SignedIn): Promise<SignedIn> {
   if (last.tokens.refreshToken === undefined) {
@@ -23,18 +23,18 @@ async function read(connection: Connection, last: SignedIn): Promise<SignedIn> {
     return await readPerson(connection, tokens, { last, idToken })
   } catch (error) {
     if (!(error instanceof UpstreamError) || error.fault !== 'unavailable') throw error
-    // The refresh itself said that the login goes on, and its new token must not be lost: the old one works no more.
+    // The refresh succeeded, so the login continues. Its new token must be kept, because the old token no longer works.
     connection.log.warn(
       { err: error },
-      'the provider renewed a login and does not say who it is now: what was known stands',
+      'The provider renewed a login but did not return the user: the previous user data is kept',
     )
     return { person: last.person, tokens }
   }
 }
 
 /**
- * An ID token is a whole answer, as at the sign-in: a group or role that it no longer has is gone. Without one, what
- * userinfo does not say stands as it was.
+ * An ID token is complete, as at sign-in: groups and roles that are missing in it are removed. Without an ID token, data that
+ * userinfo does not contain stays unchanged.
  */
 async function renew(connection: Connection, last: SignedIn): Promise<SignedIn> {
   const now = await read(connection, last)

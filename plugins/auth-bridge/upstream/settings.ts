@@ -105,7 +105,7 @@ function checkRest(provider: FilledProvider, refuse: Refuse): void {
   const { type, clientId, clientSecret, authMethod, parameters = {}, exchange } = provider
   if (type === 'development') return
   const own = (['users', 'resources', 'keepIn'] as const).find(name => provider[name] !== undefined)
-  if (own !== undefined) throw refuse(own, `only the provider development has it, and not ${type}`)
+  if (own !== undefined) throw refuse(own, `only the provider type "development" has this option, not "${type}"`)
   if (clientId === undefined) throw refuse('clientId', 'missing: the id of the application that you registered there')
   if (authMethod === 'none' && (type === 'google' || type === 'github')) {
     throw refuse('authMethod', `${type} gives tokens only to clients that show their secret`)

@@ -12,7 +12,7 @@ export interface Person {
   readonly groups: readonly string[] | undefined
   /** Everything else that it said: the ID token's claims, and those of userinfo over them. */
   readonly claims: Readonly<Record<string, unknown>>
-  /** Claims that our tokens repeat; only of the development provider. */
+  /** Claims that are copied into issued tokens. Set by the development provider only. */
   readonly tokenClaims?: Readonly<Record<string, unknown>>
 }
 

@@ -11,8 +11,8 @@ interface Owner {
 const FILES = Symbol('files that plugins write')
 
 /**
- * Reports, at the option `file`, a file that another plugin writes, that is a folder, or whose folder cannot be written. Warns of a
- * folder in which anyone can replace the file. `path`: absolute. `appendsOnly`: the folder of an existing file is not written to.
+ * Reports a `file` that another plugin writes, that is a folder, or whose folder cannot be written. Warns about a folder in which
+ * any user can replace the file. `path`: absolute. `appendsOnly`: the folder of an existing file is not written to.
  */
 export function claimFile(host: PluginHost, path: string, { appendsOnly = false } = {}): void {
   const at = [...host.at, 'file']
@@ -31,7 +31,7 @@ export function claimFile(host: PluginHost, path: string, { appendsOnly = false 
 export function makeFolderOf(path: string): void {
   const folder = dirname(path)
   const made = mkdirSync(folder, { recursive: true, mode: 0o750 })
-  // Data of users belongs in no repository.
+  // Keeps user data out of Git.
   if (made !== undefined) writeFileSync(join(folder, '.gitignore'), '*\n')
 }
 
@@ -40,7 +40,7 @@ function checkWritable({ report, at }: PluginHost, path: string, appendsOnly: bo
   let folder = dirname(path)
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
   try {
-    // The dot fails for what is no folder.
+    // `/.` fails if the path is not a folder.
     accessSync(appendsOnly && existsSync(path) ? path : `${folder}/.`, constants.W_OK)
   } catch (cause) {
     const why = `${path} cannot be written: ${folder} is no folder, or this user may not write it (${errorText(cause)})`

@@ -23,13 +23,13 @@ import type { RedisConnection, RedisReader } from './shared-connection.ts'
 import { createOccurrence, within } from './waiting.ts'
 import { Watch } from './watch.ts'
 
-/** `refused`: Redis answered that it will not. `unavailable`: it did not answer in time, or could not be asked. */
+/** `refused`: Redis returned an error. `unavailable`: Redis did not respond in time or could not be reached. */
 type Measure = (milliseconds: number, outcome: 'ok' | 'refused' | 'unavailable') => void
 
 function createMeasure({ figures }: Pick<PluginHost, 'figures'>, redis: string): Measure {
   const tell = figures.histogram({
     name: 'mcp_host_redis_duration_seconds',
-    help: 'How long Redis took to answer what a request waits for, or how long was waited for it in vain.',
+    help: 'Duration of Redis commands that requests wait for, including failed ones.',
     labels: ['redis', 'outcome'],
   })
   return (milliseconds, outcome) => tell(milliseconds / 1_000, { redis, outcome })
@@ -43,7 +43,7 @@ function offerHealth(
   figures.gauge(
     {
       name: 'mcp_host_redis_up',
-      help: '1 where Redis answers and does what is asked of it, else 0.',
+      help: '1 if Redis responds and executes commands, else 0.',
       labels: ['redis'],
     },
     () => [[connection.healthy ? 1 : 0, { redis }]],

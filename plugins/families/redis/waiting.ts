@@ -16,8 +16,8 @@ export function createOccurrence<Value>(): Occurrence<Value> {
 }
 
 /**
- * Resolves with the value of the promise; rejects with a RedisTimeout after this many milliseconds. After the event loop was
- * blocked, timers run before the sockets are read: a response that has arrived by then still counts.
+ * Resolves with the value of the promise; rejects with a RedisTimeout after this many milliseconds. When the event loop was
+ * blocked, timers run before sockets are read, so a response that has already arrived is still accepted.
  */
 export async function within<Value>(promise: Promise<Value>, milliseconds: number): Promise<Value> {
   let timer: NodeJS.Timeout | undefined

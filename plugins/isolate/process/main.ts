@@ -14,7 +14,7 @@ interface Thread {
   run(task: Task): Promise<Outcome>
   send(message: ToThread): void
   end(): void
-  /** Milliseconds in which its event loop was not idle. */
+  /** Milliseconds for which its event loop was active. */
   readonly active: () => number
   /** Bytes of the process after the start of the thread. */
   readonly base: number
@@ -99,7 +99,7 @@ async function openThread({ file, memory }: Task): Promise<Thread> {
 function watch({ base, active }: Thread, { memory, cpuTime }: Task): () => number {
   const before = active()
   const begun = process.cpuUsage()
-  /** Neither the time in which the thread was preempted counts, nor what this process computes outside of the thread. */
+  /** Excludes time in which the thread was preempted, and CPU time of this process outside of the thread. */
   function used(): number {
     const { user, system } = process.cpuUsage(begun)
     return Math.min(active() - before, (user + system) / 1_000)

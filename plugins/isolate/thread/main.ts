@@ -9,11 +9,11 @@ import {
   type ToolDefinition,
 } from '../../../core/index.ts'
 import { createCallFetch, importModule, LOG_LEVELS } from '../../../core/transport.ts'
-import type { Ask, Asked, FromThread, Outcome, Task, ThreadData, Told, ToThread } from '../messages.ts'
+import type { Ask, FromThread, NotifyMethod, Outcome, RequestMethod, Task, ThreadData, ToThread } from '../messages.ts'
 import { packError, unpackError } from '../pack-error.ts'
-import { MAX_TOLD_BYTES, toBytes } from '../transferable.ts'
+import { MAX_NOTIFY_BYTES, toBytes } from '../transferable.ts'
 
-/** Maximum messages to the client that were not sent yet. Further messages are dropped. */
+/** Maximum messages to the client that are not sent yet. Further messages are dropped. */
 const MAX_UNSENT = 100
 
 const NO_ITEMS = 'ctx.host cannot add or remove items in a tool with `isolate`. Do it in a tool without `isolate`'
@@ -25,7 +25,7 @@ interface Running {
 }
 
 const { file, port, read } = workerData as ThreadData
-// The module of a tool must not use it.
+// Hides the port from the module of the tool.
 Reflect.deleteProperty(workerData, 'port')
 
 const running = new AsyncLocalStorage<Running>()
@@ -43,7 +43,7 @@ let told = 0
 
 const post = (message: FromThread) => port.postMessage(message)
 
-function tell(call: Running, what: Told, args: readonly unknown[]) {
+function tell(call: Running, what: NotifyMethod, args: readonly unknown[]) {
   if (call.isOver || told - Atomics.load(read, 0) >= MAX_UNSENT) return
   post({ kind: 'tell', what, args })
   told++
@@ -70,7 +70,7 @@ function sendAsks() {
   }
 }
 
-function ask<T>(call: Running, what: Asked, args: readonly unknown[]): Promise<T> {
+function ask<T>(call: Running, what: RequestMethod, args: readonly unknown[]): Promise<T> {
   const answer = new Promise<T>((resolve, reject) => {
     const n = asked++
     waiting.set(n, { call, resolve, reject })
@@ -103,7 +103,7 @@ function contextOf({ fetchTimeout, fetchHeaders, ...data }: Task['data'], call: 
         throw new TypeError(`log level must be one of ${LOG_LEVELS.join(', ')}; was ${level}`)
       }
       try {
-        toBytes(value, MAX_TOLD_BYTES)
+        toBytes(value, MAX_NOTIFY_BYTES)
       } catch (cause) {
         throw new TypeError(`the data of ctx.log cannot be sent: ${errorText(cause)}`, { cause })
       }

@@ -352,7 +352,7 @@ describe('mcp-host report', () => {
 
   for (const [what, values, sources, message] of [
     ['a file that is not there', {}, ['nowhere.log'], /^nowhere\.log.*ENOENT/],
-    ['a folder without logs', {}, [import.meta.dirname], /has no \*\.log or \*\.jsonl file/],
+    ['a folder without logs', {}, [import.meta.dirname], /contains no \*\.log or \*\.jsonl file/],
     ['no time', { since: 'yesterday' }, ['a'], /^--since.*24h.*7d/],
     ['times that are exchanged', { since: '1h', until: '2h' }, ['a'], /^--since.*--until/],
     ['no number of rows', { top: '0' }, ['a'], /^--top/],

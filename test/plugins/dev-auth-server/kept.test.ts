@@ -97,8 +97,8 @@ describe('dev-auth-server: keepIn', function () {
   }
 
   for (const [what, file, place, why] of [
-    ['a file that others may write', 0o622, 0o700, /auth\.json may be written by others \(mode 622\).*delete it$/],
-    ['a folder that everybody may write', 0o600, 0o707, /kept may be written by everybody \(mode 707\).*chmod o-w/],
+    ['a file that others may write', 0o622, 0o700, /auth\.json can be written by other users \(mode 622\).*delete it$/],
+    ['a folder that everybody may write', 0o600, 0o707, /kept can be written by every user \(mode 707\).*chmod o-w/],
   ] as const) {
     it(`fails startup with ${what}`, async () => {
       const folder = await makeFolder({ 'kept/auth.json': '' })
