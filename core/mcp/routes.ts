@@ -110,11 +110,12 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
     const fixed = { categories: [], listed: [], isOpen: false, parameter }
     return { all: there, choose: () => there, combinations: [there], ...fixed }
   }
-  if (listed.length > 1 || !pattern.some(part => part.parameter === parameter)) {
+  const part = pattern.find(part => part.parameter === parameter)
+  if (listed.length > 1 || !part) {
     const why = listed.length > 1 ? `"${first}" stands alone` : `the path has no parameter ":${parameter}"`
     report(new StartError(why, { at: own ? [...at, 'param'] : at }))
   }
-  if (settings.default && !pattern.some(part => part.parameter === parameter && part.optional)) {
+  if (settings.default && part && !part.optional) {
     const why = `the parameter is always there; make it optional: "${path}?"`
     report(new StartError(why, { at: ['routes', path, 'default'] }))
   }

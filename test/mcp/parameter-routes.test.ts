@@ -73,6 +73,8 @@ describe('Route parameter that names a toolset', () => {
     })
     await expectStopped(start(['clok']), /there is no toolset "clok"; did you mean "clock"/)
     await expectStopped(start(['clock'], 'kind'), /the path has no parameter ":kind"/)
+    const misspelt = { '/t/:categry?': { toolsets: { param: 'category', of: ['clock'] }, default: ['clock'] } }
+    await expectStopped({ toolsets, routes: misspelt }, /^(?![\s\S]*make it optional)[\s\S]*no parameter ":category"/)
     await expectStopped({ toolsets: { a: { from: [], intern: true } as never }, routes: {} }, /unknown key/)
   })
 
