@@ -67,6 +67,8 @@ export function addVersion<Result extends Found>(
   // Node.js caches a module that `require` loads by its path only.
   const isRequired = conditions.includes('require') && !conditions.includes('import')
   const version = isRequired ? undefined : versions[file]
+  // A version that is not ours comes from the hooks of another copy of this package.
+  if (version === undefined && !isRequired) return found
   const url = withoutVersion(found.url)
   if (version !== undefined) url.searchParams.set(VERSION, String(version))
   return { ...found, url: url.href }

@@ -273,7 +273,7 @@ describe('mcp-host doctor: auth-bridge', () => {
       'Entra: scope',
       'entra',
       { error: 'invalid_scope', error_description: "AADSTS650053: asked for scope 'x' that doesn't exist." },
-      /scope does not exist/,
+      /no such scope/,
     ],
     [
       'Entra: a mistake in the set-up called invalid_grant',

@@ -150,7 +150,7 @@ describe('http.tls validation', () => {
     }
     const plain = await warningsOf(FILES, open)
     expect(plain).to.have.lengthOf(1)
-    expect(plain[0]).to.match(/^plugins\.metrics\.host: http\.tls.*plain HTTP.*`host` to 127\.0\.0\.1, or `path`/)
+    expect(plain[0]).to.match(/^plugins\.metrics\.host: http\.tls.*unencrypted.*`host` to 127\.0\.0\.1, or.* `path`/)
     expect(await warningsOf(FILES, { ...open, purpose: 'serve' })).to.have.lengthOf(1)
     const fine = [
       await warningsOf(undefined, open),
