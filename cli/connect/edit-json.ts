@@ -1,7 +1,7 @@
 // Sets one entry in the JSON file of another program. Everything else keeps its formatting, comments and trailing commas;
 // otherwise the file is not changed. (`modify` of jsonc-parser reformats neighbouring entries and moves their comments.)
 import { isDeepStrictEqual } from 'node:util'
-import { createScanner, type Node, type ParseError, parse, parseTree, printParseErrorCode } from 'jsonc-parser'
+import { createScanner, getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { isObject } from '../../core/index.ts'
 import { withoutSecrets } from './entry-secrets.ts'
 
@@ -48,9 +48,10 @@ function readObject(text: string, { children = [], offset, length }: Node): Obje
 /** JSON with comments and trailing commas. Throws a SyntaxError. */
 function parseCommented(text: string): { value: unknown; root: Node | undefined } {
   const errors: ParseError[] = []
-  const value: unknown = parse(text, errors, { allowTrailingComma: true })
+  const root = parseTree(text, errors, { allowTrailingComma: true })
   if (errors[0]) throw new SyntaxError(`it is not JSON: ${printParseErrorCode(errors[0].error)}`)
-  return { value, root: parseTree(text) }
+  // A key `__proto__` stays a key in what JSON.parse makes.
+  return { value: root && JSON.parse(JSON.stringify(getNodeValue(root))), root }
 }
 
 const indentAt = (text: string, offset: number): string =>

@@ -73,6 +73,11 @@ describe('an entry in a file of JSON', () => {
     it(`is refused in ${what}`, () => expect(() => set(text)).to.throw(why))
   }
 
+  it('keeps a key `__proto__` of another entry', () => {
+    const text = '{"a":{"__proto__":{"b":1}},"mcpServers":{}}'
+    expect(set(text)?.text).to.include('"a":{"__proto__":{"b":1}}').and.include('"clock"')
+  })
+
   it('leaves any other value as it was, however the file is indented', () => {
     const name = fc.string({ maxLength: 8 }).filter(text => text !== '__proto__')
     const json = fc.jsonValue({ maxDepth: 3 })
