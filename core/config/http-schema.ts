@@ -26,7 +26,7 @@ export const KEYS_URL = {
 export const IDENTIFIER = {
   pattern: '^(?!https?://.*/\\.well-known/)',
 } as const
-/** Where a server listens. */
+/** The listen address of a server. */
 export const LISTEN_ADDRESS = {
   pattern:
     '^((?=.*[^\\d.])[^\\s/:*]+|((25[0-5]|2[0-4]\\d|1?\\d?\\d)(\\.(?=\\d)|$)){4}|\\[?(?=.*:)[0-9A-Fa-f:.]+(%[^\\s/]+)?\\]?)$',

@@ -4,7 +4,7 @@ import type { ClientCapabilities, ElicitParams, JsonSchema, SampleParams } from 
 import { compileSchema } from './schema/schema.ts'
 import { withoutNulls } from './without-nulls.ts'
 
-/** What a handler asks its client. */
+/** A request of a handler to its client. */
 export type Question =
   | { readonly method: 'elicitation/create'; readonly params: ElicitParams }
   | { readonly method: 'sampling/createMessage'; readonly params: SampleParams }

@@ -3,7 +3,7 @@ import type { ProviderType } from './kinds.ts'
 import type { UpstreamFault } from './upstream.ts'
 
 export interface Explanation {
-  /** What to change, and in which console. */
+  /** The fix, and the console to make it in. */
   readonly fix: string
   /** Set if the error code alone suggests another fault. */
   readonly fault?: UpstreamFault
