@@ -1,8 +1,8 @@
 // Turns ajv's errors into findings: one a place, alternatives merged, in words.
 // Used by check-config.ts, which adds file and line.
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import { shownUrl } from '../http/shown-url.ts'
-import { formatPath, type Path } from '../http/start-error.ts'
+import { formatPath, type Path } from '../http/errors.ts'
+import { shownUrl } from '../http/request-target.ts'
 import { nearest } from '../mcp/nearest.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { readErrors, type SchemaProblem, stepsOf } from '../mcp/schema/explain-errors.ts'
