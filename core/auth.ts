@@ -39,14 +39,13 @@ export {
   LISTEN_ADDRESS,
 } from './config/http-schema.ts'
 export { SCOPE } from './config/schema-parts.ts'
-export { addressKey } from './http/address-key.ts'
 export { blame } from './http/describe-thrown.ts'
+export { addressKey } from './http/forwarded.ts'
 export { isLoopback } from './http/guard.ts'
 export { parseJson } from './http/json-text.ts'
 export { assertInstalled, type NeededBy } from './http/optional-packages.ts'
-export { canonicalPath, parseHost } from './http/request-target.ts'
-export { shownUrl } from './http/shown-url.ts'
-export { publicKeyIn } from './kernel/public-key.ts'
+export { canonicalPath, parseHost, shownUrl } from './http/request-target.ts'
+export { publicKeyIn } from './kernel/secrets.ts'
 export type {
   AccessDecider,
   AccessServices,

@@ -1,7 +1,11 @@
 // Leaves a port to other processes: new connections are refused, and requests on open ones get `Connection: close`.
+
 import type { Server } from 'node:http'
-import { Server as NetServer, type Socket } from 'node:net'
+import { type AddressInfo, createServer, Server as NetServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
+import { isSecure } from './create-server.ts'
+import { StartError } from './errors.ts'
+import type { ResolvedHttp } from './http-settings.ts'
 
 /** How long a hand-over waits for open connections, milliseconds. */
 const LONGEST = 10_000
@@ -84,4 +88,52 @@ export function createPort(server: Server): Port {
       await closed
     },
   }
+}
+
+type Address = Pick<ResolvedHttp, 'host' | 'port' | 'backlog'>
+
+/** Resolves once the server accepts connections. Rejects with a StartError, also for a port that is in use. */
+function listenAt(server: NetServer, { host, port, backlog }: Address): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => {
+      const why =
+        cause.code === 'EADDRINUSE'
+          ? `port ${port} of ${host} is in use; set http.port, or stop what listens there`
+          : `cannot listen on ${host}:${port}: ${cause.message}`
+      reject(new StartError(why, { cause }))
+    })
+    // In a worker Node has the primary listen, with the backlog that the first of them says.
+    server.listen({ port, host, backlog }, resolve)
+  })
+}
+
+/** A machine without IPv6. */
+const hasNoAddress = ({ cause }: StartError) =>
+  ['EADDRNOTAVAIL', 'EAFNOSUPPORT'].includes((cause as NodeJS.ErrnoException).code ?? '')
+
+/** Listens on `host`; `localhost` is both loopback addresses (RFC 6761 section 6.3). Rejects as `listenAt` does. */
+export async function listenOn(server: Server, { host, port, backlog }: Address): Promise<void> {
+  if (host !== 'localhost') return listenAt(server, { host, port, backlog })
+  await listenAt(server, { host: '127.0.0.1', port, backlog })
+  const { port: open } = server.address() as AddressInfo
+  const second = createServer({ noDelay: true, allowHalfOpen: !isSecure(server) }, socket =>
+    server.emit('connection', socket),
+  )
+  second.unref()
+  try {
+    await listenAt(second, { host: '::1', port: open, backlog })
+    server.once(PORT_CLOSES, () => second.close())
+  } catch (error) {
+    if (error instanceof StartError && hasNoAddress(error)) return
+    server.close()
+    throw error
+  }
+}
+
+/** `http://address:port`, or `https`; a server that listens everywhere is reached by loopback. */
+export function addressOf(server: Server): string {
+  const { address, port, family } = server.address() as AddressInfo
+  const name =
+    family === 'IPv6' ? `[${address === '::' ? '::1' : address}]` : address === '0.0.0.0' ? '127.0.0.1' : address
+  return `${isSecure(server) ? 'https' : 'http'}://${name}:${port}`
 }
