@@ -1,4 +1,4 @@
-// Finds parts of a JSON Schema that contradict each other, and parts that validators ignore. For definition-warnings.ts.
+// Finds mistakes in valid JSON Schemas: keywords that contradict each other or are ignored, and unknown required properties.
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../is-object.ts'
 import { nearest } from '../nearest.ts'
@@ -11,21 +11,16 @@ interface Contradiction {
   readonly path: readonly string[]
 }
 
-/** Lower and upper limits, by the type of value that they apply to. */
-const LIMITS = {
-  number: ['minimum', 'maximum'],
-  string: ['minLength', 'maxLength'],
-  array: ['minItems', 'maxItems'],
-  object: ['minProperties', 'maxProperties'],
+/** Limits of size, and the other keywords for values of one type. */
+const TYPES = {
+  number: { limits: ['minimum', 'maximum'], others: ['exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'] },
+  string: { limits: ['minLength', 'maxLength'], others: ['pattern', 'contentEncoding', 'contentMediaType'] },
+  array: { limits: ['minItems', 'maxItems'], others: ['items', 'prefixItems', 'uniqueItems', 'contains'] },
+  object: {
+    limits: ['minProperties', 'maxProperties'],
+    others: ['properties', 'required', 'additionalProperties', 'patternProperties'],
+  },
 } as const
-
-/** Keywords that apply to values of one type only. */
-const OF_TYPE: ReadonlyArray<readonly [type: string, keywords: readonly string[]]> = [
-  ['number', [...LIMITS.number, 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']],
-  ['string', [...LIMITS.string, 'pattern', 'contentEncoding', 'contentMediaType']],
-  ['array', [...LIMITS.array, 'items', 'prefixItems', 'uniqueItems', 'contains']],
-  ['object', [...LIMITS.object, 'properties', 'required', 'additionalProperties', 'patternProperties']],
-]
 
 const OTHER_KEYWORDS = [
   ...['$schema', '$id', '$ref', '$defs', '$comment', '$anchor', 'definitions', 'type', 'enum', 'const', 'default'],
@@ -33,7 +28,10 @@ const OTHER_KEYWORDS = [
   ...['writeOnly', 'deprecated', 'propertyNames', 'minContains', 'maxContains', 'contentSchema', 'dependentRequired'],
   ...['dependentSchemas', 'dependencies', 'additionalItems', 'unevaluatedItems', 'unevaluatedProperties'],
 ]
-const KEYWORDS: ReadonlySet<string> = new Set([...OF_TYPE.flatMap(([, keywords]) => keywords), ...OTHER_KEYWORDS])
+const KEYWORDS: ReadonlySet<string> = new Set([
+  ...Object.values(TYPES).flatMap(({ limits, others }) => [...limits, ...others]),
+  ...OTHER_KEYWORDS,
+])
 
 const FORMATS: ReadonlySet<string> = new Set([
   ...['date', 'time', 'date-time', 'iso-time', 'iso-date-time', 'duration', 'email', 'idn-email', 'hostname', 'uuid'],
@@ -45,41 +43,36 @@ const typesOf = ({ type }: JsonSchema): readonly unknown[] => (type === undefine
 
 function typeOf(value: unknown): string {
   if (value === null) return 'null'
-  if (Array.isArray(value)) return 'array'
-  return typeof value
+  return Array.isArray(value) ? 'array' : typeof value
 }
 
-/** Integers are numbers. */
 const hasType = (types: readonly unknown[], type: string) =>
   types.includes(type) || (type === 'number' && types.includes('integer'))
 
-function sizeOf(value: unknown): readonly [keyof typeof LIMITS, number] | undefined {
-  if (typeof value === 'number') return ['number', value]
-  if (typeof value === 'string') return ['string', [...value].length]
-  if (Array.isArray(value)) return ['array', value.length]
-  return isObject(value) ? ['object', Object.keys(value).length] : undefined
+function sizeOf(value: unknown): number {
+  if (typeof value === 'number') return value
+  return typeof value === 'string' ? [...value].length : Object.keys(Object(value)).length
 }
 
-/** Why a value can never be valid, judged by the keywords next to it only. */
+/** Why a value is invalid for the keywords next to it. */
 function faultOf(value: unknown, schema: JsonSchema): string | undefined {
   const types = typesOf(schema)
+  const type = typeOf(value)
   const isFraction = typeof value === 'number' && !Number.isInteger(value) && !types.includes('number')
-  if (types.length > 0 && (isFraction || !hasType(types, typeOf(value)))) return `is not of type ${types.join(' or ')}`
+  if (types.length > 0 && (isFraction || !hasType(types, type))) return `is not of type ${types.join(' or ')}`
   const { enum: values } = schema
   if (Array.isArray(values) && !values.some(one => isDeepStrictEqual(one, value))) return 'is not in `enum`'
-  const [type, size] = sizeOf(value) ?? []
-  if (type === undefined || size === undefined) return undefined
-  const [least, most] = LIMITS[type]
-  const [low, high] = [schema[least], schema[most]]
+  if (!Object.hasOwn(TYPES, type)) return undefined
+  const [least, most] = TYPES[type as keyof typeof TYPES].limits
+  const [low, high, size] = [schema[least], schema[most], sizeOf(value)]
   if (typeof low === 'number' && size < low) return `is below \`${least}\` ${low}`
   return typeof high === 'number' && size > high ? `is above \`${most}\` ${high}` : undefined
 }
 
-function* inValues(schema: JsonSchema): Generator<readonly [keyword: string, why: string]> {
+function* contradictionsOf(schema: JsonSchema): Generator<readonly [keyword: string, why: string]> {
   for (const keyword of ['const', 'enum', 'default', 'examples']) {
     if (!(keyword in schema)) continue
-    const isList = keyword === 'enum' || keyword === 'examples'
-    const values = isList ? schema[keyword] : [schema[keyword]]
+    const values = keyword === 'enum' || keyword === 'examples' ? schema[keyword] : [schema[keyword]]
     for (const value of Array.isArray(values) ? values : []) {
       const fault = faultOf(value, schema)
       if (fault === undefined) continue
@@ -87,19 +80,15 @@ function* inValues(schema: JsonSchema): Generator<readonly [keyword: string, why
       break
     }
   }
-}
-
-function* inKeywords(schema: JsonSchema): Generator<readonly [keyword: string, why: string]> {
-  for (const [least, most] of Object.values(LIMITS)) {
+  const types = typesOf(schema)
+  for (const [type, { limits, others }] of Object.entries(TYPES)) {
+    const [least, most] = limits
     const [low, high] = [schema[least], schema[most]]
     if (typeof low === 'number' && typeof high === 'number' && low > high) {
       yield [least, `\`${least}\` ${low} is above \`${most}\` ${high}`]
     }
-  }
-  const types = typesOf(schema)
-  for (const [type, keywords] of OF_TYPE) {
-    const ignored = types.length === 0 || hasType(types, type) ? undefined : keywords.find(name => name in schema)
-    if (ignored !== undefined) yield [ignored, `\`${ignored}\` is ignored: it is for type ${type}`]
+    const ignored = types.length > 0 && !hasType(types, type) && [...limits, ...others].find(name => name in schema)
+    if (ignored) yield [ignored, `\`${ignored}\` is ignored: it is for type ${type}`]
   }
   const { pattern, format } = schema
   if (typeof pattern === 'string' && /^\/\^|\$\/[a-z]*$/.test(pattern)) {
@@ -115,5 +104,30 @@ function* inKeywords(schema: JsonSchema): Generator<readonly [keyword: string, w
 
 export const contradictionsIn = (root: JsonSchema): Contradiction[] =>
   [...subschemas(root)].flatMap(({ schema, path }) =>
-    [...inValues(schema), ...inKeywords(schema)].map(([keyword, why]) => ({ why, path: [...path, keyword] })),
+    [...contradictionsOf(schema)].map(([keyword, why]) => ({ why, path: [...path, keyword] })),
   )
+
+interface UnknownRequired {
+  readonly name: string
+  readonly known: readonly string[]
+  /** Whether the schema rejects properties that it does not define. */
+  readonly isClosed: boolean
+  readonly path: readonly string[]
+}
+
+/** Keywords that can define properties elsewhere. */
+const OTHER_SOURCES = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas']
+/** Keywords whose subschemas describe an object that another schema defines. */
+const PARTIAL = new Set(['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else', 'not', 'dependentSchemas', 'contains'])
+
+/** Names in `required` that no property of the same schema has. */
+export function unknownRequired(root: JsonSchema): UnknownRequired[] {
+  return [...subschemas(root)].flatMap(({ schema, path }) => {
+    const { required, properties, additionalProperties } = schema
+    if (!Array.isArray(required) || !isObject(properties) || isObject(additionalProperties)) return []
+    if (path.some(step => PARTIAL.has(step)) || OTHER_SOURCES.some(keyword => keyword in schema)) return []
+    return required
+      .filter((name): name is string => typeof name === 'string' && !Object.hasOwn(properties, name))
+      .map(name => ({ name, known: Object.keys(properties), isClosed: additionalProperties === false, path }))
+  })
+}
