@@ -2,32 +2,8 @@
 // them, passes messages to single workers, and counts for all of them. neighbours.ts is the worker's side.
 import cluster from 'node:cluster'
 import type { Logger } from '../../core/create-host.ts'
-import type { CountTogether } from '../../core/kernel/kernel-host.ts'
 import { createMemoryCount, MOST_CALLERS } from '../../plugins/rate-limit/memory-counts.ts'
-import { isFromWorker, type PrimaryMessage } from './message.ts'
-
-type Asking<To extends string, Fields = object> = { readonly to: To; readonly question: number } & Readonly<Fields>
-
-/** From a worker. Each `question` has one answer. */
-export type ToHub =
-  | { readonly to: 'hear' }
-  | { readonly to: 'join'; readonly node: string }
-  | Asking<'tell', { texts: readonly string[] }>
-  | Asking<'since', { number: number }>
-  | Asking<'count', { counts: readonly ToCount[] }>
-  | Asking<'leave' | 'has', { node: string }>
-  /** `share`: see `Neighbours.send`. */
-  | Asking<'send', { node: string; text: string; share: string }>
-
-/** To a worker. */
-export type FromHub =
-  /** The number of the last broadcast. */
-  | { readonly from: 'place'; readonly number: number }
-  | { readonly from: 'told'; readonly first: number; readonly texts: readonly string[] }
-  /** Broadcasts up to this number can be missing. */
-  | { readonly from: 'missed'; readonly number: number }
-  | { readonly from: 'received'; readonly node: string; readonly text: string }
-  | { readonly from: 'answer'; readonly question: number; readonly value: unknown }
+import { type Counted, type FromHub, isFromWorker, type PrimaryMessage, type ToCount, type ToHub } from './message.ts'
 
 export interface HubBounds {
   /** Broadcasts that are kept for late workers. Default 10,000. */
@@ -53,9 +29,6 @@ type Send = (message: FromHub, sent: () => void) => void
 export interface Hub {
   connect(send: Send): Member
 }
-
-export type ToCount = Parameters<CountTogether>
-export type Counted = Awaited<ReturnType<CountTogether>>
 
 /** Counts requests for all workers. */
 function createCounts(log?: Logger): (...one: ToCount) => Counted {

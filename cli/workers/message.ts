@@ -1,7 +1,33 @@
 // Messages between the primary process and its workers. Tools run in the workers and can send messages of their own, so ours
 // have the key `mcpHost`.
 import type { CloseReport, RouteSummary } from '../../core/create-host.ts'
-import type { FromHub, ToHub } from './hub.ts'
+import type { CountTogether } from '../../core/kernel/kernel-host.ts'
+
+export type ToCount = Parameters<CountTogether>
+export type Counted = Awaited<ReturnType<CountTogether>>
+
+type Asking<To extends string, Fields = object> = { readonly to: To; readonly question: number } & Readonly<Fields>
+
+/** From a worker to the hub (hub.ts). Each `question` has one answer. */
+export type ToHub =
+  | { readonly to: 'hear' }
+  | { readonly to: 'join'; readonly node: string }
+  | Asking<'tell', { texts: readonly string[] }>
+  | Asking<'since', { number: number }>
+  | Asking<'count', { counts: readonly ToCount[] }>
+  | Asking<'leave' | 'has', { node: string }>
+  /** `share`: see `Neighbours.send`. */
+  | Asking<'send', { node: string; text: string; share: string }>
+
+/** From the hub to a worker. */
+export type FromHub =
+  /** The number of the last broadcast. */
+  | { readonly from: 'place'; readonly number: number }
+  | { readonly from: 'told'; readonly first: number; readonly texts: readonly string[] }
+  /** Broadcasts up to this number can be missing. */
+  | { readonly from: 'missed'; readonly number: number }
+  | { readonly from: 'received'; readonly node: string; readonly text: string }
+  | { readonly from: 'answer'; readonly question: number; readonly value: unknown }
 
 /** What a worker serves, once it listens. `file` is the config. */
 export interface Serving {
