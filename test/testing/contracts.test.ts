@@ -7,8 +7,8 @@ import { createMemoryGrantStore } from '../../core/access/memory-grant-store.ts'
 import type { GrantStore } from '../../core/auth.ts'
 import { type ChangeBus, createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
-import { createMemoryPeers } from '../../core/sessions/memory-peers.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
+import { createMemoryPeers } from '../../core/sessions/peers.ts'
 import { createMemoryTaskStore } from '../../core/tasks/memory-task-store.ts'
 import {
   type Check,
