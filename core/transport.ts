@@ -68,6 +68,7 @@ export { type Transport, transportOf } from './plugin-host.ts'
 export type { Announcement, ChangeFeed, Subscriber, Subscription } from './sessions/change-feed.ts'
 export { createWatchCharges, heardBy, watchCost, watchedCost } from './sessions/change-feed.ts'
 export { withoutCredentials } from './sessions/credentials.ts'
+export type { Caller } from './sessions/enter-session.ts'
 export {
   type EventId,
   type EventStore,
@@ -80,7 +81,7 @@ export {
   type StreamWriter,
 } from './sessions/event-store.ts'
 export type { PeerMessage, Peers } from './sessions/peers.ts'
-export type { Caller, RunningCalls, SessionRegistry } from './sessions/registry.ts'
+export type { RunningCalls, SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export {
   type Answering,

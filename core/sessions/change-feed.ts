@@ -25,6 +25,7 @@ export interface Announcement {
   tagged(id: RequestId): string
 }
 
+/** A session or a `subscriptions/listen` stream. */
 export interface Subscriber {
   /** The lists whose changes it receives. */
   readonly lists: ReadonlySet<ItemKind>
@@ -37,6 +38,7 @@ export interface Subscriber {
   readonly mayShowMore?: boolean
 }
 
+/** A subscription to a change feed. */
 export interface Subscription {
   /** Returns false, without a change, above `MAX_WATCHED` resources. */
   watch(uri: string): boolean
@@ -46,6 +48,7 @@ export interface Subscription {
   end(): void
 }
 
+/** Delivers the changes of a bus to subscribers. */
 export interface ChangeFeed {
   subscribe(subscriber: Subscriber): Subscription
   /** Records the views; the returned function notifies subscribers whose lists changed since and counts them. Neither throws. */
@@ -207,6 +210,7 @@ function announceReload(subscriber: Subscriber, before: View | undefined, log: L
 /** Bytes that a watched resource costs. */
 export const watchCost = (uri: string): number => Buffer.byteLength(uri) + WATCH_COST
 
+/** Bytes that watched resources cost. */
 export const watchedCost = (uris: readonly string[]): number => uris.reduce((bytes, uri) => bytes + watchCost(uri), 0)
 
 /** Counts bytes, or releases negative ones; returns false, without a change, above the limit unless `letIn`. */

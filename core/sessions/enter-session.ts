@@ -1,11 +1,17 @@
 // Lets a request enter its session: checks the store, and rebuilds a session from its record on a node that does not have it.
 import { sameUser } from '../kernel/user.ts'
+import type { RequestFacts } from '../mcp/call.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import { takeRecord } from './node-messages.ts'
 import { notSure, notYours, perhapsRunning, running, sessionGone } from './refusals.ts'
-import { type Caller, sameParams, type ThisNode } from './registry.ts'
-import type { Session } from './session.ts'
+import type { Session, ThisNode } from './session.ts'
 import type { Entered, SessionOpening, SessionRecord } from './session-store.ts'
+
+/** The caller of a request. */
+export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'admitted'>
+
+export const sameParams = (a: Caller['params'], b: Caller['params']) =>
+  Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
 
 /** A request for a session whose id is signed for the caller. */
 export interface Entering {

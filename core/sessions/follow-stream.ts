@@ -16,10 +16,8 @@ import {
   sendStored,
 } from './event-store.ts'
 import type { PeerMessage } from './peers.ts'
-import type { ThisNode } from './registry.ts'
 import { readFacts, writeFacts } from './resumable-stream.ts'
-import type { Session } from './session.ts'
-import type { StreamParts } from './session-streams.ts'
+import type { Session, ThisNode } from './session.ts'
 
 /** How often a stream without notifications is checked, milliseconds. */
 const CHECK_INTERVAL = 1_000
@@ -27,6 +25,12 @@ const CHECK_INTERVAL = 1_000
 const FOLLOW_INTERVAL = 5_000
 /** How long a follower is notified, milliseconds; it asks again. */
 const FOLLOWER_LIFETIME = 60_000
+
+export interface FollowerParts {
+  readonly node: ThisNode
+  /** Calls `task` when a stream may have new messages, until the returned function is called; `over`: its writer has stopped. */
+  whenWritten(stream: string, task: (over: boolean) => void): () => void
+}
 
 /** The requests without a response after a position, or up to a gap. */
 async function unanswered(requests: readonly RequestId[], place: ReadPlace): Promise<RequestId[]> {
@@ -53,8 +57,11 @@ interface LostStream {
 }
 
 /** Takes over a stream and answers its open requests with an error. */
-async function answerLost(parts: StreamParts, session: Session, { stream, state, seen, isOver }: LostStream) {
-  const { name: node, events, log } = parts.node
+async function answerLost(
+  { name: node, events, log }: ThisNode,
+  session: Session,
+  { stream, state, seen, isOver }: LostStream,
+) {
   const { requests } = readFacts(state.facts)
   const store = events(session)
   const writer = { epoch: state.epoch + 1, facts: writeFacts({ node, requests }) }
@@ -74,7 +81,7 @@ async function answerLost(parts: StreamParts, session: Session, { stream, state,
 
 /** Sends the stored messages after a position and new ones as they come; ends the reader. */
 export async function followStream(
-  parts: StreamParts,
+  parts: FollowerParts,
   streams: SharedStreams,
   session: Session,
   { stream, seq }: EventId,
@@ -124,7 +131,7 @@ export async function followStream(
     const { node } = readFacts(state.facts)
     const runsHere = node === name
     if (runsHere ? !session.streams.has(stream) : wasOver || !(await peers.isAlive(node))) {
-      await answerLost(parts, session, { stream, state, seen: sent, isOver: runsHere || wasOver })
+      await answerLost(parts.node, session, { stream, state, seen: sent, isOver: runsHere || wasOver })
       return step(wasOver)
     }
     if (clock.monotonic() - askedAt >= FOLLOW_INTERVAL) {

@@ -2,8 +2,7 @@
 import { tooManyWatched } from '../mcp/methods/session-settings.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { PeerMessage } from './peers.ts'
-import type { ThisNode } from './registry.ts'
-import type { Session, SessionKeeper } from './session.ts'
+import type { Session, SessionKeeper, ThisNode } from './session.ts'
 import { type Changed, FIRST_STATE, type SessionRecord, type StateChange } from './session-store.ts'
 
 /** Messages for a stream or its readers. */

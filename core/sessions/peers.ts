@@ -19,6 +19,7 @@ export interface Peers {
   leave(): Promise<void>
 }
 
+/** A message to another node. */
 export type PeerMessage =
   /** The client's response to a request that the receiver made. */
   | {

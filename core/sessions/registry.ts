@@ -1,53 +1,22 @@
 // The sessions of a node: opened within limits, found by id for their owner, ended when idle.
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
-import type { Clock } from '../http/clock.ts'
 import { HostError, shuttingDown } from '../http/errors.ts'
-import type { Logger } from '../kernel/log.ts'
 import { sameUser } from '../kernel/user.ts'
 import type { AdmitCaller, Offer, RequestFacts } from '../mcp/call.ts'
-import type { ChangeBus } from '../mcp/change-bus.ts'
 import { holderOf } from '../mcp/holder.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { type ChangeFeed, createWatchCharges } from './change-feed.ts'
 import { withoutCredentials } from './credentials.ts'
-import { createEntrance, type Entering } from './enter-session.ts'
-import type { EventStore } from './event-store.ts'
+import { type Caller, createEntrance, type Entering, sameParams } from './enter-session.ts'
 import { createNodeMessages, type StreamMessage, takeRecord } from './node-messages.ts'
-import type { Peers } from './peers.ts'
-import type { QuestionIds } from './questions.ts'
 import { sessionGone as gone, notYours, tooManySessions } from './refusals.ts'
-import { Session, type SessionFacts, type SessionKeeper } from './session.ts'
+import { Session, type SessionFacts, type SessionKeeper, type ThisNode } from './session.ts'
 import { digestOf, type Owner, type SessionIds, shortId } from './session-id.ts'
-import { FIRST_STATE, type SessionBounds, type SessionRecord, type SessionStore } from './session-store.ts'
+import { FIRST_STATE, type SessionBounds, type SessionRecord } from './session-store.ts'
 import { createSessionUpkeep } from './session-upkeep.ts'
-import type { SessionFigures } from './sessions-by-route.ts'
-
-/** This node among the nodes that share sessions. */
-export interface ThisNode {
-  /** Random for each host. */
-  readonly name: string
-  readonly store: SessionStore
-  readonly peers: Peers
-  readonly questionIds: QuestionIds
-  /** The event store and change bus of a session's route. */
-  readonly events: (session: Session) => EventStore
-  readonly bus: (session: Session) => ChangeBus
-  readonly bounds: SessionBounds
-  readonly log: Logger
-  readonly clock: Clock
-  readonly figures: SessionFigures
-  /** The sessions of this node by digest. */
-  readonly sessions: Map<string, Session>
-}
-
-/** The caller of a request. */
-export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'admitted'>
 
 const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user })
-
-export const sameParams = (a: Caller['params'], b: Caller['params']) =>
-  Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
 
 export interface RegistrySettings {
   readonly node: ThisNode

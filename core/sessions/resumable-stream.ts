@@ -38,6 +38,7 @@ export interface WriterSettings {
   written(stream: string): void
 }
 
+/** A stream that clients can resume. */
 export interface ResumableStream {
   readonly name: string
   /** Stores a message, then sends it to the reader. `place`: its position on the change bus. */

@@ -16,10 +16,10 @@ import {
   StreamFenced,
   sendStored,
 } from './event-store.ts'
-import { createFollowers, followStream } from './follow-stream.ts'
+import { createFollowers, type FollowerParts, followStream } from './follow-stream.ts'
 import type { StreamMessage } from './node-messages.ts'
 import { cannotResume, eventsGone, notSure, sessionGone } from './refusals.ts'
-import type { SessionRegistry, ThisNode } from './registry.ts'
+import type { SessionRegistry } from './registry.ts'
 import {
   createResumableStream,
   type ResumableStream,
@@ -28,7 +28,7 @@ import {
   type WriterSettings,
   writeFacts,
 } from './resumable-stream.ts'
-import type { Session } from './session.ts'
+import type { Session, ThisNode } from './session.ts'
 
 /** A message that a client POSTed to another node than the one with its stream. */
 export interface ForwardedMessage {
@@ -71,13 +71,11 @@ export interface StreamsSettings {
 }
 
 /** What opening, following and taking over have in common. */
-export interface StreamParts extends StreamsSettings {
+export interface StreamParts extends StreamsSettings, FollowerParts {
   /** The shared streams of a session; undefined if no other node can continue it. */
   sharedWith(session: Session): SharedStreams | undefined
   /** Writer settings for a stream with these requests; undefined if no other node can continue it. */
   writerOf(session: Session, requests: readonly RequestId[], more?: Partial<WriterSettings>): WriterSettings | undefined
-  /** Calls `task` when a stream may have new messages, until the returned function is called; `over`: its writer has stopped. */
-  whenWritten(stream: string, task: (over: boolean) => void): () => void
   make(session: Session, more?: Partial<ResumableStreamSettings>): ResumableStream
   /** Sends messages that belong to no call with `send`; disconnects standalone streams when the host closes. */
   connect(session: Session, send: (message: string, place?: string) => void): void
@@ -87,7 +85,7 @@ export interface StreamParts extends StreamsSettings {
 
 /** `written` is called when a stream has a new message in a shared store. */
 export function createParts(
-  settings: StreamsSettings & Pick<StreamParts, 'whenWritten'>,
+  settings: StreamsSettings & FollowerParts,
   written: (session: Session, stream: string) => void,
 ): StreamParts {
   const { node, registry } = settings

@@ -1,7 +1,6 @@
 // Keeps the session store up to date with the sessions of this node: their use, idle ones, and what the store lost.
 import type { Timer } from '../http/clock.ts'
-import type { ThisNode } from './registry.ts'
-import type { Session } from './session.ts'
+import type { Session, ThisNode } from './session.ts'
 import { shortId } from './session-id.ts'
 import type { SessionUse, Victim } from './session-store.ts'
 

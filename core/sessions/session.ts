@@ -1,14 +1,24 @@
 // A client's session on one node. A class, because a host can hold 100,000 idle sessions and methods are then shared.
 import type { Clock } from '../http/clock.ts'
+import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
 import type { CallSession, ClientFacts, Offer } from '../mcp/call.ts'
-import type { Change } from '../mcp/change-bus.ts'
+import type { Change, ChangeBus } from '../mcp/change-bus.ts'
 import type { LogLevel, RequestId } from '../mcp/protocol.ts'
 import type { Revision } from '../mcp/revisions.ts'
 import { type ChangeFeed, type Subscription, WatchedUris } from './change-feed.ts'
-import { Questions } from './questions.ts'
+import type { EventStore } from './event-store.ts'
+import type { Peers } from './peers.ts'
+import { type QuestionIds, Questions } from './questions.ts'
 import type { ResumableStream } from './resumable-stream.ts'
-import { NO_CLIENT, type SessionOpening, type SessionRecord, type StateChange } from './session-store.ts'
+import {
+  NO_CLIENT,
+  type SessionBounds,
+  type SessionOpening,
+  type SessionRecord,
+  type SessionStore,
+  type StateChange,
+} from './session-store.ts'
 
 /** Sends messages that belong to no call to the client; provided by the transport. */
 export interface SessionChannel {
@@ -40,6 +50,34 @@ export interface SessionKeeper {
   feedOn(route: Offer['route']): ChangeFeed
 }
 
+/** This node among the nodes that share sessions. */
+export interface ThisNode {
+  /** Random for each host. */
+  readonly name: string
+  readonly store: SessionStore
+  readonly peers: Peers
+  readonly questionIds: QuestionIds
+  /** The event store and change bus of a session's route. */
+  readonly events: (session: Session) => EventStore
+  readonly bus: (session: Session) => ChangeBus
+  readonly bounds: SessionBounds
+  readonly log: Logger
+  readonly clock: Clock
+  readonly figures: SessionFigures
+  /** The sessions of this node by digest. */
+  readonly sessions: Map<string, Session>
+}
+
+/** The metrics of sessions. */
+export interface SessionFigures {
+  /** Counts the sessions whose home is this node. */
+  watch(node: string, sessions: ReadonlyMap<string, Session>): void
+  opened(session: Session): void
+  /** Called on the home node only. */
+  ended(session: Session): void
+  evicted(count: number): void
+}
+
 const LISTS = new Set(['tools', 'resources', 'prompts'] as const)
 
 export interface SessionFacts {
@@ -52,6 +90,7 @@ export interface SessionFacts {
   readonly version: number
 }
 
+/** A client's session, on the node that serves it. */
 export class Session implements CallSession {
   readonly id: string
   /** Its name in stores and messages between nodes. */

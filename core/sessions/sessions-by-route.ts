@@ -10,8 +10,8 @@ import { type ChangeFeed, createChangeFeed } from './change-feed.ts'
 import type { EventStore } from './event-store.ts'
 import type { Peers } from './peers.ts'
 import { createQuestionIds } from './questions.ts'
-import { createRunningCalls, createSessionRegistry, type SessionRegistry, type ThisNode } from './registry.ts'
-import type { Session } from './session.ts'
+import { createRunningCalls, createSessionRegistry, type SessionRegistry } from './registry.ts'
+import type { Session, SessionFigures, ThisNode } from './session.ts'
 import type { SessionIds } from './session-id.ts'
 import type { SessionBounds, SessionStore } from './session-store.ts'
 import { createSessionStreams, type SessionStreams } from './session-streams.ts'
@@ -167,16 +167,6 @@ export function createSessionsByRoute(settings: SessionsSettings): SessionsByRou
       for (const { start } of built) start()
     },
   }
-}
-
-/** The metrics of sessions. */
-export interface SessionFigures {
-  /** Counts the sessions whose home is this node. */
-  watch(node: string, sessions: ReadonlyMap<string, Session>): void
-  opened(session: Session): void
-  /** Called on the home node only. */
-  ended(session: Session): void
-  evicted(count: number): void
 }
 
 /** `none` until `initialize` was answered. */
