@@ -1,12 +1,28 @@
-// Takes a JWT apart, strictly: what two readers could understand in two ways is refused before anybody verifies it.
-import { type Claims, decodePart, readJsonPart } from '../../../core/auth.ts'
+// Decodes a JWT (RFC 7515) strictly: ambiguous input is rejected before verification.
+import { type Claims, parseJson } from '../../../core/auth.ts'
+import { isObject } from '../../../core/index.ts'
 
 export interface ReadToken {
   readonly header: Claims
   readonly claims: Claims
 }
 
-/** Header and claims, neither of them verified; or why there are none. */
+/** Requires canonical base64url: no padding, no other alphabet, no loose bits at the end, and not empty. */
+function decodePart(part: string): Buffer | undefined {
+  const bytes = Buffer.from(part, 'base64url')
+  return part !== '' && bytes.toString('base64url') === part ? bytes : undefined
+}
+
+function readJsonPart(bytes: Buffer): Claims | undefined {
+  try {
+    const value = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Header and claims, both unverified. */
 export function readToken(token: string): ReadToken | { readonly refused: string } {
   const parts = token.split('.')
   if (parts.length !== 3) return { refused: 'the token is no JWT' }
