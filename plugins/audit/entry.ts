@@ -1,6 +1,6 @@
 // What one line of an audit says of a request: who, what, when, from where, whether it was allowed, and by which rule not.
 import { type CallRecord, isObject } from '../../core/index.ts'
-import { plainText } from './plain-text.ts'
+import { plainText } from './files.ts'
 
 /** Characters of one value. */
 const MOST = 256

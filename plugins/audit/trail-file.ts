@@ -1,12 +1,86 @@
-// The file of an audit: appends lines that hold on to each other, heals what a killed process left, goes on in a new file
-// when this one is full, or was moved or emptied by others. It knows its head: the last line that is whole on disk.
+// The file of an audit trail: appends chained lines, repairs an incomplete end, and rotates.
 import { createHash, randomBytes } from 'node:crypto'
 import { type FileHandle, open, stat } from 'node:fs/promises'
-import { archivesOf, moveAway, removeOldest } from './archives.ts'
-import { FORMAT, type Head, NO_HASH, plainSigner, type Signer } from './chain.ts'
-import type { Appended, FileSettings } from './file-settings.ts'
-import { openTail, readTail, readTailOf, shownTorn, type Tail } from './tail.ts'
-import { PartlyWritten, writeLines } from './write-lines.ts'
+import type { Logger } from '../../core/index.ts'
+import { FORMAT, type Head, NO_HASH, plainSigner, type Signer, sealLine } from './chain.ts'
+import { archivesOf, moveAway, openTail, readTail, readTailOf, removeOldest, shownTorn, type Tail } from './files.ts'
+
+export interface FileSettings {
+  /** Absolute. */
+  readonly path: string
+  /** What new lines are signed with comes first; the others verify what older keys signed. */
+  readonly signers: readonly Signer[]
+  readonly node: string
+  readonly log: Logger
+  /** Bytes. */
+  readonly rotateAt: number
+  /** Milliseconds; Infinity: never. */
+  readonly rotateAfter: number
+  /** Files that are kept beside the one that is written; Infinity: all. */
+  readonly keep: number
+  /** Sees to it that the lock is there, which may have gone with its folder; rejects where another process has it. */
+  hold?(): Promise<void>
+}
+
+export interface Appended {
+  /** So many of the entries are whole on disk. */
+  readonly written: number
+  /** Why not all of them are. */
+  readonly failure?: unknown
+}
+
+interface WrittenLines {
+  /** So many of them are whole. */
+  readonly lines: number
+  /** Bytes of those. */
+  readonly size: number
+  /** The last of those; else the head before. */
+  readonly head: Head
+  /** Bytes of the next one that stand behind them. */
+  readonly torn: number
+  /** Why not all of them are whole. */
+  readonly failure?: unknown
+}
+
+/** `entries`: JSON objects, each of which becomes a line behind `head`. */
+async function writeLines(
+  handle: FileHandle,
+  entries: readonly string[],
+  head: Head,
+  signer: Signer,
+): Promise<WrittenLines> {
+  let next = head
+  const sealed = entries.map(fields => {
+    const { text, head: own } = sealLine(fields, next, signer)
+    next = own
+    return { bytes: Buffer.from(text), head: own }
+  })
+  const bytes = Buffer.concat(sealed.map(line => line.bytes))
+  let done = 0
+  let failure: unknown
+  try {
+    while (done < bytes.length) done += (await handle.write(bytes, done)).bytesWritten
+  } catch (error) {
+    failure = error
+  }
+  let lines = 0
+  let size = 0
+  for (const line of sealed) {
+    if (size + line.bytes.length > done) break
+    size += line.bytes.length
+    lines++
+  }
+  return { lines, size, head: sealed[lines - 1]?.head ?? head, torn: done - size, failure }
+}
+
+/** Not all was written; `cause` says why. */
+class PartlyWritten extends Error {
+  readonly lines: number
+  constructor(lines: number, cause: unknown) {
+    super('not all of it was written', { cause })
+    this.lines = lines
+  }
+}
 
 /** Of a new file: its owner and group read it, nobody else. */
 const MODE = 0o640

@@ -3,9 +3,8 @@
 import { authorizeRoute, identifyBearer, needResource } from '../../core/auth.ts'
 import { definePlugin, type PluginHost, type Services, StartError } from '../../core/index.ts'
 import { enforceDPoP } from '../families/dpop/index.ts'
+import { createProfile, findOwnIssuers, type Profile } from './issuers.ts'
 import { type AuthJwtOptions, authJwtSchema, type FilledAuthJwt } from './options.ts'
-import { findOwnIssuers } from './own-issuer.ts'
-import { createProfile, type Profile } from './profile.ts'
 import { createVerifier } from './verify-token.ts'
 
 export { DPOP_SCHEMA, type DPoPSettings, enforceDPoP } from '../families/dpop/index.ts'

@@ -21,8 +21,7 @@ import {
   signer,
   type VerificationKey,
 } from '../families/issuer-keys/index.ts'
-import type { OwnIssuer } from './own-issuer.ts'
-import type { Issuer, Profile } from './profile.ts'
+import type { Issuer, OwnIssuer, Profile } from './issuers.ts'
 
 const ACCESS_TOKEN_TYPES: ReadonlySet<string> = new Set(['jwt', 'at+jwt', 'application/at+jwt'])
 

@@ -11,8 +11,7 @@ import {
   type Route,
   StartError,
 } from '../../core/index.ts'
-import { documentPaths, documentUrl, onlyDocument, resourcePaths } from './addresses.ts'
-import { sayBinding } from './binding.ts'
+import { documentPaths, documentUrl, onlyDocument, resourcePaths, sayBinding } from './documents.ts'
 import {
   describeResource,
   type FilledResourceMetadata,

@@ -15,8 +15,7 @@ import { compileRules, policyNamed, type Rules } from './item-rules.ts'
 import { lint } from './lint.ts'
 import { type FilledToolPolicy, optionsSchema, type ToolPolicyOptions } from './options.ts'
 import { compilePolicy, createHolder, denialFor, type Path, type Requirement, type Tell } from './requirement.ts'
-import { createRouteAccess, type RouteAccess } from './route-access.ts'
-import { logShadow } from './shadow.ts'
+import { createRouteAccess, logShadow, type RouteAccess } from './route-access.ts'
 
 export type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 

@@ -1,11 +1,9 @@
-// An issuer's key set: fetched when needed, one fetch at a time, renewed before it is too old, kept for a while when the
-// issuer is away. jwks-rsa reads the set; when to fetch is decided here, for the set as a whole: a key that is not in the
-// newest one is gone, and a flood of unknown keys is one question.
+// The key set of an issuer: discovered and fetched on demand, renewed before it expires, and kept while the issuer is unavailable.
+// jwks-rsa parses the set. Fetching is decided for the whole set, so that unknown keys cause one request.
 import { createPublicKey } from 'node:crypto'
 import type { SigningKey } from 'jwks-rsa'
 import { fetchJson, shownUrl } from '../../../core/auth.ts'
 import { isObject, type Logger } from '../../../core/index.ts'
-import { discoverKeys } from './discover-keys.ts'
 import { candidates, type KeySource, type VerificationKey, weaknessOf } from './verification-key.ts'
 
 /** Milliseconds between two questions for a key that is not in the set. */
@@ -162,4 +160,39 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
     age: () => (fetchedAt === Number.NEGATIVE_INFINITY ? undefined : age()),
     close: () => closing.abort(new Error('the host is closing')),
   }
+}
+
+/** The documents that may describe an issuer, in the order in which they are asked for. */
+export function metadataUrls(issuer: string): string[] {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname.replace(/\/$/, '')
+  return [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ]
+}
+
+/** What is wrong with a document, or where it says that the keys are. */
+function readMetadata(body: unknown, issuer: string): { problem: string } | { jwksUri: string } {
+  if (!isObject(body)) return { problem: 'is no JSON object' }
+  if (body['issuer'] !== issuer) {
+    return { problem: `is of the issuer ${JSON.stringify(body['issuer'])}, the config says ${JSON.stringify(issuer)}` }
+  }
+  const jwksUri = body['jwks_uri']
+  if (typeof jwksUri !== 'string' || !URL.canParse(jwksUri)) return { problem: 'has no jwks_uri' }
+  const { protocol } = new URL(jwksUri)
+  const fits = protocol === 'https:' || (protocol === 'http:' && issuer.startsWith('http:'))
+  return fits ? { jwksUri } : { problem: `has a jwks_uri of ${protocol}` }
+}
+
+/** Rejects with all that was tried; `issuer` must be exactly what the document says of itself. */
+async function discoverKeys(issuer: string, signal: AbortSignal): Promise<string> {
+  const problems: string[] = []
+  for (const url of metadataUrls(issuer)) {
+    const { status, body } = await fetchJson(url, { signal })
+    const found = status === 200 ? readMetadata(body, issuer) : { problem: `answers ${status}` }
+    if ('jwksUri' in found) return found.jwksUri
+    problems.push(`${url} ${found.problem}`)
+  }
+  throw new Error(problems.join('; '))
 }

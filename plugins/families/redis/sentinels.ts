@@ -2,10 +2,10 @@
 // replaced may still answer. Not node-redis's own client of Sentinels: that sends a command again whose answer was lost, so
 // that its write may be done twice, lets commands wait while nobody is there, and gives up after some attempts.
 import { errorText, type Logger } from '../../../core/index.ts'
+import { within } from './failures.ts'
 import { withoutPassword } from './refusals.ts'
 import type { RedisAddress, ResolvedRedis, ResolvedSentinel } from './settings.ts'
-import { readTls } from './tls.ts'
-import { within } from './waiting.ts'
+import { readTls } from './settings.ts'
 
 export interface SentinelsSettings {
   readonly redis: ResolvedRedis

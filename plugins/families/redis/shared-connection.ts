@@ -1,5 +1,7 @@
-// What a connection to Redis is for the plugins that share it; connection.ts makes it.
+// The connection to Redis as plugins use it, and scripts with a deadline.
+import { performance } from 'node:perf_hooks'
 import type { RedisCommands } from './commands.ts'
+import { RedisTimeout, unavailable } from './failures.ts'
 import type { KeySpaceClaim } from './key-space.ts'
 import type { RedisScript } from './script.ts'
 
@@ -53,4 +55,31 @@ export interface RedisConnection {
   run<Value>(act: (client: RedisCommands) => Promise<Value>, timeout?: number): Promise<Value>
   /** `run` of one script: by its digest, or whole where Redis does not know it. */
   evaluate(script: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number): Promise<unknown>
+}
+
+/**
+ * What a script answers, a list of texts. Its first argument is until when it may run, by the clock of Redis; where that is past
+ * it does nothing and answers `late`, and is sent again while there is time: the clock was not known here, or was set.
+ */
+export async function evaluateInTime(
+  redis: RedisConnection,
+  script: RedisScript,
+  keys: readonly string[],
+  args: readonly string[],
+): Promise<readonly string[]> {
+  const end = performance.now() + redis.commandTimeout
+  for (let left = redis.commandTimeout; left > 0; left = end - performance.now()) {
+    const now = redis.now()
+    if (now !== undefined) {
+      const reply = (await redis.evaluate(
+        script,
+        keys,
+        [String(Math.floor(now + left) - 1), ...args],
+        left,
+      )) as string[]
+      if (reply[0] !== 'late') return reply
+    }
+    await redis.run(() => redis.askTime(), Math.max(1, end - performance.now()))
+  }
+  throw unavailable(new RedisTimeout(redis.commandTimeout))
 }

@@ -1,12 +1,99 @@
-// What an audit's file ends with: its last whole line, and what a killed process or a power cut left of the next ones. Where
-// it ends with something else, what that is, and where.
-import { type FileHandle, open } from 'node:fs/promises'
+// Reads audit files: lines with limited memory, the end of a file, and the names of full files.
+import { createReadStream } from 'node:fs'
+import { access, type FileHandle, open, readdir, rename, rm } from 'node:fs/promises'
+import { basename, dirname, extname, join } from 'node:path'
 import { StartError } from '../../core/index.ts'
+import { plainText as printableText } from '../../core/transport.ts'
 import { type FileFacts, factsIn, MOST_LINE, type ReadLine, readLine } from './chain.ts'
-import { linesOf } from './lines-of.ts'
-import { plainText } from './plain-text.ts'
+
+interface FileLine {
+  /** From 1. */
+  readonly number: number
+  /** Without its line break; undefined: it is longer than any of ours, and nothing is read behind it. */
+  readonly bytes: Buffer | undefined
+  /** Whether a line break follows. */
+  readonly ended: boolean
+}
 
 const LINE_FEED = 0x0a
+
+export async function* linesOf(path: string): AsyncGenerator<FileLine> {
+  let number = 1
+  let rest: Buffer[] = []
+  let length = 0
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    let from = 0
+    for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, from)) {
+      yield { number: number++, bytes: Buffer.concat([...rest, chunk.subarray(from, at)]), ended: true }
+      rest = []
+      length = 0
+      from = at + 1
+    }
+    rest.push(chunk.subarray(from))
+    length += chunk.length - from
+    if (length > MOST_LINE) return yield { number, bytes: undefined, ended: false }
+  }
+  if (length > 0) yield { number, bytes: Buffer.concat(rest), ended: false }
+}
+
+/** `2026-11-22T18-05-09-123Z`, and a number where that is taken. */
+const STAMP = /^(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z)(?:-(\d+))?$/
+
+const partsOf = (path: string) => {
+  const extension = extname(path)
+  return { folder: dirname(path), stem: `${basename(path, extension)}.`, extension }
+}
+
+/** Oldest first; of a folder that is not there, none. */
+export async function archivesOf(path: string): Promise<string[]> {
+  const { folder, stem, extension } = partsOf(path)
+  const names = await readdir(folder)
+  const found = names.flatMap(name => {
+    if (!name.startsWith(stem) || !name.endsWith(extension)) return []
+    const [stamp, time, number = '1'] = STAMP.exec(name.slice(stem.length, name.length - extension.length)) ?? []
+    return stamp === undefined || time === undefined ? [] : { name, time, number: Number(number) }
+  })
+  // Not by name: there the second of one stamp, `-2`, comes before the first, which has no number, and `-10` before `-2`.
+  found.sort((one, other) => (one.time === other.time ? one.number - other.number : one.time < other.time ? -1 : 1))
+  return found.map(({ name }) => join(folder, name))
+}
+
+const exists = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
+
+/** Resolves with where the file is then. */
+export async function moveAway(path: string): Promise<string> {
+  const { folder, stem, extension } = partsOf(path)
+  const stamp = new Date().toISOString().replace(/[:.]/g, '-')
+  for (let number = 1; ; number++) {
+    const to = join(folder, `${stem}${stamp}${number === 1 ? '' : `-${number}`}${extension}`)
+    if (await exists(to)) continue
+    await rename(path, to)
+    return to
+  }
+}
+
+/** All but the newest `keep`. Resolves with those that were removed. */
+export async function removeOldest(path: string, keep: number): Promise<string[]> {
+  if (keep === Infinity) return []
+  const all = await archivesOf(path)
+  const old = all.slice(0, Math.max(0, all.length - keep))
+  for (const file of old) await rm(file)
+  return old
+}
+
+/** What a process writes to that shares the config with others: `audit.jsonl` becomes `audit.2.jsonl`. */
+export function seatOf(path: string, number: number): string {
+  const { folder, stem, extension } = partsOf(path)
+  return join(folder, `${stem}${number}${extension}`)
+}
+
+/** Cut, which is shown, and without what steers a terminal or ends a line. */
+export const plainText = (text: string, most: number): string =>
+  printableText(text, most) + (text.length > most ? '…' : '')
 
 /** Characters of what a killed process left that are kept. */
 const MOST_TORN = 2_048
