@@ -7,11 +7,9 @@ import { plainText as printableText } from '../../core/transport.ts'
 import { type FileFacts, factsIn, MOST_LINE, type ReadLine, readLine } from './chain.ts'
 
 interface FileLine {
-  /** From 1. */
   readonly number: number
-  /** Without its line break; undefined: it is longer than any of ours, and nothing is read behind it. */
+  /** Without the line break; undefined for an oversized line, which ends the reading. */
   readonly bytes: Buffer | undefined
-  /** Whether a line break follows. */
   readonly ended: boolean
 }
 
@@ -36,7 +34,7 @@ export async function* linesOf(path: string): AsyncGenerator<FileLine> {
   if (length > 0) yield { number, bytes: Buffer.concat(rest), ended: false }
 }
 
-/** `2026-11-22T18-05-09-123Z`, and a number where that is taken. */
+/** `2026-11-22T18-05-09-123Z`, with a number if the name is taken. */
 const STAMP = /^(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z)(?:-(\d+))?$/
 
 const partsOf = (path: string) => {
@@ -44,7 +42,7 @@ const partsOf = (path: string) => {
   return { folder: dirname(path), stem: `${basename(path, extension)}.`, extension }
 }
 
-/** Oldest first; of a folder that is not there, none. */
+/** Oldest first. */
 export async function archivesOf(path: string): Promise<string[]> {
   const { folder, stem, extension } = partsOf(path)
   const names = await readdir(folder)
@@ -53,7 +51,7 @@ export async function archivesOf(path: string): Promise<string[]> {
     const [stamp, time, number = '1'] = STAMP.exec(name.slice(stem.length, name.length - extension.length)) ?? []
     return stamp === undefined || time === undefined ? [] : { name, time, number: Number(number) }
   })
-  // Not by name: there the second of one stamp, `-2`, comes before the first, which has no number, and `-10` before `-2`.
+  // Names do not sort correctly: `-2` precedes no number, and `-10` precedes `-2`.
   found.sort((one, other) => (one.time === other.time ? one.number - other.number : one.time < other.time ? -1 : 1))
   return found.map(({ name }) => join(folder, name))
 }
@@ -64,7 +62,6 @@ const exists = (path: string) =>
     () => false,
   )
 
-/** Resolves with where the file is then. */
 export async function moveAway(path: string): Promise<string> {
   const { folder, stem, extension } = partsOf(path)
   const stamp = new Date().toISOString().replace(/[:.]/g, '-')
@@ -76,7 +73,6 @@ export async function moveAway(path: string): Promise<string> {
   }
 }
 
-/** All but the newest `keep`. Resolves with those that were removed. */
 export async function removeOldest(path: string, keep: number): Promise<string[]> {
   if (keep === Infinity) return []
   const all = await archivesOf(path)
@@ -85,29 +81,28 @@ export async function removeOldest(path: string, keep: number): Promise<string[]
   return old
 }
 
-/** What a process writes to that shares the config with others: `audit.jsonl` becomes `audit.2.jsonl`. */
+/** The file of one of several processes: `audit.jsonl` becomes `audit.2.jsonl`. */
 export function seatOf(path: string, number: number): string {
   const { folder, stem, extension } = partsOf(path)
   return join(folder, `${stem}${number}${extension}`)
 }
 
-/** Cut, which is shown, and without what steers a terminal or ends a line. */
+/** Removes control characters and marks truncation. */
 export const plainText = (text: string, most: number): string =>
   printableText(text, most) + (text.length > most ? '…' : '')
 
-/** Characters of what a killed process left that are kept. */
+/** Maximum characters of an incomplete line that are kept. */
 const MOST_TORN = 2_048
 
 export interface Tail {
   readonly facts: FileFacts
   readonly last: ReadLine
-  /** Bytes up to the end of the last whole line. */
+  /** Bytes of all complete lines. */
   readonly size: number
-  /** What is behind it. */
   readonly torn: Buffer
 }
 
-/** A power cut leaves zeros; how many says all of them. What is no text is not shown: the line has a hash of all bytes. */
+/** Shows the number of zero bytes that a power cut leaves. */
 export const shownTorn = (torn: Buffer): string =>
   plainText(
     torn.toString('utf8').replace(/\0+/g, zeros => `[${zeros.length} zero bytes]`),
@@ -125,10 +120,9 @@ async function readFirst(handle: FileHandle): Promise<FileFacts | undefined> {
   return end === -1 ? undefined : factsIn(readLine(start.subarray(0, end)))
 }
 
-/** Bytes that the file system had room for when the power was cut, and not yet the contents. */
+/** Zero bytes: allocated before a power cut, but not written. */
 const isUnwritten = (bytes: Buffer) => bytes.includes(0)
 
-/** The last line that can be read; behind it may be what a power cut left, but nothing else. */
 function findLast(end: Buffer): { readonly last: ReadLine; readonly until: number } | undefined {
   for (let until = end.lastIndexOf(LINE_FEED); until !== -1; ) {
     const before = until === 0 ? -1 : end.lastIndexOf(LINE_FEED, until - 1)
@@ -141,12 +135,12 @@ function findLast(end: Buffer): { readonly last: ReadLine; readonly until: numbe
   return undefined
 }
 
-/** `empty`: it has no whole line, and all of it is torn. Undefined: it is no audit. */
+/** `empty`: no complete line. Undefined if it is no audit file. */
 export async function readTail(handle: FileHandle, size: number): Promise<Tail | { empty: Buffer } | undefined> {
   const from = Math.max(0, size - 2 * MOST_LINE)
   const end = await readAt(handle, from, size - from)
   if (from === 0 && !end.includes(LINE_FEED)) {
-    // Nothing, or the very first line, of which not all was written.
+    // An empty file or an incomplete first line.
     const isOurs = '{"seq":'.startsWith(end.toString('latin1', 0, 7)) || isUnwritten(end)
     return isOurs ? { empty: end } : undefined
   }
@@ -156,7 +150,7 @@ export async function readTail(handle: FileHandle, size: number): Promise<Tail |
   return { facts, last: found.last, size: from + found.until, torn: end.subarray(found.until) }
 }
 
-/** Of a file that is only read; undefined: it is no audit, or has no whole line. */
+/** Undefined if it is no audit file, or has no complete line. */
 export async function readTailOf(path: string): Promise<Tail | undefined> {
   const handle = await open(path, 'r')
   try {
@@ -167,7 +161,7 @@ export async function readTailOf(path: string): Promise<Tail | undefined> {
   }
 }
 
-/** Opens a file to add to, or makes it. Throws a StartError for one that is something else. */
+/** Opens or creates a file for appending. Throws a StartError for other content. */
 export async function openTail(path: string, mode: number) {
   const handle = await open(path, 'a+', mode)
   try {
@@ -181,7 +175,7 @@ export async function openTail(path: string, mode: number) {
   }
 }
 
-/** What to do about a file that `readTail` cannot read, with its line that is wrong. */
+/** Explains a file that `readTail` cannot read. */
 async function strangeFile(path: string, isFile: boolean): Promise<StartError> {
   const stop = (what: string) => new StartError(what, { exitCode: 2 })
   if (!isFile) return stop(`${path} is no file that lines can be added to: give the audit another \`file\``)

@@ -6,43 +6,34 @@ import { FORMAT, type Head, NO_HASH, plainSigner, type Signer, sealLine } from '
 import { archivesOf, moveAway, openTail, readTail, readTailOf, removeOldest, shownTorn, type Tail } from './files.ts'
 
 export interface FileSettings {
-  /** Absolute. */
   readonly path: string
-  /** What new lines are signed with comes first; the others verify what older keys signed. */
+  /** The first signs new lines, all verify. */
   readonly signers: readonly Signer[]
   readonly node: string
   readonly log: Logger
-  /** Bytes. */
   readonly rotateAt: number
-  /** Milliseconds; Infinity: never. */
+  /** Milliseconds or Infinity. */
   readonly rotateAfter: number
-  /** Files that are kept beside the one that is written; Infinity: all. */
+  /** Full files to keep, or Infinity. */
   readonly keep: number
-  /** Sees to it that the lock is there, which may have gone with its folder; rejects where another process has it. */
+  /** Recreates a lock that was removed with its folder; rejects if another process has it. */
   hold?(): Promise<void>
 }
 
 export interface Appended {
-  /** So many of the entries are whole on disk. */
   readonly written: number
-  /** Why not all of them are. */
   readonly failure?: unknown
 }
 
 interface WrittenLines {
-  /** So many of them are whole. */
   readonly lines: number
-  /** Bytes of those. */
   readonly size: number
-  /** The last of those; else the head before. */
   readonly head: Head
-  /** Bytes of the next one that stand behind them. */
+  /** Bytes of an incomplete line. */
   readonly torn: number
-  /** Why not all of them are whole. */
   readonly failure?: unknown
 }
 
-/** `entries`: JSON objects, each of which becomes a line behind `head`. */
 async function writeLines(
   handle: FileHandle,
   entries: readonly string[],
@@ -73,7 +64,7 @@ async function writeLines(
   return { lines, size, head: sealed[lines - 1]?.head ?? head, torn: done - size, failure }
 }
 
-/** Not all was written; `cause` says why. */
+/** `cause`: the error of the write. */
 class PartlyWritten extends Error {
   readonly lines: number
   constructor(lines: number, cause: unknown) {
@@ -82,7 +73,7 @@ class PartlyWritten extends Error {
   }
 }
 
-/** Of a new file: its owner and group read it, nobody else. */
+/** Readable by owner and group. */
 const MODE = 0o640
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
@@ -94,18 +85,18 @@ export class TrailFile {
   readonly #signer: Signer
   #handle: FileHandle | undefined
   #head: Head = { chain: randomBytes(8).toString('hex'), seq: 0, hash: NO_HASH }
-  /** Bytes of the whole lines. */
+  /** Bytes of complete lines. */
   #size = 0
-  /** Bytes behind them: of a line that could not be written to its end. */
+  /** Bytes of an incomplete line after them. */
   #torn = 0
   #openedAt = 0
-  /** When the file was changed last, by us; undefined: unknown. */
+  /** Time of our last write; undefined if unknown. */
   #changedAt: number | undefined
-  /** One line of the chain for each file says that others changed it. */
+  /** Whether the chain has a line about foreign changes in this file. */
   #toldChanged = false
-  /** What the start has still to write. */
+  /** Lines that startup has yet to write. */
   #steps: (() => Promise<unknown>)[] = []
-  /** What a killed process wrote of a line, until there is a line that has it. */
+  /** An incomplete line of a killed process, until it is recorded. */
   #healing: Buffer | undefined
 
   constructor(settings: FileSettings) {
@@ -121,10 +112,7 @@ export class TrailFile {
     return this.#head
   }
 
-  /**
-   * Goes on where the file ends, or begins it. Throws a StartError for a file that is something else. After what a disk throws it
-   * can be called again: what was done is not done twice.
-   */
+  /** Continues or creates the file. Throws a StartError for foreign content. After a disk error it can be called again. */
   async start(): Promise<void> {
     await this.#settings.hold?.()
     try {
@@ -140,7 +128,6 @@ export class TrailFile {
     await this.#noteTime()
   }
 
-  /** `entries`: JSON objects, each of which becomes a line. */
   async append(entries: readonly string[]): Promise<Appended> {
     try {
       await this.#prepare()
@@ -154,7 +141,6 @@ export class TrailFile {
     }
   }
 
-  /** Until what is written is on the disk. */
   async sync(): Promise<void> {
     await this.#handle?.datasync()
   }
@@ -165,7 +151,7 @@ export class TrailFile {
     await handle?.close()
   }
 
-  /** Sees to it that the next line goes to where it belongs: others may have moved, removed or emptied the file. */
+  /** Other programs can move, remove or truncate the file. */
   async #prepare(): Promise<void> {
     const { path, rotateAt, rotateAfter } = this.#settings
     const named = await stat(path).catch((error: unknown) => {
@@ -185,7 +171,7 @@ export class TrailFile {
     else if (Date.now() - this.#openedAt >= rotateAfter) await this.#rotate('age')
   }
 
-  /** Of the file as it is after our lines. */
+  /** Notes the time of our last write. */
   async #noteTime(): Promise<void> {
     this.#changedAt = await this.#handle?.stat().then(
       ({ mtimeMs }) => mtimeMs,

@@ -37,20 +37,17 @@ export interface Issuer {
   readonly name: string
   readonly keys: KeySource
   readonly algorithms: ReadonlySet<string>
-  /** Undefined: the resource of the route. */
   readonly audience: readonly string[] | undefined
   readonly claims: FilledAuthJwt['claims']
 }
 
-/** All that a token is verified by, the route's resource apart. */
 export interface Profile {
-  /** Those that the options name, by their exact names; none where tokens are this host's own: own-issuer.ts. */
+  /** By name; empty if only this host issues tokens. */
   readonly issuers: ReadonlyMap<string, Issuer>
   readonly validate: Checks
-  /** Seconds. */
   readonly clockTolerance: number
   readonly streamsOutliveToken: boolean
-  /** Of the issuers whose keys are fetched. */
+  /** Issuers whose keys are fetched. */
   readonly remote: ReadonlyMap<string, IssuerKeys>
 }
 
@@ -60,7 +57,7 @@ const NO_KEYS = 'no keys: set authority, or issuer with one of jwksUri, keys and
 
 type Path = PluginHost['at']
 
-/** Throws where it is there and empty; `at`: of whom the tokens are. */
+/** Throws for an empty audience. */
 function audienceOf(given: IssuerOptions['audience'], at: Path): readonly string[] | undefined {
   if (given === undefined) return undefined
   const listed = [given].flat()
@@ -69,7 +66,7 @@ function audienceOf(given: IssuerOptions['audience'], at: Path): readonly string
   throw new StartError(why, { at })
 }
 
-/** Says what is wrong with one issuer's options; `at` is their place in the config. */
+/** Checks the options of one issuer. */
 function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at: Path): string {
   const stop = (why: string, ...key: string[]) => new StartError(why, { at: [...at, ...key] })
   const sources = Object.entries({ authority, jwksUri, keys, secret }).flatMap(([name, value]) =>
@@ -115,7 +112,7 @@ function warnOfChecksOff(validate: Checks, host: PluginHost): void {
   }
 }
 
-/** The issuers that the options name, one or several; none where tokens are to be this host's own. */
+/** Empty if only this host issues tokens. */
 function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
   const { issuers: several, authority, issuer, jwksUri, keys, secret, ownIssuer } = options
   const single = { authority, issuer, jwksUri, keys, secret }
@@ -127,7 +124,7 @@ function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
   return isNamed || ownIssuer === false ? [single as FilledIssuer] : []
 }
 
-/** Throws a StartError for options that no token can, or that any token could, be verified by. */
+/** Throws a StartError for options without a usable key. */
 export function createProfile(host: PluginHost, options: FilledAuthJwt): Profile {
   const { issuers: several, audience, claims, validate, streamsOutliveToken } = options
   const { at } = host
@@ -173,7 +170,7 @@ function fixedKeys({ one: { keys, secret }, place, loose }: Placed): KeySource |
   }
 }
 
-/** Whether this host answers at that address: under its public URL, or on the port that it listens on. */
+/** Whether a URL is of this host. */
 function isOwnAddress({ origin, hostname, port, protocol }: URL, { http }: PluginHost): boolean {
   if (http.publicUrl !== undefined && new URL(http.publicUrl).origin === origin) return true
   const isHere = hostname === http.host || (isLoopback(hostname) && isLoopback(http.host))
@@ -216,19 +213,18 @@ function fetchedKeys(host: PluginHost, options: FilledAuthJwt, { one, name, plac
   })
 }
 
-/** How an authorization server of this host signs: nothing else is taken for its token. */
+/** The signature algorithm of host-issued tokens. */
 const ALGORITHM = 'ES256'
 
-/** Where it writes what, beside issuers that have claims of their own. */
+/** Claims of host-issued tokens. */
 const CLAIMS = { scopes: 'scope', roles: 'roles', subject: 'sub', clientId: 'client_id', audience: 'aud' }
 
-/** One for each authorization server that the plugin's routes have. */
+/** One for each authorization server of this host. */
 export interface OwnIssuer extends Issuer {
-  /** Tells it from the others of the same plugin. */
+  /** Distinguishes the servers of one plugin. */
   readonly mark: string
 }
 
-/** The keys that the server has now, each read once. */
 function createOwnKeys(server: AuthorizationServer, loose: boolean, log: Logger): KeySource {
   let listed: readonly PublicJwk[] = []
   let known: ReadonlyMap<string, VerificationKey | undefined> = new Map()
@@ -243,7 +239,7 @@ function createOwnKeys(server: AuthorizationServer, loose: boolean, log: Logger)
     }
   }
 
-  /** Asked for with every request: the same list has the same keys. */
+  /** Called for each request: an unchanged list has unchanged keys. */
   function current(): readonly VerificationKey[] {
     const now = server.keys()
     if (now === listed) return keys
@@ -260,7 +256,7 @@ function createOwnKeys(server: AuthorizationServer, loose: boolean, log: Logger)
   }
 }
 
-/** Without any other issuer the options beside are about it; with others they are about those. */
+/** Without other issuers the plugin's audience and claims apply to it. */
 function ownIssuer(
   server: AuthorizationServer,
   mark: string,
@@ -281,7 +277,7 @@ function ownIssuer(
   }
 }
 
-/** Reports where nobody would give out tokens: known once every plugin has filled its slots. */
+/** Reports routes without a token issuer, once all slots are filled. */
 function checkOwn(
   host: PluginHost,
   { algorithms, dpop }: FilledAuthJwt,
@@ -312,7 +308,7 @@ function checkOwn(
   report(new StartError(`${NO_KEYS.replace(':', `${where}:`)}; ${bridge}${off}`, { at }))
 }
 
-/** The routes whose tokens this host gives out itself, each with its issuer. */
+/** The routes whose tokens this host issues. */
 export function findOwnIssuers(
   host: PluginHost,
   services: Services,

@@ -17,7 +17,7 @@ import {
 export type CorsOptions = BuiltInOptions['cors']
 
 const ANY = '*'
-/** Browser extensions and apps have schemes of their own. */
+/** Browser extensions and apps have their own schemes. */
 const ORIGIN_PATTERN = '^(\\*|[A-Za-z][A-Za-z0-9+.-]*://[^/?#@*\\s]+)$'
 
 /** A token of HTTP (RFC 9110 section 5.6.2). */
@@ -62,7 +62,7 @@ function compilePolicy(name: string, policy: FilledOptions['cors']['policies'][s
 const unknownPolicy = (path: string, name: string, known: Iterable<string>) =>
   new StartError(`there is no policy "${name}"; ${didYouMean(name, known)}`, { at: ['routes', path, 'cors'] })
 
-/** At a reload nothing is wrong by then that was not told before. */
+/** On reload, problems were already reported. */
 const refuse = (fault: StartError): never => {
   throw fault
 }
@@ -199,7 +199,7 @@ const EXPOSED_HEADERS = [
   'MCP-Protocol-Version',
 ]
 
-/** Headers that a tool's input schema names (2026-07-28 `x-mcp-header`): only the request knows which. */
+/** Headers that a tool's input schema names (`x-mcp-header`). */
 const PARAMETER_HEADER = /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/i
 
 function askedParameters(ctx: HostContext): string[] {
@@ -228,9 +228,9 @@ function createCorsMiddleware({ any, allows, credentials, maxAge, headers }: Cor
     exposeHeaders: EXPOSED_HEADERS,
     credentials,
     maxAge: String(maxAge),
-    // The host's own writer of errors keeps the headers that are set.
+    // The error writer of the host keeps headers.
     keepHeadersOnError: false,
-    // A page of a listed origin may reach a host on its visitor's own network; not every page of the web.
+    // Pages of a listed origin can reach a host on a private network.
     privateNetworkAccess: !any,
   })
   return async (ctx, next) => {

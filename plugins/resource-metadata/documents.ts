@@ -7,42 +7,40 @@ export const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
 type Params = Readonly<Record<string, string>>
 
-/** The path without a slash at its end; the root is empty. */
 const plain = (path: string) => path.replace(/\/+$/, '')
 
-/** The path of `http.publicUrl`, which a proxy takes off; empty where there is none. */
+/** The path of `http.publicUrl`, which a proxy removes. */
 const prefixOf = ({ publicUrl }: ResolvedHttp) => (publicUrl === undefined ? '' : plain(new URL(publicUrl).pathname))
 
-/** What every URL of this host begins with; empty while neither `publicUrl` nor the address is known. */
+/** Origin of all URLs; empty while it is unknown. */
 const baseOf = ({ publicUrl }: ResolvedHttp, route: Route) =>
   publicUrl?.replace(/\/$/, '') ?? /^https?:\/\/[^/]+/.exec(route.url())?.[0] ?? ''
 
-/** The paths of a route's document: the first is the one that challenges tell. */
+/** The first path is the one in challenges. */
 export function documentPaths({ path }: Route, http: ResolvedHttp): readonly [string, ...string[]] {
   const own = `${WELL_KNOWN}${plain(path)}`
   const prefix = prefixOf(http)
-  // The RFC puts the document of https://host/prefix/route at the host's root, where a proxy may pass it to us as it is.
+  // RFC 9728 puts the document of https://host/prefix/route at the root, where a proxy may pass it unchanged.
   return prefix === '' ? [own] : [own, `${WELL_KNOWN}${prefix}${plain(path)}`]
 }
 
-/** The URL of the document at an address. */
 export function documentUrl(route: Route, params: Params, http: ResolvedHttp): string {
   const base = baseOf(http, route)
   return `${base}${WELL_KNOWN}${plain(route.url(params).slice(base.length))}`
 }
 
-/** The paths at which clients look that know nothing but the resource's identifier, or the host. */
+/** Paths for clients that know only the resource identifier or the host. */
 export function resourcePaths(resource: string): string[] {
   return [WELL_KNOWN, `${WELL_KNOWN}${plain(new URL(resource).pathname)}`]
 }
 
 interface OnlyDocument {
-  /** Undefined where the URL is not of this host: somebody else serves it. */
+  /** Undefined for a URL of another host. */
   readonly path: string | undefined
   url(route: Route): string
 }
 
-/** The one document that `resourceMetadataUri` names: a path of this host, or a URL. */
+/** The document of `resourceMetadataUri`. */
 export function onlyDocument(uri: string, http: ResolvedHttp): OnlyDocument {
   if (!URL.canParse(uri)) {
     const path = new URL(uri, 'http://host/').pathname
@@ -59,7 +57,7 @@ type Said = Pick<FilledResourceMetadata, 'dpopSigningAlgValuesSupported' | 'dpop
 
 const namesOf = (routes: readonly Route[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
 
-/** Reports that the options demand proofs and nobody asks for them, and warns of algorithms that are not accepted. */
+/** Reports options that contradict the plugin that verifies tokens. */
 function checkSaid({ at, log, report, routes }: PluginHost, said: Said, bindingOn: (route: Route) => TokenBinding) {
   const tell = (why: string, key: keyof Said) => report(new StartError(why, { at: [...at, key] }))
   const { dpopBoundAccessTokensRequired: required, dpopSigningAlgValuesSupported: algorithms = [] } = said
@@ -79,13 +77,12 @@ function checkSaid({ at, log, report, routes }: PluginHost, said: Said, bindingO
   log.warn(facts, 'dpopSigningAlgValuesSupported is published, but nothing here does what it promises')
 }
 
-/** What a document of these routes says; what the options say goes before. */
 export function sayBinding(host: PluginHost, options: FilledResourceMetadata): (routes: readonly Route[]) => Said {
   let bindingOn: ((route: Route) => TokenBinding) | undefined
   host.serving(services => {
     bindingOn = route => services.slot('tokenBinding', route)
   })
-  // Whether proofs can be checked is known once every plugin has its services.
+  // Known once every plugin has its services.
   host.checking(() => {
     if (bindingOn) checkSaid(host, options, bindingOn)
   })
@@ -96,7 +93,7 @@ export function sayBinding(host: PluginHost, options: FilledResourceMetadata): (
     const algorithms = first.algorithms().filter(one => others.every(other => other.algorithms().includes(one)))
     const required = [first, ...others].every(binding => binding.required())
     return {
-      // An empty list must not be in a document (RFC 9728 section 3.2).
+      // An empty list is not allowed (RFC 9728 section 3.2).
       ...(algorithms.length > 0 && { dpopSigningAlgValuesSupported: algorithms }),
       ...(required && { dpopBoundAccessTokensRequired: true }),
     }

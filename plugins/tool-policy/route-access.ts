@@ -6,25 +6,24 @@ import { denialFor, type Held, type Requirement } from './requirement.ts'
 
 export interface RouteAccess {
   audienceOf(user: User | undefined): Audience
-  /** What an item asks here. */
   ruleOf(item: CatalogItem): ItemRule
   held(user: User | undefined): Held | undefined
 }
 
 interface RouteAccessSettings {
-  /** The route: keys of one are never those of another. */
+  /** Path of the route: keys of routes differ. */
   readonly path: string
   readonly rules: Rules
   readonly holderOf: (user: User) => Held
-  /** The scopes that the route's metadata says there are. */
+  /** Scopes of the route's metadata. */
   readonly scopes: readonly string[] | undefined
 }
 
 export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccessSettings): RouteAccess {
   const items = new WeakMap<CatalogItem, ItemRule>()
-  /** The distinct requirements that occurred, by their ids; a definition that comes later may add one. */
+  /** Distinct requirements by id; later definitions can add some. */
   const requirements = new Map<string, Requirement>()
-  /** Distinct denials, numbered: the parts of an audience's key. */
+  /** Distinct denials, numbered for audience keys. */
   const numbers = new Map<string, number>()
   let audiences = new WeakMap<User, Audience>()
   let anonymous: Audience | undefined
@@ -36,7 +35,7 @@ export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccess
     items.set(item, rule)
     if (rule.enforced && !requirements.has(rule.enforced.id)) {
       requirements.set(rule.enforced.id, rule.enforced)
-      // Nobody's key says yet how they stand to this: each is longer from now on, and meets no view of before.
+      // Existing keys do not cover the new requirement.
       audiences = new WeakMap()
       anonymous = undefined
     }
@@ -83,10 +82,8 @@ export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccess
   }
 }
 
-/** Their `uri` is a resource's. */
 const RESOURCE_METHODS = new Set(['resources/read', 'resources/subscribe', 'skills/get'])
 
-/** The items that a call uses. */
 function itemsOf({ method, params, view }: Call): CatalogItem[] {
   const resource = (uri: unknown) => (typeof uri === 'string' ? findResource(view, uri)?.item : undefined)
   const prompt = (name: unknown) => (typeof name === 'string' ? view.prompts.get(name) : undefined)
@@ -106,7 +103,6 @@ function itemsOf({ method, params, view }: Call): CatalogItem[] {
   return used().filter(item => item !== undefined)
 }
 
-/** Logs each use of an item that a rule in shadow mode would have refused. */
 export function logShadow(host: PluginHost, accessOf: (call: Call) => RouteAccess | undefined): void {
   host.around((call, next) => {
     const access = accessOf(call)

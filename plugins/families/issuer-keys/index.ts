@@ -1,5 +1,4 @@
-// What the plugins that verify signed tokens of other issuers share: where an issuer's keys are, its key set, and whose
-// signature a token has. No plugin itself.
+// Issuer keys and token signatures, for plugins that verify JWTs.
 export { createIssuerKeys, type IssuerKeys, type IssuerKeysSettings, metadataUrls } from './issuer-keys.ts'
 export { type JsonWebToken, loadJsonWebToken, type ReadToken, readToken, signer } from './token.ts'
 export {

@@ -6,52 +6,49 @@ import { fetchJson, shownUrl } from '../../../core/auth.ts'
 import { isObject, type Logger } from '../../../core/index.ts'
 import { candidates, type KeySource, type VerificationKey, weaknessOf } from './verification-key.ts'
 
-/** Milliseconds between two questions for a key that is not in the set. */
+/** Milliseconds between fetches for unknown keys. */
 const UNKNOWN_KEY_INTERVAL = 10_000
-/** Milliseconds from a failure to the next attempt. */
+/** Milliseconds between a failure and the next attempt. */
 const RETRY_INTERVAL = 2_000
-/** Part of the maximal age after which the set is renewed while it still serves. */
+/** Fraction of the maximum age after which the set is renewed in the background. */
 const RENEW_AT = 0.8
 
 export interface IssuerKeysSettings {
   readonly issuer: string
-  /** Undefined: found by discovery. */
   readonly jwksUri: string | undefined
-  /** Milliseconds. */
   readonly maxAge: number
-  /** Milliseconds since the last set that was read, while none can be. */
+  /** Milliseconds for which the last set is used during an outage. */
   readonly maxStale: number
   readonly loose: boolean
-  /** The issuer is this very host, which does not listen before it has started: `warmUp` does not ask it. */
+  /** The issuer is this host, which does not listen yet: `warmUp` does nothing. */
   readonly isOwn?: boolean
   readonly log: Logger
-  /** Is told of each fetch that came to its end. */
+  /** Called after each fetch. */
   readonly fetched?: (outcome: 'ok' | 'failed') => void
-  /** Milliseconds; for tests. */
   readonly now?: () => number
 }
 
 export interface IssuerKeys extends KeySource {
-  /** Fetches the set, so that the first request need not wait; a failure is logged and counts for nothing. */
+  /** Fetches the set before the first request; failures have no consequence. */
   warmUp(): void
-  /** Whether tokens can be verified; asks the issuer where that is not known. */
+  /** Whether tokens can be verified. */
   usable(): Promise<boolean>
-  /** Milliseconds since the set was read; undefined before. */
+  /** Milliseconds since the set was fetched. */
   age(): number | undefined
   close(): void
 }
 
-/** The keys at an address. Rejects where no key set can be read; a set without keys is one. */
+/** Rejects for an invalid key set; an empty set is valid. */
 async function readKeySet(jwksUri: string, signal: AbortSignal): Promise<SigningKey[]> {
   const { status, body } = await fetchJson(jwksUri, { signal })
   if (status !== 200) throw new Error(`${shownUrl(jwksUri)} answers ${status}`)
   if (!isObject(body) || !Array.isArray(body['keys'])) throw new Error(`${shownUrl(jwksUri)} is no JSON Web Key Set`)
   const set = { keys: body['keys'].filter(isObject) }
   if (set.keys.length === 0) return []
-  // Like jsonwebtoken: for hosts that have this plugin, not for every start.
+  // Loaded for hosts that use the plugin.
   const { JwksClient } = await import('jwks-rsa')
   const client = new JwksClient({ jwksUri, cache: false, rateLimit: false, fetcher: async () => set })
-  // It throws where no key of the set is for signatures, which is a set without keys.
+  // Throws for a set without signature keys.
   return client.getSigningKeys().catch(() => [])
 }
 
@@ -74,7 +71,6 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
   let retryAt = Number.NEGATIVE_INFINITY
   let askAt = Number.NEGATIVE_INFINITY
   let failing = false
-  /** True once the log has an error of it. */
   let told = false
   let pending: Promise<void> | undefined
 
@@ -82,7 +78,7 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
   const serves = () => age() < (failing ? maxStale : maxAge)
 
   async function load() {
-    // Counted from the question: what is withdrawn while the answer travels must not live longer for it.
+    // Age counts from the request, so that a withdrawn key expires on time.
     const asked = now()
     jwksUri ??= await discoverKeys(issuer, closing.signal)
     keys = verificationKeys(await readKeySet(jwksUri, closing.signal), keys)
@@ -96,17 +92,17 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
   function failed(err: unknown, counts: boolean) {
     if (closing.signal.aborted) return
     settings.fetched?.('failed')
-    // At the start it may only be late: the authorization server of a demo is this process itself.
+    // At startup the issuer may only be late.
     if (!counts) log.warn({ issuer, err }, 'the keys of the issuer cannot be fetched yet: the first token asks again')
     else if (!told) log.error({ issuer, err, keys: keys.length }, 'the keys of the issuer cannot be fetched')
     told ||= counts
     failing = true
-    // It may have moved.
+    // The key URL may have changed.
     jwksUri = settings.jwksUri
     if (counts) retryAt = now() + RETRY_INTERVAL
   }
 
-  /** Never rejects; a fetch on its way is joined. */
+  /** Never rejects. Joins a running fetch. */
   function refresh(counts = true): Promise<void> {
     pending ??= load()
       .then(() => {
@@ -122,7 +118,7 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
     return pending
   }
 
-  /** Whether the set may be used; waits for a fetch only where it may not be used without one. */
+  /** Whether the set can be used. Waits for a fetch only if it cannot. */
   async function renew(): Promise<boolean> {
     if (age() < maxAge * RENEW_AT) return true
     if (now() < retryAt && !pending) return serves()
@@ -162,7 +158,7 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
   }
 }
 
-/** The documents that may describe an issuer, in the order in which they are asked for. */
+/** Metadata URLs in the order of requests: RFC 8414, then OpenID Connect Discovery. */
 export function metadataUrls(issuer: string): string[] {
   const { origin, pathname } = new URL(issuer)
   const path = pathname.replace(/\/$/, '')
@@ -172,7 +168,6 @@ export function metadataUrls(issuer: string): string[] {
   ]
 }
 
-/** What is wrong with a document, or where it says that the keys are. */
 function readMetadata(body: unknown, issuer: string): { problem: string } | { jwksUri: string } {
   if (!isObject(body)) return { problem: 'is no JSON object' }
   if (body['issuer'] !== issuer) {
@@ -185,7 +180,7 @@ function readMetadata(body: unknown, issuer: string): { problem: string } | { jw
   return fits ? { jwksUri } : { problem: `has a jwks_uri of ${protocol}` }
 }
 
-/** Rejects with all that was tried; `issuer` must be exactly what the document says of itself. */
+/** Rejects with every attempt. `issuer` must match the document exactly. */
 async function discoverKeys(issuer: string, signal: AbortSignal): Promise<string> {
   const problems: string[] = []
   for (const url of metadataUrls(issuer)) {

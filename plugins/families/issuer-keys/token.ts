@@ -39,7 +39,7 @@ export function readToken(token: string): ReadToken | { readonly refused: string
 export const loadJsonWebToken = async () => (await import('jsonwebtoken')).default
 export type JsonWebToken = Awaited<ReturnType<typeof loadJsonWebToken>>
 
-/** Maximum keys tried for one token: a token without a `kid` costs one signature check per key. */
+/** A token without `kid` costs one signature check per key. */
 const MAX_TRIED = 32
 
 /** jsonwebtoken does not support Ed25519. Throws its error for a signature of another key. */
@@ -49,7 +49,7 @@ function verifyEdwards(token: string, key: KeyObject): void {
   if (!verify(null, Buffer.from(token.slice(0, end)), key, signature)) throw new Error('invalid signature')
 }
 
-/** The key that made the signature, or why there is none. */
+/** The key of the signature, or a reason. */
 export function signer(jwt: JsonWebToken, token: string, algorithm: Algorithm, keys: readonly VerificationKey[]) {
   let reason = 'the signature of the token is of no key of its issuer'
   for (const key of keys.slice(0, MAX_TRIED)) {
@@ -58,7 +58,7 @@ export function signer(jwt: JsonWebToken, token: string, algorithm: Algorithm, k
         verifyEdwards(token, key.key)
         return { key }
       }
-      // Times, issuer and audience are checked by whoever asks, more strictly.
+      // Claims are checked separately, and more strictly.
       const options = { algorithms: [algorithm], ignoreExpiration: true, ignoreNotBefore: true }
       jwt.verify(token, key.key, options)
       return { key }
