@@ -1,12 +1,12 @@
-// From the options of the bridge to its working parts. Loaded with the first request: oidc-provider takes a while to load.
+// Creates the authorization server and its parts from the options. Loaded late, because oidc-provider loads slowly.
+
 import { errors } from 'oidc-provider'
 import { type GrantStore, isLoopback } from '../../core/auth.ts'
 import { type PluginHost, parseDuration, type Services } from '../../core/index.ts'
 import { isUnavailable } from '../../core/transport.ts'
 import type { TrustedIssuers } from './assertions/trusted-issuers.ts'
-import type { Bridge } from './browser/bridge.ts'
+import type { Bridge } from './browser/session.ts'
 import { createRegisteredClients } from './clients/registered-clients.ts'
-import { createFigures } from './figures.ts'
 import { createAddressLimit } from './limits.ts'
 import { type FilledAuthBridge, isDevelopment } from './options.ts'
 import { createPages, type Logo } from './pages/index.ts'
@@ -16,12 +16,44 @@ import { createDecide } from './people/decide.ts'
 import { Logins } from './people/logins.ts'
 import { createRecords, createSealer, withFailures } from './records.ts'
 import { createClientFetch } from './server/client-fetch.ts'
-import { createProvider, type Lifetimes } from './server/provider.ts'
-import { refusalPage } from './server/refusal-page.ts'
+import { createProvider, type Lifetimes, refusalPage } from './server/provider.ts'
 import { createResources, withFixed } from './server/resources.ts'
 import type { SigningKey } from './server/signing-keys.ts'
 import { settle } from './upstream/settings.ts'
-import type { Upstream } from './upstream/upstream.ts'
+import type { Upstream, UpstreamFault } from './upstream/upstream.ts'
+
+const SIGN_INS = {
+  name: 'mcp_host_bridge_sign_ins_total',
+  help: 'Logins that came back from the identity provider: ok, not_allowed by the config, or what failed.',
+  labels: ['outcome'],
+}
+const RENEWALS = {
+  name: 'mcp_host_bridge_renewals_total',
+  help: 'Questions whether a person may still sign in: renewed, ended, or unasked where the provider did not say.',
+  labels: ['outcome'],
+}
+const REPLAYS = {
+  name: 'mcp_host_bridge_replays_total',
+  help: 'Codes and refresh tokens that came again after they were used up.',
+  labels: ['model'],
+}
+
+export interface BridgeFigures {
+  signedIn(outcome: 'ok' | 'not_allowed' | UpstreamFault): void
+  renewed(outcome: 'renewed' | 'ended' | 'unasked'): void
+  replayed(model: string): void
+}
+
+export function createFigures({ figures }: Pick<PluginHost, 'figures'>): BridgeFigures {
+  const signIns = figures.counter(SIGN_INS)
+  const renewals = figures.counter(RENEWALS)
+  const replays = figures.counter(REPLAYS)
+  return {
+    signedIn: outcome => signIns(1, { outcome }),
+    renewed: outcome => renewals(1, { outcome }),
+    replayed: model => replays(1, { model }),
+  }
+}
 
 /** Documents and key sets of clients that one address may have us fetch in a minute. */
 const MOST_DOCUMENTS = 30

@@ -2,13 +2,23 @@
 // the browser that left, with a state that works once; then it is decided whether they may.
 import type { Interaction } from 'oidc-provider'
 import type { HostContext } from '../../../core/index.ts'
-import { asText } from '../parameters.ts'
 import type { Login } from '../people/logins.ts'
 import { isUpstreamError, type SignedIn, type UpstreamError } from '../upstream/upstream.ts'
-import { keepAttempt, keepDone, newState, type Purpose, readDone, takeAttempt } from './attempts.ts'
-import { type Bridge, pathOf, sendPage } from './bridge.ts'
-import { knowBrowser } from './browser-cookie.ts'
-import { openSession, signedInAs } from './session.ts'
+import {
+  asText,
+  type Bridge,
+  keepAttempt,
+  keepDone,
+  knowBrowser,
+  newState,
+  openSession,
+  type Purpose,
+  pathOf,
+  readDone,
+  sendPage,
+  signedInAs,
+  takeAttempt,
+} from './session.ts'
 
 const MAX_HINT = 256
 

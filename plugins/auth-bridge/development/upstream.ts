@@ -1,7 +1,8 @@
 // The provider of type `development`: a page of this host, on which anyone signs in as any user without a password.
+
+import { asText } from '../browser/session.ts'
 import type { FilledProvider } from '../options.ts'
-import { asText } from '../parameters.ts'
-import { kindOf } from '../upstream/kinds.ts'
+import { kindOf } from '../upstream/settings.ts'
 import { type SignedIn, type Upstream, UpstreamError } from '../upstream/upstream.ts'
 
 type DevUser = NonNullable<FilledProvider['users']>[number]

@@ -2,9 +2,8 @@
 // endpoint that of the grant, and the provider is asked whether the person may still sign in.
 
 import type { Clock, Logger } from '../../../core/index.ts'
-import { isBrowser } from '../browser/browser-cookie.ts'
+import { asText, isBrowser } from '../browser/session.ts'
 import { createLimit } from '../limits.ts'
-import { asText } from '../parameters.ts'
 import { grantedAt, type Records } from '../records.ts'
 import type { ProviderContext } from '../server/oidc-provider.ts'
 import { type Consent, type Consents, changedSince } from './consents.ts'

@@ -1,7 +1,25 @@
-// Passes requests to oidc-provider, and decides which origins can read its responses.
+// The boundary to oidc-provider: cookies, request hand-over, CORS and metadata paths.
 import type Provider from 'oidc-provider'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { HostContext, HostMiddleware } from '../../../core/index.ts'
+
+/**
+ * No page of another host of the domain can set one that begins with `__Host-`; what the others would let in there is stopped
+ * by the cookie of the browser.
+ */
+export const cookieNames = (issuer: string) =>
+  issuer.startsWith('https:')
+    ? { session: '__Host-mcp_session', interaction: '__Secure-mcp_login', resume: '__Secure-mcp_resume' }
+    : { session: 'mcp_session', interaction: 'mcp_login', resume: 'mcp_resume' }
+
+/** Of a sign-in under way. */
+export const shortCookie = (issuer: string) => ({
+  ...{ signed: true, httpOnly: true, overwrite: true, sameSite: 'lax' as const },
+  secure: issuer.startsWith('https:'),
+})
+
+/** Of the session of a browser. */
+export const longCookie = (issuer: string) => ({ ...shortCookie(issuer), path: '/' })
 
 type OidcContext = KoaContextWithOIDC['oidc']
 /** Entities that oidc-provider has loaded before it calls functions of the configuration. */
