@@ -1,25 +1,12 @@
 // The HTTP endpoints of auth-bridge. Endpoints of clients are open to all origins and use no cookies; the host's guard protects pages.
 import { type HostContext, HostError, type HostMiddleware, type PluginHost } from '../../core/index.ts'
+import { sendPage } from './browser/browser.ts'
 import type { Handlers } from './browser/handlers.ts'
-import { type Bridge, sendPage } from './browser/session.ts'
-import { refuseForeignRequest } from './development/dev-auth-server.ts'
+import { refuseForeignRequest } from './development/upstream.ts'
 import { createAddressLimit } from './limits.ts'
+import type { Bridge } from './make.ts'
 import { type FilledAuthBridge, isDevelopment } from './options.ts'
-import { discoveryPaths, handOver, openToPages } from './server/oidc-provider.ts'
-
-export const ROUTES = {
-  authorization: '/authorize',
-  jwks: '/jwks',
-  registration: '/register',
-  revocation: '/revoke',
-  token: '/token',
-} as const
-
-/** Seconds that a sign-in may take. */
-export const SIGN_IN_TTL = 900
-
-/** Seconds after which to come again, where what this server needs does not answer. */
-export const RETRY_AFTER = '5'
+import { discoveryPaths, handOver, openToPages, RETRY_AFTER, ROUTES } from './server/oidc-provider.ts'
 
 /** Loaded and made with the first request. */
 export type GetBridge = () => Promise<{ readonly bridge: Bridge; readonly handlers: Handlers }>

@@ -3,10 +3,12 @@
 import type { Client, Interaction } from 'oidc-provider'
 import type { HostContext } from '../../../core/index.ts'
 import { isRemembered } from '../clients/client-rules.ts'
+import type { Bridge } from '../make.ts'
 import type { ShownClient } from '../pages/index.ts'
 import { type Changed, changedSince, digestOfDocument } from '../people/consents.ts'
 import type { Login } from '../people/logins.ts'
-import { asText, asTexts, type Bridge, isTokenFor, openSession, sendPage, tokenFor } from './session.ts'
+import { asText, asTexts, isTokenFor, sendPage, tokenFor } from './browser.ts'
+import { openSession } from './session.ts'
 
 /** What is asked, of whom. */
 interface Asked {

@@ -1,119 +1,14 @@
-// The browser of a user: its cookie, its session, form tokens, pending sign-ins, and pages sent to it.
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+// The session of a browser at oidc-provider, and sign-ins that wait for the provider's callback.
+import { randomBytes } from 'node:crypto'
 import type Provider from 'oidc-provider'
 import type { Session } from 'oidc-provider'
-import type { HostContext, Logger } from '../../../core/index.ts'
-import { SIGN_IN_TTL } from '../endpoints.ts'
-import type { BridgeFigures } from '../make.ts'
-import type { Page, Pages } from '../pages/index.ts'
-import type { Accounts } from '../people/accounts.ts'
-import type { Consents } from '../people/consents.ts'
-import type { Decide } from '../people/decide.ts'
-import type { Login, Logins } from '../people/logins.ts'
-import { digest, pendingAt, type Records } from '../records.ts'
-import { longCookie, nameIssuer } from '../server/oidc-provider.ts'
-import type { Lifetimes } from '../server/provider.ts'
-import type { Resources } from '../server/resources.ts'
-import type { LoginUnderWay, Upstream } from '../upstream/upstream.ts'
-
-/** The one text of a parameter; empty where it is none. */
-export const asText = (value: unknown): string => (typeof value === 'string' ? value : '')
-
-/** Its texts, of one that may be there several times. */
-export const asTexts = (value: unknown): string[] =>
-  [value].flat().flatMap(one => (typeof one === 'string' && one !== '' ? [one] : []))
-
-const SECRET_BYTES = 32
-const VALUE = /^[\w-]{43}$/
-/** Seconds: longer than any login, so that signing out finds all of them. */
-const MAX_AGE = 400 * 24 * 3_600
-
-interface WithCookies {
-  readonly cookies: { get(name: string, options: { signed: boolean }): string | undefined }
-}
-
-const nameFor = (issuer: string) => (issuer.startsWith('https:') ? '__Host-mcp_browser' : 'mcp_browser')
-
-/** The digest of what a browser has; undefined where it has nothing. */
-export function browserOf({ cookies }: WithCookies, issuer: string): string | undefined {
-  const value = cookies.get(nameFor(issuer), { signed: false })
-  return value !== undefined && VALUE.test(value) ? digest(value) : undefined
-}
-
-/** The same; a browser that has nothing is given it. */
-export function knowBrowser(ctx: HostContext, issuer: string): string {
-  const known = browserOf(ctx, issuer)
-  if (known !== undefined) return known
-  const value = randomBytes(SECRET_BYTES).toString('base64url')
-  const parts = [`${nameFor(issuer)}=${value}`, 'Path=/', `Max-Age=${MAX_AGE}`, 'HttpOnly', 'SameSite=Lax']
-  // Written by hand: behind a proxy that ends TLS, Koa would refuse to set a secure cookie.
-  ctx.append('Set-Cookie', [...parts, ...(issuer.startsWith('https:') ? ['Secure'] : [])].join('; '))
-  return digest(value)
-}
-
-/** Whether a request comes from the browser of this digest; of none where there is no digest. */
-export function isBrowser(ctx: WithCookies, issuer: string, expected: unknown): boolean {
-  const known = browserOf(ctx, issuer)
-  if (known === undefined || typeof expected !== 'string' || known.length !== expected.length) return false
-  return timingSafeEqual(Buffer.from(known), Buffer.from(expected))
-}
-
-export interface Bridge {
-  readonly issuer: string
-  readonly provider: Provider
-  readonly lifetimes: Lifetimes
-  readonly records: Records
-  readonly logins: Logins
-  readonly consents: Consents
-  readonly accounts: Accounts
-  readonly resources: Resources
-  readonly decide: Decide
-  readonly upstream: Upstream
-  readonly pages: Pages
-  readonly log: Logger
-  /** Ids of the clients that the config names. */
-  readonly known: ReadonlySet<string>
-  /** What stands in forms: the first makes, all verify. */
-  readonly formKeys: readonly Buffer[]
-  readonly figures: BridgeFigures
-}
-
-/** Where a path of the bridge is for browsers. */
-export const pathOf = ({ issuer }: Pick<Bridge, 'issuer'>, path: string): string => `${new URL(issuer).pathname}${path}`
-
-/** What an answer is written to: a context of this host's, or of oidc-provider's. */
-interface Answering {
-  status: number
-  type: string
-  body: unknown
-  set(name: string, value: string): void
-}
-
-/** Sends a page: no other page may frame it, nobody keeps it, and it loads nothing. */
-export function sendPage(ctx: Answering, page: Page, status = 200): void {
-  ctx.status = status
-  ctx.type = 'html'
-  ctx.set('Content-Security-Policy', page.policy)
-  ctx.set('X-Frame-Options', 'DENY')
-  ctx.set('X-Content-Type-Options', 'nosniff')
-  ctx.set('Referrer-Policy', 'same-origin')
-  ctx.set('Cache-Control', 'no-store')
-  ctx.body = page.html
-}
-
-const formToken = (key: Buffer, form: string) => createHmac('sha256', key).update(form).digest('base64url')
-
-/** What a form carries, so that only the page that it stands on can have sent it. `form`: what it is for, and whose. */
-export const tokenFor = ({ formKeys: [first] }: Bridge, form: string): string => formToken(first as Buffer, form)
-
-export function isTokenFor({ formKeys }: Bridge, form: string, given: unknown): boolean {
-  if (typeof given !== 'string') return false
-  const bytes = Buffer.from(given)
-  return formKeys.some(key => {
-    const expected = Buffer.from(formToken(key, form))
-    return expected.length === bytes.length && timingSafeEqual(expected, bytes)
-  })
-}
+import type { HostContext } from '../../../core/index.ts'
+import type { Bridge } from '../make.ts'
+import type { Login } from '../people/logins.ts'
+import { pendingAt } from '../records.ts'
+import { longCookie, nameIssuer, SIGN_IN_TTL } from '../server/oidc-provider.ts'
+import type { LoginUnderWay } from '../upstream/upstream.ts'
+import { isBrowser, knowBrowser } from './browser.ts'
 
 function contextOf(provider: Provider, ctx: HostContext) {
   nameIssuer(provider, ctx)

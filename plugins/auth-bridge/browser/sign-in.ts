@@ -2,20 +2,17 @@
 // the browser that left, with a state that works once; then it is decided whether they may.
 import type { Interaction } from 'oidc-provider'
 import type { HostContext } from '../../../core/index.ts'
+import type { Bridge } from '../make.ts'
 import type { Login } from '../people/logins.ts'
 import { isUpstreamError, type SignedIn, type UpstreamError } from '../upstream/upstream.ts'
+import { asText, knowBrowser, pathOf, sendPage } from './browser.ts'
 import {
-  asText,
-  type Bridge,
   keepAttempt,
   keepDone,
-  knowBrowser,
   newState,
   openSession,
   type Purpose,
-  pathOf,
   readDone,
-  sendPage,
   signedInAs,
   takeAttempt,
 } from './session.ts'
@@ -72,7 +69,7 @@ function refuseLogin(ctx: HostContext, bridge: Bridge, purpose: Purpose, error: 
   const { label } = bridge.upstream
   const { fault, code, fix } = error
   const level = fault === 'refused' ? 'info' : fault === 'unavailable' ? 'warn' : 'error'
-  bridge.figures.signedIn(fault)
+  bridge.signedIn(fault)
   bridge.log[level]({ err: error, fault, code, fix }, 'signing in at the identity provider failed')
   const [status, text] = TEXTS[fault]
   const action = { label: 'Try again', href: startOf(bridge, purpose) }
@@ -90,7 +87,7 @@ function refuseLogin(ctx: HostContext, bridge: Bridge, purpose: Purpose, error: 
 }
 
 function refusePerson(ctx: HostContext, bridge: Bridge, purpose: Purpose, { person }: SignedIn, reason: string): void {
-  bridge.figures.signedIn('not_allowed')
+  bridge.signedIn('not_allowed')
   bridge.log.info({ denied: 'sign-in', subject: person.subject, reason }, 'refused somebody who signed in')
   bridge.log.debug(
     { subject: person.subject, groups: person.groups },
@@ -182,7 +179,7 @@ export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> 
   }
   const login = await bridge.logins.begin(signedIn, knowBrowser(ctx, bridge.issuer))
   const { subject, groups } = login.person
-  bridge.figures.signedIn('ok')
+  bridge.signedIn('ok')
   bridge.log.info({ subject }, 'a person signed in')
   bridge.log.debug({ subject, groups }, 'the groups of a person, as the provider names them')
   if (purpose === 'account') {

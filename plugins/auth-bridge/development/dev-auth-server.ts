@@ -4,8 +4,6 @@ import {
   type BuiltInOptions,
   definePlugin,
   type FilledOptions,
-  type HostContext,
-  HostError,
   type PluginHost,
   StartError,
 } from '../../../core/index.ts'
@@ -21,19 +19,6 @@ export function refuseExposedHost({ at, http, log }: PluginHost): void {
   if (publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname))
     throw refuse(`http.publicUrl is ${publicUrl}; it runs under a loopback address only`)
   log.warn({ at }, 'Development authorization server enabled: anyone who can reach this host can sign in.')
-}
-
-/** Throws for a request from another machine, through a tunnel, or under a name that is not a loopback name (DNS rebinding). */
-export function refuseForeignRequest({ req }: HostContext): void {
-  // The server may belong to an embedding application (`Host.callback`), which may listen on all addresses.
-  const from = req.socket.remoteAddress?.replace(/^::ffff:/i, '') ?? ''
-  if (!isLoopback(from)) throw new HostError('hostNotAllowed', { detail: `the request comes from ${from}` })
-  const { host: named, ':authority': authority = named, 'x-forwarded-host': forwarded } = req.headers
-  for (const host of [named ?? authority ?? '', authority ?? '', forwarded ?? 'localhost']) {
-    const address = `http://${host}`
-    if (!URL.canParse(address) || !isLoopback(new URL(address).hostname))
-      throw new HostError('hostNotAllowed', { detail: String(host) })
-  }
 }
 
 export type DevAuthServerOptions = BuiltInOptions['dev-auth-server']

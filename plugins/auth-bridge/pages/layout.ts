@@ -23,9 +23,9 @@ export interface PageSettings {
   readonly page: FilledAuthBridge['page'] & { readonly name: string }
   /** The provider's label. */
   readonly label: string
-  readonly logo?: Logo
+  readonly logo?: Logo | undefined
   /** Users of the development provider. */
-  readonly users?: NonNullable<FilledAuthBridge['provider']['users']>
+  readonly users?: FilledAuthBridge['provider']['users'] | undefined
   /** Path of the bridge, such as `/auth`; the account page is `account` under it. */
   readonly base: string
 }

@@ -3,6 +3,20 @@ import type Provider from 'oidc-provider'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { HostContext, HostMiddleware } from '../../../core/index.ts'
 
+export const ROUTES = {
+  authorization: '/authorize',
+  jwks: '/jwks',
+  registration: '/register',
+  revocation: '/revoke',
+  token: '/token',
+} as const
+
+/** Seconds that a sign-in may take. */
+export const SIGN_IN_TTL = 900
+
+/** Seconds after which to come again, where what this server needs does not answer. */
+export const RETRY_AFTER = '5'
+
 /**
  * No page of another host of the domain can set one that begins with `__Host-`; what the others would let in there is stopped
  * by the cookie of the browser.

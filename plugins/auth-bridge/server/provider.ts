@@ -10,13 +10,11 @@ import Provider, {
 } from 'oidc-provider'
 import type { Logger } from '../../../core/index.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
-import { sendPage } from '../browser/session.ts'
+import { sendPage } from '../browser/browser.ts'
 import { isRemembered, registrationOf, settleMetadata } from '../clients/client-rules.ts'
 import { fixedClients } from '../clients/fixed-clients.ts'
 import { parseRedirectPattern, type RedirectPattern } from '../clients/redirects.ts'
 import type { RegisteredClients } from '../clients/registered-clients.ts'
-import { RETRY_AFTER, ROUTES, SIGN_IN_TTL } from '../endpoints.ts'
-import type { BridgeFigures } from '../make.ts'
 import { type FilledAuthBridge, isDevelopment } from '../options.ts'
 import type { Pages } from '../pages/index.ts'
 import { type Account, type Accounts, consentIn } from '../people/accounts.ts'
@@ -26,7 +24,16 @@ import type { Settings } from '../upstream/settings.ts'
 import { createAdapter } from './adapter.ts'
 import type { createClientFetch } from './client-fetch.ts'
 import { assertedIn, assertionMetadata, takeAssertions } from './id-jag.ts'
-import { cookieNames, longCookie, type ProviderContext, shortCookie, withQueryOnly } from './oidc-provider.ts'
+import {
+  cookieNames,
+  longCookie,
+  type ProviderContext,
+  RETRY_AFTER,
+  ROUTES,
+  SIGN_IN_TTL,
+  shortCookie,
+  withQueryOnly,
+} from './oidc-provider.ts'
 import type { Resources } from './resources.ts'
 import { SIGNING, type SigningKey } from './signing-keys.ts'
 
@@ -159,7 +166,8 @@ export interface ProviderSettings {
   /** Sign cookies: the first signs, all verify. */
   readonly cookieKeys: readonly Buffer[]
   readonly log: Logger
-  readonly figures: BridgeFigures
+  /** Counts used codes and tokens that come again. */
+  readonly replayed: (model: string) => void
   /** For documents and keys of clients. */
   readonly clientFetch: ReturnType<typeof createClientFetch>
   /** A page for people that says what went wrong. */
@@ -305,7 +313,7 @@ const ttl = ({ lifetimes }: ProviderSettings) => ({
   Session: seconds(lifetimes.session),
 })
 
-const adapterOf = ({ records, clients, lifetimes, figures, log, now }: ProviderSettings) =>
+const adapterOf = ({ records, clients, lifetimes, replayed: count, log, now }: ProviderSettings) =>
   createAdapter({
     now,
     records,
@@ -313,7 +321,7 @@ const adapterOf = ({ records, clients, lifetimes, figures, log, now }: ProviderS
     refreshGrace: lifetimes.refreshGrace,
     refreshToken: Math.min(lifetimes.refreshToken, lifetimes.login),
     replayed(model, grantId, reason) {
-      figures.replayed(model)
+      count(model)
       log.warn({ model, grantId, reason }, 'what was used up came again: somebody may have stolen it')
     },
   })
