@@ -1,12 +1,11 @@
 // What a definition may have that some clients or callers cannot use: warned of at startup, and when it is added at run time.
-import type { CatalogItem, ResourceItem, ToolItem } from './catalog-item.ts'
+import { type CatalogItem, type ResourceItem, type ToolItem } from './catalog-item.ts'
 import { didYouMean } from './nearest.ts'
 import { hasUriCharacters, normalTemplate, normalUri } from './normal-uri.ts'
-import type { JsonSchema } from './protocol.ts'
-import { isDraft07 } from './schema/advertised-schema.ts'
-import { contradictionsIn } from './schema/contradictions.ts'
+import { type JsonSchema } from './protocol.ts'
+import { isDraft07 } from './schema/ajv.ts'
+import { contradictionsIn, unknownRequired } from './schema/lint-schema.ts'
 import { subschemas } from './schema/subschemas.ts'
-import { unknownRequired } from './schema/unknown-required.ts'
 
 interface DefinitionWarning {
   readonly why: string

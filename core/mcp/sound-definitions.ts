@@ -1,11 +1,11 @@
 // Holds every definition of the toolsets against what it must be, and tells of those that clients or callers will stumble
 // over, before any plugin is set up. For core/host.ts; the catalog then takes what is sound.
-import { type Report, reporting, StartError } from '../http/start-error.ts'
+import { type Report, reporting, StartError } from '../http/errors.ts'
 import { describeToolset } from './catalog.ts'
 import { compileDefinition, type FaultsOf } from './catalog-item.ts'
 import { type Definition, labelOf } from './define.ts'
 import { warningsOf } from './definition-warnings.ts'
-import type { CompiledRoute } from './routes.ts'
+import { type CompiledRoute } from './routes.ts'
 import { collect, PAGE_SIZE, type View } from './view.ts'
 
 /** The toolsets without what cannot be compiled, which is reported. */

@@ -2,21 +2,12 @@
 // Computed once per distinct combination and reused; a request never builds one that exists.
 
 import { LRUCache } from 'lru-cache'
-import { HostError, StartError } from '../http/errors.ts'
-import { stopAtFirst } from '../http/start-error.ts'
-import type { Audience, Denial } from './access-decider.ts'
-import {
-  type Catalog,
-  type CatalogItem,
-  describeToolset,
-  EVERYWHERE,
-  type PromptItem,
-  type ResourceItem,
-  type ToolItem,
-} from './catalog.ts'
-import type { ServerSettings } from './configure-session.ts'
+import { HostError, StartError, stopAtFirst } from '../http/errors.ts'
+import { type Audience, type Denial } from './access-decider.ts'
+import { type Catalog, type CatalogItem, describeToolset, EVERYWHERE, type PromptItem, type ResourceItem, type ToolItem } from './catalog.ts'
+import { type ServerSettings } from './configure-session.ts'
 import { type Implementation, META, type ServerCapabilities } from './protocol.ts'
-import type { RevisionRules } from './revisions.ts'
+import { type RevisionRules } from './revisions.ts'
 import { digestsOfKeys, resourcesOfKeys, type ShownKeys, wireWithKeys } from './tool-keys.ts'
 import { SerializedResult } from './wire.ts'
 

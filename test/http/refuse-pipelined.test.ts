@@ -1,10 +1,9 @@
 // Tests HTTP pipelining: one request of a connection is served, requests behind it are refused.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, type Socket } from 'node:net'
 import { expect } from 'chai'
-import { MAX_PIPELINED } from '../../core/http/limits.ts'
-import { refusePipelined } from '../../core/http/refuse-pipelined.ts'
+import { MAX_PIPELINED, refusePipelined } from '../../core/http/create-server.ts'
 import { createGate } from '../support/gate.ts'
 import { openSocket, readToEnd } from '../support/raw-http.ts'
 
