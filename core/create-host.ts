@@ -4,9 +4,9 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { builtInPlugins, defaultPlugins, memoryStores } from '../plugins/index.ts'
 import { checkConfig, checkValue } from './config/check-config.ts'
 import { faultsOf } from './config/check-definition.ts'
-import { type Config, type FilledConfig } from './config/define-config.ts'
-import { type Examination, type PluginFinding } from './config/examination.ts'
-import { type Finding } from './config/explain-problems.ts'
+import type { Config, FilledConfig } from './config/define-config.ts'
+import type { Examination, PluginFinding } from './config/examination.ts'
+import type { Finding } from './config/explain-problems.ts'
 import { filesRead } from './config/files-read.ts'
 import { fillDefaults } from './config/fill-defaults.ts'
 import { findPlugins, isMisspelt, type PluginTable, pluginValues } from './config/find-plugins.ts'
@@ -20,19 +20,27 @@ import { trimSecrets } from './config/secret-keys.ts'
 import { checkSectionNames, collectSections } from './config/sections.ts'
 import { withLongForms } from './config/short-forms.ts'
 import { withoutFaults } from './config/without-faults.ts'
-import { type BuiltHost, buildHost, type Host, type HostInput, type HostParts, type InEveryProcess, type ReloadReport } from './host.ts'
-import { type Clock } from './http/clock.ts'
+import {
+  type BuiltHost,
+  buildHost,
+  type Host,
+  type HostInput,
+  type HostParts,
+  type InEveryProcess,
+  type ReloadReport,
+} from './host.ts'
+import type { Clock } from './http/clock.ts'
 import { errorText, StartError } from './http/errors.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
-import { type KernelHost } from './kernel/kernel-host.ts'
+import type { KernelHost } from './kernel/kernel-host.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
-import { type PluginInstance } from './kernel/plugin-plan.ts'
+import type { PluginInstance } from './kernel/plugin-plan.ts'
 import { notePlace } from './mcp/definition-place.ts'
 import { isObject } from './mcp/is-object.ts'
-import { type Observer } from './mcp/observe.ts'
-import { type Plugin as HostPlugin } from './plugin-host.ts'
+import type { Observer } from './mcp/observe.ts'
+import type { Plugin as HostPlugin } from './plugin-host.ts'
 import { keepWarnings, reloadable } from './reload.ts'
-import { type Neighbours } from './sessions/neighbours.ts'
+import type { Neighbours } from './sessions/neighbours.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
 export type { PluginFinding } from './config/examination.ts'

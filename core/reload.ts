@@ -2,16 +2,16 @@
 // host as `check` builds it, so that whatever would stop a start is found first; what only a start can take is named.
 
 import { inspect, isDeepStrictEqual } from 'node:util'
-import { type FilledConfig } from './config/define-config.ts'
-import { type LoadedConfig } from './config/load-config.ts'
+import type { FilledConfig } from './config/define-config.ts'
+import type { LoadedConfig } from './config/load-config.ts'
 import { isPlain } from './config/plain.ts'
 import { sourceOf } from './config/toolset-source.ts'
-import { type BuiltHost, type Host, type HostParts, type ReloadReport } from './host.ts'
+import type { BuiltHost, Host, HostParts, ReloadReport } from './host.ts'
 import { formatPath, type Path } from './http/errors.ts'
-import { type Logger } from './kernel/log.ts'
-import { type PluginInstance } from './kernel/plugin-plan.ts'
-import { type Secrets } from './kernel/secrets.ts'
-import { type Definition } from './mcp/define.ts'
+import type { Logger } from './kernel/log.ts'
+import type { PluginInstance } from './kernel/plugin-plan.ts'
+import type { Secrets } from './kernel/secrets.ts'
+import type { Definition } from './mcp/define.ts'
 
 /** Importing a module again creates new functions, so functions with the same source text count as equal. */
 function differences(before: unknown, after: unknown, path: Path = []): Path[] {

@@ -1,6 +1,6 @@
 // The built-in plugins, by the name that a config uses. A plugin may be deleted with its line here.
 
-import { type Clock } from '../core/index.ts'
+import type { Clock } from '../core/index.ts'
 import { accessLog } from './access-log/index.ts'
 import { apps } from './apps/index.ts'
 import { audit } from './audit/index.ts'

@@ -6,7 +6,15 @@ import { globSync } from 'tinyglobby'
 import { updatePage } from '../build/write-dependencies.ts'
 import { REVISIONS } from '../core/transport.ts'
 import { builtInPlugins } from '../plugins/index.ts'
-import { FAMILIES, fileOf, type Import, mayImport, packageOf, readImports, withoutComments } from './support/import-lines.ts'
+import {
+  FAMILIES,
+  fileOf,
+  type Import,
+  mayImport,
+  packageOf,
+  readImports,
+  withoutComments,
+} from './support/import-lines.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const FOLDERS = ['core', 'plugins', 'client', 'cli', 'examples']

@@ -2,7 +2,8 @@
 import { hostOf, loadConfig } from '../../core/create-host.ts'
 import type { CommandContext } from '../context.ts'
 import { openLog } from '../log.ts'
-import { CONFIG_OPTION, ENV_FILE_OPTION, type VerbValues } from '../verb.ts'
+import type { VerbValues } from '../verb.ts'
+import { CONFIG_OPTION, ENV_FILE_OPTION } from '../verb.ts'
 import { readSurface } from './read-surface.ts'
 import type { Surface } from './surface.ts'
 

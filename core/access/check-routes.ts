@@ -2,9 +2,9 @@
 
 import { type Path, type Report, StartError } from '../http/errors.ts'
 import { covers, fill, formsOf, parsePattern, rankOf } from '../http/path-pattern.ts'
-import { type Provides, type SuggestPlugin } from '../kernel/plugin-plan.ts'
-import { type Route } from '../kernel/route.ts'
-import { type CompiledRoute } from '../mcp/routes.ts'
+import type { Provides, SuggestPlugin } from '../kernel/plugin-plan.ts'
+import type { Route } from '../kernel/route.ts'
+import type { CompiledRoute } from '../mcp/routes.ts'
 
 /** Fails closed: what a route asks for, some plugin that acts there must decide; who calls, only one. */
 export function checkConventions(routes: readonly Route[], provides: Provides, suggest: SuggestPlugin, report: Report) {

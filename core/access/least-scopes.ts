@@ -2,11 +2,11 @@
 // of use at the address. Told nothing, clients ask for all of `scopes_supported` (basic/authorization, "Scope Selection").
 
 import { type Report, StartError } from '../http/errors.ts'
-import { type Logger } from '../kernel/log.ts'
-import { type AccessServices, type LeastScopes } from '../mcp/access-decider.ts'
+import type { Logger } from '../kernel/log.ts'
+import type { AccessServices, LeastScopes } from '../mcp/access-decider.ts'
 import { type Catalog, type CatalogItem, EVERYWHERE } from '../mcp/catalog.ts'
 import { didYouMean } from '../mcp/nearest.ts'
-import { type CompiledRoute } from '../mcp/routes.ts'
+import type { CompiledRoute } from '../mcp/routes.ts'
 
 export interface LeastScopesFacts {
   readonly routes: readonly CompiledRoute[]

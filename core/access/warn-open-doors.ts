@@ -2,12 +2,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Report, StartError } from '../http/errors.ts'
 import { isLoopback } from '../http/guard.ts'
-import { type ResolvedHttp } from '../http/http-settings.ts'
-import { type KernelHost } from '../kernel/kernel-host.ts'
-import { type Logger } from '../kernel/log.ts'
-import { type AccessServices } from '../mcp/access-decider.ts'
+import type { ResolvedHttp } from '../http/http-settings.ts'
+import type { KernelHost } from '../kernel/kernel-host.ts'
+import type { Logger } from '../kernel/log.ts'
+import type { AccessServices } from '../mcp/access-decider.ts'
 import { type Catalog, describeToolset } from '../mcp/catalog.ts'
-import { type CompiledRoute } from '../mcp/routes.ts'
+import type { CompiledRoute } from '../mcp/routes.ts'
 
 /**
  * Warns of each parameter that can name toolsets which the route does not list: those that no route lists, as they may be

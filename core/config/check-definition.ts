@@ -5,7 +5,7 @@
 import { formatPath } from '../http/errors.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
 import { DEFINITION_SCHEMAS } from './definition-schema.ts'
-import { type Finding } from './explain-problems.ts'
+import type { Finding } from './explain-problems.ts'
 import { withForeignNames } from './foreign-names.ts'
 import { isPlain } from './plain.ts'
 import { validateValue } from './validate-value.ts'

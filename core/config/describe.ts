@@ -1,10 +1,17 @@
 // Words for schemas and values: the "expected" and the "found" of a problem.
 // For explain-problems.ts. A value that may be a secret is never put into words.
 
-import { type Path } from '../http/errors.ts'
+import type { Path } from '../http/errors.ts'
 import { shownUrl } from '../http/request-target.ts'
-import { type JsonSchema } from '../mcp/protocol.ts'
-import { CLAIM_PATH_PATTERN, DURATION_PATTERN, DURATION_WORDS, POSITIVE_DURATION_PATTERN, SIZE_PATTERN, SIZE_WORDS } from '../mcp/units.ts'
+import type { JsonSchema } from '../mcp/protocol.ts'
+import {
+  CLAIM_PATH_PATTERN,
+  DURATION_PATTERN,
+  DURATION_WORDS,
+  POSITIVE_DURATION_PATTERN,
+  SIZE_PATTERN,
+  SIZE_WORDS,
+} from '../mcp/units.ts'
 import { ROUTE_PATH_PATTERN } from './host-schema.ts'
 import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, IDENTIFIER, ISSUER_URL, KEYS_URL } from './http-schema.ts'
 import { SCOPE } from './schema-parts.ts'

@@ -1,14 +1,14 @@
 // Turns ajv's errors into findings: one a place, alternatives merged, in words.
 // Used by check-config.ts, which adds file and line.
-import { type ErrorObject } from 'ajv/dist/2020.js'
+import type { ErrorObject } from 'ajv/dist/2020.js'
 import { formatPath, type Path } from '../http/errors.ts'
 import { shownUrl } from '../http/request-target.ts'
 import { nearest } from '../mcp/nearest.ts'
-import { type JsonSchema } from '../mcp/protocol.ts'
+import type { JsonSchema } from '../mcp/protocol.ts'
 import { readErrors, type SchemaProblem, stepsOf } from '../mcp/schema/explain-errors.ts'
 import { describeKind, describeSchema, describeValue, orList, soundsSecret } from './describe.ts'
 import { branchesOf, followRef, isSchema } from './follow-ref.ts'
-import { type Problem } from './problems.ts'
+import type { Problem } from './problems.ts'
 import { isSecretAt } from './secret-keys.ts'
 
 export interface Finding extends Pick<Problem, 'kind' | 'found' | 'expected' | 'suggestion'> {

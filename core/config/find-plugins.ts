@@ -8,7 +8,7 @@ import { isConfiguredPlugin, isPluginFactory, type Plugin } from '../kernel/defi
 import { isObject } from '../mcp/is-object.ts'
 import { nearest } from '../mcp/nearest.ts'
 import { describeFault } from './check-definition.ts'
-import { type Config, type PluginsSettings } from './define-config.ts'
+import type { Config, PluginsSettings } from './define-config.ts'
 import { PLUGIN_SCHEMA } from './definition-schema.ts'
 import { importModule } from './import-module.ts'
 import { ConfigError, type Problems, shortName } from './problems.ts'

@@ -6,7 +6,7 @@ import { kindOf } from '../mcp/define.ts'
 import { type Finding, omitMisspelledKeys } from './explain-problems.ts'
 import { isPlain } from './plain.ts'
 import { positionAt } from './position.ts'
-import { type Mistake } from './problems.ts'
+import type { Mistake } from './problems.ts'
 
 type Kind = 'tool' | 'resource' | 'prompt'
 

@@ -10,7 +10,7 @@ import { didYouMean } from '../mcp/nearest.ts'
 import { checkDefinition } from './check-config.ts'
 import { explainBare, explainNone } from './foreign-names.ts'
 import { importModule } from './import-module.ts'
-import { type Places } from './places.ts'
+import type { Places } from './places.ts'
 import { type Problem, type Problems, shortName } from './problems.ts'
 import { hasSettings, sourceOf } from './toolset-source.ts'
 

@@ -1,11 +1,11 @@
 // Which plugins run, with which options, on which routes: what the config says, the general and the routes' own.
 // For core/host.ts, which sets them up in the order that core/kernel/plugin-plan.ts gives them.
 
-import { type Path, type Report } from '../http/errors.ts'
+import type { Path, Report } from '../http/errors.ts'
 import { isConfiguredPlugin, type Plugin } from '../kernel/define-plugin.ts'
 import { orderByNeeds, type PluginInstance, type SuggestPlugin } from '../kernel/plugin-plan.ts'
-import { type Route } from '../kernel/route.ts'
-import { type Config, type PluginsSettings } from './define-config.ts'
+import type { Route } from '../kernel/route.ts'
+import type { Config, PluginsSettings } from './define-config.ts'
 import { fillDefaults } from './fill-defaults.ts'
 import { namedPlugins } from './find-plugins.ts'
 import { trimSecrets } from './secret-keys.ts'

@@ -2,7 +2,7 @@
 // it here and goes on, as far as it can; the start then stops once, with all of it (create-host.ts).
 import { relative } from 'node:path'
 import { type Report, StartError, type Written } from '../http/errors.ts'
-import { type Logger } from '../kernel/log.ts'
+import type { Logger } from '../kernel/log.ts'
 
 export interface Place {
   /** Absolute. */

@@ -1,8 +1,8 @@
 // Reads a JSON or YAML config, and knows where each of its keys stands.
 // For load-config.ts; the text of what is wrong never quotes the file, which may hold secrets.
 import { createRequire } from 'node:module'
-import { type Node as JsonNode, type ParseError } from 'jsonc-parser'
-import { type Document, type LineCounter, type Pair, type YAMLMap } from 'yaml'
+import type { Node as JsonNode, ParseError } from 'jsonc-parser'
+import type { Document, LineCounter, Pair, YAMLMap } from 'yaml'
 import { errorText, type Path } from '../http/errors.ts'
 import { type Locate, positionAt } from './position.ts'
 

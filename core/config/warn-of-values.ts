@@ -1,8 +1,8 @@
 // Warns about valid values that are probably mistakes. For core/host.ts.
 import { type Path, type Report, StartError } from '../http/errors.ts'
-import { type Plugin } from '../kernel/define-plugin.ts'
-import { type PluginInstance } from '../kernel/plugin-plan.ts'
-import { type FilledConfig } from './define-config.ts'
+import type { Plugin } from '../kernel/define-plugin.ts'
+import type { PluginInstance } from '../kernel/plugin-plan.ts'
+import type { FilledConfig } from './define-config.ts'
 import { isPlain } from './plain.ts'
 
 export interface ValueFacts {

@@ -1,8 +1,15 @@
 // The HTTP server of a host: Node's, with its time limits, one request of a connection at a time, and an end for readers
 // who do not read. Between the pipeline and the port (core/http/listen.ts).
 
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http'
-import { type Socket } from 'node:net'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http'
+import type { Socket } from 'node:net'
 import { type Clock, systemClock, type Timer } from './clock.ts'
 import { HostResponse } from './response.ts'
 

@@ -1,11 +1,11 @@
 // Who sent a request and which host it asked for, where proxies stand in front: what they say is believed for as many
 // of them as there are, and what a client wrote itself never. Before the guard, in the pipeline (core/kernel/pipeline.ts).
 
-import { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIP, isIPv4 } from 'node:net'
 import proxyAddr from 'proxy-addr'
 import { errorText, StartError } from './errors.ts'
-import { type ResolvedHttp } from './http-settings.ts'
+import type { ResolvedHttp } from './http-settings.ts'
 
 export interface Forwarded {
   /** The caller's address; empty where its connection is gone. */

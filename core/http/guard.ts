@@ -2,7 +2,7 @@
 // on its visitor's own machine (basic/transports/streamable-http, "Security & Endpoint").
 
 import { HostError } from './errors.ts'
-import { type ResolvedHttp } from './http-settings.ts'
+import type { ResolvedHttp } from './http-settings.ts'
 import { parseHost, shownUrl } from './request-target.ts'
 
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])

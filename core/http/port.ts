@@ -1,11 +1,11 @@
 // Leaves a port to other processes: new connections are refused, and requests on open ones get `Connection: close`.
 
-import { type Server } from 'node:http'
+import type { Server } from 'node:http'
 import { type AddressInfo, createServer, Server as NetServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isSecure } from './create-server.ts'
 import { StartError } from './errors.ts'
-import { type ResolvedHttp } from './http-settings.ts'
+import type { ResolvedHttp } from './http-settings.ts'
 
 /** How long a hand-over waits for open connections, milliseconds. */
 const LONGEST = 10_000

@@ -2,7 +2,7 @@
 // general body parser (koa-body) would cost a fifth of a call.
 
 import { constants, isUtf8 } from 'node:buffer'
-import { type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { HostError } from './errors.ts'
 import { LARGE_TEXT } from './sse.ts'
 

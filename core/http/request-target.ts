@@ -1,7 +1,7 @@
 // What a request's first line names: one canonical path, made once for each request, by which everything is looked up.
 // Before the match of the pipeline (core/kernel/pipeline.ts); what is no path that anything could have is told apart here.
 
-import { type IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 
 /** The parts of a request target (RFC 9112 section 3.2) that name something here. */
 export interface RequestTarget {

@@ -1,7 +1,7 @@
 // The response of a host's own server: header fields that many plugins add to each answer are kept as a list and written with
 // the head, which costs a fraction of what `setHeader` does, as that makes Node build and check all of them one by one.
 import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { type HostErrorKind } from './errors.ts'
+import type { HostErrorKind } from './errors.ts'
 
 type Given = OutgoingHttpHeaders | OutgoingHttpHeader[]
 

@@ -1,6 +1,6 @@
 // Server-Sent Events on a response: headers that proxies respect, one event a message, comments that keep it open,
 // and a bound on what a reader who does not read may cost.
-import { type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 
 /** Maximum bytes that wait for a stream's reader when the next message comes. The event store keeps more, so a client can resume. */
 export const MAX_WAITING = 1024 * 1024

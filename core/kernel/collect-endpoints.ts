@@ -2,11 +2,11 @@
 // plugins' notes (core/kernel/set-up.ts) to the pipeline (core/kernel/pipeline.ts).
 import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
 import { formsOf, normalize, type Pattern, parsePattern, reaches, shapeOf } from '../http/path-pattern.ts'
-import { type CrossOrigin, type Endpoint } from './endpoint.ts'
+import type { CrossOrigin, Endpoint } from './endpoint.ts'
 import { HOOK_POINTS } from './order.ts'
 import { shapesOf } from './path-table.ts'
-import { type Place, type Served } from './pipeline.ts'
-import { type Route } from './route.ts'
+import type { Place, Served } from './pipeline.ts'
+import type { Route } from './route.ts'
 import { type KernelNotes, notesFor } from './set-up.ts'
 import { serveMounted } from './write-errors.ts'
 

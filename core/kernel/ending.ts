@@ -1,12 +1,12 @@
 // A host's end: it leaves its port to others, lets what runs end, tells the rest that it is cancelled, and closes what
 // plugins opened. For host.ts.
 
-import { type Server } from 'node:http'
+import type { Server } from 'node:http'
 import { shuttingDown } from '../http/errors.ts'
 import { type Linked, LinkedList } from '../http/linked-list.ts'
 import { createPort, within } from '../http/port.ts'
 import { RETRY } from '../http/sse.ts'
-import { type KernelNotes } from './set-up.ts'
+import type { KernelNotes } from './set-up.ts'
 
 /** How long the last that clients are told may take to reach them, milliseconds: nodes look at streams each second, stores are slow. */
 const FLUSH_TIME = 1_500

@@ -1,12 +1,12 @@
 // What the kernel gives every plugin. A plugin says *what* it does by the hook point it uses; *when* that happens is fixed
 // by the order of a request (order.ts). What MCP adds is in core/mcp/author-host.ts.
-import { type Clock } from '../http/clock.ts'
-import { type Path, type Report } from '../http/errors.ts'
-import { type ResolvedHttp } from '../http/http-settings.ts'
-import { type CrossOrigin, type Endpoint, type EndpointPlace, type HostMiddleware, type MountedApp, type MountSettings } from './endpoint.ts'
-import { type Figures } from './figures.ts'
-import { type Logger } from './log.ts'
-import { type Route } from './route.ts'
+import type { Clock } from '../http/clock.ts'
+import type { Path, Report } from '../http/errors.ts'
+import type { ResolvedHttp } from '../http/http-settings.ts'
+import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
+import type { Figures } from './figures.ts'
+import type { Logger } from './log.ts'
+import type { Route } from './route.ts'
 
 /** What is known of a host's readiness. */
 export interface Readiness {

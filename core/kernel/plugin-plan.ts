@@ -2,8 +2,8 @@
 // core/config/plan-options.ts makes the instances; core/kernel/set-up.ts sets them up.
 
 import { type Path, StartError, stopAtFirst } from '../http/errors.ts'
-import { type Plugin } from './define-plugin.ts'
-import { type Route } from './route.ts'
+import type { Plugin } from './define-plugin.ts'
+import type { Route } from './route.ts'
 
 /** One set-up of a plugin: for all routes that do not say otherwise, or for one that does. */
 export interface PluginInstance {

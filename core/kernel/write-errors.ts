@@ -9,8 +9,8 @@ import { blamed, isError } from '../http/describe-thrown.ts'
 import { HostError, statusOf } from '../http/errors.ts'
 import { requestIdIn, shownUrl } from '../http/request-target.ts'
 import { isShownInstead } from '../http/response.ts'
-import { type Endpoint, type HostContext, type HostMiddleware, type MountedApp } from './endpoint.ts'
-import { type Logger } from './log.ts'
+import type { Endpoint, HostContext, HostMiddleware, MountedApp } from './endpoint.ts'
+import type { Logger } from './log.ts'
 
 /** What of a request target that names no path goes into a log line. */
 const SHOWN_TARGET = 200

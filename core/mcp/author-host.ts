@@ -1,17 +1,17 @@
 // What MCP adds to the host for plugin authors: what is served, and what happens around each Call.
 
 import { type Report, StartError } from '../http/errors.ts'
-import { type PluginInstance } from '../kernel/plugin-plan.ts'
+import type { PluginInstance } from '../kernel/plugin-plan.ts'
 import { type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
-import { type Call, type Next } from './call.ts'
-import { type Catalog, type CatalogItem } from './catalog.ts'
+import type { Call, Next } from './call.ts'
+import type { Catalog, CatalogItem } from './catalog.ts'
 import { methodNameFault } from './check-added.ts'
-import { type Definition } from './define.ts'
+import type { Definition } from './define.ts'
 import { type AddedExtension, createExtensions, type Extension, type Extensions } from './extension.ts'
-import { type MethodTable } from './methods/index.ts'
-import { type Observer } from './observe.ts'
-import { type Revision } from './revisions.ts'
-import { type CompiledRoute, type McpRoute } from './routes.ts'
+import type { MethodTable } from './methods/index.ts'
+import type { Observer } from './observe.ts'
+import type { Revision } from './revisions.ts'
+import type { CompiledRoute, McpRoute } from './routes.ts'
 
 type Wrap = (call: Call, next: Next) => Promise<object>
 type Answer = (call: Call) => object | Promise<object>

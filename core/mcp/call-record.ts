@@ -1,13 +1,13 @@
 // What observers are told of a request that is over: who asked for what, how long it took, what came of it. It is safe to
 // write down: no token, no argument, no whole session id, and every text is bounded. What is not asked for costs nothing.
-import { type IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { blamed } from '../http/describe-thrown.ts'
-import { type HostError } from '../http/errors.ts'
+import type { HostError } from '../http/errors.ts'
 import { requestIdIn } from '../http/request-target.ts'
-import { type User } from '../kernel/user.ts'
-import { type Call, type CallNotes, type ClientFacts } from './call.ts'
-import { type ItemKind } from './catalog-item.ts'
-import { type Disguise } from './disguise.ts'
+import type { User } from '../kernel/user.ts'
+import type { Call, CallNotes, ClientFacts } from './call.ts'
+import type { ItemKind } from './catalog-item.ts'
+import type { Disguise } from './disguise.ts'
 import { findResource } from './methods/resources.ts'
 import { plainText } from './plain-text.ts'
 

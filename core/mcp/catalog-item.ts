@@ -1,15 +1,28 @@
 // A definition, compiled: what lists show, calls use and access is decided about. For catalog.ts, which holds them.
 import { createHash } from 'node:crypto'
 import { errorText, StartError } from '../http/errors.ts'
-import { type Definition, kindOf, labelOf, type PromptDefinition, type ResourceDefinition, type ToolDefinition } from './define.ts'
+import {
+  type Definition,
+  kindOf,
+  labelOf,
+  type PromptDefinition,
+  type ResourceDefinition,
+  type ToolDefinition,
+} from './define.ts'
 import { type IsolateBounds, isolateBounds, isolateFault } from './isolate.ts'
 import { didYouMean } from './nearest.ts'
 import { normalTemplate, normalUri } from './normal-uri.ts'
-import { type JsonSchema } from './protocol.ts'
+import type { JsonSchema } from './protocol.ts'
 import { SchemaFault } from './schema/check-schema.ts'
 import { collectHeaderParams, type HeaderParam } from './schema/header-params.ts'
 import { unknownRequired } from './schema/lint-schema.ts'
-import { advertisedSchema, type CompiledSchema, compileOutput, compileSchema, type OutputSchema } from './schema/schema.ts'
+import {
+  advertisedSchema,
+  type CompiledSchema,
+  compileOutput,
+  compileSchema,
+  type OutputSchema,
+} from './schema/schema.ts'
 import { type CompiledUriTemplate, compileUriTemplate } from './schema/uri-template.ts'
 import { keysOf, type ToolKeyName } from './tool-key-names.ts'
 import { parseDuration } from './units.ts'

@@ -1,9 +1,9 @@
 // What is served together, by address or by the choice of `configureSession`, and the one check of it. For offer.ts and
 // core/assembly.ts.
 import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
-import { type Catalog, type CatalogItem, type Combination } from './catalog.ts'
-import { type OfferedConfig } from './offered-config.ts'
-import { type CompiledRoute } from './routes.ts'
+import type { Catalog, CatalogItem, Combination } from './catalog.ts'
+import type { OfferedConfig } from './offered-config.ts'
+import type { CompiledRoute } from './routes.ts'
 import { checkKeys, type ShownKeys } from './tool-keys.ts'
 import { collect, withResourcesOfKeys } from './view.ts'
 

@@ -1,8 +1,8 @@
 // What a definition may have that some clients or callers cannot use: warned of at startup, and when it is added at run time.
-import { type CatalogItem, type ResourceItem, type ToolItem } from './catalog-item.ts'
+import type { CatalogItem, ResourceItem, ToolItem } from './catalog-item.ts'
 import { didYouMean } from './nearest.ts'
 import { hasUriCharacters, normalTemplate, normalUri } from './normal-uri.ts'
-import { type JsonSchema } from './protocol.ts'
+import type { JsonSchema } from './protocol.ts'
 import { isDraft07 } from './schema/ajv.ts'
 import { contradictionsIn, unknownRequired } from './schema/lint-schema.ts'
 import { subschemas } from './schema/subschemas.ts'

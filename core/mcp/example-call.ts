@@ -1,5 +1,5 @@
 // Finds a call that a user can try, with argument values from the schema. For the start page.
-import { type CatalogItem, type ToolItem } from './catalog.ts'
+import type { CatalogItem, ToolItem } from './catalog.ts'
 import { isObject } from './is-object.ts'
 import { isStandardSchema } from './schema/standard-schema.ts'
 

@@ -2,20 +2,20 @@
 // `configureSession` has its few views ready; a request only picks one.
 
 import { HostError, type Report, StartError } from '../http/errors.ts'
-import { type Logger } from '../kernel/log.ts'
-import { type User } from '../kernel/user.ts'
-import { type AccessDecider, type Audience } from './access-decider.ts'
-import { type AdmitCaller, type Offer, type RequestFacts } from './call.ts'
+import type { Logger } from '../kernel/log.ts'
+import type { User } from '../kernel/user.ts'
+import type { AccessDecider, Audience } from './access-decider.ts'
+import type { AdmitCaller, Offer, RequestFacts } from './call.ts'
 import { CallerOffer, type Way } from './caller-offer.ts'
-import { type ChosenCombinations } from './chosen-combinations.ts'
+import type { ChosenCombinations } from './chosen-combinations.ts'
 import { addressCombinations, type CombinationSettings, checkAccess, checkCombination } from './combinations.ts'
-import { type ConfigureSession, type RunSession, type SessionRequest } from './configure-session.ts'
+import type { ConfigureSession, RunSession, SessionRequest } from './configure-session.ts'
 import { isObject } from './is-object.ts'
-import { type OfferedConfig } from './offered-config.ts'
-import { type JsonObject } from './protocol.ts'
-import { type CompiledRoute } from './routes.ts'
+import type { OfferedConfig } from './offered-config.ts'
+import type { JsonObject } from './protocol.ts'
+import type { CompiledRoute } from './routes.ts'
 import { type Chosen, createSessionOptions, toolsetsOf } from './session-options.ts'
-import { type View, type ViewRequest } from './view.ts'
+import type { View, ViewRequest } from './view.ts'
 
 export interface OfferSettings extends CombinationSettings {
   readonly log: Logger

@@ -3,10 +3,10 @@
 
 import { type Path, type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
 import { fill, PARAMETER, type Pattern, parsePattern, placeRoutes, type RoutePlaces } from '../http/path-pattern.ts'
-import { type AuthorizeRule, type Route } from '../kernel/route.ts'
+import type { AuthorizeRule, Route } from '../kernel/route.ts'
 import { isObject } from './is-object.ts'
 import { didYouMean } from './nearest.ts'
-import { type Revision } from './revisions.ts'
+import type { Revision } from './revisions.ts'
 
 /** A route, and what MCP serves there. */
 export interface McpRoute extends Route {

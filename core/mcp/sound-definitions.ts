@@ -5,7 +5,7 @@ import { describeToolset } from './catalog.ts'
 import { compileDefinition, type FaultsOf } from './catalog-item.ts'
 import { type Definition, labelOf } from './define.ts'
 import { warningsOf } from './definition-warnings.ts'
-import { type CompiledRoute } from './routes.ts'
+import type { CompiledRoute } from './routes.ts'
 import { collect, PAGE_SIZE, type View } from './view.ts'
 
 /** The toolsets without what cannot be compiled, which is reported. */

@@ -1,10 +1,10 @@
 // Limits of each tool: call time, concurrency and isolation, from its definition and `tools.limits`. The stricter value applies.
-import { type Clock } from '../http/clock.ts'
+import type { Clock } from '../http/clock.ts'
 import { type Report, StartError } from '../http/errors.ts'
 import { LinkedList } from '../http/linked-list.ts'
-import { type Figures } from '../kernel/figures.ts'
+import type { Figures } from '../kernel/figures.ts'
 import { CallQueue } from './call-queue.ts'
-import { type CatalogItem, type ToolItem } from './catalog.ts'
+import type { CatalogItem, ToolItem } from './catalog.ts'
 import { matchesGlob } from './glob.ts'
 import { boundsInWords, type IsolateBounds, isolateFault, isPluginOwn, narrowerBounds } from './isolate.ts'
 import { nearest } from './nearest.ts'

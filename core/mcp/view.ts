@@ -3,11 +3,19 @@
 
 import { LRUCache } from 'lru-cache'
 import { HostError, StartError, stopAtFirst } from '../http/errors.ts'
-import { type Audience, type Denial } from './access-decider.ts'
-import { type Catalog, type CatalogItem, describeToolset, EVERYWHERE, type PromptItem, type ResourceItem, type ToolItem } from './catalog.ts'
-import { type ServerSettings } from './configure-session.ts'
+import type { Audience, Denial } from './access-decider.ts'
+import {
+  type Catalog,
+  type CatalogItem,
+  describeToolset,
+  EVERYWHERE,
+  type PromptItem,
+  type ResourceItem,
+  type ToolItem,
+} from './catalog.ts'
+import type { ServerSettings } from './configure-session.ts'
 import { type Implementation, META, type ServerCapabilities } from './protocol.ts'
-import { type RevisionRules } from './revisions.ts'
+import type { RevisionRules } from './revisions.ts'
 import { digestsOfKeys, resourcesOfKeys, type ShownKeys, wireWithKeys } from './tool-keys.ts'
 import { SerializedResult } from './wire.ts'
 

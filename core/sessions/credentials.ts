@@ -1,5 +1,5 @@
 // Removes credentials from request headers before they are stored or sent to another node.
-import { type IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 
 /** Credential headers have one of these in their name. */
 const STEMS =

@@ -1,11 +1,11 @@
 // Lets a request enter its session: checks the store, and rebuilds a session from its record on a node that does not have it.
 import { sameUser } from '../kernel/user.ts'
-import { type RequestFacts } from '../mcp/call.ts'
-import { type RequestId } from '../mcp/protocol.ts'
+import type { RequestFacts } from '../mcp/call.ts'
+import type { RequestId } from '../mcp/protocol.ts'
 import { takeRecord } from './node-messages.ts'
 import { notSure, notYours, perhapsRunning, running, sessionGone } from './refusals.ts'
-import { type Session, type ThisNode } from './session.ts'
-import { type Entered, type SessionOpening, type SessionRecord } from './session-store.ts'
+import type { Session, ThisNode } from './session.ts'
+import type { Entered, SessionOpening, SessionRecord } from './session-store.ts'
 
 /** The caller of a request. */
 export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'admitted'>

@@ -1,7 +1,7 @@
 // The store for events of resumable streams: in this process (memory-event-store.ts) or shared by all nodes (a plugin).
 import { createHmac, randomBytes } from 'node:crypto'
 import { isBranded } from '../http/describe-thrown.ts'
-import { type EventStream } from '../http/sse.ts'
+import type { EventStream } from '../http/sse.ts'
 
 /** A message of a stream in a store. */
 export interface StoredEvent {

@@ -1,14 +1,23 @@
 // Follows a call's stream that another node writes, for a client that resumes it on this node. If that node is gone, or the
 // store lost the end of the stream, its requests are answered with an error.
-import { type Timer } from '../http/clock.ts'
+import type { Timer } from '../http/clock.ts'
 import { isUnavailable, nodeLost } from '../http/errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
-import { type RequestId } from '../mcp/protocol.ts'
+import type { RequestId } from '../mcp/protocol.ts'
 import { encodeError } from '../mcp/wire.ts'
-import { type EventId, isWholeAfter, type ReadPlace, readPage, type SharedStreams, StreamFenced, type StreamState, sendStored } from './event-store.ts'
-import { type PeerMessage } from './peers.ts'
+import {
+  type EventId,
+  isWholeAfter,
+  type ReadPlace,
+  readPage,
+  type SharedStreams,
+  StreamFenced,
+  type StreamState,
+  sendStored,
+} from './event-store.ts'
+import type { PeerMessage } from './peers.ts'
 import { readFacts, writeFacts } from './resumable-stream.ts'
-import { type Session, type ThisNode } from './session.ts'
+import type { Session, ThisNode } from './session.ts'
 
 /** How often a stream without notifications is checked, milliseconds. */
 const CHECK_INTERVAL = 1_000

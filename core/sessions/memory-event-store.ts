@@ -1,5 +1,5 @@
 // The default event store: in this process, with limits per stream and in total.
-import { type EventStore, type StoredEvent } from './event-store.ts'
+import type { EventStore, StoredEvent } from './event-store.ts'
 
 /** Limits of the memory store. Bytes include `EVENT_COST` and `STREAM_COST`. */
 export interface MemoryBounds {

@@ -1,9 +1,17 @@
 // The default session store: in this process. It holds 100,000 idle sessions, so records are small.
 import { type Linked, LinkedList } from '../http/linked-list.ts'
 import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../mcp/limits.ts'
-import { type RequestId } from '../mcp/protocol.ts'
+import type { RequestId } from '../mcp/protocol.ts'
 import { watchedCost } from './change-feed.ts'
-import { type Entered, type SessionOpening, type SessionRecord, type SessionState, type SessionStore, type StateChange, type Victim } from './session-store.ts'
+import type {
+  Entered,
+  SessionOpening,
+  SessionRecord,
+  SessionState,
+  SessionStore,
+  StateChange,
+  Victim,
+} from './session-store.ts'
 
 /** A session as the owner limits count it. */
 export interface Held extends Linked {

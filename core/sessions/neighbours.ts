@@ -1,6 +1,6 @@
 // The worker processes of one config (`--workers`), as one of them reaches the others through the primary process.
-import { type CountTogether } from '../kernel/kernel-host.ts'
-import { type Change, type ChangeBus } from '../mcp/change-bus.ts'
+import type { CountTogether } from '../kernel/kernel-host.ts'
+import type { Change, ChangeBus } from '../mcp/change-bus.ts'
 
 /** All methods reject with the HostError `unavailable` if the primary process is gone or does not respond. */
 export interface Neighbours {

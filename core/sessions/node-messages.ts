@@ -1,8 +1,8 @@
 // Messages between nodes about their sessions: responses, cancellations, ends, and changes that clients made.
 import { tooManyWatched } from '../mcp/methods/session-settings.ts'
-import { type RequestId } from '../mcp/protocol.ts'
-import { type PeerMessage } from './peers.ts'
-import { type Session, type SessionKeeper, type ThisNode } from './session.ts'
+import type { RequestId } from '../mcp/protocol.ts'
+import type { PeerMessage } from './peers.ts'
+import type { Session, SessionKeeper, ThisNode } from './session.ts'
 import { type Changed, FIRST_STATE, type SessionRecord, type StateChange } from './session-store.ts'
 
 /** Messages for a stream or its readers. */

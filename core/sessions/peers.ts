@@ -1,9 +1,9 @@
 // Messages between the nodes that share sessions, each addressed to one node. Sessions are named by their digest.
-import { type IncomingHttpHeaders } from 'node:http'
-import { type User } from '../kernel/user.ts'
-import { type RequestId } from '../mcp/protocol.ts'
-import { type Neighbours } from './neighbours.ts'
-import { type SessionState, type StateChange } from './session-store.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { User } from '../kernel/user.ts'
+import type { RequestId } from '../mcp/protocol.ts'
+import type { Neighbours } from './neighbours.ts'
+import type { SessionState, StateChange } from './session-store.ts'
 
 /** The other nodes. All methods but `receive` reject with `unavailable` if they cannot be reached. */
 export interface Peers {

@@ -1,10 +1,10 @@
 // Requests of this node to a session's client (elicitation, sampling, roots), and their ids.
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { type Clock } from '../http/clock.ts'
+import type { Clock } from '../http/clock.ts'
 import { isError } from '../http/describe-thrown.ts'
 import { shown } from '../mcp/client-said.ts'
 import { isObject } from '../mcp/is-object.ts'
-import { type RequestId } from '../mcp/protocol.ts'
+import type { RequestId } from '../mcp/protocol.ts'
 import { ToolError } from '../mcp/tool-error.ts'
 import { encodeNotification } from '../mcp/wire.ts'
 

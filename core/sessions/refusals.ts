@@ -1,6 +1,6 @@
 // Errors for sessions and events that do not exist or are not available yet.
 import { HostError } from '../http/errors.ts'
-import { type RequestId } from '../mcp/protocol.ts'
+import type { RequestId } from '../mcp/protocol.ts'
 
 export const tooManySessions = (most: number | undefined) =>
   new HostError('tooManyRequests', {

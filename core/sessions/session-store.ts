@@ -1,9 +1,9 @@
 // Session records and the store for them: in this process (memory-session-store.ts) or shared by all nodes (a plugin).
-import { type IncomingHttpHeaders } from 'node:http'
-import { type User } from '../kernel/user.ts'
-import { type ClientFacts, type SessionSetting } from '../mcp/call.ts'
-import { type LogLevel, type RequestId } from '../mcp/protocol.ts'
-import { type Revision } from '../mcp/revisions.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { User } from '../kernel/user.ts'
+import type { ClientFacts, SessionSetting } from '../mcp/call.ts'
+import type { LogLevel, RequestId } from '../mcp/protocol.ts'
+import type { Revision } from '../mcp/revisions.ts'
 
 /** The config's `sessions` with its defaults. */
 export interface SessionBounds {

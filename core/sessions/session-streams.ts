@@ -1,19 +1,34 @@
 // The streams of a node's sessions: for calls, for messages that belong to no call, and for clients that resume. One node
 // writes a stream; with a shared event store, other nodes follow it (follow-stream.ts) or take over.
-import { type IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { HostError } from '../http/errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
-import { type User } from '../kernel/user.ts'
-import { type RequestId } from '../mcp/protocol.ts'
-import { type McpRoute } from '../mcp/routes.ts'
+import type { User } from '../kernel/user.ts'
+import type { RequestId } from '../mcp/protocol.ts'
+import type { McpRoute } from '../mcp/routes.ts'
 import { withoutCredentials } from './credentials.ts'
-import { createStreamName, type EventId, isStreamOf, isWholeAfter, type SharedStreams, StreamFenced, sendStored } from './event-store.ts'
+import {
+  createStreamName,
+  type EventId,
+  isStreamOf,
+  isWholeAfter,
+  type SharedStreams,
+  StreamFenced,
+  sendStored,
+} from './event-store.ts'
 import { createFollowers, type FollowerParts, followStream } from './follow-stream.ts'
-import { type StreamMessage } from './node-messages.ts'
+import type { StreamMessage } from './node-messages.ts'
 import { cannotResume, eventsGone, notSure, sessionGone } from './refusals.ts'
-import { type SessionRegistry } from './registry.ts'
-import { createResumableStream, type ResumableStream, type ResumableStreamSettings, readFacts, type WriterSettings, writeFacts } from './resumable-stream.ts'
-import { type Session, type ThisNode } from './session.ts'
+import type { SessionRegistry } from './registry.ts'
+import {
+  createResumableStream,
+  type ResumableStream,
+  type ResumableStreamSettings,
+  readFacts,
+  type WriterSettings,
+  writeFacts,
+} from './resumable-stream.ts'
+import type { Session, ThisNode } from './session.ts'
 
 /** A message that a client POSTed to another node than the one with its stream. */
 export interface ForwardedMessage {

@@ -1,8 +1,8 @@
 // Keeps the session store up to date with the sessions of this node: their use, idle ones, and what the store lost.
-import { type Timer } from '../http/clock.ts'
-import { type Session, type ThisNode } from './session.ts'
+import type { Timer } from '../http/clock.ts'
+import type { Session, ThisNode } from './session.ts'
 import { shortId } from './session-id.ts'
-import { type SessionUse, type Victim } from './session-store.ts'
+import type { SessionUse, Victim } from './session-store.ts'
 
 /** Minimum interval of reports to a shared store, milliseconds. */
 const MARK_INTERVAL = 250

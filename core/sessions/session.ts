@@ -1,17 +1,24 @@
 // A client's session on one node. A class, because a host can hold 100,000 idle sessions and methods are then shared.
-import { type Clock } from '../http/clock.ts'
-import { type Logger } from '../kernel/log.ts'
-import { type User } from '../kernel/user.ts'
-import { type CallSession, type ClientFacts, type Offer } from '../mcp/call.ts'
-import { type Change, type ChangeBus } from '../mcp/change-bus.ts'
-import { type LogLevel, type RequestId } from '../mcp/protocol.ts'
-import { type Revision } from '../mcp/revisions.ts'
+import type { Clock } from '../http/clock.ts'
+import type { Logger } from '../kernel/log.ts'
+import type { User } from '../kernel/user.ts'
+import type { CallSession, ClientFacts, Offer } from '../mcp/call.ts'
+import type { Change, ChangeBus } from '../mcp/change-bus.ts'
+import type { LogLevel, RequestId } from '../mcp/protocol.ts'
+import type { Revision } from '../mcp/revisions.ts'
 import { type ChangeFeed, type Subscription, WatchedUris } from './change-feed.ts'
-import { type EventStore } from './event-store.ts'
-import { type Peers } from './peers.ts'
+import type { EventStore } from './event-store.ts'
+import type { Peers } from './peers.ts'
 import { type QuestionIds, Questions } from './questions.ts'
-import { type ResumableStream } from './resumable-stream.ts'
-import { NO_CLIENT, type SessionBounds, type SessionOpening, type SessionRecord, type SessionStore, type StateChange } from './session-store.ts'
+import type { ResumableStream } from './resumable-stream.ts'
+import {
+  NO_CLIENT,
+  type SessionBounds,
+  type SessionOpening,
+  type SessionRecord,
+  type SessionStore,
+  type StateChange,
+} from './session-store.ts'
 
 /** Sends messages that belong to no call to the client; provided by the transport. */
 export interface SessionChannel {

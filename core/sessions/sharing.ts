@@ -1,11 +1,11 @@
 // Several processes that serve one config behind one address: what each of them would keep to itself stops the start.
 
 import { type Report, StartError } from '../http/errors.ts'
-import { type SuggestPlugin } from '../kernel/plugin-plan.ts'
-import { type Route } from '../kernel/route.ts'
+import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
+import type { Route } from '../kernel/route.ts'
 import { isHandshakeRevision } from '../mcp/revisions.ts'
-import { type CompiledRoute } from '../mcp/routes.ts'
-import { type SessionStore } from './session-store.ts'
+import type { CompiledRoute } from '../mcp/routes.ts'
+import type { SessionStore } from './session-store.ts'
 
 type SharedSlot = (typeof SESSION_SLOTS)[number]
 

@@ -1,8 +1,18 @@
 // What every session store promises to the node that it is of. What a shared one promises beyond that: shared-sessions.ts.
 import { MAX_URI, MAX_WATCHED, MAX_WATCHED_BYTES, WATCH_COST } from '../mcp/limits.ts'
 import { LATEST_HANDSHAKE } from '../mcp/revisions.ts'
-import { type SessionStore, FIRST_STATE } from '../sessions/session-store.ts'
-import { type Check, type ContractSettings, checksOf, eventually, holds, type Promises, pause, same } from './contract.ts'
+import type { SessionStore } from '../sessions/session-store.ts'
+import { FIRST_STATE } from '../sessions/session-store.ts'
+import {
+  type Check,
+  type ContractSettings,
+  checksOf,
+  eventually,
+  holds,
+  type Promises,
+  pause,
+  same,
+} from './contract.ts'
 import { bounds, restores } from './session-bounds-contract.ts'
 import { BOUNDS, enter, kindOf, mark, open, recordIn, recordOf } from './session-steps.ts'
 import { sharedBounds, sharedRecords } from './shared-sessions.ts'

@@ -1,6 +1,16 @@
 // Opaque access tokens: who calls, by what the authorization server says of the token (RFC 7662); and the enforcement
 // of `authorize` on the routes. docs/plugins/auth-introspection.md.
-import { authorizeRoute, type Claims, fetchJson, identifyBearer, isLoopback, needResource, sameResources, shownUrl, type TokenPlace } from '../../core/auth.ts'
+import {
+  authorizeRoute,
+  type Claims,
+  fetchJson,
+  identifyBearer,
+  isLoopback,
+  needResource,
+  sameResources,
+  shownUrl,
+  type TokenPlace,
+} from '../../core/auth.ts'
 import { definePlugin, type FilledOptions, isObject, parseDuration, StartError } from '../../core/index.ts'
 import { enforceDPoP } from '../families/dpop/index.ts'
 import { type AuthIntrospectionOptions, authIntrospectionSchema } from './options.ts'

@@ -1,6 +1,13 @@
 // What an operator may say about tokens: the options of auth-jwt and their schema.
 
-import { CLAIM_PATHS_SCHEMA, ENDPOINT_URL_PATTERN, IDENTIFIER, ISSUER_URL, KEYS_URL, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
+import {
+  CLAIM_PATHS_SCHEMA,
+  ENDPOINT_URL_PATTERN,
+  IDENTIFIER,
+  ISSUER_URL,
+  KEYS_URL,
+  STREAMS_OUTLIVE_TOKEN_SCHEMA,
+} from '../../core/auth.ts'
 import { type BuiltInOptions, DURATION_PATTERN, type FilledOptions, type JsonSchema } from '../../core/index.ts'
 import { DPOP_SCHEMA } from '../families/dpop/index.ts'
 import { ASYMMETRIC, SYMMETRIC } from '../families/issuer-keys/index.ts'

@@ -1,7 +1,8 @@
 // Calls of tools become tasks, which clients ask for later: the extension io.modelcontextprotocol/tasks of 2026-07-28.
 // docs/plugins/tasks.md.
 
-import { type BuiltInOptions, DURATION_PATTERN, definePlugin, type FilledOptions, SIZE_PATTERN } from '../../core/index.ts'
+import type { BuiltInOptions } from '../../core/index.ts'
+import { DURATION_PATTERN, definePlugin, type FilledOptions, SIZE_PATTERN } from '../../core/index.ts'
 
 export { createMemoryTaskStore } from './memory-store.ts'
 

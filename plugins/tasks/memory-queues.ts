@@ -1,5 +1,5 @@
 // Queued and running tasks in memory. In each queue, holders take turns.
-import { type QueueDepth, type QueueOffer } from '../../core/transport.ts'
+import type { QueueDepth, QueueOffer } from '../../core/transport.ts'
 
 interface QueuedTask {
   readonly holder: string

@@ -1,6 +1,21 @@
 // The task store in memory: for this process only, with limits. Default of the slot `taskStore`.
 import { HostError } from '../../core/index.ts'
-import { hasEnded, type NewTask, SMALL_OUTCOME, shareOf, type TaskEnd, type TaskLease, type TaskNews, type TaskQuestion, type TaskRecord, type TaskRefusal, type TaskRoom, type TaskState, type TaskStore, type TaskSummary } from '../../core/transport.ts'
+import {
+  hasEnded,
+  type NewTask,
+  SMALL_OUTCOME,
+  shareOf,
+  type TaskEnd,
+  type TaskLease,
+  type TaskNews,
+  type TaskQuestion,
+  type TaskRecord,
+  type TaskRefusal,
+  type TaskRoom,
+  type TaskState,
+  type TaskStore,
+  type TaskSummary,
+} from '../../core/transport.ts'
 import { Queues } from './memory-queues.ts'
 
 /** Maximum bytes of texts. Above it no task begins, and running ones can only end with a small outcome. */

@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { compareSurfaces } from '../../cli/lock/compare-surfaces.ts'
 import { lockText, readLock } from '../../cli/lock/lock-file.ts'
 import { SURFACE_FORMAT, type Surface, withHash } from '../../cli/lock/surface.ts'
-import { type JsonObject } from '../../core/index.ts'
+import type { JsonObject } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { runCli, stopAll } from './in-process.ts'
 

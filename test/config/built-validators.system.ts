@@ -8,7 +8,7 @@ import { metaValidatorsText, ownSchemas, paramValidatorsText, validatorsText } f
 import { explainProblems } from '../../core/config/explain-problems.ts'
 import { createAjv } from '../../core/config/own-ajv.ts'
 import { schemaKey } from '../../core/config/schema-key.ts'
-import { type JsonSchema } from '../../core/index.ts'
+import type { JsonSchema } from '../../core/index.ts'
 import { PARAM_OPTIONS, PARAM_SCHEMAS } from '../../core/mcp/methods/params.ts'
 import { DIALECTS, LENIENT } from '../../core/mcp/schema/ajv.ts'
 import { startProgram } from '../cli/run-cli.ts'

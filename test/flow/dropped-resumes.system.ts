@@ -1,6 +1,6 @@
 // Tests the store reads caused by clients that repeatedly resume a 4 MB stream and disconnect, with each event store.
 import { expect } from 'chai'
-import { type Context } from 'mocha'
+import type { Context } from 'mocha'
 import { openStreams } from '../../core/http/sse.ts'
 import { defineTool } from '../../core/index.ts'
 import { MAX_PAGES, MAX_PAGES_PER_OWNER, PAGE_BYTES } from '../../core/sessions/event-store.ts'
@@ -15,7 +15,7 @@ import { type Metered, meteredStore } from '../support/metered-store.ts'
 import { needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
 import { startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
 import { storeWith } from '../support/store-plugin.ts'
-import { type StreamExchange } from '../support/stream-exchange.ts'
+import type { StreamExchange } from '../support/stream-exchange.ts'
 import { openStreamingSession, type StreamingSession } from '../support/streaming-session.ts'
 import { storeFile } from '../support/test-store.ts'
 

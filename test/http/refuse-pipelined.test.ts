@@ -1,7 +1,7 @@
 // Tests HTTP pipelining: one request of a connection is served, requests behind it are refused.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { type AddressInfo, type Socket } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { expect } from 'chai'
 import { MAX_PIPELINED, refusePipelined } from '../../core/http/create-server.ts'
 import { createGate } from '../support/gate.ts'

@@ -1,12 +1,19 @@
 // Tests SSE streams on real responses: framing, backpressure and keep-alive, with a simulated keep-alive clock.
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
-import { type AddressInfo } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { mock } from 'node:test'
 import { expect } from 'chai'
 import { createHttpServer } from '../../core/http/create-server.ts'
-import { type EventStream, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TURNS, LARGE_TEXT, MAX_WAITING, openEventStream } from '../../core/http/sse.ts'
+import {
+  type EventStream,
+  KEEP_ALIVE_INTERVAL,
+  KEEP_ALIVE_TURNS,
+  LARGE_TEXT,
+  MAX_WAITING,
+  openEventStream,
+} from '../../core/http/sse.ts'
 import { openSocket, readToEnd, requestHead } from '../support/raw-http.ts'
 
 interface Opened {

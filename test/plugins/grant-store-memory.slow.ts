@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
-import { type GrantStore } from '../../core/auth.ts'
+import type { GrantStore } from '../../core/auth.ts'
 import { createMemoryGrantStore } from '../../plugins/families/grants/index.ts'
 
 const MIB = 1_048_576

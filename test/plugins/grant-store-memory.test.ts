@@ -1,6 +1,6 @@
 // The in-memory grant store beyond its contract: eviction, size limits and expiry, with a fake clock.
 import { expect } from 'chai'
-import { type GrantStore } from '../../core/auth.ts'
+import type { GrantStore } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
 import { createMemoryGrantStore } from '../../plugins/families/grants/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'

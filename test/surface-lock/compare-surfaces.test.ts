@@ -1,11 +1,11 @@
 // Tests the impact of each kind of surface change on clients, and that no change is missed.
 import { expect } from 'chai'
-import { type Impact } from '../../cli/lock/compare-items.ts'
+import type { Impact } from '../../cli/lock/compare-items.ts'
 import { compareSurfaces } from '../../cli/lock/compare-surfaces.ts'
 import { changesText } from '../../cli/lock/describe-changes.ts'
 import { lockText, readLock } from '../../cli/lock/lock-file.ts'
 import { SURFACE_FORMAT, type Surface, withHash } from '../../cli/lock/surface.ts'
-import { type JsonObject } from '../../core/index.ts'
+import type { JsonObject } from '../../core/index.ts'
 
 const ADMIN = ['a signed-in caller', 'scope "admin"']
 const inputSchema = { type: 'object', properties: { a: { type: 'string' } }, additionalProperties: false }

@@ -3,13 +3,21 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
-import { type GrantStore } from '../../core/auth.ts'
+import type { GrantStore } from '../../core/auth.ts'
 import { type ChangeBus, createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { createMemoryPeers } from '../../core/sessions/peers.ts'
-import { type Check, changeBusContract, eventStoreContract, grantStoreContract, peersContract, sessionStoreContract, taskStoreContract } from '../../core/testing.ts'
-import { type EventStore, type Peers, type SessionStore, type TaskStore, type Victim } from '../../core/transport.ts'
+import {
+  type Check,
+  changeBusContract,
+  eventStoreContract,
+  grantStoreContract,
+  peersContract,
+  sessionStoreContract,
+  taskStoreContract,
+} from '../../core/testing.ts'
+import type { EventStore, Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
 import { createMemoryGrantStore } from '../../plugins/families/grants/index.ts'
 import { createMemoryTaskStore } from '../../plugins/tasks/memory-store.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'

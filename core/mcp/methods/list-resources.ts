@@ -1,15 +1,15 @@
 // `resources/list`: the resources of the view, then what `list` of each template returns for the caller.
 import { blamed, errorText } from '../../http/describe-thrown.ts'
 import { requestIdIn } from '../../http/request-target.ts'
-import { type Call } from '../call.ts'
-import { type ResourceItem } from '../catalog.ts'
+import type { Call } from '../call.ts'
+import type { ResourceItem } from '../catalog.ts'
 import { shown } from '../client-said.ts'
-import { type HandlerSettings } from '../context.ts'
+import type { HandlerSettings } from '../context.ts'
 import { encodingFor } from '../definition-place.ts'
 import { isObject } from '../is-object.ts'
 import { MAX_LIST_TIME, MAX_LISTED, MAX_LISTED_ENTRY, MAX_LISTED_PAGE } from '../limits.ts'
 import { runHandler } from '../run-handler.ts'
-import { type ListTail, type View } from '../view.ts'
+import type { ListTail, View } from '../view.ts'
 import { findResource } from './resources.ts'
 
 /** An entry that `list` of a template returned. */

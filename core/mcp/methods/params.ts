@@ -1,7 +1,7 @@
 // What the params of each method must look like: checked once, before a plugin or a method sees them, so that nobody
 // behind this uses a value of another type than it takes it for. The shapes are those of the revisions' schemas.
-import { type Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { type Call } from '../call.ts'
+import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js'
+import type { Call } from '../call.ts'
 import { type JsonObject, type JsonSchema, LOG_LEVELS, type LogLevel } from '../protocol.ts'
 import { loadAjv2020 } from '../schema/ajv.ts'
 import { BUILT_PARAM_VALIDATORS } from './built-param-validators.ts'

@@ -1,18 +1,25 @@
 // `tools/call`: the tool is looked up, its arguments are checked, its handler runs, its return value becomes a result.
 
 import { HostError } from '../../http/errors.ts'
-import { type Call } from '../call.ts'
-import { type ToolItem } from '../catalog.ts'
+import type { Call } from '../call.ts'
+import type { ToolItem } from '../catalog.ts'
 import { shown } from '../client-said.ts'
 import { type HandlerSettings, usageOf } from '../context.ts'
-import { type CallContext } from '../define.ts'
+import type { CallContext } from '../define.ts'
 import { encodingFor } from '../definition-place.ts'
 import { type IsolateBounds, moduleOf } from '../isolate.ts'
 import { isTyped } from '../result-type.ts'
-import { errorResult, fitToolResult, isWholeResult, structuredResult, toolResult, withoutStructured } from '../results.ts'
+import {
+  errorResult,
+  fitToolResult,
+  isWholeResult,
+  structuredResult,
+  toolResult,
+  withoutStructured,
+} from '../results.ts'
 import { runHandler } from '../run-handler.ts'
 import { runThroughKeys } from '../run-keys.ts'
-import { type Checked } from '../schema/explain-errors.ts'
+import type { Checked } from '../schema/explain-errors.ts'
 import { ToolError } from '../tool-error.ts'
 import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'

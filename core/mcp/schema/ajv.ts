@@ -2,10 +2,10 @@
 // Loading takes 25 ms, a tenth of a start, and is not needed if all tools use Standard Schemas.
 import { createRequire } from 'node:module'
 import type * as ForDraft07 from 'ajv'
-import { type Ajv, type Options, type SchemaValidateFunction } from 'ajv'
+import type { Ajv, Options, SchemaValidateFunction } from 'ajv'
 import type * as For2020 from 'ajv/dist/2020.js'
 import type * as Formats from 'ajv-formats'
-import { type JsonSchema } from '../protocol.ts'
+import type { JsonSchema } from '../protocol.ts'
 
 // Compilation is synchronous, and both packages are CommonJS.
 const require = createRequire(import.meta.url)

@@ -1,8 +1,8 @@
 // Checks the JSON Schema of an author at startup: its size, dialect, meta-schema and references.
-import { type ErrorObject, type ValidateFunction } from 'ajv'
+import type { ErrorObject, ValidateFunction } from 'ajv'
 import { isObject } from '../is-object.ts'
 import { nearest } from '../nearest.ts'
-import { type JsonSchema } from '../protocol.ts'
+import type { JsonSchema } from '../protocol.ts'
 import { DIALECTS, type Dialect, LENIENT } from './ajv.ts'
 import { BUILT_META_VALIDATORS } from './built-meta-validators.ts'
 import { type SchemaRole, stepsOf } from './explain-errors.ts'

@@ -1,6 +1,6 @@
 // Explains validation errors to a model, one short line each: the values come from anyone.
-import { type ErrorObject } from 'ajv'
-import { type StandardResult } from '../infer.ts'
+import type { ErrorObject } from 'ajv'
+import type { StandardResult } from '../infer.ts'
 import { isObject } from '../is-object.ts'
 import { nearest } from '../nearest.ts'
 

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../is-object.ts'
 import { nearest } from '../nearest.ts'
-import { type JsonSchema } from '../protocol.ts'
+import type { JsonSchema } from '../protocol.ts'
 import { subschemas } from './subschemas.ts'
 
 interface Contradiction {

@@ -1,14 +1,21 @@
 // Compiles the `input` and `output` of tools: plain JSON Schema with ajv, Standard Schemas with their library.
-import { type ErrorObject, type Options, type ValidateFunction } from 'ajv'
+import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import { errorText } from '../../http/errors.ts'
 import { toJson } from '../encode-bytes.ts'
-import { type StandardSchema } from '../infer.ts'
+import type { StandardSchema } from '../infer.ts'
 import { isObject } from '../is-object.ts'
-import { type JsonSchema } from '../protocol.ts'
+import type { JsonSchema } from '../protocol.ts'
 import { createLinearAjv, type Dialect, forgetKeys, isDraft07, loadCompiler, needCompiler } from './ajv.ts'
 import { checkSchema, dialectOf, surelyCompiles } from './check-schema.ts'
 import { type Checked, explainErrors, explainIssues, type SchemaRole } from './explain-errors.ts'
-import { checkForeign, isStandardSchema, LIBRARIES, standardToJson, tooDeep, validateStandard } from './standard-schema.ts'
+import {
+  checkForeign,
+  isStandardSchema,
+  LIBRARIES,
+  standardToJson,
+  tooDeep,
+  validateStandard,
+} from './standard-schema.ts'
 import { subschemas, withoutNullable } from './subschemas.ts'
 
 export interface CompiledSchema {

@@ -1,8 +1,8 @@
 // Standard Schemas (zod, valibot, arktype): their JSON Schema, their validation, and schemas written in an unsupported form.
 import { errorText } from '../../http/errors.ts'
-import { type StandardResult, type StandardSchema } from '../infer.ts'
+import type { StandardResult, StandardSchema } from '../infer.ts'
 import { isObject } from '../is-object.ts'
-import { type JsonSchema } from '../protocol.ts'
+import type { JsonSchema } from '../protocol.ts'
 import { type Checked, explainIssues, type SchemaRole } from './explain-errors.ts'
 
 export const LIBRARIES =

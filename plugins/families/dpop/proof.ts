@@ -3,10 +3,10 @@
 import { createHash } from 'node:crypto'
 import { compactVerify, decodeJwt, decodeProtectedHeader, type JWK } from 'jose'
 import { LRUCache } from 'lru-cache'
-import { type Claims, type ProofFlaw } from '../../../core/auth.ts'
+import type { Claims, ProofFlaw } from '../../../core/auth.ts'
 import { HostError, isObject } from '../../../core/index.ts'
-import { type ProofAlgorithm } from './options.ts'
-import { type Nonces, type UsedProof, type UseOnce } from './replay.ts'
+import type { ProofAlgorithm } from './options.ts'
+import type { Nonces, UsedProof, UseOnce } from './replay.ts'
 import { canonicalTarget } from './target.ts'
 
 /** Maximum clock difference between nodes, milliseconds: added to the time for which a used proof is remembered. */

@@ -1,9 +1,9 @@
 // Tests the identity assertion grant (ID-JAG) at the token endpoint, and every check that rejects an assertion.
 import { createServer, type Server } from 'node:http'
-import { type AddressInfo } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { createAuthFetch } from '../../../client/index.ts'
-import { type GrantStore } from '../../../core/auth.ts'
+import type { GrantStore } from '../../../core/auth.ts'
 import { definePlugin } from '../../../core/index.ts'
 import { MODERN_REVISION } from '../../../core/transport.ts'
 import { createMemoryGrantStore } from '../../../plugins/families/grants/index.ts'
@@ -13,7 +13,17 @@ import { stopIdentityProviders } from '../../support/identity-provider.ts'
 import { callAs, userIn } from '../../support/protected-host.ts'
 import { metaOf, modern } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'
-import { encode, inSeconds, makeKey, signatureOf, signToken, startIssuer, stopIssuers, type TestIssuer, toJwk } from '../../support/test-issuer.ts'
+import {
+  encode,
+  inSeconds,
+  makeKey,
+  signatureOf,
+  signToken,
+  startIssuer,
+  stopIssuers,
+  type TestIssuer,
+  toJwk,
+} from '../../support/test-issuer.ts'
 
 const TYPE = 'oauth-id-jag+jwt'
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'

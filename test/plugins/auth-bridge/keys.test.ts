@@ -6,7 +6,11 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { createRegisteredClients } from '../../../plugins/auth-bridge/clients/registered-clients.ts'
 import { createRecords, createSealer, grantedAt, pendingAt } from '../../../plugins/auth-bridge/records.ts'
-import { deriveSigningKeys, readSigningKeys, type SigningKey } from '../../../plugins/auth-bridge/server/signing-keys.ts'
+import {
+  deriveSigningKeys,
+  readSigningKeys,
+  type SigningKey,
+} from '../../../plugins/auth-bridge/server/signing-keys.ts'
 import { createMemoryGrantStore } from '../../../plugins/families/grants/index.ts'
 import { startBridge, stopBridges } from '../../support/bridge.ts'
 import { claimsOf } from '../../support/form-browser.ts'

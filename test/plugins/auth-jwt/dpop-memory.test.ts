@@ -1,7 +1,13 @@
 // Tests the memory limits of used DPoP proofs and the expiry of DPoP nonces, with a fake clock.
 import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
-import { createNonces, createUsedProofs, type UsedProof, type UseOnce, usedIn } from '../../../plugins/families/dpop/replay.ts'
+import {
+  createNonces,
+  createUsedProofs,
+  type UsedProof,
+  type UseOnce,
+  usedIn,
+} from '../../../plugins/families/dpop/replay.ts'
 import { createMemoryGrantStore } from '../../../plugins/families/grants/index.ts'
 
 /** As if it came with a token of ann's, by a key of its own. */
