@@ -37,6 +37,7 @@ export type {
   SessionRequest,
 } from './mcp/configure-session.ts'
 export {
+  type AppDefinition,
   type AskOptions,
   type CallContext,
   type Completer,
@@ -52,8 +53,8 @@ export {
   type RuntimeItems,
   type ToolDefinition,
   type ToolReturn,
+  defineApp,
 } from './mcp/define.ts'
-export { type AppDefinition, defineApp } from './mcp/define-app.ts'
 export type { AddedExtension, Extension, Honoured, ListenFilter } from './mcp/extension.ts'
 export type { StandardSchema, ValueOf } from './mcp/infer.ts'
 export { isObject } from './mcp/is-object.ts'

@@ -7,7 +7,9 @@ import {
   labelOf,
   type PromptDefinition,
   type ResourceDefinition,
+  TOOL_KEYS,
   type ToolDefinition,
+  type ToolKeyName,
 } from './define.ts'
 import { type IsolateBounds, isolateBounds, isolateFault } from './isolate.ts'
 import { didYouMean } from './nearest.ts'
@@ -24,7 +26,6 @@ import {
   type OutputSchema,
 } from './schema/schema.ts'
 import { type CompiledUriTemplate, compileUriTemplate } from './schema/uri-template.ts'
-import { keysOf, type ToolKeyName } from './tool-key-names.ts'
 import { parseDuration } from './units.ts'
 
 interface Item<D extends Definition> {
@@ -110,7 +111,7 @@ function compileTool(definition: ToolDefinition): ToolItem {
     timeout: timeout === undefined ? undefined : parseDuration(timeout),
     concurrency,
     isolate,
-    keys: keysOf(definition),
+    keys: TOOL_KEYS.filter(key => definition[key] !== undefined),
   }
 }
 

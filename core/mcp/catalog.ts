@@ -5,12 +5,11 @@ import type { Logger } from '../kernel/log.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import { type CatalogItem, compileDefinition, type FaultsOf, type ItemKind } from './catalog-item.ts'
 import type { ChangeBus } from './change-bus.ts'
-import { type Definition, kindOf, labelOf, type RuntimeHost, type RuntimeItems } from './define.ts'
+import { type Definition, kindOf, labelOf, type RuntimeHost, type RuntimeItems, type ToolKeyName } from './define.ts'
 import { warningsOf } from './definition-warnings.ts'
 import { notePluginOwn } from './isolate.ts'
 import { createPublishing, type Publisher } from './publishing.ts'
 import type { CompiledRoute } from './routes.ts'
-import type { ToolKeyName } from './tool-key-names.ts'
 
 export type { CatalogItem, FaultsOf, ItemKind, PromptItem, ResourceItem, ToolItem } from './catalog-item.ts'
 
