@@ -1,16 +1,13 @@
-// From a host to its surface: read from the very views that requests are answered with. Nothing listens for it, and nothing
-// is asked of anybody.
+// Reads the surface of a host from the views that requests are answered with.
 import { createHash } from 'node:crypto'
-import type { Provides } from '../kernel/plugin-plan.ts'
-import type { AuthorizeRule } from '../kernel/route.ts'
-import type { AccessServices } from '../mcp/access-decider.ts'
-import type { CatalogItem } from '../mcp/catalog.ts'
-import type { OfferedConfig } from '../mcp/configure-session.ts'
-import type { ToolDefinition } from '../mcp/define.ts'
-import { isObject } from '../mcp/is-object.ts'
-import type { JsonObject } from '../mcp/protocol.ts'
-import type { CompiledRoute } from '../mcp/routes.ts'
-import type { View } from '../mcp/view.ts'
+import type { Host } from '../../core/create-host.ts'
+import type { AuthorizeRule } from '../../core/kernel/route.ts'
+import type { CatalogItem } from '../../core/mcp/catalog.ts'
+import type { ToolDefinition } from '../../core/mcp/define.ts'
+import { isObject } from '../../core/mcp/is-object.ts'
+import type { JsonObject } from '../../core/mcp/protocol.ts'
+import type { CompiledRoute } from '../../core/mcp/routes.ts'
+import type { View } from '../../core/mcp/view.ts'
 import {
   canonicalJson,
   SURFACE_FORMAT,
@@ -20,17 +17,6 @@ import {
   type SurfaceRoute,
   withHash,
 } from './surface.ts'
-
-/** What of a host it is read from. */
-export interface SurfaceSource {
-  readonly routes: readonly CompiledRoute[]
-  readonly services: Pick<AccessServices, 'slot'> & {
-    readonly offered: OfferedConfig
-    viewOf(route: CompiledRoute, toolsets: readonly string[]): View
-    unrouted(): ReadonlyArray<{ readonly name: string; readonly route: CompiledRoute }>
-  }
-  readonly provides: Pick<Provides, 'by'>
-}
 
 const SIGNED_IN = 'a signed-in caller'
 const list = (value: string | readonly string[] | undefined) => (value === undefined ? [] : [value].flat())
@@ -64,7 +50,7 @@ function withoutData(icon: unknown): unknown {
 const taskOf = ({ task }: ToolDefinition): string | undefined => (typeof task === 'object' ? task.use : task)
 
 /** Reads what one address serves. */
-function readAddress({ services, provides }: SurfaceSource, route: CompiledRoute, view: View): SurfaceRoute {
+function readAddress({ services, provides }: Host['served'], route: CompiledRoute, view: View): SurfaceRoute {
   const access = services.slot('access', route)
   const { path, authorize, revisions, stateless, listen } = route
 
@@ -118,7 +104,7 @@ function addressesOf({ path, choice, toolsets }: CompiledRoute): Array<readonly 
 const PLAIN_VERSION = /^[\w.+-]{1,64}$/
 
 /** What the routes of a host serve, whoever calls. What was added while it runs is there, too. */
-export function readSurface(source: SurfaceSource): Surface {
+export function readSurface(source: Host['served']): Surface {
   const { now } = source.services.offered
   const { version, ...rest } = now.server
   const server = PLAIN_VERSION.test(version) ? rest : now.server

@@ -1,27 +1,24 @@
-// What an operator may say about DPoP (RFC 9449): one option of every plugin that verifies tokens, and its schema.
+// The option `dpop` of plugins that verify tokens, and its schema (RFC 9449).
+import { DURATION_PATTERN, type Duration } from '../../../core/index.ts'
 
-import type { Duration } from '../../mcp/units.ts'
-import { DURATION_PATTERN } from '../../mcp/units.ts'
-
-/** Algorithms of proofs that can be verified: asymmetric ones, all of them by `node:crypto`. */
-export const PROOF_ALGORITHMS = [
+const PROOF_ALGORITHMS = [
   ...(['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const),
   ...(['PS256', 'PS384', 'PS512', 'RS256', 'RS384', 'RS512'] as const),
 ] as const
 
-/** The algorithm of a proof, by its name in JOSE. */
+/** The JOSE name of a proof algorithm. */
 export type ProofAlgorithm = (typeof PROOF_ALGORITHMS)[number]
 
-/** What a plugin that verifies tokens is told of DPoP; with `DPOP_SCHEMA` its defaults are there. */
+/** The option `dpop`. */
 export interface DPoPSettings {
-  /** Undefined: `optional`, but `off` where a proof that was used could be used once more. */
+  /** Default `optional`, or `off` if a used proof could be replayed on another node. */
   readonly mode?: 'off' | 'optional' | 'required'
   readonly algorithms?: readonly ProofAlgorithm[]
   /** How long a proof is valid after its time. Default 60 s. */
   readonly maxAge?: Duration
   /** How far the clock of a client can be ahead, at most 10 minutes. Default 60 s. */
   readonly clockTolerance?: Duration
-  /** Proofs must have a nonce that this host gave out. Default false. */
+  /** Proofs must have a nonce issued by this host. Default false. */
   readonly nonce?: boolean
 }
 

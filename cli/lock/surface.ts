@@ -1,7 +1,7 @@
 // What a config offers, route by route, as one document: for `mcp-host lock`, which writes it down, and `start --frozen`,
 // which holds a host against it. Of one config it is the same text on every machine, whatever the order of its keys.
 import { createHash } from 'node:crypto'
-import type { JsonObject } from '../mcp/protocol.ts'
+import type { JsonObject } from '../../core/mcp/protocol.ts'
 
 /** The version of the document's form. 2 has `unlisted`, `digests`, and whom `scopeHierarchy` lets in. */
 export const SURFACE_FORMAT = 2
