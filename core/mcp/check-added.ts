@@ -31,8 +31,7 @@ const takes =
     isValid(value) ? undefined : `${name} takes ${what}; ${found(value)}`
 
 const isFunction = (value: unknown) => typeof value === 'function'
-const isNames = (value: unknown) =>
-  Array.isArray(value) && value.every(type => typeof type === 'string' && type !== '')
+const isNames = (value: unknown) => Array.isArray(value) && value.every(type => typeof type === 'string' && type !== '')
 
 /** Limit for circular values. */
 const MAX_DEPTH = 100
@@ -45,7 +44,7 @@ function isJson(value: unknown, depth = 0): boolean {
 }
 
 function partsOf(name: string, value: unknown, parts: Readonly<Record<string, FaultOf>>): string | undefined {
-  if (!isObject(value)) return `${name} takes an object of its parts, {} where it adds none; ${found(value)}`
+  if (!isObject(value)) return `${name} takes an object; ${found(value)}`
   for (const [part, entry] of Object.entries(value)) {
     const faultOf = parts[part]
     if (!faultOf) return `${name} has an unknown part "${part}"; ${didYouMean(part, Object.keys(parts))}`
@@ -65,9 +64,13 @@ const each =
           .find(fault => fault !== undefined)
       : `\`${part}\` takes an object; ${found(value)}`
 
-const KEY_PARTS = Object.fromEntries(
-  ['meta', 'resources', 'around', 'digest'].map(part => [part, takes('a function', isFunction)]),
-)
+const keyPartsOf = (key: string) =>
+  Object.fromEntries(
+    ['meta', 'resources', 'around', 'digest'].map(part => [
+      part,
+      (_: string, value: unknown) => takes('a function', isFunction)(`\`${part}\` of the key "${key}"`, value),
+    ]),
+  )
 
 const PARTS: Readonly<Record<string, FaultOf>> = {
   settings: (_, value) => {
@@ -86,10 +89,13 @@ const PARTS: Readonly<Record<string, FaultOf>> = {
   clientMustDeclare: () => undefined,
   toolKeys: each((name, key) =>
     (TOOL_KEYS as readonly string[]).includes(name)
-      ? partsOf(`the key "${name}"`, key, KEY_PARTS)
+      ? partsOf(`the key "${name}"`, key, keyPartsOf(name))
       : `no tool has a key "${name}"; there are: ${TOOL_KEYS.join(', ')}`,
   ),
 }
 
 /** Why the parts of an extension are invalid; undefined if they are valid. */
-export const partsFault = (extension: unknown): string | undefined => partsOf('it', extension, PARTS)
+export const partsFault = (extension: unknown): string | undefined =>
+  isObject(extension)
+    ? partsOf('it', extension, PARTS)
+    : `it takes an object of its parts, {} where it adds none; ${found(extension)}`

@@ -5,10 +5,10 @@ import { HostError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { ItemKind } from '../mcp/catalog.ts'
 import type { Change, ChangeBus } from '../mcp/change-bus.ts'
-import { changedLists, LIST_KINDS } from '../mcp/changed-lists.ts'
 import { MAX_WATCHED } from '../mcp/limits.ts'
 import { META, type RequestId } from '../mcp/protocol.ts'
 import type { View } from '../mcp/view.ts'
+import { changedLists, LIST_KINDS } from '../mcp/view.ts'
 import { Watchers } from './watchers.ts'
 
 /** A notification that is told to many. */
