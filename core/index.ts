@@ -42,6 +42,7 @@ export {
   type CallContext,
   type Completer,
   type Definition,
+  defineApp,
   definePrompt,
   defineResource,
   defineTool,
@@ -53,7 +54,6 @@ export {
   type RuntimeItems,
   type ToolDefinition,
   type ToolReturn,
-  defineApp,
 } from './mcp/define.ts'
 export type { AddedExtension, Extension, Honoured, ListenFilter } from './mcp/extension.ts'
 export type { StandardSchema, ValueOf } from './mcp/infer.ts'
