@@ -1,7 +1,7 @@
 // For programs that embed a host, and for the CLI: from a config, checked whole, to a host that can listen.
 
 import { basename, dirname, join, resolve } from 'node:path'
-import { builtInPlugins, defaultPlugins } from '../plugins/index.ts'
+import { builtInPlugins, defaultPlugins, memoryStores } from '../plugins/index.ts'
 import { checkConfig, checkValue } from './config/check-config.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
@@ -52,7 +52,6 @@ export type { CloseReport } from './kernel/ending.ts'
 export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
 export type { RouteSummary } from './mcp/route-summary.ts'
 export type { Neighbours } from './sessions/neighbours.ts'
-export type { Surface, SurfaceItem, SurfaceList, SurfaceRoute } from './surface/surface.ts'
 
 export interface CreateHostOptions {
   /** The config's relative paths start here. Default: the working directory. */
@@ -77,7 +76,7 @@ export interface CreateHostOptions {
    * Is asked before a host of this config may serve, and again with each reload, of what it would serve then: a rejection stops
    * the start, or refuses the reload. Default: nobody is.
    */
-  accept?: (host: Pick<Host, 'surface'>) => Promise<void>
+  accept?: (host: Pick<Host, 'served'>) => Promise<void>
   /** Is told of every Call when it is over, as the observer of a plugin that is on for every route. */
   observe?: Observer
   /** What the host reads the time from and sets timers with. Default: the system's clock. For tests. */
@@ -214,7 +213,15 @@ async function build(
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
   const found = { config, secrets, plugins, isBuiltIn, toolsets, isWhole, problems }
   const settings = { purpose, processes, inEveryProcess, neighbours, observe, clock }
-  const given = { ...found, directory, log, suggest: suggestPlugin, guardedFetch: lazyGuardedFetch(), ...settings }
+  const given = {
+    ...found,
+    directory,
+    log,
+    suggest: suggestPlugin,
+    guardedFetch: lazyGuardedFetch(),
+    memoryStores,
+    ...settings,
+  }
   return part ? findOtherProblems({ ...given, isUnsound: part.isUnsound }) : buildHost(given)
 }
 

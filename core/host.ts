@@ -31,17 +31,10 @@ import { createFigures, type Figures } from './kernel/figures.ts'
 import type { KernelHost } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
-import { type PluginInstance, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
+import { type PluginInstance, type Provides, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
 import { createSecrets, type Secrets } from './kernel/secrets.ts'
-import {
-  checkDefined,
-  createKernelHost,
-  createNotes,
-  definePlugins,
-  type KernelNotes,
-  setUpPlugins,
-} from './kernel/set-up.ts'
+import { createKernelHost, createNotes, type KernelNotes, runTasks, setUpPlugins } from './kernel/set-up.ts'
 import { createSlots } from './kernel/slots.ts'
 import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
 import type { Definition, RuntimeHost } from './mcp/define.ts'
@@ -51,13 +44,11 @@ import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './m
 import { loadNeededCompiler } from './mcp/schema/ajv.ts'
 import { reportNameClashes, soundDefinitions, warnOfPages } from './mcp/sound-definitions.ts'
 import { encodeError } from './mcp/wire.ts'
-import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
 import { createReadiness } from './readiness.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
 import { checkSharing, isServedHereAlone, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
-import { defaultSlots, type Slots, slotFault } from './slots.ts'
-import type { Surface } from './surface/surface.ts'
+import { defaultSlots, type MemoryStores, type Slots, slotFault } from './slots.ts'
 
 /** Logs and counts the connections that the host closes. */
 function createConnectionNews(log: Logger, figures: Figures) {
@@ -152,13 +143,20 @@ export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | '
   readonly tls: HostTls | undefined
 }
 
+/** What the routes of a host serve. */
+export interface ServedParts {
+  readonly routes: readonly CompiledRoute[]
+  readonly services: Pick<BuiltServices, 'slot' | 'offered' | 'viewOf' | 'unrouted'>
+  readonly provides: Pick<Provides, 'by'>
+}
+
 export interface Host extends Ending {
   /** `http://address:port` once it listens, `https` with `http.tls`. */
   readonly url: string
   readonly routes: readonly RouteSummary[]
   readonly runtime: RuntimeHost
-  /** Everything that the host serves, by route, as `mcp-host lock` records it. Includes items that were added at run time. */
-  surface(): Promise<Surface>
+  /** For `mcp-host lock`. */
+  readonly served: ServedParts
   /** Starts the plugins, once. `listen` calls it too. Rejects with a StartError after `close`. */
   start(): Promise<void>
   /** Who can do what at a path, decided without a request; undefined if the path is not served. */
@@ -198,7 +196,7 @@ export interface HostInput extends Pick<ServiceParts, 'guardedFetch'> {
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   /** What is wrong already, and what is found now. */
   readonly problems: Problems
-  /** Whether a plugin is one of ours: what others throw is named in the log. */
+  /** Built-in plugins are not named in the log for their errors. */
   readonly isBuiltIn: (plugin: Plugin<object>) => boolean
   /** The config's paths are relative to it. */
   readonly directory: string
@@ -216,6 +214,7 @@ export interface HostInput extends Pick<ServiceParts, 'guardedFetch'> {
   /** Of the program that serves, beside those of plugins. */
   readonly observe?: Observer | undefined
   readonly clock?: Clock | undefined
+  readonly memoryStores: (clock: Clock) => MemoryStores
 }
 
 /**
@@ -258,7 +257,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   if (isWhole) checkConventions(routes, provides, suggest, report)
 
   const node = createNode()
-  const defaults = defaultSlots(node.name, clock, neighbours)
+  const defaults = defaultSlots(node.name, clock, neighbours, input.memoryStores(clock))
   const slots = createSlots(defaults, (slot, service) => slotFault(defaults, slot, service))
   const inFlight = createInFlight()
   const readiness = createReadiness(notes.ready, inFlight.draining, log)
@@ -279,8 +278,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const planned = problems.count()
   const hostFor = (instance: PluginInstance) => {
     const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
-    const declared = declaring({ ...kernelHost, ...createAuthorHost(instance, author, server) }, () => settled)
-    return isBuiltIn(instance.plugin) ? declared : namingFailures(declared)
+    const whole = { ...kernelHost, ...createAuthorHost(instance, author, server) }
+    return declaring(whole, () => settled, isBuiltIn(instance.plugin))
   }
   const able = instances.filter(({ name }) => !isUnsound?.(name))
   await setUpPlugins(able, hostFor, report)
@@ -304,7 +303,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const services = await problems.attempt(() => buildServices({ ...parts, guardedFetch: input.guardedFetch, report }))
   if (!services) return problems.assertNone() as never
   const declared = problems.count()
-  await definePlugins(notes, services, report)
+  await runTasks(notes.serving, services, report)
   if (problems.count() > declared) stopHere()
   await services.complete()
   const { inspected, leastScopes, limits, sessions, runtime } = services
@@ -314,7 +313,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route)
   checkServed({ routes, provides, endpoints: served, isServed, isDescribed, suggest, report })
   // What is missing because of another mistake would be told twice.
-  if (problems.count() === 0) await checkDefined(notes, report)
+  if (problems.count() === 0) await runTasks(notes.checking, undefined, report)
   // Where nobody observes it costs nothing.
   const begun = author.observers.length > 0 ? services.watchRequest : undefined
   const app = await problems.attempt(() =>
@@ -351,7 +350,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       return routes.map(route => summarizeRoute(route, factsOf(inspected, route)))
     },
     runtime,
-    surface: async () => (await import('./surface/read-surface.ts')).readSurface({ routes, services, provides }),
+    served: { routes, services, provides },
     start: startup.start,
     inspect(path) {
       listening ||= `http${secured ? 's' : ''}://${http.host}:${http.port}`
