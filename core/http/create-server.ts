@@ -49,6 +49,7 @@ export interface ServerNews {
   slowReaders(readers: SlowReaders): void
 }
 
+/** A server with the number of bytes that wait for its readers. */
 export interface WatchedServer {
   readonly server: Server
   /** Bytes that wait for readers. */

@@ -83,6 +83,7 @@ function enter(res: ServerResponse): () => void {
   }
 }
 
+/** Options of an event stream. */
 export interface EventStreamOptions {
   /** Further response headers. */
   readonly headers?: Readonly<Record<string, string>>
