@@ -2,7 +2,6 @@
 import {
   type Call,
   type Extension,
-  type FilledOptions,
   HostError,
   type McpRoute,
   type PluginHost,
@@ -12,7 +11,7 @@ import {
 import { type QueueDepth, type TaskEnd, type TaskStore, transportOf } from '../../core/transport.ts'
 import { Followers } from './followers.ts'
 import { createTaskPolicy } from './policy.ts'
-import { settingsOf, TASKS_ID } from './settings.ts'
+import { type FilledTasksOptions, settingsOf, TASKS_ID } from './settings.ts'
 import { concurrencyOf, Tasks, type TasksHost } from './tasks.ts'
 import { TaskWorker, type WorkerHost } from './worker.ts'
 
@@ -136,7 +135,7 @@ function refuseClients(): never {
   throw new HostError('unavailable', { detail, headers: { 'Retry-After': '1' } })
 }
 
-export function setUpTasks(host: PluginHost, options: FilledOptions['tasks']): void {
+export function setUpTasks(host: PluginHost, options: FilledTasksOptions): void {
   const settings = settingsOf(options, host)
   if (options.role === 'worker') host.edge(refuseClients)
   const byRoute = new Map<string, Service>()

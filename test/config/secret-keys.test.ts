@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { checkConfig, formatProblems } from '../../core/config/check-config.ts'
 import { followRef } from '../../core/config/follow-ref.ts'
-import { buildConfigSchema } from '../../core/config/host-schema.ts'
+import { buildConfigSchema } from '../../core/config/config-schema.ts'
 import { isSecretAt, trimSecrets } from '../../core/config/secret-keys.ts'
 import { createHost, pluginsOf } from '../../core/create-host.ts'
 import { shownUrl } from '../../core/http/shown-url.ts'
