@@ -13,7 +13,6 @@ export { errorText, HostError, type HostErrorKind, type HostErrorOptions, StartE
 export type { ResolvedHttp } from './http/http-settings.ts'
 export type {
   ConfiguredPlugin,
-  OptionsSchema,
   PluginFactory,
   SectionReader,
   SectionSchemas,

@@ -6,10 +6,9 @@ export { createHttpServer, type ServerNews, type TimeLimits, type WatchedServer 
 export { EqualWait, type Waiting } from './http/equal-wait.ts'
 export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/read-body.ts'
-export { requestIdIn } from './http/request-id.ts'
-export { addField } from './http/response.ts'
+export { requestIdIn } from './http/request-target.ts'
+export { addField, pageHeaders } from './http/response.ts'
 export { type EventStream, type EventStreamOptions, openEventStream, RETRY, whenClosed } from './http/sse.ts'
-export { pageHeaders } from './http/visit.ts'
 export type {
   AdmitCaller,
   AskClient,

@@ -1,5 +1,5 @@
 // Whom what a caller makes the host hold is counted for: sessions, streams, calls that wait.
-import { addressKey } from '../http/address-key.ts'
+import { addressKey } from '../http/forwarded.ts'
 import { userKey } from '../kernel/user.ts'
 import type { RequestFacts } from './call.ts'
 

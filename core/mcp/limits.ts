@@ -1,8 +1,8 @@
 // What one client or session may make the host hold: the fixed numbers of docs/operating.md, "Limits", but for those of a
-// connection (core/http/limits.ts). Read wherever something of a client's is kept, echoed or looped over; what an operator
+// connection. Read wherever something of a client's is kept, echoed or looped over; what an operator
 // sets is in the config.
 
-import { LARGE_TEXT } from '../http/limits.ts'
+import { LARGE_TEXT } from '../http/sse.ts'
 
 /** Characters from which an answer is kept as bytes while it waits: once, and outside the heap. */
 export const LARGE_ANSWER = LARGE_TEXT

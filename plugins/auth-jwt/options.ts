@@ -2,7 +2,6 @@
 
 import {
   CLAIM_PATHS_SCHEMA,
-  DPOP_SCHEMA,
   ENDPOINT_URL_PATTERN,
   IDENTIFIER,
   ISSUER_URL,
@@ -10,6 +9,7 @@ import {
   STREAMS_OUTLIVE_TOKEN_SCHEMA,
 } from '../../core/auth.ts'
 import { DURATION_PATTERN, type OptionsOf } from '../../core/index.ts'
+import { DPOP_SCHEMA } from '../families/dpop/index.ts'
 import { ASYMMETRIC, SYMMETRIC } from '../families/issuer-keys/index.ts'
 
 const duration = <const T extends string, const D extends string>(standard: T, description: D) =>

@@ -4,6 +4,7 @@
 import { definePlugin } from '../../core/index.ts'
 import { type FilledTasksOptions, OPTIONS, type TasksOptions } from './settings.ts'
 
+export { createMemoryTaskStore } from './memory-store.ts'
 export type { TasksOptions } from './settings.ts'
 
 export const tasks = definePlugin<TasksOptions, FilledTasksOptions>({

@@ -1,7 +1,7 @@
 // Tests that startup of a multi-process host fails if sessions, secrets or changes are not shared.
 import { expect } from 'chai'
 import { createHost, type Neighbours } from '../../core/create-host.ts'
-import { stopAtFirst } from '../../core/http/start-error.ts'
+import { stopAtFirst } from '../../core/http/errors.ts'
 import { defineTool } from '../../core/index.ts'
 import { createSecrets } from '../../core/kernel/secrets.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
