@@ -65,11 +65,14 @@ export {
   type SerializedResult,
 } from './mcp/wire.ts'
 export { type Transport, transportOf } from './plugin-host.ts'
-export { type Caller, withoutCredentials } from './sessions/callers.ts'
 export type { Announcement, ChangeFeed, Subscriber, Subscription } from './sessions/change-feed.ts'
-export { type EventId, parseEventId } from './sessions/event-id.ts'
+export { createWatchCharges, heardBy, watchCost, watchedCost } from './sessions/change-feed.ts'
+export { withoutCredentials } from './sessions/credentials.ts'
+export type { Caller } from './sessions/enter-session.ts'
 export {
+  type EventId,
   type EventStore,
+  parseEventId,
   type SharedStreams,
   type StoredEvent,
   type StoredEvents,
@@ -77,14 +80,13 @@ export {
   type StreamState,
   type StreamWriter,
 } from './sessions/event-store.ts'
-export { heardBy } from './sessions/heard-by.ts'
-export { createLineReply, type ReplyLine } from './sessions/line-reply.ts'
 export type { PeerMessage, Peers } from './sessions/peers.ts'
-export type { SessionRegistry } from './sessions/registry.ts'
+export type { RunningCalls, SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
-export type { RunningCalls } from './sessions/running-calls.ts'
 export {
   type Answering,
+  createLineReply,
+  type ReplyLine,
   receiveMessage,
   type Sender,
   type SessionReply,
@@ -92,21 +94,22 @@ export {
   serveRequests,
 } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
-export type { SessionBounds } from './sessions/session-bounds.ts'
-export type { SessionOpening, SessionRecord, SessionState, StateChange } from './sessions/session-record.ts'
 export type {
   Changed,
   Entered,
   HeldHere,
+  SessionBounds,
+  SessionOpening,
+  SessionRecord,
+  SessionState,
   SessionStore,
   SessionUse,
+  StateChange,
   StreamClaim,
   Victim,
   Visit,
 } from './sessions/session-store.ts'
-export type { ForwardedMessage, SessionStreams } from './sessions/session-streams.ts'
-export type { Resumption } from './sessions/stream-parts.ts'
-export { createWatchCharges, watchCost, watchedCost } from './sessions/watched-uris.ts'
+export type { ForwardedMessage, Resumption, SessionStreams } from './sessions/session-streams.ts'
 export {
   type AnswerRoom,
   hasEnded,

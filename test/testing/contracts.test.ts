@@ -6,8 +6,8 @@ import { expect } from 'chai'
 import type { GrantStore } from '../../core/auth.ts'
 import { type ChangeBus, createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
-import { createMemoryPeers } from '../../core/sessions/memory-peers.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
+import { createMemoryPeers } from '../../core/sessions/peers.ts'
 import {
   type Check,
   changeBusContract,

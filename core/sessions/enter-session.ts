@@ -1,18 +1,19 @@
-// How a request enters its session: the store says whether it is still there and whether the request may run; a session that
-// this node has never seen is built again from its record, and one that the store has lost is given back to it.
-import { HostError } from '../http/errors.ts'
+// Lets a request enter its session: checks the store, and rebuilds a session from its record on a node that does not have it.
 import { sameUser } from '../kernel/user.ts'
+import type { RequestFacts } from '../mcp/call.ts'
 import type { RequestId } from '../mcp/protocol.ts'
-import { type Caller, sameParams } from './callers.ts'
-import type { NodeMessages } from './nodes/messages.ts'
-import { notSure, perhapsRunning, running, sessionGone } from './refusals.ts'
-import type { Session } from './session.ts'
-import type { SessionOpening, SessionRecord } from './session-record.ts'
-import type { Entered } from './session-store.ts'
-import { takeRecord } from './take-record.ts'
-import type { ThisNode } from './this-node.ts'
+import { takeRecord } from './node-messages.ts'
+import { notSure, notYours, perhapsRunning, running, sessionGone } from './refusals.ts'
+import type { Session, ThisNode } from './session.ts'
+import type { Entered, SessionOpening, SessionRecord } from './session-store.ts'
 
-/** A request that names a session by its id, which its signature says to be the caller's. */
+/** The caller of a request. */
+export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'admitted'>
+
+export const sameParams = (a: Caller['params'], b: Caller['params']) =>
+  Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
+
+/** A request for a session whose id is signed for the caller. */
 export interface Entering {
   readonly id: string
   readonly digest: string
@@ -23,27 +24,26 @@ export interface Entering {
 
 export interface EntranceParts {
   readonly node: ThisNode
-  readonly runsAt: NodeMessages['runsAt']
-  /** Gives a store that has lost it the record of a session here. False where it was ended. */
+  /** Whether a node runs a request; undefined if it does not respond. */
+  readonly runsAt: (node: string, digest: string, request: RequestId) => Promise<boolean | undefined>
+  /** Gives the store a record that it lost. Returns false if the session was ended. */
   readonly restore: (session: Session) => boolean | Promise<boolean>
-  /** Makes a session of this node from its record: `configureSession` runs again. */
+  /** Creates a session of this node from its record: `configureSession` runs again. */
   readonly rebuild: (entering: Entering, record: SessionRecord) => Promise<Session>
-  /** Runs the config's `runSession` for a session whose home died. */
+  /** Runs `runSession` for a session whose home died. */
   readonly adoptRun: (session: Session) => Promise<void>
 }
 
-/** Throws for a session that is not the caller's, or not at this address. */
-function checkPlace({ caller, transport }: Entering, opening: SessionOpening) {
-  const { route, params, user } = opening
-  if (!sameUser(user, caller.user)) throw new HostError('forbidden', { detail: 'the session is not yours' })
-  if (opening.transport !== transport || route !== caller.route.path || !sameParams(params, caller.params)) {
-    throw sessionGone()
-  }
+const NO_NODES: readonly string[] = []
+
+/** Throws unless the session belongs to the caller, URL and transport. */
+function checkPlace({ caller, transport }: Entering, { route, params, user, ...opening }: SessionOpening) {
+  if (!sameUser(user, caller.user)) throw notYours()
+  const isHere = opening.transport === transport && route === caller.route.path && sameParams(params, caller.params)
+  if (!isHere) throw sessionGone()
 }
 
-const NOWHERE: readonly string[] = []
-
-/** Throws, or rejects with, what the client is told where there is no such session, or one of its requests runs. */
+/** The returned function throws or rejects if there is no such session or one of the requests is running. */
 export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntranceParts) {
   const { name, store, peers, bounds, sessions } = node
   const building = new Map<string, Promise<Session>>()
@@ -51,35 +51,29 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
   const ask = (digest: string, requests: readonly RequestId[], from: readonly string[]) =>
     store.enter(digest, { version: sessions.get(digest)?.version ?? 0, requests, from }, bounds)
 
-  /** The node that it is registered for says so. What runs here is refused when it would begin. */
-  async function isRunning({ request, node: at }: Extract<Entered, { kind: 'taken' }>, digest: string) {
-    if (at === name) return false
-    const said = await runsAt(at, digest, request)
-    if (said === undefined) throw perhapsRunning(request)
-    return said
-  }
-
-  /** The store has no record. Throws, or resolves where this node could give it back. */
+  /** The store has no record. Resolves if this node could restore it. */
   async function restoreLost(digest: string, ended: boolean) {
     const held = sessions.get(digest)
     if (ended) held?.dispose(new Error('the session was ended'))
-    // One that idled for too long lives on where it is asked for before it is swept.
-    if (!ended && held && (await restore(held))) return
+    else if (held && (await restore(held))) return
     throw !ended && !held && store.unsure ? notSure() : sessionGone()
   }
 
-  /** The record, where it is newer than what is here. */
+  /** Returns the record if it is newer than the session here. */
   async function awaitEntry({ digest, requests }: Entering, first: Entered) {
     const from: string[] = []
     let restored = false
     for (let entered = first; ; entered = await ask(digest, requests, from)) {
       if (entered.kind === 'entered') {
         if (entered.record || sessions.has(digest)) return entered.record
-        // The copy went while the store was asked.
+        // The session here was disposed while the store was asked.
         from.push(name)
       } else if (entered.kind === 'taken') {
-        if (await isRunning(entered, digest)) throw running(entered.request)
-        from.push(entered.node)
+        // A request that runs on this node is refused when it would begin.
+        const { node: at, request } = entered
+        const runs = at === name ? false : await runsAt(at, digest, request)
+        if (runs !== false) throw runs ? running(request) : perhapsRunning(request)
+        from.push(at)
       } else {
         if (restored) throw notSure()
         await restoreLost(digest, entered.ended)
@@ -99,7 +93,7 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
     if (session.home === name || !session.offer.spansRun) return
     if (await peers.isAlive(session.home)) return
     if (!(await store.adopt(session.digest, session.home))) return
-    // Its version stays behind: what others have changed since comes with the next record.
+    // The version stays behind, so the next record brings other changes.
     session.home = name
     await adoptRun(session)
   }
@@ -111,7 +105,7 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
       if (record) checkPlace(entering, record.opening)
       const session = sessions.get(digest) ?? (record && (await build(entering, record)))
       if (!session || session.disposed) throw sessionGone()
-      // It may have been built for another request meanwhile, at another address.
+      // It may have been built for a concurrent request with another URL.
       checkPlace(entering, session.opening)
       if (record) takeRecord(session, record, name)
       await adopt(session)
@@ -125,9 +119,9 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
   return function enter(entering: Entering): Session | Promise<Session> {
     const { digest, requests } = entering
     const here = sessions.get(digest)
-    // Not to be forgotten for being idle while the store is asked.
+    // So that it is not swept as idle while the store is asked.
     if (here) here.lastUsed = node.clock.now()
-    const entered = ask(digest, requests, NOWHERE)
+    const entered = ask(digest, requests, NO_NODES)
     const isHere = !(entered instanceof Promise) && entered.kind === 'entered' && entered.record === undefined
     return here && isHere && here.home === name ? here : enterLater(entering, entered)
   }

@@ -1,6 +1,6 @@
 // Tests which request headers are stored with a session and sent to other nodes: all without credentials.
 import { expect } from 'chai'
-import { withoutCredentials } from '../../core/sessions/callers.ts'
+import { withoutCredentials } from '../../core/sessions/credentials.ts'
 
 const JWT = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl'
 

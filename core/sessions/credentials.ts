@@ -1,17 +1,5 @@
-// Whose a session is, whether a request comes from the same, and what of it may be written down.
+// Removes credentials from request headers before they are stored or sent to another node.
 import type { IncomingHttpHeaders } from 'node:http'
-import type { RequestFacts } from '../mcp/call.ts'
-import { holderOf } from '../mcp/holder.ts'
-import type { Owner } from './session-id.ts'
-import type { SessionOpening } from './session-record.ts'
-
-/** Who comes, and where. */
-export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'admitted'>
-
-export const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user })
-
-export const sameParams = (a: Caller['params'], b: Caller['params']) =>
-  Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
 
 /** Credential headers have one of these in their name. */
 const STEMS =
@@ -20,9 +8,9 @@ const STEMS =
 const WORDS = 'hmac|licen[cs]e|otp|pass|pat|pin|pwd|saml|sid|sig|ticket|totp'
 const SECRET_PARTS = `${STEMS}|(?<![a-z\\d])(?:${WORDS})(?![a-z\\d])`
 const SECRET_NAME = new RegExp(SECRET_PARTS)
-/** Says who, and proves nothing: what a proxy in front found out, such as `X-Auth-Request-Email`. */
+/** Identity without proof, set by an authenticating proxy, such as `X-Auth-Request-Email`. */
 const IDENTITY_NAME = /^x-auth(enticated)?-(request-)?(preferred-)?(user(-?id|-?name)?|email|groups?|roles?|subject)$/
-/** Prefixes by which vendors mark their tokens: GitHub, GitLab, OpenAI, Stripe, Slack, npm, PyPI, Hugging Face, Google, AWS. */
+/** Prefixes of vendors' tokens: GitHub, GitLab, OpenAI, Stripe, Slack, npm, PyPI, Hugging Face, Google, AWS. */
 const TOKEN_PREFIXES =
   'gh[a-z]_|github_pat_|gl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|soat)-|sk[-_]|[pr]k_|xox[a-z]-|xapp-|npm_|pypi-|hf_|ya29\\.|AIza|A[KS]IA'
 /** Credentials under any name: an HTTP scheme, a JWT, a PEM block, a vendor's token, or a URL parameter with a credential's name. */
@@ -40,19 +28,6 @@ function isSecret(name: string, value: string | readonly string[] | undefined): 
   return [value ?? ''].flat().some(one => SECRET_VALUES.some(secret => secret.test(one)))
 }
 
-/** What may be written down of a request's headers, and told to another node: what is no credential by its name or value. */
+/** The headers that are no credential by name or value. */
 export const withoutCredentials = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name, value]) => !isSecret(name, value)))
-
-const NO_HEADERS: IncomingHttpHeaders = Object.freeze({})
-
-/** What a session is opened with, as it may be written down; its headers only where another node may need them. */
-export const openingOf = (facts: RequestFacts, transport: string, shared: boolean): SessionOpening => ({
-  transport,
-  route: facts.route.path,
-  params: facts.params,
-  holder: holderOf(facts),
-  user: facts.user,
-  ip: facts.ip,
-  headers: shared ? withoutCredentials(facts.headers) : NO_HEADERS,
-})
