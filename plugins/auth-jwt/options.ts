@@ -64,7 +64,7 @@ const issuerProperties = {
     type: 'array',
     items: { anyOf: [{ type: 'object' }, { type: 'string', pattern: '^\\s*-----BEGIN' }] },
     minItems: 1,
-    // They should be public; what is put here by mistake is not.
+    // A private key can be put here by mistake.
     writeOnly: true,
     description: 'Its public keys: JWKs, or PEM texts.',
   },

@@ -2,8 +2,7 @@
 import { definePlugin, type OptionsOf } from '../../core/index.ts'
 import { REDIS_PROPERTIES, REDIS_SECTIONS, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { createBus } from './bus.ts'
-import { createPeers } from './peers.ts'
-import { createReading } from './reading.ts'
+import { createPeers, createReading } from './peers.ts'
 
 /** What is sent beside EVAL, in scripts too. */
 export const CHANGE_BUS_COMMANDS = [

@@ -12,7 +12,6 @@ const page = <const D extends string>(description: D) =>
 const listOf = <const D extends string, const I>(description: D, items: I) =>
   ({ type: 'array', minItems: 1, uniqueItems: true, items, description }) as const
 
-/** Asymmetric algorithms of the JOSE registry. */
 const SIGNATURE = {
   pattern: '^((RS|PS|ES)(256|384|512)|ES256K|EdDSA|Ed25519|Ed448|ML-DSA-(44|65|87))$',
   patternErrorMessage: "a JOSE signature algorithm with a public key, such as 'ES256' or 'RS256'",
@@ -86,7 +85,7 @@ export interface FilledResourceMetadata extends OptionsOf<typeof optionsSchema, 
 
 const snakeCase = (name: string) => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
-/** The document about a resource: every option under the RFC's name for it, what is absent left out. */
+/** Members have the names of the RFC; absent options are omitted. */
 export function describeResource(resource: string, options: ResourceMetadataOptions): object {
   const { resource: _, resourceMetadataUri: __, ...fields } = options
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined)

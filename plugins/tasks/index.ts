@@ -2,10 +2,10 @@
 // docs/plugins/tasks.md.
 
 import { definePlugin } from '../../core/index.ts'
-import { type FilledTasksOptions, OPTIONS, type TasksOptions } from './settings.ts'
+import { type FilledTasksOptions, OPTIONS, type TasksOptions } from './options.ts'
 
 export { createMemoryTaskStore } from './memory-store.ts'
-export type { TasksOptions } from './settings.ts'
+export type { TasksOptions } from './options.ts'
 
 export const tasks = definePlugin<TasksOptions, FilledTasksOptions>({
   options: OPTIONS,

@@ -10,9 +10,9 @@ import {
 } from '../../core/index.ts'
 import { type QueueDepth, type TaskEnd, type TaskStore, transportOf } from '../../core/transport.ts'
 import { Followers } from './followers.ts'
+import type { FilledTasksOptions } from './options.ts'
 import { createTaskPolicy } from './policy.ts'
-import { type FilledTasksOptions, settingsOf, TASKS_ID } from './settings.ts'
-import { concurrencyOf, Tasks, type TasksHost } from './tasks.ts'
+import { concurrencyOf, settingsOf, TASKS_ID, Tasks, type TasksHost } from './tasks.ts'
 import { TaskWorker, type WorkerHost } from './worker.ts'
 
 const STATES = ['queued', 'running'] as const

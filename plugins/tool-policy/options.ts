@@ -1,4 +1,4 @@
-// What an operator writes under `plugins['tool-policy']`: the JSON Schema, and names for its types.
+// Options of tool-policy.
 import { SCOPE } from '../../core/auth.ts'
 import type { OptionsOf, Typed } from '../../core/index.ts'
 
