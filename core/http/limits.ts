@@ -1,5 +1,5 @@
 // What one connection, and all of them together, may make the process hold, and the text of one body: the fixed numbers of
-// docs/operating.md, "Limits", that are no client's or session's (core/mcp/limits.ts).
+// docs/operating.md, "Limits", that are no client's or session's (core/mcp/client-limits.ts).
 
 /** Requests refused behind an unfinished response before the connection closes without waiting for it. */
 export const MAX_PIPELINED = 10

@@ -27,8 +27,8 @@ import type {
   SampleResult,
   ToolAnnotations,
 } from './protocol.ts'
+import type { TypedResult } from './result-type.ts'
 import type { Revision } from './revisions.ts'
-import type { TypedResult } from './typed-result.ts'
 
 /** Options of the three asks. */
 export interface AskOptions {

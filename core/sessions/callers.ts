@@ -1,7 +1,7 @@
 // Whose a session is, whether a request comes from the same, and what of it may be written down.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { RequestFacts } from '../mcp/call.ts'
-import { holderOf } from '../mcp/holder.ts'
+import { holderOf } from '../mcp/client-limits.ts'
 import type { Owner } from './session-id.ts'
 import type { SessionOpening } from './session-record.ts'
 

@@ -1,6 +1,6 @@
 // The records of sessions in this process: for one node, and gone with it. The default of the slot `sessionStore`; a hundred
 // thousand idle sessions are kept in it, so a record is as small as it can be.
-import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../mcp/limits.ts'
+import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../mcp/client-limits.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import { createHolders } from './holders.ts'
 import type { SessionOpening, SessionRecord, SessionState, StateChange } from './session-record.ts'

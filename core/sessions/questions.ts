@@ -2,11 +2,11 @@
 
 import type { Clock } from '../http/clock.ts'
 import { isError } from '../http/describe-thrown.ts'
-import { shown } from '../mcp/client-said.ts'
+import { shown } from '../mcp/client-limits.ts'
 import { isObject } from '../mcp/is-object.ts'
+import { encodeNotification } from '../mcp/message.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import { ToolError } from '../mcp/tool-error.ts'
-import { encodeNotification } from '../mcp/wire.ts'
 
 /** How long a client may take to answer a question, milliseconds; the same as a sealed `requestState` lives. */
 export const ANSWER_TIMEOUT = 600_000

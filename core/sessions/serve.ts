@@ -6,14 +6,14 @@ import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
 import type { AskClient, Call, CallChannel, CallRequest, Offer } from '../mcp/call.ts'
-import { checkClientFacts, isShortName, shown } from '../mcp/client-said.ts'
-import { encodeAnswer } from '../mcp/encode-answer.ts'
+import type { RefusedRequest } from '../mcp/call-record.ts'
+import { checkClientFacts, isShortName, shown } from '../mcp/client-limits.ts'
+import { encodeAnswer } from '../mcp/dispatch.ts'
 import { isObject } from '../mcp/is-object.ts'
 import type { Message } from '../mcp/message.ts'
+import { type EncodedAnswer, encodeError } from '../mcp/message.ts'
 import type { Implementation, RequestId } from '../mcp/protocol.ts'
-import type { RefusedRequest } from '../mcp/request-record.ts'
 import { isHandshakeRevision, LATEST_HANDSHAKE } from '../mcp/revisions.ts'
-import { type EncodedAnswer, encodeError } from '../mcp/wire.ts'
 import type { RunningCalls } from './running-calls.ts'
 import type { Session } from './session.ts'
 
@@ -36,6 +36,8 @@ export interface SessionReply {
 export interface Sender {
   readonly headers: IncomingHttpHeaders
   readonly user: User | undefined
+  /** The state of the HTTP request. */
+  readonly state?: { hasRecords?: true }
   /** True: it brought one request, and its own answer is that of the request, so that its record says of a refusal. */
   readonly alone?: boolean
 }
@@ -133,6 +135,7 @@ async function serveRequest(
       const offer = offered instanceof Promise ? await offered : offered
       const call = host.createCall(callRequest(session, request, { sender, offer, channel }))
       isCall = true
+      if (sender.state) sender.state.hasRecords = true
       const answer = encodeAnswer(host, call, await host.answer(call))
       const { revision: negotiated, client } = session
       if (method === 'initialize' && negotiated) await session.keep({ revision: negotiated, client })
@@ -163,8 +166,9 @@ function tellRefused(
   host: Answering,
   { offer, client, revision, transport, id }: Session,
   refusal: Pick<RefusedRequest, 'error' | 'method'>,
-  { headers, user }: Sender,
+  { headers, user, state }: Sender,
 ): void {
+  if (state) state.hasRecords = true
   const { route, ip } = offer
   host.tellRefused({ ...refusal, headers, user, route, ip, client, revision, transport, sessionId: id })
 }

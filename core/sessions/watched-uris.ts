@@ -1,6 +1,6 @@
 // The resources that one session watches: so many, and so many bytes of them, and of all sessions of an owner together.
 // For session.ts.
-import { MAX_WATCHED, MAX_WATCHED_BYTES, MAX_WATCHED_BYTES_PER_OWNER, WATCH_COST } from '../mcp/limits.ts'
+import { MAX_WATCHED, MAX_WATCHED_BYTES, MAX_WATCHED_BYTES_PER_OWNER, WATCH_COST } from '../mcp/client-limits.ts'
 
 /** Bytes that watching a resource costs. */
 export const watchCost = (uri: string): number => Buffer.byteLength(uri) + WATCH_COST

@@ -1,6 +1,6 @@
 // URI templates (RFC 6570) read backwards: which values, expanded, would give this URI? Parsed once, at start-up.
 // Matching fills a table from the URI's end, then walks it once: time grows with the URI, never faster.
-import { MAX_URI } from '../limits.ts'
+import { MAX_URI } from '../client-limits.ts'
 import { type Part, parseUriTemplate, type ValuePart } from './parse-uri-template.ts'
 
 export interface CompiledUriTemplate {
