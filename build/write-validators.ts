@@ -15,7 +15,7 @@ import { schemaKey } from '../core/config/schema-key.ts'
 import { collectSections } from '../core/config/sections.ts'
 import { pluginsOf } from '../core/create-host.ts'
 import { PARAM_OPTIONS, PARAM_SCHEMAS } from '../core/mcp/methods/params.ts'
-import { DIALECTS, type Dialect, LENIENT } from '../core/mcp/schema/meta-schema.ts'
+import { DIALECTS, type Dialect, LENIENT } from '../core/mcp/schema/ajv.ts'
 import { builtInPlugins } from '../plugins/index.ts'
 
 const DIST = fileURLToPath(new URL('../dist', import.meta.url))

@@ -1,12 +1,11 @@
 // `mcp-host lock`: writes down what the config offers, route by route, so that a change of it is seen before it is served.
 import { stat } from 'node:fs/promises'
 import { printable } from '../client/printable.ts'
-import type { Surface } from '../core/create-host.ts'
-import { SURFACE_LISTS } from '../core/surface/surface.ts'
 import type { CommandContext } from './context.ts'
 import { compareSurfaces } from './lock/compare-surfaces.ts'
 import { countsText } from './lock/describe-changes.ts'
 import { LOCK_NAME, lockFileOf, nameOf, readLockFile, writeLockFile } from './lock/lock-file.ts'
+import { SURFACE_LISTS, type Surface } from './lock/surface.ts'
 import { notLocked, SURFACE_OPTIONS, surfaceOfConfig } from './lock/surface-of-config.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
 

@@ -2,7 +2,7 @@
 import { isatty } from 'node:tty'
 import { trackModules } from '../core/config/module-graph.ts'
 import type { Host, Logger } from '../core/create-host.ts'
-import { StartError } from '../core/http/start-error.ts'
+import { StartError } from '../core/http/errors.ts'
 import type { CommandContext } from './context.ts'
 import type { EnvFiles } from './env-file.ts'
 import { openLog } from './log.ts'

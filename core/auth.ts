@@ -4,8 +4,6 @@
 export { createAdmission } from './access/admission.ts'
 export type { AuthorizationServer, PublicJwk } from './access/authorization-server.ts'
 export { authorizeRoute } from './access/authorize-route.ts'
-export { type BindingServices, enforceDPoP } from './access/dpop/enforce-dpop.ts'
-export { DPOP_SCHEMA, type DPoPSettings, PROOF_ALGORITHMS, type ProofAlgorithm } from './access/dpop/options.ts'
 export { fetchJson, type JsonReply } from './access/fetch-json.ts'
 export { checkGrantTtl, GRANT_KINDS, type GrantStore, grantKindOf } from './access/grant-store.ts'
 export {
@@ -19,7 +17,7 @@ export {
 } from './access/identify-bearer.ts'
 export { decodePart, readJsonPart } from './access/jws-part.ts'
 export { makeClaims, writeClaim } from './access/make-claims.ts'
-export type { Possession, ProofFlaw, ShownToken } from './access/possession.ts'
+export { NO_POSSESSION, type Possession, type ProofFlaw, type ShownToken } from './access/possession.ts'
 export type { UnderTest } from './access/under-test.ts'
 export {
   CLAIM_PATHS_SCHEMA,
@@ -41,13 +39,13 @@ export {
   LISTEN_ADDRESS,
 } from './config/http-schema.ts'
 export { SCOPE } from './config/schema-parts.ts'
-export { addressKey } from './http/address-key.ts'
 export { blame } from './http/describe-thrown.ts'
+export { addressKey } from './http/forwarded.ts'
 export { isLoopback } from './http/guard.ts'
 export { parseJson } from './http/json-text.ts'
 export { assertInstalled, type NeededBy } from './http/optional-packages.ts'
-export { shownUrl } from './http/shown-url.ts'
-export { publicKeyIn } from './kernel/public-key.ts'
+export { canonicalPath, parseHost, shownUrl } from './http/request-target.ts'
+export { publicKeyIn } from './kernel/secrets.ts'
 export type {
   AccessDecider,
   AccessServices,

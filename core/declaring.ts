@@ -4,7 +4,7 @@ import { StartError } from './http/errors.ts'
 import { parsePattern } from './http/path-pattern.ts'
 import { BODY_TYPES } from './kernel/body.ts'
 import type { Endpoint } from './kernel/endpoint.ts'
-import { isKoaApp } from './kernel/mounted-app.ts'
+import { isKoaApp } from './kernel/write-errors.ts'
 import type { PluginHost } from './plugin-host.ts'
 
 type Fail = (why: string) => StartError

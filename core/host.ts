@@ -18,24 +18,20 @@ import { warnOfPlaceholders, warnOfValues } from './config/warn-of-values.ts'
 import { declaring } from './declaring.ts'
 import type { GivenSecrets } from './given-secrets.ts'
 import { type Clock, systemClock } from './http/clock.ts'
-import { createHttpServer } from './http/create-server.ts'
+import { createHttpServer, leaveUnread, refusePipelined, type SlowReaders, watchReaders } from './http/create-server.ts'
 import { HostError, StartError } from './http/errors.ts'
-import { leaveUnread } from './http/leave-unread.ts'
-import { addressOf, listenOn } from './http/listen.ts'
-import { refusePipelined } from './http/refuse-pipelined.ts'
-import { type SlowReaders, watchReaders } from './http/slow-readers.ts'
+import { addressOf, listenOn } from './http/port.ts'
 import { openStreams } from './http/sse.ts'
 import type { HostTls, prepareTls } from './http-tls.ts'
 import { loadNeededParser } from './kernel/body.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
-import { createEnding, type Ending } from './kernel/ending.ts'
+import { createEnding, createInFlight, type Ending, type InFlight } from './kernel/ending.ts'
 import { createFigures, type Figures } from './kernel/figures.ts'
-import { createInFlight, type InFlight } from './kernel/in-flight.ts'
 import type { KernelHost } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
-import { type PluginInstance, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
+import { type PluginInstance, type Provides, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
 import { createSecrets, type Secrets } from './kernel/secrets.ts'
 import {
@@ -53,15 +49,14 @@ import { encodeError } from './mcp/message.ts'
 import type { Observer } from './mcp/observe.ts'
 import { type RouteFacts, type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './mcp/routes.ts'
-import { loadNeededCompiler } from './mcp/schema/load-ajv.ts'
+import { loadNeededCompiler } from './mcp/schema/ajv.ts'
 import { reportNameClashes, soundDefinitions, warnOfPages } from './mcp/sound-definitions.ts'
 import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
 import { createReadiness } from './readiness.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
 import { checkSharing, isServedHereAlone, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
-import { defaultSlots, type Slots, slotFault } from './slots.ts'
-import type { Surface } from './surface/surface.ts'
+import { defaultSlots, type MemoryStores, type Slots, slotFault } from './slots.ts'
 
 /** Logs and counts the connections that the host closes. */
 function createConnectionNews(log: Logger, figures: Figures) {
@@ -156,13 +151,20 @@ export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | '
   readonly tls: HostTls | undefined
 }
 
+/** What the routes of a host serve. */
+export interface ServedParts {
+  readonly routes: readonly CompiledRoute[]
+  readonly services: Pick<BuiltServices, 'slot' | 'offered' | 'viewOf' | 'unrouted'>
+  readonly provides: Pick<Provides, 'by'>
+}
+
 export interface Host extends Ending {
   /** `http://address:port` once it listens, `https` with `http.tls`. */
   readonly url: string
   readonly routes: readonly RouteSummary[]
   readonly runtime: RuntimeHost
-  /** Everything that the host serves, by route, as `mcp-host lock` records it. Includes items that were added at run time. */
-  surface(): Promise<Surface>
+  /** For `mcp-host lock`. */
+  readonly served: ServedParts
   /** Starts the plugins, once. `listen` calls it too. Rejects with a StartError after `close`. */
   start(): Promise<void>
   /** Who can do what at a path, decided without a request; undefined if the path is not served. */
@@ -220,6 +222,7 @@ export interface HostInput extends Pick<ServiceParts, 'guardedFetch'> {
   /** Of the program that serves, beside those of plugins. */
   readonly observe?: Observer | undefined
   readonly clock?: Clock | undefined
+  readonly memoryStores: (clock: Clock) => MemoryStores
 }
 
 /**
@@ -262,7 +265,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   if (isWhole) checkConventions(routes, provides, suggest, report)
 
   const node = createNode()
-  const defaults = defaultSlots(node.name, clock, neighbours)
+  const defaults = defaultSlots(node.name, clock, neighbours, input.memoryStores(clock))
   const slots = createSlots(defaults, (slot, service) => slotFault(defaults, slot, service))
   const inFlight = createInFlight()
   const readiness = createReadiness(notes.ready, inFlight.draining, log)
@@ -355,7 +358,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       return routes.map(route => summarizeRoute(route, factsOf(inspected, route)))
     },
     runtime,
-    surface: async () => (await import('./surface/read-surface.ts')).readSurface({ routes, services, provides }),
+    served: { routes, services, provides },
     start: startup.start,
     inspect(path) {
       listening ||= `http${secured ? 's' : ''}://${http.host}:${http.port}`

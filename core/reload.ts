@@ -1,18 +1,17 @@
 // A newer version of a host's config, taken while it runs: all of it at once, or nothing. It is built beside the running
 // host as `check` builds it, so that whatever would stop a start is found first; what only a start can take is named.
 
-import { isDeepStrictEqual } from 'node:util'
+import { inspect, isDeepStrictEqual } from 'node:util'
 import type { FilledConfig } from './config/define-config.ts'
 import type { LoadedConfig } from './config/load-config.ts'
 import { isPlain } from './config/plain.ts'
 import { sourceOf } from './config/toolset-source.ts'
 import type { BuiltHost, Host, HostParts, ReloadReport } from './host.ts'
-import { formatPath, type Path } from './http/start-error.ts'
+import { formatPath, type Path } from './http/errors.ts'
 import type { Logger } from './kernel/log.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
 import type { Secrets } from './kernel/secrets.ts'
 import type { Definition } from './mcp/define.ts'
-import { keepWarnings, tellNew, type Warnings } from './reload-warnings.ts'
 
 /** Importing a module again creates new functions, so functions with the same source text count as equal. */
 function differences(before: unknown, after: unknown, path: Path = []): Path[] {
@@ -279,4 +278,56 @@ export function reloadable(
       return report
     },
   })
+}
+
+interface Warning {
+  readonly fields: object
+  readonly message: string | undefined
+}
+
+/** By what they say; one whose line alone has moved is the same. */
+export type Warnings = ReadonlyMap<string, Warning>
+
+export interface WarningsKept {
+  /** For what builds the host: what it is told goes on to `log`, if there is one. */
+  readonly log: Logger
+  /** From now on nothing is kept any more. */
+  end(): Warnings
+}
+
+function keyOfWarning({ fields, message }: Warning): string {
+  const { line: _, ...said } = fields as { line?: unknown }
+  return inspect([message, said], { depth: 6, breakLength: Infinity })
+}
+
+export function keepWarnings(log?: Logger): WarningsKept {
+  const kept = new Map<string, Warning>()
+  let isOpen = true
+
+  const keeping = (bindings: object, to: Logger | undefined): Logger => ({
+    debug: (fields, message) => to?.debug(fields, message),
+    info: (fields, message) => to?.info(fields, message),
+    warn(fields, message) {
+      if (isOpen) {
+        const warning = { fields: { ...bindings, ...fields }, message }
+        kept.set(keyOfWarning(warning), warning)
+      }
+      to?.warn(fields, message)
+    },
+    error: (fields, message) => to?.error(fields, message),
+    child: more => keeping({ ...bindings, ...more }, to?.child(more)),
+  })
+
+  return {
+    log: keeping({}, log),
+    end() {
+      isOpen = false
+      return kept
+    },
+  }
+}
+
+/** Logs what `after` has and `before` has not. */
+export function tellNew(before: Warnings, after: Warnings, log: Pick<Logger, 'warn'>): void {
+  for (const [key, { fields, message }] of after) if (!before.has(key)) log.warn(fields, message)
 }

@@ -6,10 +6,9 @@ export { createHttpServer, type ServerNews, type TimeLimits, type WatchedServer 
 export { EqualWait, type Waiting } from './http/equal-wait.ts'
 export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/read-body.ts'
-export { requestIdIn } from './http/request-id.ts'
-export { addField } from './http/response.ts'
+export { requestIdIn } from './http/request-target.ts'
+export { addField, pageHeaders } from './http/response.ts'
 export { type EventStream, type EventStreamOptions, openEventStream, RETRY, whenClosed } from './http/sse.ts'
-export { pageHeaders } from './http/visit.ts'
 export { isAnswer, type Question } from './mcp/asks.ts'
 export type {
   AdmitCaller,
@@ -71,11 +70,22 @@ export {
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './mcp/schema/header-params.ts'
 export type { ListName, View } from './mcp/view.ts'
 export { type Transport, transportOf } from './plugin-host.ts'
-export { type Caller, withoutCredentials } from './sessions/callers.ts'
-export type { Announcement, ChangeFeed, Subscriber, Subscription } from './sessions/change-feed.ts'
-export { type EventId, parseEventId } from './sessions/event-id.ts'
 export {
+  type Announcement,
+  type ChangeFeed,
+  createWatchCharges,
+  heardBy,
+  type Subscriber,
+  type Subscription,
+  watchCost,
+  watchedCost,
+} from './sessions/change-feed.ts'
+export { withoutCredentials } from './sessions/credentials.ts'
+export type { Caller } from './sessions/enter-session.ts'
+export {
+  type EventId,
   type EventStore,
+  parseEventId,
   type SharedStreams,
   type StoredEvent,
   type StoredEvents,
@@ -83,14 +93,13 @@ export {
   type StreamState,
   type StreamWriter,
 } from './sessions/event-store.ts'
-export { heardBy } from './sessions/heard-by.ts'
-export { createLineReply, type ReplyLine } from './sessions/line-reply.ts'
 export type { PeerMessage, Peers } from './sessions/peers.ts'
-export type { SessionRegistry } from './sessions/registry.ts'
+export type { RunningCalls, SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
-export type { RunningCalls } from './sessions/running-calls.ts'
 export {
   type Answering,
+  createLineReply,
+  type ReplyLine,
   receiveMessage,
   type Sender,
   type SessionReply,
@@ -98,21 +107,22 @@ export {
   serveRequests,
 } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
-export type { SessionBounds } from './sessions/session-bounds.ts'
-export type { SessionOpening, SessionRecord, SessionState, StateChange } from './sessions/session-record.ts'
 export type {
   Changed,
   Entered,
   HeldHere,
+  SessionBounds,
+  SessionOpening,
+  SessionRecord,
+  SessionState,
   SessionStore,
   SessionUse,
+  StateChange,
   StreamClaim,
   Victim,
   Visit,
 } from './sessions/session-store.ts'
-export type { ForwardedMessage, SessionStreams } from './sessions/session-streams.ts'
-export type { Resumption } from './sessions/stream-parts.ts'
-export { createWatchCharges, watchCost, watchedCost } from './sessions/watched-uris.ts'
+export type { ForwardedMessage, Resumption, SessionStreams } from './sessions/session-streams.ts'
 export {
   type AnswerRoom,
   hasEnded,

@@ -1,10 +1,10 @@
 // Two versions of a tool, a resource, a family of resources or a prompt: what each difference does to clients and models.
 import { isObject } from '../../core/mcp/is-object.ts'
 import type { JsonObject } from '../../core/mcp/protocol.ts'
-import type { SurfaceItem, SurfaceList } from '../../core/surface/surface.ts'
 import { compareSchemas } from './compare-schemas.ts'
 import { createNameMarks } from './look-alike.ts'
 import { newTexts, type PlacedText } from './new-texts.ts'
+import type { SurfaceItem, SurfaceList } from './surface.ts'
 import { isSame, shown, sidesOf, type Verdict } from './verdict.ts'
 
 /**

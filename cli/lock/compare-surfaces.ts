@@ -1,13 +1,6 @@
 // Two surfaces, held against each other: what changed for clients and models, and whether it breaks them.
 import { isObject } from '../../core/mcp/is-object.ts'
 import {
-  SURFACE_LISTS,
-  type Surface,
-  type SurfaceItem,
-  type SurfaceList,
-  type SurfaceRoute,
-} from '../../core/surface/surface.ts'
-import {
   became,
   comesIn,
   compareIcons,
@@ -21,6 +14,7 @@ import {
 } from './compare-items.ts'
 import { createNameMarks } from './look-alike.ts'
 import { textsOf } from './new-texts.ts'
+import { SURFACE_LISTS, type Surface, type SurfaceItem, type SurfaceList, type SurfaceRoute } from './surface.ts'
 import { isSame } from './verdict.ts'
 
 /** One difference, and where it is. */

@@ -4,6 +4,7 @@ import { StartError } from '../../core/http/errors.ts'
 import { compareSurfaces } from './compare-surfaces.ts'
 import { changeLine, countsText } from './describe-changes.ts'
 import { type LockContext, lockFileOf, nameOf, readLockFile } from './lock-file.ts'
+import { readSurface } from './read-surface.ts'
 
 /** How many differences the message has. */
 const MOST_LINES = 10
@@ -16,7 +17,8 @@ export function holdTo(
 ): NonNullable<CreateHostOptions['accept']> {
   const file = lockFileOf(config, given, context.cwd)
   return async host => {
-    const [lock, surface] = await Promise.all([readLockFile(file, context), host.surface()])
+    const lock = await readLockFile(file, context)
+    const surface = readSurface(host.served)
     if (lock.hash === surface.hash) return
     const changes = compareSurfaces(lock, surface)
     const lines = changes.slice(0, MOST_LINES).map(change => `  ${change.impact}: ${changeLine(change)}`)

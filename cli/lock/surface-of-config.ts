@@ -1,9 +1,11 @@
 // The surface of a config that is not served: its host is built as `check` builds it. No port, no Redis, no file of a plugin.
-import { hostOf, loadConfig, type Surface } from '../../core/create-host.ts'
+import { hostOf, loadConfig } from '../../core/create-host.ts'
 import type { CommandContext } from '../context.ts'
 import { openLog } from '../log.ts'
 import type { VerbValues } from '../verb.ts'
 import { CONFIG_OPTION, ENV_FILE_OPTION } from '../verb.ts'
+import { readSurface } from './read-surface.ts'
+import type { Surface } from './surface.ts'
 
 export const SURFACE_OPTIONS = { ...CONFIG_OPTION, ...ENV_FILE_OPTION } as const
 
@@ -22,7 +24,7 @@ export async function surfaceOfConfig(
   const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
   const host = await hostOf(loaded, openLog({ verbose }, context), { purpose: 'inspect' })
   try {
-    return { file: loaded.file, surface: await host.surface() }
+    return { file: loaded.file, surface: readSurface(host.served) }
   } finally {
     await host.close({ grace: 0 })
   }

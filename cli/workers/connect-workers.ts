@@ -1,8 +1,7 @@
 // The hub of one host (hub.ts) over the channels that node:cluster has between the primary and its workers.
 import cluster from 'node:cluster'
 import type { Logger } from '../../core/create-host.ts'
-import { createCounts } from './counts.ts'
-import { createHub, type Member } from './hub.ts'
+import { createCounts, createHub, type Member } from './hub.ts'
 import { type ForHub, isForHub, isOfHub, type OfHub } from './message.ts'
 import type { HubChannel } from './neighbours.ts'
 

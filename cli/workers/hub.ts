@@ -1,7 +1,9 @@
 // Where the processes of one host reach each other: numbers what all are told, keeps the last of it for who comes late, and
 // passes messages to single ones. Knows nothing of what they say. In the primary; neighbours.ts is the other end.
-import { type Counted, createCounts, type ToCount } from './counts.ts'
-import { FULL, Room, type Sent } from './room.ts'
+
+import type { Logger } from '../../core/create-host.ts'
+import type { CountTogether } from '../../core/kernel/kernel-host.ts'
+import { createMemoryCount, MOST_CALLERS } from '../../plugins/rate-limit/memory-counts.ts'
 
 /** What one of them says. Each `question` has one answer. */
 export type ToHub =
@@ -177,5 +179,73 @@ export function createHub(
         },
       }
     },
+  }
+}
+
+/** In the place of true or false: whom it is for has not taken what it was sent before, or so much of that share. */
+export const FULL = 'full'
+
+/** Whether a message is on its way; false where nobody is there by that name. */
+export type Sent = boolean | typeof FULL
+
+export class Room {
+  readonly #most: number
+  readonly #of = new Map<string, number>()
+  #taken = 0
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  get taken(): number {
+    return this.#taken
+  }
+
+  get isFull(): boolean {
+    return this.#taken > this.#most
+  }
+
+  /** Whether there is room for more of one's: with one of them that is half of all, with two a third each, and so on. */
+  fits(whose: string, size: number): boolean {
+    return this.#taken === 0 || (this.#of.get(whose) ?? 0) + size <= this.#most - this.#taken
+  }
+
+  /** Also where it does not fit. */
+  take(whose: string, size: number): void {
+    this.#taken += size
+    this.#of.set(whose, (this.#of.get(whose) ?? 0) + size)
+  }
+
+  give(whose: string, size: number): void {
+    this.#taken -= size
+    const left = (this.#of.get(whose) ?? 0) - size
+    if (left > 0) this.#of.set(whose, left)
+    else this.#of.delete(whose)
+  }
+}
+
+export type ToCount = Parameters<CountTogether>
+export type Counted = Awaited<ReturnType<CountTogether>>
+
+export function createCounts(log?: Logger): (...one: ToCount) => Counted {
+  const counters = new Map<string, { readonly count: ReturnType<typeof createMemoryCount>['count']; until: number }>()
+
+  function create(name: string, window: number, now: number) {
+    // A reload can change limits: counters whose windows are all over are not needed any more.
+    for (const [old, { until }] of counters) if (until <= now) counters.delete(old)
+    const means = 'new callers share counters and can be refused because of others; no caller exceeds the limit'
+    const full = () =>
+      log?.warn({ limit: name, callers: MOST_CALLERS, means }, 'a rate limit counts as many callers as it can')
+    const counter = { count: createMemoryCount({ window, full }).count, until: 0 }
+    counters.set(name, counter)
+    return counter
+  }
+
+  return (name, window, key) => {
+    const now = performance.now()
+    const counter = counters.get(name) ?? create(name, window, now)
+    counter.until = now + window
+    const { used, until } = counter.count(key)
+    return { used, left: Math.max(0, until - performance.now()) }
   }
 }

@@ -2,9 +2,7 @@
 // its order.
 import { HostError } from '../../core/index.ts'
 import type { Neighbours } from '../../core/sessions/neighbours.ts'
-import type { Counted, ToCount } from './counts.ts'
-import type { FromHub, ToHub } from './hub.ts'
-import { FULL } from './room.ts'
+import { type Counted, type FromHub, FULL, type ToCount, type ToHub } from './hub.ts'
 
 /** How long the hub may take to answer, milliseconds. */
 const ANSWER_TIME = 5_000

@@ -1,11 +1,9 @@
 // The place of one worker: whoever sits there and dies is followed by another, later each time; a reload seats a new one
 // first and sends the old one away when the new one serves.
+
 import type { Logger } from '../../core/create-host.ts'
-import { createBackOff, LONGEST_WAIT } from './back-off.ts'
-import { endInTime } from './end-in-time.ts'
 import type { Serving } from './message.ts'
-import { watchPulse } from './pulse.ts'
-import type { WorkerEnd, WorkerProcess } from './worker-process.ts'
+import { endInTime, type WorkerEnd, type WorkerProcess } from './worker-process.ts'
 
 /** How long a worker that was replaced may take to drain before it is ended, milliseconds. */
 const RETIRE_TIME = 60_000
@@ -140,3 +138,59 @@ export function createSeat({ start, log, serving, refilled }: SeatSettings): Sea
     },
   }
 }
+
+/** The wait after the first end, milliseconds; it doubles with each further one. */
+const FIRST_WAIT = 100
+export const LONGEST_WAIT = 30_000
+/** Who served for so long is not part of a crash loop, milliseconds. */
+export const STABLE_TIME = 30_000
+
+export interface BackOff {
+  /**
+   * Counts one end and says how long to wait, milliseconds. `served` is how long the worker had been ready; 0 when it
+   * never was.
+   */
+  next(served: number): number
+}
+
+export function createBackOff(): BackOff {
+  let ends = 0
+  return {
+    next(served) {
+      ends = served >= STABLE_TIME ? 1 : ends + 1
+      return Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** (ends - 1))
+    },
+  }
+}
+
+/** Between two looks, milliseconds. */
+const INTERVAL = 2_000
+/** Looks without an answer until it is said, and until the worker is ended: not by the clock, for a machine that slept is not late. */
+const SAID_AFTER = 10
+const ENDED_AFTER = 30
+
+const seconds = (looks: number) => (looks * INTERVAL) / 1_000
+
+/** Until it ends. */
+export function watchPulse(worker: WorkerProcess, log: Logger): void {
+  let missed = 0
+  function look() {
+    if (worker.isAwake()) {
+      if (missed >= SAID_AFTER) log.warn({ worker: worker.pid, seconds: seconds(missed) }, 'a worker answers again')
+      missed = 0
+      return
+    }
+    missed++
+    if (missed === SAID_AFTER) log.error({ worker: worker.pid, seconds: seconds(missed), fix: FIX }, SILENT)
+    if (missed === ENDED_AFTER) {
+      log.error({ worker: worker.pid, seconds: seconds(missed) }, 'killed a worker: it does not answer any more')
+      worker.kill()
+    }
+  }
+  const timer = setInterval(look, INTERVAL).unref()
+  void worker.ended.then(() => clearInterval(timer))
+}
+
+const SILENT = `a worker does not answer: something holds up its event loop, and whoever is connected to it; after ${seconds(ENDED_AFTER)} s it is replaced`
+const FIX =
+  'the access log shows the last calls of this worker; with `isolate: true` a tool runs in another process and is ended at its limit'

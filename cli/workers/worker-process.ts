@@ -3,9 +3,9 @@
 import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CloseReport } from '../../core/create-host.ts'
+import type { CloseReport, Logger } from '../../core/create-host.ts'
 import { errorText } from '../../core/index.ts'
-import { FIRST_WORKER, isTold, type Order, PRIMARY, type Pulse, type Serving } from './message.ts'
+import { FIRST_WORKER, HEARING_TIME, isTold, type Order, PRIMARY, type Pulse, type Serving } from './message.ts'
 
 /** The message with which node:cluster passes a connection to a worker. Undocumented, unchanged since Node 0.12. */
 interface NewConnection {
@@ -189,4 +189,39 @@ export function startWorker(first = false): WorkerProcess {
     isAwake: pulse.isAwake,
     kill: () => void worker.process.kill('SIGKILL'),
   }
+}
+
+/** True where `awaited` resolves within `patience` milliseconds. */
+export async function isInTime(awaited: Promise<unknown>, patience: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<false>(resolve => {
+    timer = setTimeout(resolve, patience, false)
+  })
+  const outcome = await Promise.race([awaited.then(() => true), late])
+  clearTimeout(timer)
+  return outcome
+}
+
+/**
+ * Gives the order, undefined where the worker ends of its own accord, and resolves when it has ended: by itself, or after
+ * `patience` milliseconds by SIGKILL; sooner where it does not even hear the order.
+ */
+export async function endInTime(
+  worker: WorkerProcess,
+  order: Exclude<Order, { mcpHost: 'leave' }> | undefined,
+  patience: number,
+  log: Logger,
+): Promise<WorkerEnd> {
+  const start = performance.now()
+  if (order) worker.order(order)
+  const heard = !order || (await isInTime(Promise.race([worker.heard, worker.ended]), HEARING_TIME))
+  const ended = heard && (await isInTime(worker.ended, patience - (performance.now() - start)))
+  if (!ended) {
+    const why = heard
+      ? 'it took too long to drain'
+      : 'it did not hear that it is to end; something holds up its event loop'
+    log.error({ worker: worker.pid }, `killed a worker: ${why}`)
+    worker.kill()
+  }
+  return worker.ended
 }

@@ -1,6 +1,7 @@
 // What a route asks for and the plugins of the config do not give it: told before anything is served. For core/host.ts.
+
+import { type Path, type Report, StartError } from '../http/errors.ts'
 import { covers, fill, formsOf, parsePattern, rankOf } from '../http/path-pattern.ts'
-import { type Path, type Report, StartError } from '../http/start-error.ts'
 import type { Provides, SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'

@@ -3,7 +3,7 @@
 
 import { errorText } from '../http/errors.ts'
 import { parseJson } from '../http/json-text.ts'
-import { shownUrl } from '../http/shown-url.ts'
+import { shownUrl } from '../http/request-target.ts'
 
 const TIMEOUT = 5_000
 const MAX_BYTES = 512 * 1_024

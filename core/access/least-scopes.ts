@@ -1,7 +1,7 @@
 // Which scopes a client without a usable token is told to ask for where the refusal itself names none: the least that is
 // of use at the address. Told nothing, clients ask for all of `scopes_supported` (basic/authorization, "Scope Selection").
 
-import { type Report, StartError } from '../http/start-error.ts'
+import { type Report, StartError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { AccessServices, LeastScopes } from '../mcp/access-decider.ts'
 import { type Catalog, type CatalogItem, EVERYWHERE } from '../mcp/catalog.ts'

@@ -1,8 +1,8 @@
 // Warns at startup of tools that are probably open by mistake.
 import { isDeepStrictEqual } from 'node:util'
+import { type Report, StartError } from '../http/errors.ts'
 import { isLoopback } from '../http/guard.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
-import { type Report, StartError } from '../http/start-error.ts'
 import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { AccessServices } from '../mcp/access-decider.ts'

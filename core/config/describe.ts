@@ -1,8 +1,8 @@
 // Words for schemas and values: the "expected" and the "found" of a problem.
 // For explain-problems.ts. A value that may be a secret is never put into words.
 
-import { shownUrl } from '../http/shown-url.ts'
-import type { Path } from '../http/start-error.ts'
+import type { Path } from '../http/errors.ts'
+import { shownUrl } from '../http/request-target.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import {
   CLAIM_PATH_PATTERN,

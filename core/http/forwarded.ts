@@ -1,7 +1,8 @@
 // Who sent a request and which host it asked for, where proxies stand in front: what they say is believed for as many
 // of them as there are, and what a client wrote itself never. Before the guard, in the pipeline (core/kernel/pipeline.ts).
+
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { isIP } from 'node:net'
+import { isIP, isIPv4 } from 'node:net'
 import proxyAddr from 'proxy-addr'
 import { errorText, StartError } from './errors.ts'
 import type { ResolvedHttp } from './http-settings.ts'
@@ -75,4 +76,48 @@ export function createForwarded({ trustProxy }: Pick<ResolvedHttp, 'trustProxy'>
     const asked = outermost(req.headers['x-forwarded-host'], proxies)
     return { ip: ip ?? near, hosts: asked === undefined ? hostsIn(req.headers) : [asked] }
   }
+}
+
+const IPV4_MAPPED = '::ffff:'
+const GROUPS = 8
+const GROUP_BITS = 16
+
+/** The groups of one side of `::`; an IPv4 address at the end is two. */
+const groupsOf = (side: string): number[] =>
+  side === ''
+    ? []
+    : side.split(':').flatMap(group => {
+        if (!group.includes('.')) return Number.parseInt(group, 16)
+        const [a = 0, b = 0, c = 0, d = 0] = group.split('.').map(Number)
+        return [a * 256 + b, c * 256 + d]
+      })
+
+/** All eight groups of an IPv6 address, whatever its spelling. */
+function expand(address: string): number[] {
+  const [head = '', tail] = address.split('::')
+  const first = groupsOf(head)
+  if (tail === undefined) return first
+  const last = groupsOf(tail)
+  return [...first, ...new Array<number>(Math.max(0, GROUPS - first.length - last.length)).fill(0), ...last]
+}
+
+/** The first bits of a group, where so many of the whole address count. */
+function masked(group: number, index: number, prefix: number): number {
+  const kept = Math.min(GROUP_BITS, Math.max(0, prefix - index * GROUP_BITS))
+  return group & (0xffff << (GROUP_BITS - kept))
+}
+
+/**
+ * One text for one caller: an IPv4 address, also where it is written as IPv6, or the network of an IPv6 address. `prefix`:
+ * the bits of it that count.
+ */
+export function addressKey(ip: string, prefix: number): string {
+  if (!ip.includes(':')) return ip
+  if (ip.startsWith(IPV4_MAPPED) && isIPv4(ip.slice(IPV4_MAPPED.length))) return ip.slice(IPV4_MAPPED.length)
+  const [address = ''] = ip.split('%')
+  const groups = expand(address)
+  const [, , , , , marker, high = 0, low = 0] = groups
+  const isMapped = marker === 0xffff && groups.slice(0, 5).every(group => group === 0)
+  if (isMapped) return [high >> 8, high & 255, low >> 8, low & 255].join('.')
+  return `${groups.map((group, index) => masked(group, index, prefix).toString(16)).join(':')}/${prefix}`
 }

@@ -3,8 +3,7 @@
 
 import { HostError } from './errors.ts'
 import type { ResolvedHttp } from './http-settings.ts'
-import { parseHost } from './request-target.ts'
-import { shownUrl } from './shown-url.ts'
+import { parseHost, shownUrl } from './request-target.ts'
 
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 

@@ -2,7 +2,15 @@
 // is nested, how many objects and lists it makes, and whether a key in it could reach a prototype once somebody copies it.
 // One pass over the characters, whatever they are; no recursion meets a hostile depth.
 import { HostError } from './errors.ts'
-import { CHARACTERS_PER_OBJECT, MAX_DEPTH, MAX_KEY, MAX_MEMBERS, OBJECTS_IN_ANY_BODY } from './limits.ts'
+
+/** Deepest nesting of arrays and objects in a body. */
+export const MAX_DEPTH = 128
+/** Objects and lists of any body. A longer body may have one per `CHARACTERS_PER_OBJECT`. */
+export const OBJECTS_IN_ANY_BODY = 100_000
+export const CHARACTERS_PER_OBJECT = 8
+/** Members of one object, and characters of a key. */
+export const MAX_MEMBERS = 100_000
+export const MAX_KEY = 8_192
 
 /** A character of a key may be written as six. */
 const LONGEST_KEY = 'constructor'.length * 6

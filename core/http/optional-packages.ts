@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Path, StartError } from './start-error.ts'
+import { type Path, StartError } from './errors.ts'
 
 /** Where the missing package is told: the keys of the config that need it, or what needs it in words. */
 export type NeededBy = { readonly at: Path } | { readonly what: string }

@@ -1,6 +1,8 @@
 // What a request's first line names: one canonical path, made once for each request, by which everything is looked up.
 // Before the match of the pipeline (core/kernel/pipeline.ts); what is no path that anything could have is told apart here.
 
+import type { IncomingHttpHeaders } from 'node:http'
+
 /** The parts of a request target (RFC 9112 section 3.2) that name something here. */
 export interface RequestTarget {
   /** Canonical: each place has one spelling, without a slash at its end. */
@@ -67,4 +69,27 @@ export function readTarget(url: string): RequestTarget | undefined {
   const given = mark === -1 ? target : target.slice(0, mark)
   const path = given === '' && authority !== undefined ? '/' : canonicalPath(given)
   return path === undefined ? undefined : { path, search: mark === -1 ? '' : target.slice(mark), authority }
+}
+
+const REQUEST_ID = /^[\w.:/+=@-]{1,128}$/
+
+/** The id that a request came with: 1 to 128 letters, digits and `_ . : / + = @ -`; undefined for anything else. */
+export function requestIdIn(headers: Readonly<IncomingHttpHeaders>): string | undefined {
+  const id = headers['x-request-id']
+  return typeof id === 'string' && REQUEST_ID.test(id) ? id : undefined
+}
+
+const BEFORE_QUERY = /^[^?#]*/
+const SCHEME = /^[A-Za-z][\w+.-]*:\/\//
+
+/**
+ * Without what may be secret in a URL: query, fragment, and everything behind the scheme where there may be a user or a
+ * password. Where those end is certain only in a URL without mistakes, so an `@` anywhere hides all.
+ */
+export function shownUrl(text: string): string {
+  const [scheme = ''] = SCHEME.exec(text) ?? []
+  if (text.lastIndexOf('@') > 0) return `${scheme}…@…`
+  if (scheme === '') return text
+  const [shown = ''] = BEFORE_QUERY.exec(text) ?? []
+  return shown === text ? text : `${shown}…`
 }

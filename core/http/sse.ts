@@ -1,7 +1,11 @@
 // Server-Sent Events on a response: headers that proxies respect, one event a message, comments that keep it open,
 // and a bound on what a reader who does not read may cost.
 import type { ServerResponse } from 'node:http'
-import { LARGE_TEXT, MAX_WAITING } from './limits.ts'
+
+/** Maximum bytes that wait for a stream's reader when the next message comes. The event store keeps more, so a client can resume. */
+export const MAX_WAITING = 1024 * 1024
+/** Characters from which a text waits for its reader as bytes, outside the heap. */
+export const LARGE_TEXT = 64 * 1024
 
 /** A comment goes out on every open stream this often, milliseconds. */
 export const KEEP_ALIVE_INTERVAL = 15_000

@@ -1,15 +1,14 @@
 // What is served where: the endpoints and apps that plugins registered, each with what may act before it. From the
 // plugins' notes (core/kernel/set-up.ts) to the pipeline (core/kernel/pipeline.ts).
-import { StartError } from '../http/errors.ts'
+import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
 import { formsOf, normalize, type Pattern, parsePattern, reaches, shapeOf } from '../http/path-pattern.ts'
-import { type Report, reporting, stopAtFirst } from '../http/start-error.ts'
 import type { CrossOrigin, Endpoint } from './endpoint.ts'
-import { serveMounted } from './mounted-app.ts'
 import { HOOK_POINTS } from './order.ts'
 import { shapesOf } from './path-table.ts'
 import type { Place, Served } from './pipeline.ts'
 import type { Route } from './route.ts'
 import { type KernelNotes, notesFor } from './set-up.ts'
+import { serveMounted } from './write-errors.ts'
 
 /** What plugins hung on the steps of a route; of what belongs to no route, those that the config switches on for all. */
 function hooksAt(notes: KernelNotes, route: Route | undefined): Place['hooks'] {

@@ -1,8 +1,8 @@
 // What the kernel gives every plugin. A plugin says *what* it does by the hook point it uses; *when* that happens is fixed
 // by the order of a request (order.ts). What MCP adds is in core/mcp/author-host.ts.
 import type { Clock } from '../http/clock.ts'
+import type { Path, Report } from '../http/errors.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
-import type { Path, Report } from '../http/start-error.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
 import type { Figures } from './figures.ts'
 import type { Logger } from './log.ts'

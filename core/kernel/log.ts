@@ -1,10 +1,8 @@
 // The host's log: structured lines on stderr, written by pino. Never a token, a secret or a whole session id; no more
 // of one kind than an operator can read, and never at the cost of those who are served.
+
 import { pino } from 'pino'
-import { cutFields } from '../http/cut-fields.ts'
 import { describeFailure } from '../http/describe-thrown.ts'
-import { createLogBudget } from './log-budget.ts'
-import { createLogWriter, type LogOutput } from './log-writer.ts'
 
 type Write = (fields: object, message?: string) => void
 
@@ -84,4 +82,118 @@ export function createLogger(options: LoggerOptions = {}): ProcessLog {
     await writer.flush(PATIENCE)
   }
   return Object.assign(log as Logger & Pick<ProcessLog, 'fatal'>, { flush })
+}
+
+/** Characters of one text in a line. */
+const MAX_TEXT = 1_000
+
+/** What a client chose may be in any field, and of any size. */
+const cutText = (_key: string, value: unknown) =>
+  typeof value === 'string' && value.length > MAX_TEXT ? `${value.slice(0, MAX_TEXT)}…` : value
+
+/** The fields of a line, none of them too long. */
+export function cutFields(fields: Record<string, unknown>): Record<string, unknown> {
+  const cut: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(fields)) {
+    if (name === 'err') cut[name] = value
+    else if (typeof value === 'object' && value !== null) cut[name] = cutObject(value)
+    else cut[name] = cutText(name, value)
+  }
+  return cut
+}
+
+function cutObject(value: object): unknown {
+  try {
+    const json = JSON.stringify(value, cutText)
+    return json === undefined || json.length <= 4 * MAX_TEXT ? value : `${json.slice(0, MAX_TEXT)}…`
+  } catch {
+    return 'a value that cannot be written as JSON'
+  }
+}
+
+/** Lines of one kind in one span. */
+export const MAX_LINES = 30
+/** The span, milliseconds. */
+export const LINE_SPAN = 10_000
+/** Kinds that are told apart in one span; all others are one. */
+const MAX_KINDS = 500
+
+export interface LogBudget {
+  /** False: the line is left out, and counted. */
+  admits(kind: string): boolean
+  /** Tells now what was left out. */
+  settle(): void
+}
+
+/** `tell` hears once a span of each kind of which lines were left out. */
+export function createLogBudget(tell: (kind: string, lines: number) => void): LogBudget {
+  const written = new Map<string, number>()
+  let timer: NodeJS.Timeout | undefined
+
+  function settle() {
+    clearTimeout(timer)
+    timer = undefined
+    const counts = [...written]
+    written.clear()
+    for (const [kind, lines] of counts) if (lines > MAX_LINES) tell(kind, lines - MAX_LINES)
+  }
+
+  return {
+    admits(message) {
+      const kind = written.has(message) || written.size < MAX_KINDS ? message : 'lines of other kinds'
+      const lines = (written.get(kind) ?? 0) + 1
+      written.set(kind, lines)
+      timer ??= setTimeout(settle, LINE_SPAN).unref()
+      return lines <= MAX_LINES
+    },
+    settle,
+  }
+}
+
+/** Bytes that may wait for a reader of stderr. */
+export const MAX_WAITING_LOG = 1024 * 1024
+
+/** Those that have been given a listener: all hosts of a process write to one. */
+const heard = new WeakSet<object>()
+
+export type LogOutput = NodeJS.WritableStream & Pick<NodeJS.WriteStream, 'writableLength'>
+
+export interface LogWriter {
+  write(line: string): void
+  /** Resolves once everything is on its way, or after `patience` milliseconds. */
+  flush(patience: number): Promise<void>
+}
+
+/** `dropped`: the line that tells how many were. `render` makes of a line what is written. */
+export function createLogWriter(
+  stderr: LogOutput,
+  dropped: (lines: number) => string,
+  render: (line: string) => string = line => line,
+): LogWriter {
+  let lost = 0
+  // A reader that is gone ends nothing but the log.
+  if (!heard.has(stderr)) stderr.on('error', () => undefined)
+  heard.add(stderr)
+
+  function write(line: string) {
+    // One line alone may be larger than the bound.
+    if (stderr.writableLength > 0 && stderr.writableLength + line.length > MAX_WAITING_LOG) {
+      lost++
+      return
+    }
+    if (lost > 0) {
+      const lines = lost
+      lost = 0
+      stderr.write(render(dropped(lines)))
+    }
+    stderr.write(render(line))
+  }
+
+  return {
+    write,
+    async flush(patience) {
+      const end = performance.now() + patience
+      while (stderr.writableLength > 0 && performance.now() < end) await new Promise(resolve => setTimeout(resolve, 10))
+    },
+  }
 }

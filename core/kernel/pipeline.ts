@@ -2,20 +2,25 @@
 // What each step does is said here; which of them act, and in which order, is the table's.
 import Koa from 'koa'
 import compose from 'koa-compose'
-import { HostError } from '../http/errors.ts'
+import { HostError, type Report, reporting, stopAtFirst } from '../http/errors.ts'
 import { createForwarded } from '../http/forwarded.ts'
 import { createGuard } from '../http/guard.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
-import { hintAt, openPaths, refuseAddress } from '../http/refuse-address.ts'
 import { readTarget } from '../http/request-target.ts'
-import { type Report, reporting, stopAtFirst } from '../http/start-error.ts'
 import { createBodyReader } from './body.ts'
 import type { BodyKind, Endpoint, HostContext, HostMiddleware, RequestState } from './endpoint.ts'
 import type { Logger } from './log.ts'
 import { type EndpointKind, type HookPoint, type Step, stepsOf } from './order.ts'
 import { createPathTable } from './path-table.ts'
 import type { Route } from './route.ts'
-import { createErrorWriter, createFailureLog, type ErrorWriterSettings } from './write-errors.ts'
+import {
+  createErrorWriter,
+  createFailureLog,
+  type ErrorWriterSettings,
+  hintAt,
+  openPaths,
+  refuseAddress,
+} from './write-errors.ts'
 
 /** An endpoint, or the lack of one, with all that may act there. */
 export interface Place {

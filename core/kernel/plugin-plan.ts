@@ -1,8 +1,7 @@
 // The plan of a host's plugins: who is set up before whom, who provides what, and whether a route's wishes are met.
 // core/config/plan-options.ts makes the instances; core/kernel/set-up.ts sets them up.
 
-import { StartError } from '../http/errors.ts'
-import { type Path, stopAtFirst } from '../http/start-error.ts'
+import { type Path, StartError, stopAtFirst } from '../http/errors.ts'
 import type { Plugin } from './define-plugin.ts'
 import type { Route } from './route.ts'
 

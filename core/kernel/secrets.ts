@@ -1,7 +1,7 @@
 // Keys for everything that the host signs or seals, derived from the config's `secrets`: one key for each use.
-import { hkdfSync, randomBytes } from 'node:crypto'
-import { StartError, stopAtFirst } from '../http/start-error.ts'
-import { publicKeyIn } from './public-key.ts'
+
+import { createPublicKey, hkdfSync, randomBytes } from 'node:crypto'
+import { StartError, stopAtFirst } from '../http/errors.ts'
 
 /** Characters; a passphrase shorter than this can be guessed. */
 export const MIN_SECRET_LENGTH = 32
@@ -57,5 +57,52 @@ export function createSecrets(
       derived.set(use, keys)
       return keys
     },
+  }
+}
+
+const isEncoded = (text: string) => /^[A-Za-z0-9+/_\s-]+={0,2}\s*$/.test(text)
+
+function isKeyInDer(der: Buffer): boolean {
+  if (der.length < 40) return false
+  for (const type of ['spki', 'pkcs1'] as const) {
+    try {
+      createPublicKey({ key: der, format: 'der', type })
+      return true
+    } catch {}
+  }
+  return false
+}
+
+function isObjectInJson(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null
+  } catch {
+    return false
+  }
+}
+
+function keyIn(text: string): string | undefined {
+  if (/-----\s*BEGIN/.test(text)) return /BEGIN [A-Z ]*CERTIFICATE/.test(text) ? 'a certificate' : 'a key in PEM'
+  if (/^(?:ssh-|ecdsa-sha2-)\S+ AAAA/.test(text)) return 'a public key of SSH'
+  return isObjectInJson(text) ? 'a JWK, or other JSON' : undefined
+}
+
+/** What kind of key a text is, in base64 too; undefined: none, so it may be a secret. */
+export function publicKeyIn(text: string): string | undefined {
+  const trimmed = text.trim()
+  const plain = keyIn(trimmed)
+  if (plain !== undefined || !isEncoded(trimmed)) return plain
+  const der = Buffer.from(trimmed, 'base64')
+  return keyIn(der.toString().trim()) ?? (isKeyInDer(der) || isCertificate(der) ? 'a key in base64' : undefined)
+}
+
+function isCertificate(der: Buffer): boolean {
+  try {
+    // Reads a certificate's key, from PEM alone.
+    createPublicKey(`-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`)
+    return true
+  } catch {
+    return false
   }
 }

@@ -1,13 +1,13 @@
 // The set-up of plugins: what each of them declares is written down by hook point, with the routes it holds for. From the
 // plan (plugin-plan.ts) to the pipeline, which is built from these notes.
-import { errorText, StartError } from '../http/errors.ts'
-import { type Report, stopAtFirst } from '../http/start-error.ts'
+
+import { systemClock, type Timer } from '../http/clock.ts'
+import { errorText, type Report, StartError, stopAtFirst } from '../http/errors.ts'
 import type { SectionReader } from './define-plugin.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
 import type { KernelHost } from './kernel-host.ts'
 import type { Logger } from './log.ts'
 import { HOOK_POINTS, type HookPoint } from './order.ts'
-import { CLOSE_PATIENCE, inTime, START_PATIENCE } from './patience.ts'
 import type { PluginInstance } from './plugin-plan.ts'
 import type { Route } from './route.ts'
 import type { SlotTable } from './slots.ts'
@@ -170,4 +170,25 @@ export async function definePlugins<Services>(
 /** What plugins hold against everything that is defined. */
 export async function checkDefined({ checking }: Pick<KernelNotes, 'checking'>, report: Report): Promise<void> {
   for (const { instance, value: task } of checking) await startPlugin(instance, task, report)
+}
+
+/** How long each of `setup`, `serving` and `starting` may take, milliseconds. */
+export const START_PATIENCE = 60_000
+/** How long each `closing` task may take, milliseconds. */
+export const CLOSE_PATIENCE = 5_000
+
+/** Rejects if `part` takes longer than `limit` milliseconds. The timer keeps the process alive until then. */
+export async function inTime(part: () => void | Promise<void>, limit: number, clock = systemClock): Promise<void> {
+  const running = part()
+  if (running === undefined) return
+  let timer: Timer | undefined
+  const late = new Promise<never>((_, reject) => {
+    const why = `it has not ended after ${limit / 1_000} s; something that it waits for does not come`
+    timer = clock.setTimeout(() => reject(new Error(why)), limit)
+  })
+  try {
+    await Promise.race([running, late])
+  } finally {
+    clock.clear(timer)
+  }
 }

@@ -1,14 +1,16 @@
 // The one writer of error answers outside a transport: whatever is thrown becomes an answer here, and a line in the log.
 // A step of the pipeline (core/kernel/pipeline.ts).
-import { blamed } from '../http/describe-thrown.ts'
+
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import { Readable } from 'node:stream'
+import type Koa from 'koa'
+import koaMount from 'koa-mount'
+import { blamed, isError } from '../http/describe-thrown.ts'
 import { HostError, statusOf } from '../http/errors.ts'
-import { isClientGone, isHttpError, textFor } from '../http/http-error.ts'
-import { requestIdIn } from '../http/request-id.ts'
-import { shownUrl } from '../http/shown-url.ts'
-import { isShownInstead } from '../http/visit.ts'
-import type { Endpoint, HostContext } from './endpoint.ts'
+import { requestIdIn, shownUrl } from '../http/request-target.ts'
+import { isShownInstead } from '../http/response.ts'
+import type { Endpoint, HostContext, HostMiddleware, MountedApp } from './endpoint.ts'
 import type { Logger } from './log.ts'
-import { mountedAppOf } from './mounted-app.ts'
 
 /** What of a request target that names no path goes into a log line. */
 const SHOWN_TARGET = 200
@@ -93,4 +95,87 @@ export function createErrorWriter(
       write(ctx, thrown)
     }
   }
+}
+
+/** Its text is for the client where it says so. */
+export interface HttpError extends Error {
+  readonly expose: boolean
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export function isHttpError(thrown: unknown): thrown is HttpError {
+  if (!isError(thrown) || !('expose' in thrown) || typeof thrown.expose !== 'boolean') return false
+  return 'status' in thrown && typeof thrown.status === 'number' && thrown.status >= 400 && thrown.status < 600
+}
+
+/** What a client reads of it. */
+export const textFor = ({ expose, message, status }: HttpError): string =>
+  expose ? message : (STATUS_CODES[status] ?? String(status))
+
+/** Koa tells of a connection that its client broke as of anything that fails; of a body that breaks, the connection too. */
+export function isClientGone(
+  thrown: unknown,
+  { req, body }: { readonly req: IncomingMessage; readonly body?: unknown },
+) {
+  if (!isError(thrown) || !('code' in thrown)) return false
+  if (thrown.code === 'ERR_STREAM_PREMATURE_CLOSE') return true
+  if (body instanceof Readable && body.errored === thrown) return false
+  // Of what is no HTTP there may be several errors on one connection, which keeps the first.
+  const isNoHttp = String(thrown.code).startsWith('HPE_') && req.socket.destroyed
+  return isNoHttp || thrown === req.socket.errored
+}
+
+const apps = new WeakMap<object, Koa>()
+
+/** The app that answers a request; undefined where middleware does. */
+export const mountedAppOf = (ctx: object): Koa | undefined => apps.get(ctx)
+
+export const isKoaApp = (value: unknown): value is Koa =>
+  typeof value === 'object' && value !== null && 'middleware' in value && Array.isArray(value.middleware)
+
+/** What Koa keeps where somebody chose a status. Not documented, the same since Koa 2. */
+interface KoaResponse {
+  readonly _explicitStatus?: boolean
+}
+
+const isUnanswered = ({ body, respond, response, res }: HostContext): boolean =>
+  !(response as KoaResponse)._explicitStatus && (body ?? null) === null && respond !== false && !res.headersSent
+
+/** The app at a fixed path. Its `next()` resolves with Koa's 404; where it leaves that, the host answers it. */
+export function serveMounted(path: string, app: MountedApp): HostMiddleware {
+  const serve = koaMount(path, app) as HostMiddleware
+  return async (ctx, next) => {
+    if (isKoaApp(app)) apps.set(ctx, app)
+    await serve(ctx, next)
+    if (isUnanswered(ctx)) refuseAddress()
+  }
+}
+
+/** `hint`: what is served elsewhere, as far as anybody may know. */
+export const refuseAddress = (hint = ''): never => {
+  throw new HostError('notFound', { detail: `nothing is served at this path${hint}` })
+}
+
+/** What of an address says whether anybody may know it. */
+interface Known {
+  readonly kind: string
+  readonly route?: { readonly path: string; readonly authorize: unknown } | undefined
+}
+
+/** The paths of routes that let anybody in. */
+export const openPaths = (served: readonly Known[]): string[] => [
+  ...new Set(
+    served.flatMap(({ kind, route }) => (kind === 'R' && route && route.authorize === undefined ? route.path : [])),
+  ),
+]
+
+/** Names in a refusal, and characters of all of them. */
+const MAX_HINTS = 20
+const MAX_HINT = 500
+
+/** What there is instead, for a refusal; nothing where nobody may know of any. */
+export function hintAt(where: string, names: readonly string[]): string {
+  const shown = names.slice(0, MAX_HINTS).join(', ').slice(0, MAX_HINT)
+  return names.length === 0 ? '' : `; ${where}: ${shown}${names.length > MAX_HINTS ? ', …' : ''}`
 }

@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
-import { requestIdIn } from '../http/request-id.ts'
+import { requestIdIn } from '../http/request-target.ts'
 import type { User } from '../kernel/user.ts'
 import type { Call, CallNotes, ClientFacts } from './call.ts'
 import type { ItemKind } from './catalog-item.ts'

@@ -13,11 +13,16 @@ import { type IsolateBounds, isolateBounds, isolateFault } from './isolate.ts'
 import { didYouMean } from './nearest.ts'
 import { normalTemplate, normalUri } from './normal-uri.ts'
 import type { JsonSchema } from './protocol.ts'
-import { advertisedSchema } from './schema/advertised-schema.ts'
+import { SchemaFault } from './schema/check-schema.ts'
 import { collectHeaderParams, type HeaderParam } from './schema/header-params.ts'
-import { compileOutput, type OutputSchema } from './schema/output-schema.ts'
-import { type CompiledSchema, compileSchema, SchemaFault } from './schema/schema.ts'
-import { unknownRequired } from './schema/unknown-required.ts'
+import { unknownRequired } from './schema/lint-schema.ts'
+import {
+  advertisedSchema,
+  type CompiledSchema,
+  compileOutput,
+  compileSchema,
+  type OutputSchema,
+} from './schema/schema.ts'
 import { type CompiledUriTemplate, compileUriTemplate } from './schema/uri-template.ts'
 import { keysOf, type ToolKeyName } from './tool-key-names.ts'
 import { parseDuration } from './units.ts'

@@ -1,7 +1,6 @@
 // Every definition that the host knows, compiled once, by toolset; and what is added or removed while it runs.
 // Views (core/mcp/view.ts) are cut from here.
-import { StartError } from '../http/errors.ts'
-import { type Report, reporting, stopAtFirst } from '../http/start-error.ts'
+import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import { type CatalogItem, compileDefinition, type FaultsOf, type ItemKind } from './catalog-item.ts'

@@ -1,7 +1,8 @@
 // Limits on what one client can make the host keep, repeat or loop over: the fixed numbers of docs/operating.md, "Limits".
-import { addressKey } from '../http/address-key.ts'
+
 import { HostError } from '../http/errors.ts'
-import { LARGE_TEXT } from '../http/limits.ts'
+import { addressKey } from '../http/forwarded.ts'
+import { LARGE_TEXT } from '../http/sse.ts'
 import { type User, userKey } from '../kernel/user.ts'
 
 /** Characters from which a queued response is kept as bytes, outside the heap. */

@@ -1,7 +1,6 @@
 // What is served together, by address or by the choice of `configureSession`, and the one check of it. For offer.ts and
 // core/assembly.ts.
-import { StartError } from '../http/errors.ts'
-import { type Report, reporting, stopAtFirst } from '../http/start-error.ts'
+import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
 import type { Catalog, CatalogItem, Combination } from './catalog.ts'
 import type { OfferedConfig } from './offered-config.ts'
 import type { CompiledRoute } from './routes.ts'

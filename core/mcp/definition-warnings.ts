@@ -3,10 +3,9 @@ import type { CatalogItem, ResourceItem, ToolItem } from './catalog-item.ts'
 import { didYouMean } from './nearest.ts'
 import { hasUriCharacters, normalTemplate, normalUri } from './normal-uri.ts'
 import type { JsonSchema } from './protocol.ts'
-import { isDraft07 } from './schema/advertised-schema.ts'
-import { contradictionsIn } from './schema/contradictions.ts'
+import { isDraft07 } from './schema/ajv.ts'
+import { contradictionsIn, unknownRequired } from './schema/lint-schema.ts'
 import { subschemas } from './schema/subschemas.ts'
-import { unknownRequired } from './schema/unknown-required.ts'
 
 interface DefinitionWarning {
   readonly why: string

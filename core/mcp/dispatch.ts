@@ -2,7 +2,7 @@
 import compose from 'koa-compose'
 import { blame, blamed } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
-import { requestIdIn } from '../http/request-id.ts'
+import { requestIdIn } from '../http/request-target.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import { notesFor } from '../kernel/set-up.ts'

@@ -1,7 +1,7 @@
 // Finds a call that a user can try, with argument values from the schema. For the start page.
 import type { CatalogItem, ToolItem } from './catalog.ts'
 import { isObject } from './is-object.ts'
-import { isStandardSchema } from './schema/schema.ts'
+import { isStandardSchema } from './schema/standard-schema.ts'
 
 export interface ExampleCall {
   readonly tool: string

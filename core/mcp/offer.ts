@@ -1,8 +1,7 @@
 // What a request's caller sees: the route's toolsets, changed by `configureSession`, cut to a view. A route without
 // `configureSession` has its few views ready; a request only picks one.
 
-import { HostError, StartError } from '../http/errors.ts'
-import type { Report } from '../http/start-error.ts'
+import { HostError, type Report, StartError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessDecider, Audience } from './access-decider.ts'

@@ -2,8 +2,7 @@
 // Computed once per distinct combination and reused; a request never builds one that exists.
 
 import { LRUCache } from 'lru-cache'
-import { HostError, StartError } from '../http/errors.ts'
-import { stopAtFirst } from '../http/start-error.ts'
+import { HostError, StartError, stopAtFirst } from '../http/errors.ts'
 import type { Audience, Denial } from './access-decider.ts'
 import {
   type Catalog,

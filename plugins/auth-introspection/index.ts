@@ -3,7 +3,6 @@
 import {
   authorizeRoute,
   type Claims,
-  enforceDPoP,
   fetchJson,
   identifyBearer,
   isLoopback,
@@ -13,6 +12,7 @@ import {
   type TokenPlace,
 } from '../../core/auth.ts'
 import { definePlugin, type FilledOptions, isObject, parseDuration, StartError } from '../../core/index.ts'
+import { enforceDPoP } from '../families/dpop/index.ts'
 import { type AuthIntrospectionOptions, authIntrospectionSchema } from './options.ts'
 import { createVerifier } from './verify-token.ts'
 

@@ -1,13 +1,8 @@
 // What an operator says about opaque tokens: the options of auth-introspection and their schema.
 
-import {
-  CLAIM_PATHS_SCHEMA,
-  DPOP_SCHEMA,
-  ENDPOINT_URL_PATTERN,
-  IDENTIFIER,
-  STREAMS_OUTLIVE_TOKEN_SCHEMA,
-} from '../../core/auth.ts'
+import { CLAIM_PATHS_SCHEMA, ENDPOINT_URL_PATTERN, IDENTIFIER, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
 import { type BuiltInOptions, DURATION_PATTERN } from '../../core/index.ts'
+import { DPOP_SCHEMA } from '../families/dpop/index.ts'
 
 export type AuthIntrospectionOptions = BuiltInOptions['auth-introspection']
 

@@ -2,7 +2,6 @@
 
 import {
   CLAIM_PATHS_SCHEMA,
-  DPOP_SCHEMA,
   ENDPOINT_URL_PATTERN,
   IDENTIFIER,
   ISSUER_URL,
@@ -10,6 +9,7 @@ import {
   STREAMS_OUTLIVE_TOKEN_SCHEMA,
 } from '../../core/auth.ts'
 import { type BuiltInOptions, DURATION_PATTERN, type FilledOptions, type JsonSchema } from '../../core/index.ts'
+import { DPOP_SCHEMA } from '../families/dpop/index.ts'
 import { ASYMMETRIC, SYMMETRIC } from '../families/issuer-keys/index.ts'
 
 export type AuthJwtOptions = BuiltInOptions['auth-jwt']

@@ -4,6 +4,8 @@
 import type { BuiltInOptions } from '../../core/index.ts'
 import { DURATION_PATTERN, definePlugin, type FilledOptions, SIZE_PATTERN } from '../../core/index.ts'
 
+export { createMemoryTaskStore } from './memory-store.ts'
+
 /** Who runs tasks, how many, and how long they are kept. */
 export type TasksOptions = BuiltInOptions['tasks']
 

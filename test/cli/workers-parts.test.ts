@@ -3,10 +3,10 @@ import { rm, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { createBackOff, LONGEST_WAIT, STABLE_TIME } from '../../cli/workers/back-off.ts'
 import { differingFiles, readConfigFiles } from '../../cli/workers/config-files.ts'
 import { parseCount } from '../../cli/workers/count.ts'
-import { createLasting } from '../../cli/workers/lasting.ts'
+import { createLasting } from '../../cli/workers/every-process.ts'
+import { createBackOff, LONGEST_WAIT, STABLE_TIME } from '../../cli/workers/seat.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 
 after(removeFolders)

@@ -1,6 +1,6 @@
 // `resources/list`: the resources of the view, then what `list` of each template returns for the caller.
 import { blamed, errorText } from '../../http/describe-thrown.ts'
-import { requestIdIn } from '../../http/request-id.ts'
+import { requestIdIn } from '../../http/request-target.ts'
 import type { Call } from '../call.ts'
 import type { ResourceItem } from '../catalog.ts'
 import { MAX_LIST_TIME, MAX_LISTED, MAX_LISTED_ENTRY, MAX_LISTED_PAGE, shown } from '../client-limits.ts'

@@ -19,7 +19,7 @@ import {
 } from '../results.ts'
 import { afterHandler, handlerFailure, runHandler } from '../run-handler.ts'
 import { runThroughKeys } from '../run-keys.ts'
-import type { Checked } from '../schema/schema.ts'
+import type { Checked } from '../schema/explain-errors.ts'
 import { ToolError } from '../tool-error.ts'
 import { paramsOf } from './params.ts'
 

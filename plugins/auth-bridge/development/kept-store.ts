@@ -1,8 +1,9 @@
 // A grant store in a file with its own secret, so that users stay signed in after a restart in development.
 import { hkdfSync, randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { checkGrantTtl, type GrantStore } from '../../../core/auth.ts'
+import type { GrantStore } from '../../../core/auth.ts'
 import { errorText, isObject, type Logger, StartError } from '../../../core/index.ts'
+import { createGrantStore, type GrantEntries, type Members } from '../../families/grants/index.ts'
 import { readOwnFile, writeOwnFile } from './own-file.ts'
 
 /** Anyone on this machine can register clients and begin logins. */
@@ -12,7 +13,6 @@ const WRITE_DELAY = 50
 const FORMAT = 2
 const SECRET_BYTES = 32
 
-type Members = ReadonlyArray<readonly [member: string, until: number]>
 type Entries = LRUCache<string, string | Members>
 
 export interface KeptStore {
@@ -57,60 +57,6 @@ async function readStored(file: string, log: Logger): Promise<Stored | undefined
   }
 }
 
-function createStore(entries: Entries, changed: () => void): GrantStore {
-  const textAt = (key: string) => entries.get(`text ${key}`) as string | undefined
-  const membersAt = (key: string) =>
-    ((entries.get(`set ${key}`) ?? []) as Members).filter(([, until]) => until > Date.now())
-
-  function write(name: string, value: string | Members, ttl: number) {
-    if (ttl > 0) entries.set(name, value, { ttl })
-    else entries.delete(name)
-    changed()
-  }
-  function remove(...names: readonly string[]) {
-    for (const name of names) entries.delete(name)
-    changed()
-  }
-  const writeMembers = (key: string, members: Members) =>
-    write(`set ${key}`, members, Math.max(0, ...members.map(([, until]) => until)) - Date.now())
-
-  return {
-    shared: false,
-    get: async key => textAt(key),
-    set: async (key, value, ttl) => write(`text ${key}`, value, checkGrantTtl(ttl)),
-    async add(key, value, ttl) {
-      if (textAt(key) !== undefined) return false
-      write(`text ${key}`, value, checkGrantTtl(ttl))
-      return true
-    },
-    async replace(key, from, to, ttl) {
-      if (textAt(key) !== from) return false
-      write(`text ${key}`, to, checkGrantTtl(ttl))
-      return true
-    },
-    async take(key) {
-      const value = textAt(key)
-      remove(`text ${key}`)
-      return value
-    },
-    delete: async (...keys) => remove(...keys.flatMap(key => [`text ${key}`, `set ${key}`])),
-    async join(key, member, ttl, most) {
-      const known = new Map(membersAt(key))
-      const until = Math.max(Date.now() + checkGrantTtl(ttl), known.get(member) ?? 0)
-      known.delete(member)
-      const members = [...known, [member, until] as const].slice(-most)
-      writeMembers(key, members)
-      return members.length
-    },
-    leave: async (key, member) =>
-      writeMembers(
-        key,
-        membersAt(key).filter(([name]) => name !== member),
-      ),
-    members: async key => membersAt(key).map(([member]) => member),
-  }
-}
-
 /** Rejects with a StartError if others can write the file. */
 export async function openKeptStore(file: string, log: Logger): Promise<KeptStore> {
   const entries: Entries = new LRUCache({ max: MAX_ENTRIES })
@@ -132,11 +78,25 @@ export async function openKeptStore(file: string, log: Logger): Promise<KeptStor
     return writing
   }
 
+  function changed() {
+    timer ??= setTimeout(() => void flush(), WRITE_DELAY)
+  }
+  const written: GrantEntries = {
+    get: name => entries.get(name),
+    set(name, value, until) {
+      const ttl = until - Date.now()
+      if (ttl > 0) entries.set(name, value, { ttl })
+      else entries.delete(name)
+      changed()
+    },
+    delete(name) {
+      if (entries.delete(name)) changed()
+    },
+  }
+
   if (!stored) await flush()
   return {
-    store: createStore(entries, () => {
-      timer ??= setTimeout(() => void flush(), WRITE_DELAY)
-    }),
+    store: createGrantStore(() => written, Date.now),
     keys: use => [Buffer.from(hkdfSync('sha256', secret, '', use, SECRET_BYTES))],
     flush: () => (timer ? flush() : writing),
   }
