@@ -21,14 +21,15 @@ import type { SlotTable } from './kernel/slots.ts'
 import { type AuthorNotes, addContributions, contributedTo, createUnlisting } from './mcp/author-host.ts'
 import { createCall } from './mcp/call.ts'
 import { type Catalog, type Combination, createCatalog } from './mcp/catalog.ts'
-import { createChosenCombinations } from './mcp/chosen-combinations.ts'
 import {
   addressCombinations,
   checkCombination,
   checkUnrouted,
+  createChosenCombinations,
   findUnrouted,
   type UnroutedToolset,
 } from './mcp/combinations.ts'
+import type { OfferedConfig } from './mcp/configure-session.ts'
 import type { HandlerSettings } from './mcp/context.ts'
 import type { Definition } from './mcp/define.ts'
 import { createDisguise } from './mcp/disguise.ts'
@@ -36,7 +37,6 @@ import { createDispatch, createFailureLog } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
 import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
 import { createOffers, plainView, prepareViews } from './mcp/offer.ts'
-import type { OfferedConfig } from './mcp/offered-config.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { watchOverdue } from './mcp/run-handler.ts'
 import { createToolLimits, type ToolLimits } from './mcp/tool-limits.ts'
@@ -163,7 +163,6 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const isSessionId = (id: string) => ids.read(id) !== undefined
   const observing = { log, has: methods.has, isSessionId, disguise: createDisguise(secrets.keys('records')) }
   const offered: OfferedConfig = { now: config, reloads: 0 }
-  const chosen = createChosenCombinations({ catalog, config: offered, check })
   const offers = {
     log,
     config: offered,
@@ -181,6 +180,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     decidesAccess: (route: CompiledRoute) => provides('access', route),
     accessOn: (route: CompiledRoute) => slots.on('access', route),
   }
+  const chosen = createChosenCombinations(offers)
   const makeOffer = createOffers({ ...offers, chosen })
   const stores = new Map(
     routes.map(route => {

@@ -37,10 +37,12 @@ export type {
   SessionRequest,
 } from './mcp/configure-session.ts'
 export {
+  type AppDefinition,
   type AskOptions,
   type CallContext,
   type Completer,
   type Definition,
+  defineApp,
   definePrompt,
   defineResource,
   defineTool,
@@ -53,7 +55,6 @@ export {
   type ToolDefinition,
   type ToolReturn,
 } from './mcp/define.ts'
-export { type AppDefinition, defineApp } from './mcp/define-app.ts'
 export type { AddedExtension, Extension, Honoured, ListenFilter } from './mcp/extension.ts'
 export type { StandardSchema, ValueOf } from './mcp/infer.ts'
 export { isObject } from './mcp/is-object.ts'

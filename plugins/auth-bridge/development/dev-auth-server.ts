@@ -1,8 +1,25 @@
-// The plugin `dev-auth-server`: auth-bridge at /dev-auth, with the development provider.
-import { SCOPE } from '../../../core/auth.ts'
-import { type BuiltInOptions, definePlugin, type FilledOptions, StartError } from '../../../core/index.ts'
+// The plugin `dev-auth-server`: auth-bridge at /dev-auth with the development provider, on loopback addresses only.
+import { isLoopback, SCOPE } from '../../../core/auth.ts'
+import {
+  type BuiltInOptions,
+  definePlugin,
+  type FilledOptions,
+  type PluginHost,
+  StartError,
+} from '../../../core/index.ts'
 import { DEVELOPMENT_OPTIONS, type FilledAuthBridge, texts } from '../options.ts'
-import { refuseExposedHost } from './loopback-only.ts'
+
+/** Throws a StartError if other machines can reach this host, or in production. */
+export function refuseExposedHost({ at, http, log }: PluginHost): void {
+  const refuse = (why: string) => new StartError(why, { at })
+  if (process.env['NODE_ENV'] === 'production')
+    throw refuse('it signs in anyone without a password; it does not run in production')
+  if (!isLoopback(http.host)) throw refuse(`http.host is ${http.host}; it runs on a loopback address only`)
+  const { publicUrl } = http
+  if (publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname))
+    throw refuse(`http.publicUrl is ${publicUrl}; it runs under a loopback address only`)
+  log.warn({ at }, 'Development authorization server enabled: anyone who can reach this host can sign in.')
+}
 
 export type DevAuthServerOptions = BuiltInOptions['dev-auth-server']
 

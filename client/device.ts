@@ -1,14 +1,13 @@
 // The person logs in on another device (RFC 8628): they get a short code, and the token endpoint is asked until they
 // are done.
-import { chooseClientAuth } from '../client-auth.ts'
-import type { ClientContext } from '../context.ts'
-import { AuthError } from '../errors.ts'
-import { readSeconds, readText } from '../json.ts'
-import type { UserCodeInfo } from '../options.ts'
-import { sleep } from '../sleep.ts'
-import { readSuccess } from '../token-answer.ts'
-import { mayHaveGranted, requestToken, type TokenAnswer } from '../token-endpoint.ts'
-import type { GrantAbout } from './about.ts'
+import { chooseClientAuth } from './client-auth.ts'
+import type { ClientContext } from './context.ts'
+import { AuthError } from './errors.ts'
+import type { GrantAbout } from './grants.ts'
+import { sleep } from './http.ts'
+import type { UserCodeInfo } from './options.ts'
+import { readSeconds, readText } from './text.ts'
+import { mayHaveGranted, readSuccess, requestToken, type TokenAnswer } from './token-endpoint.ts'
 
 const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
 

@@ -1,6 +1,28 @@
-// What the client keeps between runs: tokens and the registration that they belong to, as one JSON-serializable container
-// for each server, client identity and profile.
-import type { JsonWebKey } from '../web-crypto.ts'
+// The token cache: its interface, the stored container, and the in-memory default.
+
+/** A key that WebCrypto made; the same type as the platform's own. */
+export type CryptoKey = Parameters<typeof crypto.subtle.sign>[1]
+
+/** A key as JSON (RFC 7517). */
+export interface JsonWebKey {
+  kty?: string
+  crv?: string
+  x?: string
+  y?: string
+  d?: string
+  n?: string
+  e?: string
+  p?: string
+  q?: string
+  dp?: string
+  dq?: string
+  qi?: string
+  alg?: string
+  kid?: string
+  use?: string
+  key_ops?: string[]
+  ext?: boolean
+}
 
 /** A dynamic registration (RFC 7591): valid at its issuer alone. */
 export interface Registration {
@@ -80,3 +102,12 @@ export interface TokenCache {
 export type LoginLease =
   | { readonly held: true; release(): Promise<void> }
   | { readonly held: false; wait(signal: AbortSignal): Promise<void> }
+
+export function createMemoryTokenCache(): TokenCache {
+  const containers = new Map<string, TokenContainer>()
+  return {
+    getTokens: ({ key }) => containers.get(key),
+    storeTokens: (tokens, { key }) => void containers.set(key, tokens),
+    deleteTokens: ({ key }) => void containers.delete(key),
+  }
+}

@@ -1,16 +1,57 @@
-// Enterprise-managed authorization: the company's identity provider turns the person's ID token into an ID-JAG, a
-// grant for one authorization server and resource (RFC 8693), which that server then takes (RFC 7523). Nobody is asked.
+// The grants without a user: client credentials, JWT assertion (RFC 7523) and enterprise-managed authorization (ID-JAG).
 
-import { authenticateBy, chooseMethod } from '../client-auth.ts'
-import type { ClientContext } from '../context.ts'
-import { discoverServer } from '../discovery.ts'
-import { AuthError } from '../errors.ts'
-import { readText } from '../json.ts'
-import type { IdentityProvider } from '../options.ts'
-import type { ClientIdentity, ServerInfo } from '../parties.ts'
-import { requestGrant, requestToken, type TokenAnswer } from '../token-endpoint.ts'
-import type { GrantAbout } from './about.ts'
-import { askFor, JWT_BEARER } from './jwt-bearer.ts'
+import { authenticateBy, chooseMethod } from './client-auth.ts'
+import type { ClientContext } from './context.ts'
+import { type Authority, discoverServer } from './discovery.ts'
+import type { DPoPSigner } from './dpop.ts'
+import { AuthError } from './errors.ts'
+import type { Grant, IdentityProvider } from './options.ts'
+import type { ClientIdentity, ServerInfo } from './parties.ts'
+import { readText } from './text.ts'
+import { requestGrant, requestToken, type TokenAnswer } from './token-endpoint.ts'
+
+export interface GrantAbout {
+  readonly server: ServerInfo
+  readonly client: ClientIdentity
+  /** The `resource` parameter, byte for byte; undefined: none. */
+  readonly resource: string | undefined
+  /** The `scope` parameter; undefined: none. */
+  readonly scope: string | undefined
+  readonly dpop?: DPoPSigner | undefined
+}
+
+export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+
+/** What the caller's function gives. Its failure is told as ours, with its own as the cause. */
+export async function askFor(name: string, ask: () => Promise<string>): Promise<string> {
+  const fail = (what: string, cause?: unknown) =>
+    new AuthError(`${name} ${what}`, { code: 'assertion_failed', fix: `check the function ${name}`, cause })
+  let given: string
+  try {
+    given = await ask()
+  } catch (cause) {
+    throw AuthError.is(cause) ? cause : fail('threw', cause)
+  }
+  if (typeof given !== 'string' || given === '') throw fail('gave nothing')
+  return given
+}
+
+/**
+ * Requests a token with a fresh assertion, once: neither a failure nor a refusal is followed by another attempt or
+ * another grant. Only a server that wants its nonce in the DPoP proof is asked again, with another assertion.
+ */
+export async function requestByJwtBearer(
+  ctx: ClientContext,
+  { server, client, resource, scope, dpop }: GrantAbout,
+  signal: AbortSignal,
+): Promise<TokenAnswer> {
+  const { grant } = ctx.options
+  if (grant.type !== 'jwt_bearer') throw new TypeError(`the grant is ${grant.type}`)
+  const { issuer, tokenEndpoint = issuer } = server
+  const ask = () => grant.assertion({ issuer, tokenEndpoint, resource, signal })
+  const parameters = async () => ({ assertion: await askFor('grant.assertion', ask), scope, resource })
+  return requestToken(ctx, { server, client, grantType: JWT_BEARER, parameters, dpop, sendOnce: true }, signal)
+}
 
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token'
@@ -91,4 +132,30 @@ export async function requestByEnterprise(
   const assertion = await exchange(ctx, about, signal)
   const parameters = { assertion, scope, resource }
   return requestToken(ctx, { server, client, grantType: JWT_BEARER, parameters, dpop }, signal)
+}
+
+export function requestByClientCredentials(
+  ctx: ClientContext,
+  { server, client, resource, scope, dpop }: GrantAbout,
+  signal: AbortSignal,
+): Promise<TokenAnswer> {
+  const grantType = 'client_credentials'
+  return requestToken(ctx, { server, client, grantType, parameters: { scope, resource }, dpop }, signal)
+}
+
+/** True for grants where nobody is asked anything. */
+export const isUnattended = ({ type }: Grant): boolean => type !== 'authorization_code' && type !== 'device'
+
+export function requestByGrant(
+  ctx: ClientContext,
+  { server, resource }: Authority,
+  about: { client: ClientIdentity; scope: string | undefined; dpop: DPoPSigner | undefined },
+  signal: AbortSignal,
+): Promise<TokenAnswer> {
+  const { grant } = ctx.options
+  const request = { server, resource, ...about }
+  if (grant.type === 'client_credentials') return requestByClientCredentials(ctx, request, signal)
+  if (grant.type === 'jwt_bearer') return requestByJwtBearer(ctx, request, signal)
+  if (grant.type === 'enterprise') return requestByEnterprise(ctx, request, signal)
+  throw new TypeError(`the grant ${grant.type} asks a person`)
 }
