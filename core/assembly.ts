@@ -1,8 +1,7 @@
 // The second half of a host's set-up: from the filled slots to what answers requests. Between the set-up of the plugins and
 // the tasks in which they define what is served (host.ts).
 import { randomBytes } from 'node:crypto'
-import { createAdmission } from './access/admission.ts'
-import { createRouteAdmission } from './access/authorize-route.ts'
+import { createAdmission, createRouteAdmission } from './access/authorize.ts'
 import { createCallerWatch } from './access/caller-watch.ts'
 import { createLeastScopes, itemsOn } from './access/least-scopes.ts'
 import { faultsOf } from './config/check-definition.ts'

@@ -1,10 +1,9 @@
 // A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { checkConventions, checkServed, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
+import { checkConventions, checkServed, warnOpenDoors, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes, warnUntoldScopes } from './access/least-scopes.ts'
-import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { type BuiltServices, buildServices, createNode, type ServiceParts } from './assembly.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'

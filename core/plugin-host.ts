@@ -1,7 +1,7 @@
 // All that a plugin is given: the kernel's part, what MCP adds for authors, and in the second phase the services, which
 // transports are made of. Each is one interface on one screen; here they come together.
 import type { CallerWatch } from './access/caller-watch.ts'
-import type { UnderTest } from './access/under-test.ts'
+import type { UnderTest } from './access/claims.ts'
 import type { Examination, PluginFinding } from './config/examination.ts'
 import {
   type Plugin as AnyPlugin,

@@ -1,8 +1,8 @@
 // The slots of a host: the services that plugins may replace, route by route. The table itself is the kernel's.
 
-import { noTokenBinding, openAccess, plainResource } from './access/access.ts'
-import { type AuthorizationServer, noAuthorizationServer } from './access/authorization-server.ts'
+import { noTokenBinding, openAccess, plainResource } from './access/authorize.ts'
 import type { GrantStore } from './access/grant-store.ts'
+import { type AuthorizationServer, noAuthorizationServer } from './access/grant-store.ts'
 import type { Clock } from './http/clock.ts'
 import type { AccessDecider, ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
 import { type ChangeBus, createMemoryChangeBus } from './mcp/change-bus.ts'

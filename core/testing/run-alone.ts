@@ -2,8 +2,8 @@
 // that answers from the test. For test-tool.ts, test-resource.ts and test-prompt.ts.
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { openAccess } from '../access/access.ts'
-import type { TestUser } from '../access/under-test.ts'
+import { openAccess } from '../access/authorize.ts'
+import type { TestUser } from '../access/claims.ts'
 import { createHost, type Host } from '../create-host.ts'
 import { HostError } from '../http/errors.ts'
 import type { Call, CallRequest } from '../mcp/call.ts'

@@ -1,5 +1,4 @@
-// An audit: one line for each request that did or read something, and for each that was refused. The lines hold on to each
-// other, so that none can be changed, removed or added unseen; `mcp-host audit verify` looks.
+// An audit trail: a line for each request that did or read something or was refused, in a chain that reveals changes.
 import { blame } from '../../core/auth.ts'
 import {
   type BuiltInOptions,
@@ -21,7 +20,6 @@ import { trailOf } from './trail-of.ts'
 export type AuditOptions = BuiltInOptions['audit']
 type Filled = FilledOptions['audit']
 
-/** What only looks at what there is. */
 const LOOKING = [
   'ping',
   'server/discover',
@@ -37,10 +35,10 @@ const NO_KEY =
   'the audit has no key, for there are no `secrets`: who can write its file can make a chain that verifies; put a secret into ' +
   'the config, or into MCP_HOST_SECRETS'
 
-/** What was turned away because of this: counted, not written. */
+/** Refused because the audit cannot be written: counted, but not written. */
 const turnedAway = new WeakSet<object>()
 
-/** Turns away what would leave no line, while none can be written. */
+/** Refuses calls while the audit cannot be written. */
 function refuseUnwritten(host: PluginHost, trail: OpenTrail, isLeftOut: (method: string) => boolean) {
   host.around((call, next) => {
     const { failure } = trail
@@ -58,10 +56,9 @@ function refuseUnwritten(host: PluginHost, trail: OpenTrail, isLeftOut: (method:
   host.ready(name, () => (trail.failure === undefined ? true : `the audit cannot be written: ${trail.failure}`))
 }
 
-/** What leaves no line of what is left out; who was refused has an error, though nobody waited to be told. */
+/** Outcomes that are not written for methods in `leaveOut`. */
 const WELL: ReadonlySet<string> = new Set(['ok', 'input_required', 'cancelled'])
 
-/** Whether a record is written: what was refused or failed, what did or read something, and sessions that their client ended. */
 const isWritten = ({ call, outcome, http, session }: CallRecord, leftOut: ReadonlySet<string>): boolean => {
   if (!call) return outcome === 'refused' || isSessionEnd({ outcome, http, session })
   return !leftOut.has(call.method) || !WELL.has(outcome)

@@ -1,5 +1,4 @@
-// Opaque access tokens: who calls, by what the authorization server says of the token (RFC 7662); and the enforcement
-// of `authorize` on the routes. docs/plugins/auth-introspection.md.
+// Authenticates callers by opaque tokens (RFC 7662), and enforces `authorize` of routes.
 import {
   authorizeRoute,
   type Claims,
@@ -24,7 +23,7 @@ interface IntrospectionClient {
   readonly signal: AbortSignal
 }
 
-/** RFC 6749 section 2.3.1: the id and the secret are form-encoded before they are joined. */
+/** RFC 6749 section 2.3.1: id and secret are form-encoded. */
 const encoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
 
 /** The introspection response; undefined if the token is not active. Rejects if the server gives no valid response. */
@@ -50,7 +49,7 @@ async function introspect(token: string, client: IntrospectionClient): Promise<C
 
 export type { AuthIntrospectionOptions } from './options.ts'
 
-/** Milliseconds: a revoked token must not live on for longer, whatever the config says. */
+/** Milliseconds: a revoked token must not live longer. */
 const MAX_CACHE = 300_000
 
 export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledOptions['auth-introspection']>({

@@ -13,7 +13,6 @@ import { DPOP_SCHEMA } from '../families/dpop/index.ts'
 import { ASYMMETRIC, SYMMETRIC } from '../families/issuer-keys/index.ts'
 
 export type AuthJwtOptions = BuiltInOptions['auth-jwt']
-/** The same with their defaults. */
 export type FilledAuthJwt = FilledOptions['auth-jwt']
 export type FilledIssuer = NonNullable<FilledAuthJwt['issuers']>[number]
 /** One issuer: `authority` alone, or `issuer` with one of `jwksUri`, `keys` and `secret`. */
@@ -81,7 +80,7 @@ const issuerProperties = {
     type: 'array',
     items: { anyOf: [{ type: 'object' }, { type: 'string', pattern: '^\\s*-----BEGIN' }] },
     minItems: 1,
-    // They should be public; what is put here by mistake is not.
+    // A private key can be put here by mistake.
     writeOnly: true,
     description: 'Its public keys: JWKs, or PEM texts.',
   },

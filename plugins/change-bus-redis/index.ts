@@ -2,8 +2,7 @@
 import { type BuiltInOptions, definePlugin } from '../../core/index.ts'
 import { REDIS_PROPERTIES, REDIS_SECTIONS, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { createBus } from './bus.ts'
-import { createPeers } from './peers.ts'
-import { createReading } from './reading.ts'
+import { createPeers, createReading } from './peers.ts'
 
 /** Where Redis is, unless the config's `redis` says it. */
 export type ChangeBusRedisOptions = BuiltInOptions['change-bus-redis']

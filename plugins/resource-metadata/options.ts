@@ -4,14 +4,13 @@ import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ISSUER_URL, KEYS_URL, SCOPE } f
 import type { BuiltInOptions, FilledOptions, OptionsSchema } from '../../core/index.ts'
 
 export type ResourceMetadataOptions = BuiltInOptions['resource-metadata']
-/** The same with their defaults. */
 export type FilledResourceMetadata = FilledOptions['resource-metadata']
 
 const AUTHORIZATION_SERVERS =
   'Issuers of the authorization servers that give out tokens for these routes. Default: this host, where auth-bridge makes it one.'
 
 const page = (description: string) => ({ type: 'string' as const, pattern: ENDPOINT_URL_PATTERN, description })
-// An empty list would have to be left out of the document (RFC 9728 section 3.2): it says nothing.
+// An empty list is not allowed in the document (RFC 9728 section 3.2).
 const list = (description: string, items: object = { type: 'string', minLength: 1 }) => ({
   type: 'array',
   minItems: 1,
@@ -20,7 +19,6 @@ const list = (description: string, items: object = { type: 'string', minLength: 
   description,
 })
 
-/** Asymmetric algorithms of the JOSE registry. */
 const SIGNATURE = {
   pattern: '^((RS|PS|ES)(256|384|512)|ES256K|EdDSA|Ed25519|Ed448|ML-DSA-(44|65|87))$',
   patternErrorMessage: "a JOSE signature algorithm with a public key, such as 'ES256' or 'RS256'",
@@ -87,7 +85,7 @@ export const optionsSchema: OptionsSchema<ResourceMetadataOptions, FilledResourc
 
 const snakeCase = (name: string) => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
-/** The document about a resource: every option under the RFC's name for it, what is absent left out. */
+/** Members have the names of the RFC; absent options are omitted. */
 export function describeResource(resource: string, options: ResourceMetadataOptions): object {
   const { resource: _, resourceMetadataUri: __, ...fields } = options
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined)

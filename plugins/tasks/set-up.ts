@@ -12,8 +12,7 @@ import {
 import { type QueueDepth, type TaskEnd, type TaskStore, transportOf } from '../../core/transport.ts'
 import { Followers } from './followers.ts'
 import { createTaskPolicy } from './policy.ts'
-import { settingsOf, TASKS_ID } from './settings.ts'
-import { concurrencyOf, Tasks, type TasksHost } from './tasks.ts'
+import { concurrencyOf, settingsOf, TASKS_ID, Tasks, type TasksHost } from './tasks.ts'
 import { TaskWorker, type WorkerHost } from './worker.ts'
 
 const STATES = ['queued', 'running'] as const

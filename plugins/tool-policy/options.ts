@@ -1,12 +1,10 @@
-// What an operator writes under `plugins['tool-policy']`: the JSON Schema, and names for its types.
+// Options of tool-policy.
 import { SCOPE } from '../../core/auth.ts'
 import type { BuiltInOptions, FilledOptions, OptionsSchema } from '../../core/index.ts'
 
 export type ToolPolicyOptions = BuiltInOptions['tool-policy']
-/** The same with their defaults. */
 export type FilledToolPolicy = FilledOptions['tool-policy']
 export type Policy = NonNullable<ToolPolicyOptions['policies']>[string]
-/** A rule that says more than its policy. */
 export type DetailedRule = Extract<NonNullable<ToolPolicyOptions['rules']>[string], { policy: unknown }>
 export type ClaimValue = string | number | boolean
 export type Mode = FilledToolPolicy['mode']

@@ -1,51 +1,64 @@
-// From options to what tokens are verified by: each issuer with its keys and algorithms. What cannot be verified by is
-// a StartError; what verifies less than it could is a warning.
-
-import { isLoopback, publicKeyIn, sameResources, shownUrl } from '../../core/auth.ts'
-import { errorText, type PluginHost, parseDuration, StartError } from '../../core/index.ts'
+// Compiles the issuers of auth-jwt: those of the options, and the authorization server of this host.
+import {
+  type AuthorizationServer,
+  isLoopback,
+  type PublicJwk,
+  publicKeyIn,
+  sameResources,
+  shownUrl,
+} from '../../core/auth.ts'
+import {
+  errorText,
+  type Logger,
+  type PluginHost,
+  parseDuration,
+  type Route,
+  type Services,
+  StartError,
+} from '../../core/index.ts'
 import {
   type Algorithm,
   ASYMMETRIC,
+  candidates,
   createFixedKeys,
   createIssuerKeys,
   createSecret,
   type IssuerKeys,
   type KeySource,
+  readKey,
   SYMMETRIC,
+  type VerificationKey,
 } from '../families/issuer-keys/index.ts'
 import type { FilledAuthJwt, FilledIssuer, IssuerOptions } from './options.ts'
 
-export type Checks = FilledAuthJwt['validate']
+type Checks = FilledAuthJwt['validate']
 
 export interface Issuer {
   readonly name: string
   readonly keys: KeySource
   readonly algorithms: ReadonlySet<string>
-  /** Undefined: the resource of the route. */
   readonly audience: readonly string[] | undefined
   readonly claims: FilledAuthJwt['claims']
 }
 
-/** All that a token is verified by, the route's resource apart. */
 export interface Profile {
-  /** Those that the options name, by their exact names; none where tokens are this host's own: own-issuer.ts. */
+  /** By name; empty if only this host issues tokens. */
   readonly issuers: ReadonlyMap<string, Issuer>
   readonly validate: Checks
-  /** Seconds. */
   readonly clockTolerance: number
   readonly streamsOutliveToken: boolean
-  /** Of the issuers whose keys are fetched. */
+  /** Issuers whose keys are fetched. */
   readonly remote: ReadonlyMap<string, IssuerKeys>
 }
 
 const MIN_SECRET_LENGTH = 32
 
-export const NO_KEYS = 'no keys: set authority, or issuer with one of jwksUri, keys and secret'
+const NO_KEYS = 'no keys: set authority, or issuer with one of jwksUri, keys and secret'
 
 type Path = PluginHost['at']
 
-/** Throws where it is there and empty; `at`: of whom the tokens are. */
-export function audienceOf(given: IssuerOptions['audience'], at: Path): readonly string[] | undefined {
+/** Throws for an empty audience. */
+function audienceOf(given: IssuerOptions['audience'], at: Path): readonly string[] | undefined {
   if (given === undefined) return undefined
   const listed = [given].flat()
   if (listed.length > 0 && !listed.includes('')) return listed.flatMap(sameResources)
@@ -53,7 +66,7 @@ export function audienceOf(given: IssuerOptions['audience'], at: Path): readonly
   throw new StartError(why, { at })
 }
 
-/** Says what is wrong with one issuer's options; `at` is their place in the config. */
+/** Checks the options of one issuer. */
 function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at: Path): string {
   const stop = (why: string, ...key: string[]) => new StartError(why, { at: [...at, ...key] })
   const sources = Object.entries({ authority, jwksUri, keys, secret }).flatMap(([name, value]) =>
@@ -99,7 +112,7 @@ function warnOfChecksOff(validate: Checks, host: PluginHost): void {
   }
 }
 
-/** The issuers that the options name, one or several; none where tokens are to be this host's own. */
+/** Empty if only this host issues tokens. */
 function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
   const { issuers: several, authority, issuer, jwksUri, keys, secret, ownIssuer } = options
   const single = { authority, issuer, jwksUri, keys, secret }
@@ -111,7 +124,7 @@ function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
   return isNamed || ownIssuer === false ? [single as FilledIssuer] : []
 }
 
-/** Throws a StartError for options that no token can, or that any token could, be verified by. */
+/** Throws a StartError for options without a usable key. */
 export function createProfile(host: PluginHost, options: FilledAuthJwt): Profile {
   const { issuers: several, audience, claims, validate, streamsOutliveToken } = options
   const { at } = host
@@ -157,7 +170,7 @@ function fixedKeys({ one: { keys, secret }, place, loose }: Placed): KeySource |
   }
 }
 
-/** Whether this host answers at that address: under its public URL, or on the port that it listens on. */
+/** Whether a URL is of this host. */
 function isOwnAddress({ origin, hostname, port, protocol }: URL, { http }: PluginHost): boolean {
   if (http.publicUrl !== undefined && new URL(http.publicUrl).origin === origin) return true
   const isHere = hostname === http.host || (isLoopback(hostname) && isLoopback(http.host))
@@ -198,4 +211,120 @@ function fetchedKeys(host: PluginHost, options: FilledAuthJwt, { one, name, plac
     log: host.log,
     now: host.clock.now,
   })
+}
+
+/** The signature algorithm of host-issued tokens. */
+const ALGORITHM = 'ES256'
+
+/** Claims of host-issued tokens. */
+const CLAIMS = { scopes: 'scope', roles: 'roles', subject: 'sub', clientId: 'client_id', audience: 'aud' }
+
+/** One for each authorization server of this host. */
+export interface OwnIssuer extends Issuer {
+  /** Distinguishes the servers of one plugin. */
+  readonly mark: string
+}
+
+function createOwnKeys(server: AuthorizationServer, loose: boolean, log: Logger): KeySource {
+  let listed: readonly PublicJwk[] = []
+  let known: ReadonlyMap<string, VerificationKey | undefined> = new Map()
+  let keys: readonly VerificationKey[] = []
+
+  function read(jwk: PublicJwk): VerificationKey | undefined {
+    try {
+      return readKey(jwk)
+    } catch (err) {
+      log.error({ err, kid: jwk['kid'] }, 'a key of the authorization server of this host is not used')
+      return undefined
+    }
+  }
+
+  /** Called for each request: an unchanged list has unchanged keys. */
+  function current(): readonly VerificationKey[] {
+    const now = server.keys()
+    if (now === listed) return keys
+    listed = now
+    const texts = now.map(jwk => [JSON.stringify(jwk), jwk] as const)
+    known = new Map(texts.map(([text, jwk]) => [text, known.has(text) ? known.get(text) : read(jwk)]))
+    keys = [...known.values()].filter(key => key !== undefined)
+    return keys
+  }
+
+  return {
+    find: (kid, algorithm) => ({ keys: candidates(current(), kid, algorithm, loose) }),
+    isCurrent: key => current().includes(key),
+  }
+}
+
+/** Without other issuers the plugin's audience and claims apply to it. */
+function ownIssuer(
+  server: AuthorizationServer,
+  mark: string,
+  host: PluginHost,
+  options: FilledAuthJwt,
+  { issuers, validate }: Profile,
+): OwnIssuer {
+  const alone = issuers.size === 0
+  return {
+    mark,
+    get name() {
+      return server.issuer() ?? ''
+    },
+    keys: createOwnKeys(server, !validate.signingKey, host.log),
+    algorithms: new Set([ALGORITHM]),
+    audience: alone ? audienceOf(options.audience, host.at) : undefined,
+    claims: alone ? options.claims : CLAIMS,
+  }
+}
+
+/** Reports routes without a token issuer, once all slots are filled. */
+function checkOwn(
+  host: PluginHost,
+  { algorithms, dpop }: FilledAuthJwt,
+  { issuers }: Profile,
+  found: ReadonlyMap<Route, OwnIssuer>,
+): void {
+  const { at, report, routes } = host
+  const without = routes.filter(route => !found.has(route)).map(({ path }) => path)
+  if (issuers.size > 0) {
+    if (found.size > 0 || routes.length === 0) return
+    const why = 'this host gives out no tokens here; switch on auth-bridge, or leave it out'
+    report(new StartError(why, { at: [...at, 'ownIssuer'] }))
+    return
+  }
+  if (found.size > 0 && algorithms && !algorithms.includes(ALGORITHM)) {
+    const why = `this host signs its own tokens by ${ALGORITHM}; take it in, or leave them out`
+    report(new StartError(why, { at: [...at, 'algorithms'] }))
+  }
+  if (found.size > 0 && dpop.mode === 'required') {
+    const why =
+      'this host gives out bearer tokens alone, and they would all be refused; name an issuer, or write optional'
+    report(new StartError(why, { at: [...at, 'dpop', 'mode'] }))
+  }
+  if (without.length === 0) return
+  const where = found.size === 0 ? '' : ` for ${without.map(path => `routes['${path}']`).join(', ')}`
+  const off = found.size === 0 ? '' : ', or switch auth-jwt off there'
+  const bridge = 'or switch on auth-bridge, with which this host gives out the tokens itself'
+  report(new StartError(`${NO_KEYS.replace(':', `${where}:`)}; ${bridge}${off}`, { at }))
+}
+
+/** The routes whose tokens this host issues. */
+export function findOwnIssuers(
+  host: PluginHost,
+  services: Services,
+  options: FilledAuthJwt,
+  profile: Profile,
+): ReadonlyMap<Route, OwnIssuer> {
+  const byServer = new Map<AuthorizationServer, OwnIssuer>()
+  const found = new Map<Route, OwnIssuer>()
+  if (!(options.ownIssuer ?? profile.issuers.size === 0)) return found
+  for (const route of host.routes) {
+    const server = services.slot('authorizationServer', route)
+    if (server.keys().length === 0) continue
+    const own = byServer.get(server) ?? ownIssuer(server, String(byServer.size), host, options, profile)
+    byServer.set(server, own)
+    found.set(route, own)
+  }
+  checkOwn(host, options, profile, found)
+  return found
 }

@@ -1,8 +1,9 @@
-// Handles requests that cannot be counted because the store outside this process does not respond: `onFailure`.
+// Counts in Redis with rate-limiter-flexible, and `onFailure` if a store does not respond.
 import { blame } from '../../core/auth.ts'
 import { errorText, HostError, type PluginHost } from '../../core/index.ts'
+import { type RedisConnection, type RedisScript, redisScript } from '../families/redis/index.ts'
+import type { Count, CreateCount, Tally } from './memory-counts.ts'
 import type { FilledRateLimit } from './options.ts'
-import type { Count, Tally } from './tally.ts'
 
 /** Seconds. */
 const RETRY_AFTER = '2'
@@ -56,4 +57,53 @@ export function createGuard(host: PluginHost, onFailure: FilledRateLimit['onFail
         throw refusal(error, host, store)
       }
     }
+}
+
+/** What its script sends beside EVAL. */
+export const RATE_LIMIT_COMMANDS = ['set', 'incrby', 'pttl', 'expire'] as const
+
+/** The part of a client of Redis that the limiter calls. */
+function createClient(redis: RedisConnection) {
+  let script: RedisScript | undefined
+  return {
+    eval(source: string, { keys, arguments: args }: { keys: string[]; arguments: string[] }) {
+      script ??= redisScript(source)
+      return redis.evaluate(script, keys, args)
+    },
+  }
+}
+
+/** `scope`: whose limits these are, the same on every node. */
+export async function createRedisCounts(
+  redis: RedisConnection,
+  host: PluginHost,
+  { scope, onFailure }: { readonly scope: string; readonly onFailure: FilledRateLimit['onFailure'] },
+): Promise<CreateCount> {
+  const { RateLimiterRedis, RateLimiterRes } = await import('rate-limiter-flexible')
+  const client = createClient(redis)
+  const guard = createGuard(host, onFailure, 'Redis')
+
+  return (name, { text, most, window }) => {
+    // No insurance limiter: in memory a limit would be as many times higher as there are nodes, and nobody would see it.
+    const limiter = new RateLimiterRedis({
+      storeClient: client,
+      useRedisPackage: true,
+      keyPrefix: '',
+      points: most,
+      duration: window / 1_000,
+    })
+    const prefix = redis.key('rate-limit', scope, name, text, '')
+
+    async function consume(key: string): Promise<Tally> {
+      // Nobody waits for a connection to be counted only for what may pass without.
+      if (onFailure === 'open' && !redis.healthy) throw new Error(redis.trouble)
+      const { consumedPoints, msBeforeNext } = await limiter.consume(prefix + key).catch((thrown: unknown) => {
+        if (thrown instanceof RateLimiterRes) return thrown
+        throw thrown
+      })
+      return { used: consumedPoints, until: host.clock.monotonic() + msBeforeNext }
+    }
+
+    return guard(consume)
+  }
 }

@@ -1,32 +1,31 @@
-// From the claims of a token to the User that handlers, policies and sessions see; the same for every kind of token.
-
+// Converts token claims to users, and users of tests to claims.
 import type { User } from '../kernel/user.ts'
 import { isObject } from '../mcp/is-object.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { CLAIM_PATH_PATTERN } from '../mcp/units.ts'
 
-/** What a token, or its issuer, says of its user. */
+/** The claims of a token. */
 export type Claims = Readonly<Record<string, unknown>>
 
-/** Where an issuer writes what. A path is a claim's name, or names joined by dots; names may contain dots. */
+/** Where claims are. A path is a claim name, or names joined by dots; names can contain dots. */
 export interface ClaimPaths {
-  /** All of them count. Text is split at spaces. Default `scope` and `scp`. */
+  /** Values of all paths are merged. Text is split at spaces. Default `scope` and `scp`. */
   scopes?: string | string[]
-  /** All of them count. Default `roles`. */
+  /** Values of all paths are merged. Default `roles`. */
   roles?: string | string[]
-  /** The first that is there. Default `sub`. */
+  /** The first match wins. Default `sub`. */
   subject?: string | string[]
-  /** The first that is there. Default `client_id` and `azp`. */
+  /** The first match wins. Default `client_id` and `azp`. */
   clientId?: string | string[]
 }
 
-/** How long streams of a token's user may last. */
+/** How long streams of a token's user last. */
 export interface StreamOptions {
-  /** Long-lived streams go on when the token that opened them expires. Default false. */
+  /** Long-lived streams continue after the token that opened them expires. Default false. */
   streamsOutliveToken?: boolean | undefined
 }
 
-/** Its schema, for a plugin's options. */
+/** The schema of `streamsOutliveToken`. */
 export const STREAMS_OUTLIVE_TOKEN_SCHEMA = {
   type: 'boolean' as const,
   default: false as const,
@@ -60,7 +59,7 @@ export function claimAt(claims: unknown, path: string): unknown {
   return undefined
 }
 
-/** The strings at these paths, each once; what is no string, and no list of strings, gives none. */
+/** The distinct non-empty strings at these paths. */
 export function stringsAt(claims: Claims, paths: string | readonly string[]): string[] {
   const found = [paths].flat().flatMap(path => claimAt(claims, path) ?? [])
   return [...new Set(found.filter(value => typeof value === 'string' && value !== ''))] as string[]
@@ -75,9 +74,8 @@ function freeze<T>(value: T): T {
 }
 
 /**
- * The user of these claims, frozen whole: one object may serve many requests. Undefined where they name neither a
- * subject nor a client, and where the subject is there but is no text: it would make one user of many. `subjectClaim` tells a
- * client without a subject from a user of that name.
+ * The user of these claims, deeply frozen because many requests share it. Undefined if they name no subject and no client, or
+ * the subject is not a string. `subjectClaim` distinguishes a client without a subject from a user with the same name.
  */
 export function readUser(
   claims: Claims,
@@ -110,4 +108,52 @@ export function readUser(
     claims,
     ...(ends && { expiresAt: exp * 1_000 }),
   })
+}
+
+/** A fake user; default `tester` without scopes and roles. `claims` override the claims of the other keys. */
+export type TestUser = Partial<Pick<User, 'subject' | 'clientId' | 'scopes' | 'roles' | 'claims'>>
+
+/** Options of an authentication plugin with an issuer of the test in place of the configured one. */
+export interface UnderTest<Options> {
+  readonly options: Options
+  /** Issues a token for a resource. `lifetime` in seconds. */
+  issue(user: TestUser, resource: string, lifetime: number): string
+  close?(): Promise<void>
+}
+
+/** Names joined by dots, not a URL. */
+const PARTED = /^[\w-]+(?:\.[\w-]+)+$/
+
+/** Writes a value to the place where `claimAt` reads it. */
+export function writeClaim(claims: Record<string, unknown>, path: string, value: unknown): void {
+  if (!PARTED.test(path)) {
+    claims[path] = value
+    return
+  }
+  const [head = '', ...rest] = path.split('.')
+  const inner = isObject(claims[head]) ? { ...claims[head] } : {}
+  writeClaim(inner, rest.join('.'), value)
+  claims[head] = inner
+}
+
+/** The claims of a fake user at these paths; the user's own claims override them. */
+export function makeClaims(user: TestUser, paths: ClaimPaths = {}): Record<string, unknown> {
+  const { subject = 'tester', clientId = 'test-client', scopes = [], roles = [], claims = {} } = user
+  const made: Record<string, unknown> = {}
+  const write = (given: string | string[] | undefined, standard: string, value: unknown) =>
+    writeClaim(made, [given ?? standard].flat()[0] ?? standard, value)
+  write(paths.clientId, 'client_id', clientId)
+  write(paths.subject, 'sub', subject)
+  if (scopes.length > 0) write(paths.scopes, 'scope', scopes.join(' '))
+  if (roles.length > 0) write(paths.roles, 'roles', [...roles])
+  return { ...made, ...claims }
+}
+
+/** The JWK thumbprint that a token is bound to (RFC 9449 section 6). Undefined if unbound, null if `cnf` is invalid. */
+export function boundKey({ cnf }: Claims): string | undefined | null {
+  if (cnf === undefined || cnf === null) return undefined
+  if (!isObject(cnf)) return null
+  const jkt: unknown = Object.hasOwn(cnf, 'jkt') ? cnf['jkt'] : undefined
+  if (jkt === undefined) return undefined
+  return typeof jkt === 'string' && /^[\w-]{43}$/.test(jkt) ? jkt : null
 }
