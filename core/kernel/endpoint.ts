@@ -21,6 +21,8 @@ export interface RequestState {
   user?: User
   /** Written by whoever answers with an error of the host's: what observers are told of a request that became no Call. */
   refusal?: HostError
+  /** Set by transports: observers get records of the request's messages, and none of the HTTP request. */
+  hasRecords?: true
 }
 
 /** The Koa context that handlers and middleware are given. */
