@@ -18,6 +18,8 @@ export interface RequestState {
   user?: User
   /** The error of the response, for observers. */
   refusal?: HostError
+  /** Set by transports: observers get records of the request's messages, and none of the HTTP request. */
+  hasRecords?: true
 }
 
 /** The Koa context that handlers and middleware are given. */
