@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { isSecure } from './create-server.ts'
 import { StartError } from './errors.ts'
 import type { ResolvedHttp } from './http-settings.ts'
+import { withTimeout } from './with-timeout.ts'
 
 /** How long a hand-over waits for open connections, milliseconds. */
 const LONGEST = 10_000
@@ -25,15 +26,6 @@ export interface Port {
   whenEmpty(patience: number, sending: number): Promise<void>
   /** Destroys the remaining connections and resolves when the server is closed. */
   end(): Promise<void>
-}
-
-export async function within(patience: number, awaited: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>(resolve => {
-    timer = setTimeout(resolve, patience)
-  })
-  await Promise.race([awaited, late])
-  clearTimeout(timer)
 }
 
 /** Emitted by a server before it stops listening. */
@@ -68,7 +60,7 @@ export function createPort(server: Server): Port {
 
   return {
     leave: () => void leave(),
-    handOver: () => within(LONGEST, leave()),
+    handOver: () => withTimeout(leave(), LONGEST, () => undefined),
     sweep() {
       void leave()
       closeIdle()
@@ -78,7 +70,7 @@ export function createPort(server: Server): Port {
     async whenEmpty(patience, sending) {
       const end = performance.now() + sending
       while (isSending() && performance.now() < end) await pause(SWEEP_INTERVAL)
-      await within(patience, leave())
+      await withTimeout(leave(), patience, () => undefined)
     },
     async end() {
       const closed = new Promise(resolve => server.close(resolve))
