@@ -1,9 +1,6 @@
-// From a schema, as written in a definition, to the type of the value that passed it. Types only.
+// Infers types from the schemas of definitions.
 
-/**
- * What we use of the Standard Schema interface (standardschema.dev): validation, and its JSON Schema companion.
- * zod >= 4.2, arktype >= 2.1.28 and valibot's `toStandardJsonSchema` give both.
- */
+/** Standard Schema (standardschema.dev) with JSON Schema: zod >= 4.2, arktype >= 2.1.28, `toStandardJsonSchema` of valibot. */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
     readonly version: 1
@@ -56,10 +53,7 @@ type FromTypeName<N, S> = N extends keyof TypeByName
       ? Array<S extends { items: infer I } ? FromJsonSchema<I> : unknown>
       : unknown
 
-/**
- * The type that a JSON Schema literal describes: `type`, `properties`, `required`, `items`, `enum`, `const`,
- * `anyOf` and `oneOf`. Whatever else narrows a value at run time stays `unknown` or its wider type here.
- */
+/** The type of a JSON Schema literal, from `type`, `properties`, `required`, `items`, `enum`, `const`, `anyOf` and `oneOf`. */
 export type FromJsonSchema<S> = S extends { const: infer C }
   ? C
   : S extends { enum: readonly (infer E)[] }
@@ -77,5 +71,5 @@ export type FromJsonSchema<S> = S extends { const: infer C }
 /** The validated value of either kind of schema. */
 export type ValueOf<S> = S extends StandardSchema<infer _Input, infer Output> ? Output : FromJsonSchema<S>
 
-/** What a caller gives for a schema: where a library fills in defaults or converts, that differs from what passed it. */
+/** The value before validation, to which a library can add defaults. */
 export type GivenFor<S> = S extends StandardSchema<infer Input, infer _Output> ? Input : FromJsonSchema<S>

@@ -2,7 +2,6 @@
 // `access` and every rule that fits it. So rules only restrict, and their order means nothing.
 import { type CatalogItem, globsOverlap, type ItemKind, matchesGlob } from '../../core/auth.ts'
 import { didYouMean } from '../../core/index.ts'
-import { otherNamesOf } from '../families/other-names/index.ts'
 import type { DetailedRule, FilledToolPolicy, Mode, Policy } from './options.ts'
 import { allOf, compilePolicy, needScopeOrRole, type Path, type Requirement, type Tell } from './requirement.ts'
 
@@ -118,17 +117,13 @@ export function skillFoldersOf(uri: string): string[] {
   return decoded.map((_, at) => decoded.slice(0, at + 1).join('/'))
 }
 
-/**
- * Whether a rule speaks of an item; of a template, where it speaks of any URI that the template may match, and of a file with
- * several names, where it speaks of any of them.
- */
+/** Whether a rule applies to an item; to a template, if it applies to any URI that the template can match. */
 export function fits({ kind, glob, ofSkills }: Pick<Rule, 'kind' | 'glob' | 'ofSkills'>, item: CatalogItem): boolean {
   if (kind !== item.kind) return false
   if (item.kind === 'resources' && item.template !== undefined) {
     return ofSkills ? globsOverlap(`skill://${glob}/*`, decode(globOf(item.key))) : globsOverlap(glob, globOf(item.key))
   }
-  const keys = [item.key, ...otherNamesOf(item.definition)]
-  return keys.some(key => (ofSkills ? skillFoldersOf(key).some(one => matchesGlob(glob, one)) : matchesGlob(glob, key)))
+  return ofSkills ? skillFoldersOf(item.key).some(one => matchesGlob(glob, one)) : matchesGlob(glob, item.key)
 }
 
 /** What a definition's own `access` asks: a policy's name, else a scope, else a role. */
