@@ -3,7 +3,7 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import { HostError, shuttingDown } from '../http/errors.ts'
 import { sameUser } from '../kernel/user.ts'
 import type { AdmitCaller, Offer, RequestFacts } from '../mcp/call.ts'
-import { holderOf } from '../mcp/holder.ts'
+import { holderOf } from '../mcp/client-limits.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { type ChangeFeed, createWatchCharges } from './change-feed.ts'

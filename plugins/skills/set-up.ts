@@ -1,13 +1,12 @@
 // Reads the skills folder, contributes its files, and replaces them on reload.
 import { resolve } from 'node:path'
 import { createAdmission } from '../../core/auth.ts'
-import { type BuiltInOptions, type PluginHost, StartError } from '../../core/index.ts'
+import { type PluginHost, StartError } from '../../core/index.ts'
 import { changedBetween, type Snapshot, snapshotOf } from './definitions.ts'
 import { MAX_TOLD } from './limits.ts'
 import { createMethods } from './methods.ts'
+import type { SkillsOptions } from './options.ts'
 import { doubtsAbout, readSkills } from './read-skills.ts'
-
-type SkillsOptions = BuiltInOptions['skills']
 
 const EXTENSION = 'io.modelcontextprotocol/skills'
 

@@ -1,0 +1,17 @@
+// The options of `plugins.skills`.
+import type { OptionsOf } from '../../core/index.ts'
+
+export const optionsSchema = {
+  type: 'object',
+  description: 'Serves folders with a SKILL.md as skills.',
+  additionalProperties: false,
+  required: ['folder'],
+  properties: {
+    folder: {
+      type: 'string',
+      description: 'The folder that skills are below, each a folder with a SKILL.md. Relative to the config.',
+    },
+  },
+} as const
+
+export interface SkillsOptions extends OptionsOf<typeof optionsSchema> {}
