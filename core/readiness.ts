@@ -1,5 +1,6 @@
 // Whether a host may be sent requests. Probes ask often, and many at once: each condition is asked once for all who wait. One that
 // does not answer is waited for a short while only, and not asked again meanwhile. For host.ts.
+import { withTimeout } from './http/clock.ts'
 import type { Readiness } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import type { KernelNotes } from './kernel/set-up.ts'
@@ -20,18 +21,8 @@ interface Asked {
   readonly inTime: Promise<Answer>
 }
 
-/** Resolves with the answer, or with the lack of it. */
-async function inTime(answer: Promise<Answer>): Promise<Answer> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<string>(resolve => {
-    timer = setTimeout(() => resolve(`no answer within ${PATIENCE / 1_000} s`), PATIENCE)
-  })
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
+const inTime = (answer: Promise<Answer>): Promise<Answer> =>
+  withTimeout(answer, PATIENCE, () => `no answer within ${PATIENCE / 1_000} s`)
 
 /** Tells whether the host accepts requests and every condition holds. No answer is kept: who asks later asks anew. */
 export function createReadiness(
