@@ -39,8 +39,8 @@ export {
   ISSUER_URL,
   KEYS_URL,
   LISTEN_ADDRESS,
-} from './config/http-schema.ts'
-export { SCOPE } from './config/schema-parts.ts'
+  SCOPE,
+} from './config/schema-parts.ts'
 export { blame } from './http/describe-thrown.ts'
 export { addressKey } from './http/forwarded.ts'
 export { isLoopback } from './http/guard.ts'
