@@ -1,6 +1,6 @@
 // Whether a host is ready. Probes are frequent and simultaneous, so requests that arrive together share one check of each
 // condition.
-import { withTimeout } from './http/with-timeout.ts'
+import { withTimeout } from './http/clock.ts'
 import type { Readiness } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import type { KernelNotes } from './kernel/set-up.ts'

@@ -4,7 +4,7 @@ import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CloseReport, Logger } from '../../core/create-host.ts'
-import { withTimeout } from '../../core/http/with-timeout.ts'
+import { withTimeout } from '../../core/http/clock.ts'
 import { errorText } from '../../core/index.ts'
 import { FIRST_WORKER, HEARING_TIME, isFromWorker, type Order, type PrimaryMessage, type Serving } from './message.ts'
 

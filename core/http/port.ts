@@ -3,10 +3,10 @@
 import type { Server } from 'node:http'
 import { type AddressInfo, createServer, Server as NetServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
+import { withTimeout } from './clock.ts'
 import { isSecure } from './create-server.ts'
 import { StartError } from './errors.ts'
 import type { ResolvedHttp } from './http-settings.ts'
-import { withTimeout } from './with-timeout.ts'
 
 /** How long a hand-over waits for open connections, milliseconds. */
 const LONGEST = 10_000

@@ -1,11 +1,11 @@
 // Shuts a host down: leaves the port, drains requests, cancels the rest and closes plugins.
 
 import type { Server } from 'node:http'
+import { withTimeout } from '../http/clock.ts'
 import { shuttingDown } from '../http/errors.ts'
 import { type Linked, LinkedList } from '../http/linked-list.ts'
 import { createPort } from '../http/port.ts'
 import { RETRY } from '../http/sse.ts'
-import { withTimeout } from '../http/with-timeout.ts'
 import type { KernelNotes } from './set-up.ts'
 
 /** How long last messages can take to reach clients, milliseconds. */

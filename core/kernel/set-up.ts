@@ -1,9 +1,8 @@
 // Sets plugins up: collects what each registers with the kernel, with the routes that it holds for. The pipeline is built from
 // these notes.
 
-import { systemClock } from '../http/clock.ts'
+import { systemClock, withTimeout } from '../http/clock.ts'
 import { errorText, type Report, StartError, stopAtFirst } from '../http/errors.ts'
-import { withTimeout } from '../http/with-timeout.ts'
 import type { SectionReader } from './define-plugin.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
 import type { KernelHost } from './kernel-host.ts'
@@ -88,7 +87,7 @@ export async function inTime(part: () => void | Promise<void>, limit: number, cl
     () => {
       throw new Error(`it has not ended after ${limit / 1_000} s; something that it waits for does not come`)
     },
-    { clock },
+    clock,
   )
 }
 
