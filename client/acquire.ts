@@ -19,18 +19,13 @@ import { createContainer, earlierScopes, fits, renewContainer, type TokenStore }
 export interface Need {
   readonly authority: Authority
   readonly challenged: readonly string[] | undefined
-  /** Asked for whatever else is. */
   readonly added?: readonly string[] | undefined
-  /** A token that is valid lacks scopes. */
   readonly stepUp: boolean
   readonly dpop: DPoPSigner | undefined
 }
 
-/** Where a person's login is asked for. */
 export interface Prompt {
-  /** The URL is thrown, with everything kept for `completeAuthorization`, instead of shown. */
   readonly defer: boolean
-  /** Right before a person is asked. */
   readonly asking: () => void
 }
 
@@ -44,11 +39,8 @@ export interface Acquirer {
     need: Pick<Need, 'authority' | 'dpop'>,
     signal: AbortSignal,
   ): Promise<TokenContainer | undefined>
-  /** By the configured grant, which needs nobody. To be called with the lock held. */
   request(before: TokenContainer | undefined, need: Need, signal: AbortSignal): Promise<TokenContainer>
-  /** By asking a person. */
   login(before: TokenContainer | undefined, need: Need, prompt: Prompt, signal: AbortSignal): Promise<TokenContainer>
-  /** With the code that a person brought back. */
   redeem(record: FlowRecord, code: string, need: Pick<Need, 'dpop'>, signal: AbortSignal): Promise<TokenContainer>
 }
 
@@ -71,7 +63,6 @@ const HEALED_BY_LOGIN = new Set([
  */
 const DOUBT_MS = 10_000
 
-/** A registration that its server does not know any more. */
 const isGone = (error: unknown, client: ClientIdentity): boolean =>
   isClientRefused(error) && client.source === 'registered'
 
@@ -104,7 +95,6 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
     })
   }
 
-  /** To be called with the lock held. */
   async function dropRegistration({ issuer, clientId }: ClientIdentity, why: string) {
     emit('registration-dropped', { issuer, clientId, why })
     const stored = await store.read()

@@ -9,7 +9,6 @@ import type { TokenCache } from './token-cache.ts'
 
 const simplify = (name: string): string => name.toLowerCase().replace(/[-_\s]/g, '')
 
-/** The closest of `known`, or undefined when none is close. Case, dashes and underscores do not count. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const plain = simplify(name)
   // Two letters swapped are two steps; short names would match anything.
@@ -21,14 +20,10 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return near[0]?.one
 }
 
-/** One option. */
 export interface Fit {
-  /** In words, after "give". */
   readonly what: string
   readonly fits: (value: unknown) => boolean
-  /** The texts that it may be, for "did you mean". */
   readonly known?: readonly string[]
-  /** Members, each with its own rule; others are mistakes. */
   readonly members?: Shape
   /** Never shown, not even where it is wrong. */
   readonly secret?: true
@@ -121,7 +116,6 @@ const idp: ShapeOf<IdentityProvider> = {
   clientSecret: secret,
 }
 
-/** The members of a grant, by its type. */
 export const GRANTS: { readonly [Type in Grant['type']]: ShapeOf<Extract<Grant, { type: Type }>> } = {
   authorization_code: { type: text },
   client_credentials: { type: text },
@@ -220,7 +214,6 @@ function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
-/** What a caller gave, in a few words; of a secret only its kind. */
 function describe(value: unknown, { secret }: Fit): string {
   if (secret) return kindOf(value)
   if (typeof value === 'string') return printable(JSON.stringify(value.slice(0, 60)))

@@ -5,7 +5,6 @@
 import { AuthError } from './errors.ts'
 import type { CryptoKey, JsonWebKey } from './token-cache.ts'
 
-/** Makes proofs with one key, and remembers the nonces that servers want to see in them. */
 export interface DPoPSigner {
   /** Private; kept with the tokens, because they and their refresh are bound to it. */
   readonly jwk: JsonWebKey
@@ -14,7 +13,6 @@ export interface DPoPSigner {
    * `accessToken`: of a request to the resource.
    */
   proof(method: string, url: string, accessToken?: string): Promise<string>
-  /** `origin`: of the server that sent the nonce; its next proofs carry it. */
   rememberNonce(origin: string, nonce: string): void
 }
 
@@ -37,7 +35,6 @@ async function digest(text: string): Promise<string> {
   return toBase64Url(new Uint8Array(await crypto.subtle.digest('SHA-256', encodeText(text))))
 }
 
-/** A new key, as a private JWK (P-256). */
 async function generateJwk(): Promise<JsonWebKey> {
   const { privateKey } = await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])
   return crypto.subtle.exportKey('jwk', privateKey)
@@ -61,7 +58,6 @@ export async function createDPoPSigner(jwk?: JsonWebKey, now: () => number = Dat
   const key = await importKey(privateJwk)
   const { kty, crv, x, y } = privateJwk
   const header = encodePart({ typ: 'dpop+jwt', alg: 'ES256', jwk: { kty, crv, x, y } })
-  // In order of insertion: the one longest unheard of goes first.
   const nonces = new Map<string, string>()
 
   return {

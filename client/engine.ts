@@ -23,7 +23,6 @@ import {
   type TokenStore,
 } from './token-store.ts'
 
-/** Like `createAcquirer`, but each login gets its own redirect if the context can open one. */
 function createRedirectingAcquirer(ctx: ClientContext, store: TokenStore, key: string): Acquirer {
   const plain = createAcquirer(ctx, store, key)
   const { openRedirect } = ctx
@@ -45,22 +44,15 @@ function createRedirectingAcquirer(ctx: ClientContext, store: TokenStore, key: s
 /** After a renewal that failed while the token still served: the next try, milliseconds. */
 const BACK_OFF = 30_000
 
-/** What a challenge, or a person, asks for. */
 export interface Want {
-  /** The token that was refused; undefined: none was sent. */
   readonly used: TokenContainer | undefined
   readonly metadataUrls: readonly string[]
   readonly challenged: readonly string[] | undefined
   readonly scheme: string | undefined
-  /** What a person wants beside what the server suggests. */
   readonly added?: readonly string[] | undefined
-  /** The token is valid and lacks scopes: a refresh does not help. */
   readonly stepUp: boolean
-  /** Nobody challenged: what is known about the server will do. */
   readonly unasked?: boolean
-  /** A person logs in even where a refresh would do. */
   readonly anew?: boolean
-  /** Whether a person may be asked, or shall be sent away with a URL. */
   readonly ask: 'no' | 'ask' | 'defer'
   /** The last word before anything is sent, once it is clear that nobody else's token will do. */
   readonly admit?: () => boolean
@@ -71,13 +63,10 @@ export interface Engine {
   readonly storm: StormBreaker
   readonly stepUps: StepUps
   readonly emit: Emit
-  /** The token to send; undefined: there is none that serves. Renews one that is about to end. */
   current(signal: AbortSignal | undefined): Promise<TokenContainer | undefined>
-  /** Undefined where nothing can be had without what `want` forbids. */
   obtain(want: Want, signal: AbortSignal | undefined): Promise<TokenContainer | undefined>
   redeem(record: FlowRecord, code: string): Promise<void>
   authority(stored: TokenContainer, signal: AbortSignal): Promise<Authority>
-  /** The headers that show a token to the server. */
   headersFor(container: TokenContainer, method: string, url: URL): Promise<Readonly<Record<string, string>>>
   rememberNonce(origin: string, nonce: string): void
 }
@@ -145,7 +134,6 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
     return options.dpop === true || asked ? signerFor(stored) : undefined
   }
 
-  /** True for a token that is not the refused one, and has what is needed. */
   const serves = (container: TokenContainer | undefined, { used, stepUp, challenged, anew }: Want): boolean =>
     container?.accessToken !== undefined &&
     container.accessToken !== used?.accessToken &&
@@ -160,7 +148,6 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
     return candidate
   }
 
-  /** Runs `work` alone among all processes, unless somebody's new token serves already. */
   const alone = (want: Want, work: (stored: Outcome) => Promise<Outcome>): Promise<Outcome> =>
     store.locked(async () => {
       const stored = await store.read()
@@ -237,7 +224,6 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
     }
   }
 
-  /** What is left of a token that was to be renewed and was not. */
   async function renew(stored: TokenContainer, expired: boolean, signal: AbortSignal | undefined): Promise<Outcome> {
     const metadataUrls = stored.resourceMetadataUrl === undefined ? [] : [stored.resourceMetadataUrl]
     const want = { used: stored, metadataUrls, challenged: undefined, scheme: stored.tokenType, stepUp: false } as const

@@ -65,13 +65,10 @@ export interface AuthSession {
 
 export interface SessionParts {
   readonly session: AuthSession
-  /** Made at the first use: the key of the cache is a hash, which is asynchronous. */
   engine(): Promise<Engine>
-  /** Runs `work`; what it throws shows no secret that this session has seen. */
   guarded<T>(work: () => Promise<T>): Promise<T>
 }
 
-/** What a platform adds to the portable client. */
 export interface Platform {
   readonly openRedirect?: OpenRedirect | undefined
 }
@@ -104,7 +101,6 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
     return engine
   }
 
-  /** What the server says to somebody without a token: its challenge names where its metadata is. */
   async function probe(signal: AbortSignal | undefined): Promise<AuthCue | undefined> {
     const headers = { accept: 'text/event-stream, application/json' }
     try {

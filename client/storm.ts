@@ -5,20 +5,15 @@ import { AuthError } from './errors.ts'
 import { printableUrl } from './text.ts'
 
 const LIMIT = 3
-/** Milliseconds. */
 const WINDOW = 60_000
 const COOL_DOWN = 60_000
-/** Keys that are remembered at most; the oldest go first. */
 const MAX_KEYS = 1_000
 
 type Kind = 'token' | 'prompt' | 'login'
 
 interface Count {
-  /** When tokens were obtained that led to nothing. */
   token: readonly number[]
-  /** When somebody was asked on behalf of a request. */
   prompt: readonly number[]
-  /** When somebody was asked because a login was begun by name. */
   login: readonly number[]
   readonly openUntil: Record<Kind, number>
   /** The newest token is of a login by name, and nobody has refused it yet. */
@@ -43,20 +38,15 @@ export interface StormBreaker {
    * `prompt`: before a person is asked on behalf of a request; `login`: before a login by name.
    */
   check(what: Kind): void
-  /** A token was obtained. */
   obtained(byName: boolean): void
-  /** A person is asked to log in. */
   asked(byName: boolean): void
-  /** The server answered a token with a challenge. */
   refused(): void
-  /** The server answered with something else than 401 and 403. */
   success(): void
 }
 
 export interface StormContext {
   readonly serverUrl: string
   readonly now: () => number
-  /** Milliseconds since the epoch. */
   readonly opened: (until: number) => void
 }
 
@@ -95,7 +85,6 @@ export function createStormBreaker(key: string, { serverUrl, now, opened }: Stor
     },
     obtained(byName) {
       const count = countOf(key)
-      // Somebody is there, and does what they are asked.
       count.prompt = []
       count.openUntil.prompt = 0
       if (!byName) {

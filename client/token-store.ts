@@ -15,7 +15,6 @@ const flights = new WeakMap<TokenCache, Map<string, Promise<Outcome>>>()
 
 export interface Flights {
   readonly current: Promise<Outcome> | undefined
-  /** Starts one; there must be none. */
   start(work: () => Promise<Outcome>): Promise<Outcome>
 }
 
@@ -36,14 +35,11 @@ export function createFlights(cache: TokenCache, key: string): Flights {
   }
 }
 
-/** The longest time before its end that a token is renewed, milliseconds. */
 const MAX_LEEWAY = 60_000
-/** The part of its life that it is renewed before its end. */
 const LEEWAY = 0.1
 
 type Lifetime = Pick<TokenContainer, 'obtainedAt' | 'expiresIn'>
 
-/** Milliseconds since the epoch; undefined: it does not expire as far as is known. */
 export const expiresAt = ({ obtainedAt, expiresIn }: Lifetime): number | undefined =>
   obtainedAt === undefined || expiresIn === undefined ? undefined : obtainedAt + expiresIn * 1000
 
@@ -65,7 +61,6 @@ export function isDue(token: Lifetime, now: number, leeway: number | undefined, 
 
 type KeyOptions = Pick<ResolvedOptions, 'serverUrl' | 'clientId' | 'clientMetadataDocumentUri' | 'grant' | 'profile'>
 
-/** 43 characters of base64url: a SHA-256. */
 export async function createCacheKey({
   serverUrl,
   clientId,
@@ -89,7 +84,6 @@ export interface AnswerFacts {
   readonly client: ClientIdentity
   readonly choice: ScopeChoice
   readonly dpop: DPoPSigner | undefined
-  /** What was stored before. */
   readonly before: TokenContainer | undefined
   readonly now: number
 }
@@ -99,15 +93,12 @@ const given = <T extends object>(fields: T) =>
     [K in keyof T]?: Exclude<T[K], undefined>
   }
 
-/** Asked for or granted before at this authorization server. */
 export const earlierScopes = (before: TokenContainer | undefined, issuer: string): string[] =>
   before?.authorizationServer === issuer ? unite(splitScope(before.requestedScope), splitScope(before.scope)) : []
 
-/** Of the option `tokenEndpoint`. */
 const givenEndpoint = ({ tokenEndpoint, tokenEndpointGiven }: ServerInfo): string | undefined =>
   tokenEndpointGiven ? tokenEndpoint : undefined
 
-/** The container of a new grant. */
 export function createContainer(answer: TokenAnswer, facts: AnswerFacts): TokenContainer {
   const { authority, client, choice, dpop, before, now } = facts
   const { server, info, resource } = authority
@@ -155,7 +146,6 @@ export const renewContainer = (answer: TokenAnswer, before: TokenContainer, now:
 
 type Stamps = Pick<ResolvedOptions, 'clientId' | 'clientIssuer' | 'resourceIndicator'>
 
-/** False where the tokens are another client's, issuer's or resource's than the configured ones. */
 export function isOurs(container: TokenContainer, { clientId, clientIssuer, resourceIndicator }: Stamps): boolean {
   if (clientId !== undefined && container.clientId !== clientId) return false
   if (clientIssuer !== undefined && container.authorizationServer !== clientIssuer) return false
@@ -176,16 +166,13 @@ export const fits = (container: TokenContainer, { server, resource }: Authority,
 
 export interface TokenStore {
   read(): Promise<TokenContainer | undefined>
-  /** Resolves once it is kept (R-72). */
   write(container: TokenContainer): Promise<void>
   /**
    * Drops the tokens of one generation: those that `used` was part of. Gives what is stored instead where somebody has
    * newer ones. The registration, and what was ever asked for, stay.
    */
   drop(used: Pick<TokenContainer, 'accessToken' | 'refreshToken'>): Promise<TokenContainer | undefined>
-  /** Drops everything, or everything but the registration. */
   clear(keepRegistration: boolean): Promise<void>
-  /** While no other process does. Reading and writing inside is safe. */
   locked<T>(work: () => Promise<T>): Promise<T>
   leaseLogin(): Promise<LoginLease>
 }

@@ -4,19 +4,16 @@ import { AuthError } from './errors.ts'
 import type { HttpAnswer, OAuthHttp } from './http.ts'
 import type { ReplayableRequest } from './replay.ts'
 
-/** A span, as far as it is used here. */
 interface ApiSpan {
   setAttribute(name: string, value: string | number): unknown
   setStatus(status: { code: number }): unknown
   end(): void
 }
 
-/** A context of the API; opaque. */
 interface ApiContext {
   setValue(key: symbol, value: unknown): ApiContext
 }
 
-/** What is used of `@opentelemetry/api`: `import * as api from '@opentelemetry/api'` is one. */
 export interface OpenTelemetryApi {
   readonly trace: {
     getTracer(name: string): {
@@ -33,11 +30,8 @@ export interface OpenTelemetryApi {
   readonly SpanStatusCode: { readonly ERROR: number }
 }
 
-/** Runs the steps of the client within spans. */
 export interface Tracing {
-  /** A request to the server, with all that it takes to get its answer. `send` is given the one that carries the span on. */
   request(request: ReplayableRequest, send: (carrying: ReplayableRequest) => Promise<Response>): Promise<Response>
-  /** Each exchange in a span of its own. */
   http(plain: OAuthHttp): OAuthHttp
 }
 
@@ -51,7 +45,6 @@ const nameOf = (thrown: unknown): string => {
   return thrown instanceof Error ? thrown.name.slice(0, 64) : '_OTHER'
 }
 
-/** Makes spans and ends them. */
 function createSpans({ trace, context, SpanKind, SpanStatusCode }: OpenTelemetryApi) {
   const tracer = trace.getTracer('mcp-host/client')
 
@@ -65,7 +58,6 @@ function createSpans({ trace, context, SpanKind, SpanStatusCode }: OpenTelemetry
     return tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes })
   }
 
-  /** Ends with the span; what runs meanwhile is below it. */
   async function within<Answer extends { readonly status: number }>(
     span: ApiSpan,
     work: (place: ApiContext) => Promise<Answer>,
@@ -104,7 +96,6 @@ export function createTracing(api: OpenTelemetryApi | undefined): Tracing {
     return within(begin(`oauth ${what.replace(/^The /, '')}`, method, new URL(url)), () => silently(ask))
   }
 
-  /** The same request, whose headers name the span; unless its caller has named one. */
   function carry(request: ReplayableRequest, place: ApiContext): ReplayableRequest {
     const carried: Record<string, string> = {}
     propagation.inject(place, carried)

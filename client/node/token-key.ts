@@ -12,7 +12,6 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
 export interface CryptoBox {
-  /** Tells keys apart and reveals none. */
   readonly keyId: string
   /** One line of ASCII text. `name` must be given again to open it. */
   seal(plain: Uint8Array, name: string): string
@@ -23,7 +22,6 @@ export interface CryptoBox {
   open(sealed: string, name: string, source: string): Buffer
 }
 
-/** `key`: 32 bytes. */
 export function createCryptoBox(key: Uint8Array): CryptoBox {
   const keyId = createHmac('sha256', key).update('mcp-host token key id').digest().subarray(0, 8).toString('base64url')
   const header = `${PREFIX}.${keyId}`
@@ -84,7 +82,6 @@ function otherKey(source: string, theirs: string | undefined, ours: string): Aut
 }
 
 export interface TokenKey {
-  /** The box to seal with; makes the key file where there is none. */
   toSeal(): Promise<CryptoBox>
   /** The box to open `source` with. Throws `cache_failed` where the key file is gone. */
   toOpen(source: string): Promise<CryptoBox>

@@ -9,7 +9,6 @@ const MAX_KNOWN = 10_000
 /** One machine has a whole network of them. */
 const IPV6_PREFIX = 64
 
-/** How often somebody came within a minute, this time too. */
 function createCount(clock: Clock): (who: string) => number {
   const perf = { now: () => clock.monotonic() }
   const counts = new LRUCache<string, { count: number }>({ max: MAX_KNOWN, ttl: WINDOW, ttlResolution: 0, perf })
@@ -21,13 +20,11 @@ function createCount(clock: Clock): (who: string) => number {
   }
 }
 
-/** Whether somebody may once more; `most` in a minute. */
 export function createLimit(most: number, clock: Clock): (who: string) => boolean {
   const count = createCount(clock)
   return who => count(who) <= most
 }
 
-/** The same for the address of a client. `refused` hears of each that is refused, once a minute. */
 export function createAddressLimit(
   most: number,
   clock: Clock,

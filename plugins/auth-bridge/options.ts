@@ -9,15 +9,11 @@ import {
 } from '../../core/index.ts'
 
 export type AuthBridgeOptions = BuiltInOptions['auth-bridge']
-/** The same with their defaults. */
 export type FilledAuthBridge = FilledOptions['auth-bridge']
-/** The identity provider, as `entra(...)` and its like make it, or written by hand. */
 export type ProviderOptions = AuthBridgeOptions['provider']
 export type FilledProvider = FilledAuthBridge['provider']
-/** What must be true of a person. */
 export type PersonRule = NonNullable<AuthBridgeOptions['scopes']>[string]
 
-/** Providers with ways of their own, and the two kinds that all others are of. */
 export const PROVIDERS = [
   'entra',
   'okta',
@@ -60,7 +56,6 @@ const duration = (standard: string, description: string) => ({
 })
 const several = (description: string): JsonSchema => ({ anyOf: [text, texts], description })
 
-/** Options of the development provider. */
 export const DEVELOPMENT_OPTIONS = {
   users: {
     type: 'array',
@@ -331,10 +326,8 @@ export const optionsSchema: OptionsSchema<AuthBridgeOptions, FilledAuthBridge> =
   },
 }
 
-/** Whether people sign in on a page of this host, without a password. */
 export const isDevelopment = ({ provider: { type } }: FilledAuthBridge): boolean => type === 'development'
 
-/** What all take. */
 interface Shared
   extends Omit<
     ProviderOptions,

@@ -11,18 +11,15 @@ const FORMAT = '1'
 /** SHA-256, base64url: of what is random, or tells nobody anything. */
 export const digest = (text: string): string => hash('sha256', text, 'base64url')
 
-/** Where one thing is kept. */
 export type Place = string & { readonly __place: true }
 
 /** A login that is under way, which anyone can begin. */
 export const pendingAt = (what: string, id: string) => `${GRANT_KINDS.pending}${what}:${digest(id)}` as Place
-/** What somebody who signed in has. */
 export const grantedAt = (what: string, id: string) => `${GRANT_KINDS.granted}${what}:${digest(id)}` as Place
 
 /** Seals and opens JSON; `place` is sealed in. The first key seals, all open. */
 export interface Sealer {
   seal(place: string, value: unknown): string
-  /** Undefined for what none of the keys sealed for this place. */
   open(place: string, sealed: string): unknown
 }
 
@@ -62,13 +59,10 @@ export function createSealer(keys: readonly Buffer[]): Sealer {
   }
 }
 
-/** The grant store with values in the place of sealed texts. `ttl` in milliseconds. */
 export interface Records {
   read<Value>(place: Place): Promise<Value | undefined>
   write(place: Place, value: unknown, ttl: number): Promise<void>
-  /** Whether nothing was there. */
   add(place: Place, value: unknown, ttl: number): Promise<boolean>
-  /** One who takes gets it, whoever asks at the same time does not. */
   take<Value>(place: Place): Promise<Value | undefined>
   /** Writes what `change` makes of what is there; undefined where nothing is, or `change` wants nothing written. */
   update<Value>(place: Place, ttl: number, change: (value: Value) => Value | undefined): Promise<Value | undefined>
@@ -78,10 +72,8 @@ export interface Records {
   members(set: Place): Promise<readonly string[]>
 }
 
-/** Others change the same record now and then, never as often. */
 const MAX_ATTEMPTS = 20
 
-/** A store of which each failure is made another. */
 export function withFailures(store: GrantStore, failed: (error: unknown) => unknown): GrantStore {
   const settled =
     <Given extends unknown[], Value>(ask: (...given: Given) => Promise<Value>) =>

@@ -4,7 +4,6 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { isObject } from '../../../core/index.ts'
 
-/** What counts of what a client says of itself. */
 const KEPT = ['redirect_uris', 'client_name', 'client_uri', 'grant_types', 'token_endpoint_auth_method'] as const
 
 const PREFIX = 'reg.'
@@ -13,7 +12,6 @@ const SIGNATURE_BYTES = 16
 const NONCE_BYTES = 9
 /** Characters of an id: it is in every URL, and in every token. */
 const MAX_ID = 1_024
-/** Bytes of what a client says. */
 const MAX_SAID = 4_096
 
 export type ClientMetadata = Readonly<Record<string, unknown>>
@@ -21,23 +19,19 @@ export type ClientMetadata = Readonly<Record<string, unknown>>
 export interface RegisteredClients {
   /** The id of a client that says this. Throws a text for the client where that is too much. */
   idOf(said: ClientMetadata): string
-  /** Its secret, where it authenticates by one. */
   secretOf(id: string): string
-  /** What oidc-provider keeps of a client; undefined where this id is none of ours. */
   find(id: string): ClientMetadata | undefined
 }
 
 const pick = (said: ClientMetadata) =>
   Object.fromEntries(KEPT.flatMap(name => (said[name] === undefined ? [] : [[name, said[name]]])))
 
-/** `keys`: the first signs, all verify. */
 export function createRegisteredClients(keys: readonly Buffer[]): RegisteredClients {
   const [first] = keys
   if (!first) throw new Error('there is no key to sign with')
   const signed = (key: Buffer, body: string) =>
     createHmac('sha256', key).update(`client ${body}`).digest().subarray(0, SIGNATURE_BYTES)
 
-  /** The key that signed an id, and what is in it. */
   function read(id: string): { readonly key: Buffer; readonly said: ClientMetadata } | undefined {
     if (!id.startsWith(PREFIX) || id.length > MAX_ID) return undefined
     const [body = '', signature = '', ...more] = id.slice(PREFIX.length).split('.')
