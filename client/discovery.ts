@@ -208,12 +208,7 @@ export interface Authority {
   readonly resource: string | undefined
 }
 
-export interface AuthorityFinder {
-  find(metadataUrls: readonly string[], signal: AbortSignal): Promise<Authority>
-  known(metadataUrls: readonly string[], signal: AbortSignal): Promise<Authority>
-}
-
-export function createAuthorityFinder(ctx: ClientContext): AuthorityFinder {
+export function createAuthorityFinder(ctx: ClientContext) {
   const { options, emit, now } = ctx
   let found: { readonly authority: Authority; readonly at: number } | undefined
 
@@ -238,7 +233,8 @@ export function createAuthorityFinder(ctx: ClientContext): AuthorityFinder {
 
   return {
     find,
-    known(metadataUrls, signal) {
+    /** The result of the last hour, or of `find`. */
+    known(metadataUrls: readonly string[], signal: AbortSignal): Promise<Authority> {
       if (found && now() - found.at < MAX_AGE) return Promise.resolve(found.authority)
       return find(metadataUrls, signal)
     },

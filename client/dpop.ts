@@ -5,16 +5,7 @@
 import { AuthError } from './errors.ts'
 import type { CryptoKey, JsonWebKey } from './token-cache.ts'
 
-export interface DPoPSigner {
-  /** Private; kept with the tokens, because they and their refresh are bound to it. */
-  readonly jwk: JsonWebKey
-  /**
-   * The `DPoP` header of one request: fresh for each, a retry too. `url` may have a query, which is not signed.
-   * `accessToken`: of a request to the resource.
-   */
-  proof(method: string, url: string, accessToken?: string): Promise<string>
-  rememberNonce(origin: string, nonce: string): void
-}
+export type DPoPSigner = Awaited<ReturnType<typeof createDPoPSigner>>
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' } as const
 const SIGNATURE = { name: 'ECDSA', hash: 'SHA-256' } as const
@@ -53,7 +44,7 @@ async function importKey(jwk: JsonWebKey): Promise<CryptoKey> {
 }
 
 /** `jwk`: the key of earlier tokens; default: a new one. ES256, which RFC 9449 servers know. */
-export async function createDPoPSigner(jwk?: JsonWebKey, now: () => number = Date.now): Promise<DPoPSigner> {
+export async function createDPoPSigner(jwk?: JsonWebKey, now: () => number = Date.now) {
   const privateJwk = jwk ?? (await generateJwk())
   const key = await importKey(privateJwk)
   const { kty, crv, x, y } = privateJwk
@@ -62,7 +53,8 @@ export async function createDPoPSigner(jwk?: JsonWebKey, now: () => number = Dat
 
   return {
     jwk: privateJwk,
-    async proof(method, url, accessToken) {
+    /** A fresh `DPoP` header. The query of `url` is not signed. `accessToken`: of a request to the resource. */
+    async proof(method: string, url: string, accessToken?: string): Promise<string> {
       const { origin, pathname } = new URL(url)
       const payload = {
         jti: toBase64Url(crypto.getRandomValues(new Uint8Array(16))),
@@ -76,7 +68,8 @@ export async function createDPoPSigner(jwk?: JsonWebKey, now: () => number = Dat
       const signature = await crypto.subtle.sign(SIGNATURE, key, encodeText(signed))
       return `${signed}.${toBase64Url(new Uint8Array(signature))}`
     },
-    rememberNonce(origin, nonce) {
+    /** `origin`: of the server that sent the nonce; its next proofs carry it. */
+    rememberNonce(origin: string, nonce: string): void {
       nonces.delete(origin)
       nonces.set(origin, nonce)
       const [oldest] = nonces.keys()

@@ -5,13 +5,12 @@ import type { ClientContext } from './context.ts'
 import { type Authority, createAuthorityFinder } from './discovery.ts'
 import { createDPoPSigner, type DPoPSigner } from './dpop.ts'
 import { AuthError } from './errors.ts'
-import type { Emit } from './events.ts'
 import type { FlowRecord } from './flow-store.ts'
 import { isUnattended } from './grants.ts'
 import { withAbort } from './http.ts'
 import { isLoopback } from './resolve-options.ts'
-import { covers, createStepUps, type StepUps, splitScope } from './scopes.ts'
-import { createStormBreaker, type StormBreaker } from './storm.ts'
+import { covers, createStepUps, splitScope } from './scopes.ts'
+import { createStormBreaker } from './storm.ts'
 import type { CacheContext, TokenContainer } from './token-cache.ts'
 import {
   createFlights,
@@ -58,18 +57,7 @@ export interface Want {
   readonly admit?: () => boolean
 }
 
-export interface Engine {
-  readonly store: TokenStore
-  readonly storm: StormBreaker
-  readonly stepUps: StepUps
-  readonly emit: Emit
-  current(signal: AbortSignal | undefined): Promise<TokenContainer | undefined>
-  obtain(want: Want, signal: AbortSignal | undefined): Promise<TokenContainer | undefined>
-  redeem(record: FlowRecord, code: string): Promise<void>
-  authority(stored: TokenContainer, signal: AbortSignal): Promise<Authority>
-  headersFor(container: TokenContainer, method: string, url: URL): Promise<Readonly<Record<string, string>>>
-  rememberNonce(origin: string, nonce: string): void
-}
+export type Engine = ReturnType<typeof createEngine>
 
 const asAuthError = (thrown: unknown): AuthError =>
   AuthError.is(thrown)
@@ -90,7 +78,7 @@ function refuseClearText(serverUrl: string): void {
   })
 }
 
-export function createEngine(ctx: ClientContext, context: CacheContext): Engine {
+export function createEngine(ctx: ClientContext, context: CacheContext) {
   const { options, emit, now, secrets } = ctx
   const { key } = context
   const store = watched(createTokenStore(options.tokenCache, context))
@@ -242,7 +230,8 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
     storm,
     stepUps: createStepUps(),
     emit,
-    async current(signal) {
+    /** The token to send, renewed if it is about to expire; undefined if no token can be used. */
+    async current(signal: AbortSignal | undefined): Promise<Outcome> {
       const stored = await store.read()
       if (!stored || !isOurs(stored, options)) return undefined
       const { accessToken, refreshToken } = stored
@@ -253,20 +242,20 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
       return renewable ? renew(stored, expired, signal) : undefined
     },
     obtain,
-    async redeem(record, code) {
+    async redeem(record: FlowRecord, code: string): Promise<void> {
       const { signal } = new AbortController()
       const signer = options.dpop === true ? await signerFor(await store.read()) : undefined
       await acquirer.redeem(record, code, { dpop: signer }, signal)
     },
-    authority(stored, signal) {
+    authority(stored: TokenContainer, signal: AbortSignal): Promise<Authority> {
       return finder.known(stored.resourceMetadataUrl === undefined ? [] : [stored.resourceMetadataUrl], signal)
     },
-    async headersFor(container, method, url) {
+    async headersFor(container: TokenContainer, method: string, url: URL): Promise<Readonly<Record<string, string>>> {
       const { accessToken = '', tokenType } = container
       if (tokenType?.toLowerCase() !== 'dpop') return { authorization: `Bearer ${accessToken}` }
       const signer = await signerFor(container)
       return { authorization: `DPoP ${accessToken}`, dpop: await signer.proof(method, url.href, accessToken) }
     },
-    rememberNonce: (origin, nonce) => dpop?.signer.rememberNonce(origin, nonce),
+    rememberNonce: (origin: string, nonce: string) => dpop?.signer.rememberNonce(origin, nonce),
   }
 }

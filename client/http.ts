@@ -140,23 +140,19 @@ export interface HttpAnswer {
   readonly length: number
 }
 
-export interface OAuthHttp {
-  check(url: string | URL, what: string): URL
-  getJson(
-    url: string,
-    options: { readonly what: string; readonly signal?: AbortSignal | undefined },
-  ): Promise<HttpAnswer>
-  post(
-    url: string,
-    options: {
-      readonly what: string
-      readonly body: URLSearchParams | object
-      readonly headers?: Readonly<Record<string, string>> | undefined
-      readonly signal?: AbortSignal | undefined
-    },
-  ): Promise<HttpAnswer>
+interface Get {
+  readonly what: string
+  readonly signal?: AbortSignal | undefined
 }
 
+interface Post extends Get {
+  readonly body: URLSearchParams | object
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+export type OAuthHttp = ReturnType<typeof createOAuthHttp>
+
+/** No complete response. Retryable; its `cause` has only the error code of the network. */
 export class ConnectionError extends AuthError {
   /** False only where the request surely never left: then it may be sent again without fear. */
   readonly bodySent: boolean
@@ -219,7 +215,7 @@ export function createOAuthHttp({
   readonly policy: NetPolicy
   readonly secrets: Secrets
   readonly timeoutMs?: number
-}): OAuthHttp {
+}) {
   const malformed = (what: string, url: URL, why: string, fix: string) =>
     new AuthError(`${what} at ${printableUrl(url)} ${why}`, { code: 'malformed_response', fix })
 
@@ -296,11 +292,13 @@ export function createOAuthHttp({
 
   return {
     check: policy.check,
-    getJson(url, { what, signal }) {
+    /** GET of a JSON document: at most 256 KiB, 15 s and 3 checked redirects. A failed status has no `json`. */
+    getJson(url: string, { what, signal }: Get): Promise<HttpAnswer> {
       const init = { method: 'GET', headers: { accept: 'application/json' } }
       return exchangeWith(url, init, { what, signal, limit: MAX_DOCUMENT, maxRedirects: MAX_REDIRECTS })
     },
-    post(url, { what, body, headers, signal }) {
+    /** POST of a form or of JSON: at most 64 KiB of response and 15 s; a redirect is an error. */
+    post(url: string, { what, body, headers, signal }: Post): Promise<HttpAnswer> {
       const isForm = body instanceof URLSearchParams
       const init = {
         method: 'POST',

@@ -73,26 +73,21 @@ export async function chooseScope(
 
 const MAX_OPERATIONS = 1_000
 
-export interface StepUps {
-  mayTry(operation: string, scopes: readonly string[]): boolean
-  tried(operation: string, scopes: readonly string[]): void
-  succeeded(operation: string): void
-}
-
-export function createStepUps(): StepUps {
+export function createStepUps() {
   const operations = new Map<string, readonly string[]>()
   return {
-    mayTry(operation, scopes) {
+    /** False if a request for these scopes failed before. */
+    mayTry(operation: string, scopes: readonly string[]): boolean {
       const before = operations.get(operation)
       return before === undefined || !covers(before, scopes)
     },
-    tried(operation, scopes) {
+    tried(operation: string, scopes: readonly string[]): void {
       const before = operations.get(operation)
       operations.delete(operation)
       operations.set(operation, unite(before, scopes))
       if (operations.size > MAX_OPERATIONS) operations.delete(operations.keys().next().value as string)
     },
-    succeeded(operation) {
+    succeeded(operation: string): void {
       if (operations.size > 0) operations.delete(operation)
     },
   }

@@ -65,16 +65,7 @@ const MAX_SECRETS = 500
 
 const REDACTED = '[redacted]'
 
-export interface Secrets {
-  /** Call it as soon as a secret is known, and again at each use. Undefined and empty values are ignored. */
-  add(...values: (string | undefined)[]): void
-  addFrom(json: unknown): void
-  /**
-   * The text with every known secret replaced, also where it is written in form, URL or JSON encoding, and with
-   * everything else that looks like a credential.
-   */
-  scrub(text: string): string
-}
+export type Secrets = ReturnType<typeof createSecrets>
 
 const formEncoded = (value: string): string => new URLSearchParams([['', value]]).toString().slice(1)
 /** From the form encoding, which does not throw for half a surrogate pair. */
@@ -88,8 +79,9 @@ function spellings(value: string): string[] {
 }
 
 /** Keeps the values in a closure: nothing that prints or serializes the object shows them. */
-export function createSecrets(): Secrets {
+export function createSecrets() {
   const known = new Map<string, readonly string[]>()
+  /** Call it as soon as a secret is known, and again at each use. */
   function add(...values: (string | undefined)[]): void {
     for (const value of values) {
       if (!value) continue
@@ -102,8 +94,10 @@ export function createSecrets(): Secrets {
   }
   return {
     add,
-    addFrom: json => add(...namedSecrets(json)),
-    scrub(text) {
+    /** The named secrets of a server response; call it before the response is used. */
+    addFrom: (json: unknown): void => add(...namedSecrets(json)),
+    /** Replaces each known secret, also in form, URL or JSON encoding, and all text that looks like a credential. */
+    scrub(text: string): string {
       // The longest first: a secret that begins with another one must not leave its end behind.
       const written = [...known.values()].flat().sort((one, other) => other.length - one.length)
       return redactCredentials(written.reduce((left, spelling) => left.replaceAll(spelling, REDACTED), text))

@@ -32,25 +32,13 @@ function countOf(key: string): Count {
   return count
 }
 
-export interface StormBreaker {
-  /**
-   * Throws `auth_storm` while the breaker is open, and opens it at the limit. `token`: before anything is sent;
-   * `prompt`: before a person is asked on behalf of a request; `login`: before a login by name.
-   */
-  check(what: Kind): void
-  obtained(byName: boolean): void
-  asked(byName: boolean): void
-  refused(): void
-  success(): void
-}
-
 export interface StormContext {
   readonly serverUrl: string
   readonly now: () => number
   readonly opened: (until: number) => void
 }
 
-export function createStormBreaker(key: string, { serverUrl, now, opened }: StormContext): StormBreaker {
+export function createStormBreaker(key: string, { serverUrl, now, opened }: StormContext) {
   const recent = (times: readonly number[]) => times.filter(time => time > now() - WINDOW)
   const withNow = (times: readonly number[]) => [...times.slice(1 - LIMIT), now()]
 
@@ -71,7 +59,11 @@ export function createStormBreaker(key: string, { serverUrl, now, opened }: Stor
   }
 
   return {
-    check(what) {
+    /**
+     * Throws `auth_storm` while the breaker is open, and opens it at the limit. `token`: before a request is sent; `prompt`:
+     * before a user is asked on behalf of a request; `login`: before an explicit login.
+     */
+    check(what: Kind): void {
       const count = counts.get(key)
       if (!count) return
       const tokensWereRefused = what === 'token' || (what === 'login' && recent(count.token).length > 0)
@@ -83,7 +75,7 @@ export function createStormBreaker(key: string, { serverUrl, now, opened }: Stor
       opened(until)
       throw refuse(until, tokensWereRefused)
     },
-    obtained(byName) {
+    obtained(byName: boolean): void {
       const count = countOf(key)
       count.prompt = []
       count.openUntil.prompt = 0
@@ -99,12 +91,13 @@ export function createStormBreaker(key: string, { serverUrl, now, opened }: Stor
       }
       if (recent(count.token).length === 0) count.login = []
     },
-    asked(byName) {
+    asked(byName: boolean): void {
       const count = countOf(key)
       if (byName) count.login = withNow(count.login)
       else count.prompt = withNow(count.prompt)
     },
-    refused() {
+    /** The server answered a token with a challenge. */
+    refused(): void {
       const count = counts.get(key)
       if (!count?.fresh) return
       count.fresh = false

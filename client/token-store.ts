@@ -13,19 +13,14 @@ export type Outcome = TokenContainer | undefined
 
 const flights = new WeakMap<TokenCache, Map<string, Promise<Outcome>>>()
 
-export interface Flights {
-  readonly current: Promise<Outcome> | undefined
-  start(work: () => Promise<Outcome>): Promise<Outcome>
-}
-
-export function createFlights(cache: TokenCache, key: string): Flights {
+export function createFlights(cache: TokenCache, key: string) {
   const ofCache = flights.get(cache) ?? new Map<string, Promise<Outcome>>()
   flights.set(cache, ofCache)
   return {
     get current() {
       return ofCache.get(key)
     },
-    start(work) {
+    start(work: () => Promise<Outcome>): Promise<Outcome> {
       const flight = work().finally(() => ofCache.delete(key))
       ofCache.set(key, flight)
       // Its waiters may all be gone when it fails.
@@ -164,18 +159,7 @@ export const fits = (container: TokenContainer, { server, resource }: Authority,
   container.tokenEndpointAuthMethod === client.authMethod &&
   container.resource === resource
 
-export interface TokenStore {
-  read(): Promise<TokenContainer | undefined>
-  write(container: TokenContainer): Promise<void>
-  /**
-   * Drops the tokens of one generation: those that `used` was part of. Gives what is stored instead where somebody has
-   * newer ones. The registration, and what was ever asked for, stay.
-   */
-  drop(used: Pick<TokenContainer, 'accessToken' | 'refreshToken'>): Promise<TokenContainer | undefined>
-  clear(keepRegistration: boolean): Promise<void>
-  locked<T>(work: () => Promise<T>): Promise<T>
-  leaseLogin(): Promise<LoginLease>
-}
+export type TokenStore = ReturnType<typeof createTokenStore>
 
 const HELD: LoginLease = { held: true, release: async () => undefined }
 
@@ -192,7 +176,7 @@ const spent = ({ registration, authorizationServer, requestedScope, scope }: Tok
   }),
 })
 
-export function createTokenStore(cache: TokenCache, context: CacheContext): TokenStore {
+export function createTokenStore(cache: TokenCache, context: CacheContext) {
   async function guarded<T>(what: string, work: () => Promise<T> | T): Promise<T> {
     try {
       return await work()
@@ -224,19 +208,21 @@ export function createTokenStore(cache: TokenCache, context: CacheContext): Toke
   return {
     read,
     write,
-    async drop({ accessToken, refreshToken }) {
+    /** Drops these tokens, but not the registration and the requested scopes. Returns newer stored tokens instead. */
+    async drop({ accessToken, refreshToken }: Pick<TokenContainer, 'accessToken' | 'refreshToken'>): Promise<Outcome> {
       const stored = await read()
       if (!stored?.accessToken && !stored?.refreshToken) return undefined
       if (stored.accessToken !== accessToken || stored.refreshToken !== refreshToken) return stored
       await keep(spent(stored))
       return undefined
     },
-    async clear(keepRegistration) {
+    async clear(keepRegistration: boolean): Promise<void> {
       // What cannot be read is dropped as well: this is the way out.
       const stored = keepRegistration ? await read().catch(() => undefined) : undefined
       await keep(stored && without(stored))
     },
-    locked: work => (cache.withLock ? cache.withLock(context, work) : work()),
-    leaseLogin: async () => (cache.leaseLogin ? cache.leaseLogin(context) : HELD),
+    /** Runs `work` while no other process does. */
+    locked: <T>(work: () => Promise<T>): Promise<T> => (cache.withLock ? cache.withLock(context, work) : work()),
+    leaseLogin: async (): Promise<LoginLease> => (cache.leaseLogin ? cache.leaseLogin(context) : HELD),
   }
 }

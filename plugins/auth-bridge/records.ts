@@ -17,13 +17,10 @@ export type Place = string & { readonly __place: true }
 export const pendingAt = (what: string, id: string) => `${GRANT_KINDS.pending}${what}:${digest(id)}` as Place
 export const grantedAt = (what: string, id: string) => `${GRANT_KINDS.granted}${what}:${digest(id)}` as Place
 
-/** Seals and opens JSON; `place` is sealed in. The first key seals, all open. */
-export interface Sealer {
-  seal(place: string, value: unknown): string
-  open(place: string, sealed: string): unknown
-}
+export type Sealer = ReturnType<typeof createSealer>
 
-export function createSealer(keys: readonly Buffer[]): Sealer {
+/** Seals and opens JSON; `place` is sealed in. The first key seals, all open. */
+export function createSealer(keys: readonly Buffer[]) {
   const [first] = keys
   if (!first) throw new Error('there is no key to seal with')
 
@@ -39,14 +36,14 @@ export function createSealer(keys: readonly Buffer[]): Sealer {
   }
 
   return {
-    seal(place, value) {
+    seal(place: string, value: unknown): string {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv(ALGORITHM, first, nonce, { authTagLength: TAG_BYTES })
       cipher.setAAD(Buffer.from(place))
       const sealed = Buffer.concat([nonce, cipher.update(JSON.stringify(value)), cipher.final(), cipher.getAuthTag()])
       return `${FORMAT}${sealed.toString('base64url')}`
     },
-    open(place, sealed) {
+    open(place: string, sealed: string): unknown {
       if (!sealed.startsWith(FORMAT)) return undefined
       const bytes = Buffer.from(sealed.slice(FORMAT.length), 'base64url')
       if (bytes.length < NONCE_BYTES + TAG_BYTES) return undefined
@@ -59,18 +56,7 @@ export function createSealer(keys: readonly Buffer[]): Sealer {
   }
 }
 
-export interface Records {
-  read<Value>(place: Place): Promise<Value | undefined>
-  write(place: Place, value: unknown, ttl: number): Promise<void>
-  add(place: Place, value: unknown, ttl: number): Promise<boolean>
-  take<Value>(place: Place): Promise<Value | undefined>
-  /** Writes what `change` makes of what is there; undefined where nothing is, or `change` wants nothing written. */
-  update<Value>(place: Place, ttl: number, change: (value: Value) => Value | undefined): Promise<Value | undefined>
-  delete(...places: readonly Place[]): Promise<void>
-  join(set: Place, member: string, ttl: number, most: number): Promise<number>
-  leave(set: Place, member: string): Promise<void>
-  members(set: Place): Promise<readonly string[]>
-}
+export type Records = ReturnType<typeof createRecords>
 
 const MAX_ATTEMPTS = 20
 
@@ -95,15 +81,18 @@ export function withFailures(store: GrantStore, failed: (error: unknown) => unkn
   }
 }
 
-export function createRecords(store: GrantStore, sealer: Sealer): Records {
+export function createRecords(store: GrantStore, sealer: Sealer) {
   const opened = <Value>(place: Place, sealed: string | undefined) =>
     sealed === undefined ? undefined : (sealer.open(place, sealed) as Value | undefined)
 
   return {
-    read: async place => opened(place, await store.get(place)),
-    write: (place, value, ttl) => store.set(place, sealer.seal(place, value), ttl),
-    add: (place, value, ttl) => store.add(place, sealer.seal(place, value), ttl),
-    take: async place => opened(place, await store.take(place)),
+    read: async <Value>(place: Place): Promise<Value | undefined> => opened(place, await store.get(place)),
+    write: (place: Place, value: unknown, ttl: number): Promise<void> =>
+      store.set(place, sealer.seal(place, value), ttl),
+    add: (place: Place, value: unknown, ttl: number): Promise<boolean> =>
+      store.add(place, sealer.seal(place, value), ttl),
+    take: async <Value>(place: Place): Promise<Value | undefined> => opened(place, await store.take(place)),
+    /** Writes the result of `change`; undefined if there is no record, or `change` returns undefined. */
     async update<Value>(place: Place, ttl: number, change: (value: Value) => Value | undefined) {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         const sealed = await store.get(place)
@@ -115,9 +104,10 @@ export function createRecords(store: GrantStore, sealer: Sealer): Records {
       }
       throw new Error('a record changes too often to be changed')
     },
-    delete: (...places) => store.delete(...places),
-    join: (set, member, ttl, most) => store.join(set, member, ttl, most),
-    leave: (set, member) => store.leave(set, member),
-    members: set => store.members(set),
+    delete: (...places: readonly Place[]): Promise<void> => store.delete(...places),
+    join: (set: Place, member: string, ttl: number, most: number): Promise<number> =>
+      store.join(set, member, ttl, most),
+    leave: (set: Place, member: string): Promise<void> => store.leave(set, member),
+    members: (set: Place): Promise<readonly string[]> => store.members(set),
   }
 }

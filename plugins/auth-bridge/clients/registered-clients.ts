@@ -16,17 +16,12 @@ const MAX_SAID = 4_096
 
 export type ClientMetadata = Readonly<Record<string, unknown>>
 
-export interface RegisteredClients {
-  /** The id of a client that says this. Throws a text for the client where that is too much. */
-  idOf(said: ClientMetadata): string
-  secretOf(id: string): string
-  find(id: string): ClientMetadata | undefined
-}
+export type RegisteredClients = ReturnType<typeof createRegisteredClients>
 
 const pick = (said: ClientMetadata) =>
   Object.fromEntries(KEPT.flatMap(name => (said[name] === undefined ? [] : [[name, said[name]]])))
 
-export function createRegisteredClients(keys: readonly Buffer[]): RegisteredClients {
+export function createRegisteredClients(keys: readonly Buffer[]) {
   const [first] = keys
   if (!first) throw new Error('there is no key to sign with')
   const signed = (key: Buffer, body: string) =>
@@ -50,7 +45,8 @@ export function createRegisteredClients(keys: readonly Buffer[]): RegisteredClie
   const secretBy = (key: Buffer, id: string) => createHmac('sha256', key).update(`secret ${id}`).digest('base64url')
 
   return {
-    idOf(said) {
+    /** Throws an Error for the client if it says too much. */
+    idOf(said: ClientMetadata): string {
       const text = JSON.stringify({ ...pick(said), nonce: randomBytes(NONCE_BYTES).toString('base64url') })
       const body = Buffer.byteLength(text) > MAX_SAID ? '' : deflateRawSync(text, { level: 9 }).toString('base64url')
       const id = `${PREFIX}${body}.${signed(first, body).toString('base64url')}`
@@ -58,8 +54,8 @@ export function createRegisteredClients(keys: readonly Buffer[]): RegisteredClie
         throw new Error('it says too much of itself: fewer or shorter redirect_uris')
       return id
     },
-    secretOf: id => secretBy(read(id)?.key ?? first, id),
-    find(id) {
+    secretOf: (id: string): string => secretBy(read(id)?.key ?? first, id),
+    find(id: string): ClientMetadata | undefined {
       const found = read(id)
       if (!found) return undefined
       const {

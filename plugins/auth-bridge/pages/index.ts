@@ -119,31 +119,21 @@ export function writeLeave(uri: string, layout: Layout): Page {
   })
 }
 
-/**
- * Each with the policy that it must be sent with. Send them with `Referrer-Policy: same-origin`: without a referrer browsers
- * say `Origin: null` of a form.
- */
-export interface Pages {
-  consent(question: ConsentQuestion): Page
-  account(view: AccountView): Page
-  message(message: Message): Page
-  signIn(view: SignInView): Page
-  chooseUser(view: ChoiceView): Page
-  /**
-   * In the place of a redirect after the consent form: browsers hold all redirects that follow a form to the form's policy,
-   * up to those of the client's own site. Throws a TypeError where no page may lead there, such as to `javascript:`.
-   */
-  leave(uri: string): Page
-}
+export type Pages = ReturnType<typeof createPages>
 
-export function createPages(settings: PageSettings): Pages {
+/**
+ * Pages with their Content-Security-Policy. Send them with `Referrer-Policy: same-origin`, or browsers send forms with
+ * `Origin: null`. Forms post `csrf` and their fields to their own URL.
+ */
+export function createPages(settings: PageSettings) {
   const layout = createLayout(settings)
   return {
-    consent: question => writeConsent(question, settings, layout),
-    account: view => writeAccount(view, layout),
-    message: message => writeMessage(message, layout),
-    signIn: view => writeSignIn(view, layout),
-    chooseUser: view => writeChoice(view, settings, layout),
-    leave: uri => writeLeave(uri, layout),
+    consent: (question: ConsentQuestion) => writeConsent(question, settings, layout),
+    account: (view: AccountView) => writeAccount(view, layout),
+    message: (message: Message) => writeMessage(message, layout),
+    signIn: (view: SignInView) => writeSignIn(view, layout),
+    chooseUser: (view: ChoiceView) => writeChoice(view, settings, layout),
+    /** Replaces a redirect after the consent form, which `form-action` would block. Throws a TypeError for unsafe URIs. */
+    leave: (uri: string) => writeLeave(uri, layout),
   }
 }
