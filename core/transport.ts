@@ -90,7 +90,6 @@ export {
   receiveMessage,
   type Sender,
   type SessionReply,
-  secondHandshake,
   serveRequests,
 } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'

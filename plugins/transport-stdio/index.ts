@@ -1,28 +1,72 @@
-// Newline-delimited JSON over stdin and stdout: one client a process, which `mcp-host stdio` hands over once its host has
-// started. Named in a config it says who that client is; with any other verb it does nothing.
-import { type BuiltInOptions, definePlugin, type FilledOptions, type PluginHost } from '../../core/index.ts'
-import { REVISIONS, transportOf } from '../../core/transport.ts'
+// Newline-delimited JSON over stdin and stdout, for `mcp-host stdio`: one client per process. The config names the client's user,
+// since no token can be requested; other commands ignore this plugin.
+import { SCOPE } from '../../core/auth.ts'
+import { type BuiltInOptions, definePlugin, type FilledOptions, type PluginHost, type User } from '../../core/index.ts'
+import { MODERN_REVISION, REVISIONS, transportOf } from '../../core/transport.ts'
 import { addListen } from '../families/per-request/index.ts'
-import { type ServedLine, serveLine } from './line.ts'
-import { OPTIONS, userOf } from './options.ts'
-import type { StdioEnds } from './streams.ts'
+import type { StdioEnds } from './lines.ts'
+import { type ServedLine, serveLine } from './serve-line.ts'
 
-export type { ServedLine } from './line.ts'
-export type { TransportStdioOptions } from './options.ts'
-export type { StdioEnds } from './streams.ts'
+export type { StdioEnds } from './lines.ts'
+export type { ServedLine } from './serve-line.ts'
 
-type Written = BuiltInOptions['transport-stdio']
+export type TransportStdioOptions = BuiltInOptions['transport-stdio']
 type Filled = FilledOptions['transport-stdio']
 type Params = Readonly<Record<string, string>>
 
-/** A route, to whoever the options say is at the other end. */
+/** A route for the user of the options. */
 interface Served {
   admit(params: Params): void
   serve(params: Params, ends: StdioEnds): ServedLine
 }
 
+const texts = (description: string, items: object = {}) =>
+  ({ type: 'array', items: { type: 'string', ...items }, default: [], description }) as const
+
+const OPTIONS = {
+  type: 'object',
+  description: 'Newline-delimited JSON over stdin and stdout, for `mcp-host stdio`.',
+  additionalProperties: false,
+  properties: {
+    user: {
+      type: 'object',
+      title: 'StdioUser',
+      description: 'Who calls, as routes and tools see it. Default: nobody, as without a token.',
+      additionalProperties: false,
+      required: ['subject'],
+      properties: {
+        subject: { type: 'string', minLength: 1, description: 'The user, as `sub` of a token names it.' },
+        issuer: { type: 'string', description: 'Who issued that name.' },
+        clientId: { type: 'string', description: 'The program that acts for the user.' },
+        scopes: texts('What it may do.', SCOPE),
+        roles: texts('What it is.'),
+        claims: { type: 'object', default: {}, description: 'What else a token would say.' },
+      },
+    },
+    maxConcurrent: {
+      type: 'integer',
+      minimum: 1,
+      default: 100,
+      description: `Requests of ${MODERN_REVISION} that may run at once, open subscriptions counted. Those of a session: sessions.maxCallsPerSession.`,
+    },
+  },
+} as const
+
+function userOf({ user }: TransportStdioOptions): User | undefined {
+  if (!user) return undefined
+  const { subject, issuer, clientId, scopes = [], roles = [], claims = {} } = user
+  return {
+    subject,
+    ...(issuer !== undefined && { issuer }),
+    ...(clientId !== undefined && { clientId }),
+    scopes: [...scopes],
+    roles: [...roles],
+    claims: { ...claims },
+  }
+}
+
 const define = (setUp: (host: PluginHost, options: Filled) => void) =>
-  definePlugin<Written, Filled>({
+  definePlugin<TransportStdioOptions, Filled>({
     options: OPTIONS,
     provides: ['transport'],
     setup(host, options) {
@@ -31,10 +75,10 @@ const define = (setUp: (host: PluginHost, options: Filled) => void) =>
     },
   })
 
-/** What a config names: nothing is read or written before somebody hands a line over. */
+/** The plugin of a config: it reads and writes nothing. */
 export const transportStdio = define(() => undefined)
 
-/** The plugin for one host, and the way to hand it a line once that host has started. */
+/** Creates the plugin for one host, and functions to connect a client after startup. */
 export function createStdioTransport() {
   const served = new Map<string, Served>()
   const plugin = define((host, options) => {
@@ -58,11 +102,11 @@ export function createStdioTransport() {
   }
   return {
     plugin,
-    /** The paths of the routes that it serves. */
+    /** The paths of its routes. */
     routes: (): readonly string[] => [...served.keys()],
-    /** Throws what `connect` would; nobody is served. */
+    /** Throws like `connect`, without a connection. */
     admit: (path: string, params: Params): void => on(path).admit(params),
-    /** Throws a HostError, `unauthorized` or `forbidden`, as the route's `authorize` does; an Error where it is not on. */
+    /** Throws a HostError, `unauthorized` or `forbidden`, if the route refuses the user; an Error if the plugin is off there. */
     connect: (path: string, params: Params, ends: StdioEnds): ServedLine => on(path).serve(params, ends),
   }
 }
