@@ -40,9 +40,13 @@ const WORDS: Readonly<Record<Fault['word'], (file: string) => Explained>> = {
     reason: 'the file is a database of another program',
     fix: `name a file of its own for this host in the option \`file\`, and leave ${file} to whose it is`,
   }),
-  newer: file => ({
-    reason: 'the file was written by a newer mcp-host',
-    fix: `start the newer mcp-host again, or name another file: this one cannot read ${file}`,
+  version: file => ({
+    reason: 'the file was written by another version of mcp-host',
+    fix: `start that version again, or name another file: this one cannot read ${file}`,
+  }),
+  moved: file => ({
+    reason: 'the file or its lock was deleted or replaced',
+    fix: `restart the host, and let no other program delete or replace ${file} while it runs`,
   }),
   crew: file => ({
     reason: 'another host has the file',

@@ -19,7 +19,7 @@ import { requestKey, SessionOutage } from '../families/session-outage/index.ts'
 import { ownerFull, sessionsFull } from './failures.ts'
 import { boundsOfSessions, SHARE } from './thread/bounds.ts'
 import type { Ended } from './thread/session-room.ts'
-import type { RowChange, SessionRow } from './thread/session-row.ts'
+import type { RowChange, SessionRow } from './thread/sessions.ts'
 import type { Writer } from './writer.ts'
 
 /** Bytes of a session of a usual client, with a few claims of its user. */

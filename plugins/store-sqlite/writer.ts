@@ -203,15 +203,6 @@ export class Writer {
         return this.#settings.committed(news.committed)
       case 'trouble':
         return this.#judge(news.fault)
-      case 'lost': {
-        const { log, file } = this.#settings
-        const fix = 'let no other program delete or replace the file while the host runs'
-        log.error(
-          { file, fix },
-          'the file was deleted or replaced: what was in it is lost, and what is there now is used',
-        )
-        return this.#return()
-      }
       case 'tasks':
         return this.#tellTasks(news.changes)
       case 'size':
@@ -221,11 +212,6 @@ export class Writer {
       case 'closed':
         this.#closed?.()
     }
-  }
-
-  #return() {
-    this.#tellTasks([undefined])
-    for (const listener of this.#returned) listener()
   }
 
   /** One line when it goes, one when it is back. */
@@ -242,7 +228,8 @@ export class Writer {
       )
     } else if (before) {
       log.info({ file }, 'the file can be written again')
-      this.#return()
+      this.#tellTasks([undefined])
+      for (const listener of this.#returned) listener()
     }
   }
 

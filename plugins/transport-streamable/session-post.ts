@@ -173,6 +173,9 @@ export function createSessionPosts(host: Transport, route: McpRoute) {
     const found = findSession(host, route, ctx, ids)
     const session = found instanceof Promise ? await found : found
     try {
+      if (opens && session.revision !== undefined) {
+        throw new HostError('invalidRequest', { detail: 'the session is initialized already' })
+      }
       if (batch) demandBatches(session.revision)
       for (const message of messages) if (message.kind !== 'request') await receiveMessage(session, message)
       if (requests.length === 0) return accept(ctx)

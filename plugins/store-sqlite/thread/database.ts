@@ -1,9 +1,9 @@
-// The file: how it is opened, what is in it, and of which version that is. For main.ts.
+// Opens and closes the database file.
 import { chmodSync, closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { faultOf, StoreFault } from './faults.ts'
-import { MIGRATIONS } from './schema.ts'
+import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
 
 export const MEMORY = ':memory:'
 
@@ -58,23 +58,24 @@ function restrictAll(file: string): () => void {
 export const numberOf = (db: DatabaseSync, pragma: string): number =>
   Number(Object.values(db.prepare(`PRAGMA ${pragma}`).get() ?? {})[0])
 
-function checkOwner(db: DatabaseSync): number {
-  const version = numberOf(db, 'user_version')
-  const application = numberOf(db, 'application_id')
-  const isEmpty = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.['tables'] === 0
-  if (application !== APPLICATION && !isEmpty) throw new StoreFault('foreign', 'it is a database of another program')
-  if (version > MIGRATIONS.length) {
-    throw new StoreFault('newer', `it is of version ${version}, and this program knows ${MIGRATIONS.length}`)
+/** Returns whether the file is empty. */
+function checkOwner(db: DatabaseSync): boolean {
+  if (db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.['tables'] === 0) return true
+  if (numberOf(db, 'application_id') !== APPLICATION) {
+    throw new StoreFault('foreign', 'it is a database of another program')
   }
-  return isEmpty ? 0 : version
+  const version = numberOf(db, 'user_version')
+  if (version !== SCHEMA_VERSION) {
+    throw new StoreFault('version', `it is of version ${version}, and this program knows ${SCHEMA_VERSION}`)
+  }
+  return false
 }
 
-/** To the version of this program, whole or not at all: whoever catches what it throws closes the file. */
-function migrate(db: DatabaseSync, version: number) {
-  if (version === MIGRATIONS.length) return
+/** Creates the tables, unless another process has done so. */
+function createTables(db: DatabaseSync) {
   db.exec('BEGIN IMMEDIATE')
-  for (const step of MIGRATIONS.slice(checkOwner(db))) db.exec(step)
-  db.exec(`PRAGMA application_id = ${APPLICATION}; PRAGMA user_version = ${MIGRATIONS.length}`)
+  if (checkOwner(db))
+    db.exec(`${SCHEMA}; PRAGMA application_id = ${APPLICATION}; PRAGMA user_version = ${SCHEMA_VERSION}`)
   db.exec('COMMIT')
 }
 
@@ -94,41 +95,18 @@ function limitSize(db: DatabaseSync, maxSize: number) {
 
 export interface Opening {
   readonly maxSize: number
-  /** Nobody else has it: it is read from end to end, to find damage before anything hangs on it. */
+  /** No other process has it: it is read completely, to detect damage. */
   readonly isFirst: boolean
-  /** What was in this place before, and is open still: else the system gives its numbers to others, and these are taken for it. */
-  readonly former: Place | undefined
 }
 
-/** Which file a connection has, and which log. */
-export interface Place {
-  readonly identity: string
-  readonly log: string
-}
-
-export interface OpenedDatabase extends Place {
-  readonly db: DatabaseSync
-}
-
-/** Times that a file may be replaced while it is opened. */
-const TRIES = 5
-
-/** No other process of the crew opens it meanwhile. Throws what `faultOf` understands. */
-export function openDatabase(file: string, opening: Opening, tries = TRIES): OpenedDatabase {
-  if (file === MEMORY) return { db: openRestricted(file, opening), identity: MEMORY, log: MEMORY }
-  removeStale(file, opening.former)
+/** No other process of this host opens it meanwhile. Throws what `faultOf` knows. */
+export function openDatabase(file: string, opening: Opening): { readonly db: DatabaseSync; readonly identity: string } {
+  if (file === MEMORY) return { db: openRestricted(file, opening), identity: MEMORY }
+  // SQLite would write the log of a deleted file into the new one.
+  if (identityOf(file) === NONE) for (const suffix of COMPANIONS) rmSync(`${file}${suffix}`, { force: true })
   createPrivate(file)
   const identity = identityOf(file)
-  const db = openUndoing(file, opening)
-  const log = logOf(file)
-  if (identityOf(file) === identity) return { db, identity, log }
-  // Another program replaced it in the middle of this.
-  try {
-    if (tries === 1) throw new StoreFault('path', 'it is replaced again and again')
-    return openDatabase(file, { ...opening, former: { identity, log } }, tries - 1)
-  } finally {
-    db.close()
-  }
+  return { db: openUndoing(file, opening), identity }
 }
 
 function openUndoing(file: string, opening: Opening): DatabaseSync {
@@ -141,20 +119,19 @@ function openUndoing(file: string, opening: Opening): DatabaseSync {
   }
 }
 
-function openRestricted(file: string, { maxSize, isFirst }: Omit<Opening, 'former'>): DatabaseSync {
+function openRestricted(file: string, { maxSize, isFirst }: Opening): DatabaseSync {
   const db = new DatabaseSync(file)
   try {
     db.exec(`PRAGMA busy_timeout = ${BUSY.start}`)
-    const version = checkOwner(db)
-    // Before anything is in it.
-    if (version === 0) db.exec('PRAGMA auto_vacuum = INCREMENTAL')
+    const isEmpty = checkOwner(db)
+    if (isEmpty) db.exec('PRAGMA auto_vacuum = INCREMENTAL')
     const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode']
     if (mode !== 'wal' && file !== MEMORY)
       throw new StoreFault('path', `its file system allows no write-ahead log (${mode})`)
     // What is deleted is gone from the file, too: `FAST` would leave messages of some kB in its free pages.
     db.exec('PRAGMA secure_delete = ON')
     db.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${LOG_LIMIT}; PRAGMA temp_store = MEMORY`)
-    migrate(db, version)
+    if (isEmpty) createTables(db)
     if (isFirst) checkWhole(db)
     if (isFirst) db.exec(FORGET_RUNNING)
     limitSize(db, maxSize)
@@ -175,25 +152,9 @@ export function replaceDamaged(file: string): string {
   return aside
 }
 
-/**
- * Removes the log of a file that is not there any more: SQLite would write it into the one that is. Its index goes also where
- * the log is gone already: who still has the former file goes on in it. Another log is that of the file that is there.
- */
-function removeStale(file: string, former: Place | undefined) {
-  const identity = identityOf(file)
-  if (identity !== NONE) {
-    if (!former || former.identity === identity) return
-    if (![NONE, former.log].includes(logOf(file))) return
-  }
-  for (const suffix of COMPANIONS) rmSync(`${file}${suffix}`, { force: true })
-}
-
 const NONE = 'none'
 
-/** Which log there is. */
-const logOf = (file: string): string => identityOf(`${file}-wal`)
-
-/** Which file there is under this name: another where it was deleted or replaced, as long as somebody has the former open. */
+/** Identifies the file with this name while it is open: another value if it was deleted or replaced. */
 export function identityOf(file: string): string {
   if (file === MEMORY) return MEMORY
   const found = statSync(file, { bigint: true, throwIfNoEntry: false })

@@ -26,8 +26,18 @@ interface Found {
   readonly expires: number
 }
 
-function prepareEvents(db: DatabaseSync) {
-  return {
+type Known = Pick<Found, 'id' | 'last' | 'entries' | 'bytes' | 'bus' | 'finished' | 'expires'>
+
+const stateOf = ({ facts, last, finished, epoch, bus }: Found) => ({
+  facts,
+  last,
+  finished: finished === 1,
+  epoch,
+  bus,
+})
+
+export function eventOperations(db: DatabaseSync, { ttl, maxEvents, maxBytes }: StoreBounds) {
+  const sql = {
     find: db.prepare('SELECT * FROM streams WHERE session = ? AND name = ? AND expires > ?'),
     names: db.prepare('SELECT id FROM streams WHERE session = ?'),
     named: db.prepare('SELECT id FROM streams WHERE session = ? AND name = ?'),
@@ -46,12 +56,6 @@ function prepareEvents(db: DatabaseSync) {
     clear: db.prepare('DELETE FROM events WHERE stream = ?'),
     after: db.prepare('SELECT count(*) AS n FROM events WHERE stream = ? AND seq > ?'),
   }
-}
-
-type Statements = ReturnType<typeof prepareEvents>
-type Known = Pick<Found, 'id' | 'last' | 'entries' | 'bytes' | 'bus' | 'finished' | 'expires'>
-
-function eventParts(sql: Statements, { ttl, maxEvents, maxBytes }: StoreBounds) {
   const find = (session: string, name: string) => sql.find.get(session, name, Date.now()) as Found | undefined
 
   function forget(id: number) {
@@ -101,12 +105,18 @@ function eventParts(sql: Statements, { ttl, maxEvents, maxBytes }: StoreBounds) 
     return { entries, bytes }
   }
 
-  return { find, forget, establish, note, trim }
-}
+  /** As many as have so many bytes together, and one at least. */
+  function take({ id, last }: Found, seq: number, most: number) {
+    const events: Array<{ readonly seq: number; readonly message: string }> = []
+    for (let next = seq + 1, bytes = 0; next <= last; next++) {
+      const message = textOf(sql.one.get(id, next)?.['message'])
+      bytes += Buffer.byteLength(message)
+      if (events.length > 0 && bytes > most) break
+      events.push({ seq: next, message })
+    }
+    return events
+  }
 
-type Parts = ReturnType<typeof eventParts>
-
-function writing(sql: Statements, { find, establish, note, trim }: Parts) {
   return {
     appendEvent(session: string, name: string, message: string, known: number, writer: RowWriter) {
       const found = find(session, name)
@@ -149,31 +159,6 @@ function writing(sql: Statements, { find, establish, note, trim }: Parts) {
       if (found) note(found, { ...writer, finished: true })
       return 'finished' as const
     },
-  }
-}
-
-const stateOf = ({ facts, last, finished, epoch, bus }: Found) => ({
-  facts,
-  last,
-  finished: finished === 1,
-  epoch,
-  bus,
-})
-
-function reading(sql: Statements, { find }: Parts) {
-  /** As many as have so many bytes together, and one at least. */
-  function take({ id, last }: Found, seq: number, most: number) {
-    const events: Array<{ readonly seq: number; readonly message: string }> = []
-    for (let next = seq + 1, bytes = 0; next <= last; next++) {
-      const message = textOf(sql.one.get(id, next)?.['message'])
-      bytes += Buffer.byteLength(message)
-      if (events.length > 0 && bytes > most) break
-      events.push({ seq: next, message })
-    }
-    return events
-  }
-
-  return {
     streamState(session: string, name: string) {
       const found = find(session, name)
       return found && stateOf(found)
@@ -185,21 +170,12 @@ function reading(sql: Statements, { find }: Parts) {
       if (Number(sql.after.get(found.id, seq)?.['n']) !== found.last - seq) return undefined
       return most === 0 ? [] : take(found, seq, most)
     },
-  }
-}
-
-export function eventOperations(db: DatabaseSync, bounds: StoreBounds) {
-  const sql = prepareEvents(db)
-  const parts = eventParts(sql, bounds)
-  return {
-    ...writing(sql, parts),
-    ...reading(sql, parts),
     dropStream(session: string, name: string) {
       const found = sql.named.get(session, name)
-      if (found) parts.forget(Number(found['id']))
+      if (found) forget(Number(found['id']))
     },
     dropStreams(session: string) {
-      for (const { id } of sql.names.all(session)) parts.forget(Number(id))
+      for (const { id } of sql.names.all(session)) forget(Number(id))
     },
   }
 }

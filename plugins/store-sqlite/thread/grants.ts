@@ -18,8 +18,11 @@ export interface GrantPlace {
 
 type Member = readonly [member: string, until: number]
 
-function prepareGrants(db: DatabaseSync) {
-  return {
+const textName = (key: string) => `text ${key}`
+const setName = (key: string) => `set ${key}`
+
+export function grantOperations(db: DatabaseSync, { pending: most }: StoreBounds) {
+  const sql = {
     find: db.prepare('SELECT value FROM grants WHERE name = ? AND ends > ?'),
     drop: db.prepare('DELETE FROM grants WHERE name = ?'),
     remove: db.prepare('DELETE FROM grants WHERE id = ?'),
@@ -28,13 +31,6 @@ function prepareGrants(db: DatabaseSync) {
     tally: db.prepare("SELECT entries, bytes FROM tallies WHERE name = 'pending'"),
     oldest: db.prepare('SELECT id, name FROM grants WHERE pending = 1 ORDER BY id LIMIT 1'),
   }
-}
-
-const textName = (key: string) => `text ${key}`
-const setName = (key: string) => `set ${key}`
-
-function grantParts(db: DatabaseSync, { pending: most }: StoreBounds) {
-  const sql = prepareGrants(db)
   const read = (name: string) => {
     const found = sql.find.get(name, Date.now())
     return found && textOf(found['value'])
@@ -63,34 +59,7 @@ function grantParts(db: DatabaseSync, { pending: most }: StoreBounds) {
     return true
   }
 
-  return { read, write, drop: (name: string) => void sql.drop.run(name) }
-}
-
-type Parts = ReturnType<typeof grantParts>
-
-const texts = ({ read, write, drop }: Parts) => ({
-  getGrant: (key: string) => read(textName(key)),
-  setGrant: ({ key, pending }: GrantPlace, value: string, ttl: number) =>
-    write(textName(key), pending, value, ttl) ? ('done' as const) : ('large' as const),
-  addGrant({ key, pending }: GrantPlace, value: string, ttl: number) {
-    if (read(textName(key)) !== undefined) return 'no' as const
-    return write(textName(key), pending, value, ttl) ? ('done' as const) : ('large' as const)
-  },
-  replaceGrant({ key, pending }: GrantPlace, from: string, to: string, ttl: number) {
-    if (read(textName(key)) !== from) return 'no' as const
-    return write(textName(key), pending, to, ttl) ? ('done' as const) : ('large' as const)
-  },
-  takeGrant(key: string) {
-    const value = read(textName(key))
-    drop(textName(key))
-    return value
-  },
-  deleteGrants(keys: readonly string[]) {
-    for (const key of keys) for (const name of [textName(key), setName(key)]) drop(name)
-  },
-})
-
-function sets({ read, write, drop }: Parts) {
+  const drop = (name: string) => void sql.drop.run(name)
   function membersOf(key: string): Member[] {
     const all = JSON.parse(read(setName(key)) ?? '[]') as Member[]
     return all.filter(([, until]) => until > Date.now())
@@ -106,6 +75,25 @@ function sets({ read, write, drop }: Parts) {
   }
 
   return {
+    getGrant: (key: string) => read(textName(key)),
+    setGrant: ({ key, pending }: GrantPlace, value: string, ttl: number) =>
+      write(textName(key), pending, value, ttl) ? ('done' as const) : ('large' as const),
+    addGrant({ key, pending }: GrantPlace, value: string, ttl: number) {
+      if (read(textName(key)) !== undefined) return 'no' as const
+      return write(textName(key), pending, value, ttl) ? ('done' as const) : ('large' as const)
+    },
+    replaceGrant({ key, pending }: GrantPlace, from: string, to: string, ttl: number) {
+      if (read(textName(key)) !== from) return 'no' as const
+      return write(textName(key), pending, to, ttl) ? ('done' as const) : ('large' as const)
+    },
+    takeGrant(key: string) {
+      const value = read(textName(key))
+      drop(textName(key))
+      return value
+    },
+    deleteGrants(keys: readonly string[]) {
+      for (const key of keys) for (const name of [textName(key), setName(key)]) drop(name)
+    },
     joinGrants(place: GrantPlace, member: string, ttl: number, most: number) {
       const members = membersOf(place.key)
       const others = members.filter(([name]) => name !== member)
@@ -122,9 +110,4 @@ function sets({ read, write, drop }: Parts) {
     },
     grantMembers: (key: string) => membersOf(key).map(([member]) => member),
   }
-}
-
-export function grantOperations(db: DatabaseSync, bounds: StoreBounds) {
-  const parts = grantParts(db, bounds)
-  return { ...texts(parts), ...sets(parts) }
 }

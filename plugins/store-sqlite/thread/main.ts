@@ -4,21 +4,13 @@ import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { joinCrew } from './crew.ts'
-import {
-  closeDatabase,
-  identityOf,
-  MEMORY,
-  type OpenedDatabase,
-  openDatabase,
-  type Place,
-  replaceDamaged,
-} from './database.ts'
-import { faultOf } from './faults.ts'
+import { closeDatabase, identityOf, MEMORY, openDatabase, replaceDamaged } from './database.ts'
+import { faultOf, StoreFault } from './faults.ts'
 import type { Answer, Batch, Fault, News, Order, ThreadSettings } from './messages.ts'
 import { operationsOn } from './operations.ts'
-import { createTaskNews, type TaskNewsReading } from './task-news.ts'
-import { createTransactions, type Transactions } from './transactions.ts'
-import { createUpkeep, type Upkeep } from './upkeep.ts'
+import { createTaskNews } from './tasks.ts'
+import { createTransactions } from './transactions.ts'
+import { createUpkeep } from './upkeep.ts'
 
 const settings = workerData as ThreadSettings
 if (!parentPort) throw new Error('this file is for a thread')
@@ -35,50 +27,37 @@ const PROBE = 65_536
 
 const tell = (news: News) => port.postMessage(news)
 
-interface Opened extends OpenedDatabase {
-  readonly transactions: Transactions
-  readonly upkeep: Upkeep
-  readonly taskNews: TaskNewsReading
-  /** The file beside it by which the crew has it. */
-  readonly lock: string
-  leave(): void
-}
-
 const LOCK = `${settings.file}.lock`
 
 const isDamage = (fault: Fault | undefined) => fault?.word === 'damaged' || fault?.word === 'alien'
 
-function openWhole(
-  isFirst: boolean,
-  former?: Place,
-): { readonly database: OpenedDatabase; readonly replaced: string | undefined } {
+function openWhole(isFirst: boolean) {
   const { file, ifDamaged } = settings
   const { maxSize } = settings.bounds
   try {
-    return { database: openDatabase(file, { maxSize, isFirst, former }), replaced: undefined }
+    return { ...openDatabase(file, { maxSize, isFirst }), replaced: undefined }
   } catch (error) {
     if (!isFirst || ifDamaged === 'stop' || !isDamage(faultOf(error))) throw error
     const replaced = replaceDamaged(file)
-    return { database: openDatabase(file, { maxSize, isFirst: false, former: undefined }), replaced }
+    return { ...openDatabase(file, { maxSize, isFirst: false }), replaced }
   }
 }
 
-/** `isOurs`: this crew has it already, and its requests run. */
-function open(former?: Place, isOurs = false): Opened & { readonly replaced: string | undefined } {
+function open() {
   const { file, crew, bounds } = settings
-  const joined =
+  const { value, lock, leave } =
     file === MEMORY
       ? { value: openWhole(false), lock: MEMORY, leave: () => undefined }
-      : joinCrew(LOCK, crew, isFirst => openWhole(isFirst && !isOurs, former))
-  const { database, replaced } = joined.value
-  const { db } = database
+      : joinCrew(LOCK, crew, openWhole)
+  const { db } = value
   const transactions = createTransactions(db, operationsOn(db, bounds), committed =>
     tell({ news: 'committed', committed }),
   )
   const upkeep = createUpkeep(db, bounds.maxSize, transactions.write)
-  const taskNews = createTaskNews(db)
-  return { ...database, transactions, upkeep, taskNews, lock: joined.lock, replaced, leave: joined.leave }
+  return { ...value, transactions, upkeep, taskNews: createTaskNews(db), lock, leave }
 }
+
+type Opened = ReturnType<typeof open>
 
 let opened: Opened | undefined
 let trouble: Fault | undefined
@@ -100,42 +79,16 @@ function close() {
   }
 }
 
-/** What was opened before the file was lost, until another is: its numbers are nobody else's as long as it is open. */
-let former: Opened | undefined
-
-function closeFormer() {
-  // Not written back: its log may be that of another file by now.
-  former?.db.close()
-  former = undefined
-}
-
-/** Where the file is not the one that was opened: another program deleted or replaced it. */
-function openAgain() {
-  if (opened && identityOf(settings.file) === opened.identity) return
-  if (opened) {
-    former = opened
-    opened = undefined
-    former.leave()
-  }
-  opened = open(former)
-  // It may have been put back.
-  if (former && former.identity !== opened.identity) tell({ news: 'lost' })
-  closeFormer()
-  if (isDamage(trouble)) judge(undefined)
-}
-
-/** Where somebody deleted the file by which others are kept out: it is made again, unless another host has it by then. */
-function lockAgain() {
-  if (!opened || opened.lock === MEMORY || identityOf(LOCK) === opened.lock) return
-  // With the file itself: that is seen to by whoever opens it again.
-  if (identityOf(settings.file) !== opened.identity) return
-  close()
-  opened = open(undefined, true)
+/** Throws if another program deleted or replaced the file or its lock: writes would be lost. */
+function checkPlace() {
+  if (!opened || opened.lock === MEMORY) return
+  if (identityOf(settings.file) === opened.identity && identityOf(LOCK) === opened.lock) return
+  throw new StoreFault('moved', 'another program deleted or replaced it')
 }
 
 function run(asks: Batch['asks']): readonly Answer[] {
   try {
-    openAgain()
+    checkPlace()
   } catch (error) {
     const fault = faultOf(error)
     judge(fault)
@@ -205,8 +158,7 @@ function probe({ transactions, db }: Opened) {
 function keepUp() {
   let more = false
   try {
-    lockAgain()
-    openAgain()
+    checkPlace()
     if (opened && !isDamage(trouble)) {
       more = opened.upkeep.step()
       if (trouble || isTight()) probe(opened)
@@ -221,9 +173,8 @@ function keepUp() {
 
 function begin() {
   try {
-    const { replaced, ...rest } = open()
-    opened = rest
-    tell({ news: 'open', replaced })
+    opened = open()
+    tell({ news: 'open', replaced: opened.replaced })
   } catch (error) {
     tell({ news: 'failed', fault: faultOf(error) })
     port.close()
@@ -244,7 +195,6 @@ function end() {
   clearTimeout(timer)
   clearInterval(looking)
   try {
-    closeFormer()
     close()
   } finally {
     tell({ news: 'closed' })

@@ -36,7 +36,8 @@ export type Word =
   | 'damaged'
   | 'alien'
   | 'foreign'
-  | 'newer'
+  | 'version'
+  | 'moved'
   | 'crew'
   | 'path'
   | 'disk'
@@ -65,8 +66,6 @@ export type News =
   | { readonly news: 'committed'; readonly committed: Committed }
   /** Undefined: it works again. */
   | { readonly news: 'trouble'; readonly fault: Fault | undefined }
-  /** The file was deleted or replaced: what was in it is gone, and a new one is begun. */
-  | { readonly news: 'lost' }
   /** Undefined: some may have been missed. */
   | { readonly news: 'tasks'; readonly changes: ReadonlyArray<TaskNews | undefined> }
   | { readonly news: 'size'; readonly bytes: number; readonly evicted: number }

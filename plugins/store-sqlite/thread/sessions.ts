@@ -1,24 +1,17 @@
 // What happens to the records of sessions in the file; each runs within a transaction. The store beside this folder asks.
 import type { DatabaseSync } from 'node:sqlite'
 import type { StoreBounds } from './bounds.ts'
-import { createSessionRoom, type Ended, type Lack, type SessionRoom } from './session-room.ts'
-import {
-  type FoundRow,
-  type RowChange,
-  type RowClaim,
-  type RowUse,
-  rowSize,
-  type SessionRow,
-  sizeOf,
-  watchSize,
-} from './session-row.ts'
+import { createSessionRoom, type Ended, type Lack } from './session-room.ts'
 import { bound, textOf } from './texts.ts'
 
 /** In one step. */
 const MOST_EXPIRED = 100
 
-function prepareSessions(db: DatabaseSync) {
-  return {
+const ROOMY = { ended: [], lack: undefined }
+
+export function sessionOperations(db: DatabaseSync, bounds: Pick<StoreBounds, 'maxSize'>) {
+  const room = createSessionRoom(db, bounds)
+  const sql = {
     find: db.prepare('SELECT * FROM sessions WHERE digest = ? AND expires > ?'),
     drop: db.prepare('DELETE FROM sessions WHERE digest = ?'),
     grow: db.prepare('UPDATE sessions SET size = size + ? WHERE id = ?'),
@@ -58,12 +51,6 @@ function prepareSessions(db: DatabaseSync) {
       'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires <= ? AND idle_since IS NOT NULL LIMIT ?)',
     ),
   }
-}
-
-type Statements = ReturnType<typeof prepareSessions>
-
-/** The parts that several operations have. */
-function sessionParts(sql: Statements) {
   const find = (digest: string) => sql.find.get(digest, Date.now()) as FoundRow | undefined
 
   function add(digest: string, row: SessionRow, idleTimeout: number): number {
@@ -92,13 +79,39 @@ function sessionParts(sql: Statements) {
   }
 
   const copiesBeside = (id: number, node: string) => sql.copies.all(id, node).map(one => String(one['node']))
-  return { find, add, read, renew, copiesBeside }
-}
+  /** Bytes that the record grows by. */
+  function growthOf(found: FoundRow, change: RowChange): number {
+    if ('client' in change) return rowSize({ ...found, client: change.client }) - rowSize(found)
+    if ('level' in change) return 0
+    const uri = 'watch' in change ? change.watch : change.unwatch
+    const isWatched = sql.isWatched.get(found.id, bound(uri)) !== undefined
+    return 'watch' in change ? (isWatched ? 0 : watchSize(uri)) : isWatched ? -watchSize(uri) : 0
+  }
 
-type Parts = ReturnType<typeof sessionParts>
+  /** False where there is no room for it. */
+  function apply({ id, watching, watched_bytes }: FoundRow, change: RowChange): boolean {
+    if ('level' in change) sql.level.run(change.level, id)
+    else if ('client' in change) sql.client.run(change.revision, change.client, id)
+    else if ('unwatch' in change) {
+      if (Number(sql.unwatch.run(id, bound(change.unwatch)).changes) > 0) sql.watching.run(-1, -change.cost, id)
+    } else if (!sql.isWatched.get(id, bound(change.watch))) {
+      if (watching >= change.most || watched_bytes + change.cost > change.mostBytes) return false
+      sql.watch.run(id, bound(change.watch))
+      sql.watching.run(1, change.cost, id)
+    }
+    return true
+  }
 
-/** What requests do. */
-function visits(sql: Statements, { find, read, renew }: Parts) {
+  function mark({ digest, inUse, ago, noted }: RowUse, node: string, idleTimeout: number) {
+    const found = find(digest)
+    if (!found) return
+    const at = Math.round(Date.now() - ago)
+    sql.idle.run(inUse ? null : at, at + idleTimeout, found.id)
+    if (!noted) return
+    if (inUse) sql.use.run(found.id, node, Date.now() + idleTimeout)
+    else sql.unuse.run(found.id, node)
+  }
+
   return {
     enterSession(
       digest: string,
@@ -130,35 +143,6 @@ function visits(sql: Statements, { find, read, renew }: Parts) {
       const found = find(digest)
       return found && (sql.runs.get(found.id, request)?.['node'] as string | undefined)
     },
-  }
-}
-
-/** What changes a record. */
-function changes(sql: Statements, { find, read, copiesBeside }: Parts, room: SessionRoom) {
-  /** Bytes that the record grows by. */
-  function growthOf(found: FoundRow, change: RowChange): number {
-    if ('client' in change) return rowSize({ ...found, client: change.client }) - rowSize(found)
-    if ('level' in change) return 0
-    const uri = 'watch' in change ? change.watch : change.unwatch
-    const isWatched = sql.isWatched.get(found.id, bound(uri)) !== undefined
-    return 'watch' in change ? (isWatched ? 0 : watchSize(uri)) : isWatched ? -watchSize(uri) : 0
-  }
-
-  /** False where there is no room for it. */
-  function apply({ id, watching, watched_bytes }: FoundRow, change: RowChange): boolean {
-    if ('level' in change) sql.level.run(change.level, id)
-    else if ('client' in change) sql.client.run(change.revision, change.client, id)
-    else if ('unwatch' in change) {
-      if (Number(sql.unwatch.run(id, bound(change.unwatch)).changes) > 0) sql.watching.run(-1, -change.cost, id)
-    } else if (!sql.isWatched.get(id, bound(change.watch))) {
-      if (watching >= change.most || watched_bytes + change.cost > change.mostBytes) return false
-      sql.watch.run(id, bound(change.watch))
-      sql.watching.run(1, change.cost, id)
-    }
-    return true
-  }
-
-  return {
     changeSession(digest: string, node: string, change: RowChange) {
       const found = find(digest)
       if (!found) return undefined
@@ -187,14 +171,6 @@ function changes(sql: Statements, { find, read, copiesBeside }: Parts, room: Ses
       sql.claim.run(stream, node, epoch, id)
       return { epoch, before }
     },
-  }
-}
-
-const ROOMY = { ended: [], lack: undefined }
-
-/** How a session begins and ends, and comes back. `ended`: sessions that made room for it. */
-function lives(sql: Statements, { find, add, renew, copiesBeside }: Parts, room: SessionRoom) {
-  return {
     createSession(
       digest: string,
       row: SessionRow,
@@ -240,22 +216,6 @@ function lives(sql: Statements, { find, add, renew, copiesBeside }: Parts, room:
       const found = find(digest)
       return found && Math.max(0, found.expires - Date.now())
     },
-  }
-}
-
-/** Which sessions idle, and which of these are too many: they are ended. */
-function marks(sql: Statements, { find }: Parts, room: SessionRoom) {
-  function mark({ digest, inUse, ago, noted }: RowUse, node: string, idleTimeout: number) {
-    const found = find(digest)
-    if (!found) return
-    const at = Math.round(Date.now() - ago)
-    sql.idle.run(inUse ? null : at, at + idleTimeout, found.id)
-    if (!noted) return
-    if (inUse) sql.use.run(found.id, node, Date.now() + idleTimeout)
-    else sql.unuse.run(found.id, node)
-  }
-
-  return {
     markSessions(uses: readonly RowUse[], node: string, idleTimeout: number, maxIdle: number) {
       for (const use of uses) mark(use, node, idleTimeout)
       sql.expiredIdle.run(Date.now(), MOST_EXPIRED)
@@ -264,14 +224,62 @@ function marks(sql: Statements, { find }: Parts, room: SessionRoom) {
   }
 }
 
-export function sessionOperations(db: DatabaseSync, bounds: Pick<StoreBounds, 'maxSize'>) {
-  const sql = prepareSessions(db)
-  const parts = sessionParts(sql)
-  const room = createSessionRoom(db, bounds)
-  return {
-    ...visits(sql, parts),
-    ...changes(sql, parts, room),
-    ...lives(sql, parts, room),
-    ...marks(sql, parts, room),
-  }
+// A session's record as rows of the file, what may be asked of them, and about how many bytes they take. For sessions.ts.
+export interface SessionRow {
+  readonly opening: string
+  readonly holder: string
+  readonly home: string
+  readonly version: number
+  readonly revision: string
+  readonly client: string
+  readonly level: string
+  readonly watched: readonly string[]
+  readonly watchedBytes: number
 }
+
+export type RowChange =
+  | { readonly level: string }
+  | { readonly revision: string; readonly client: string }
+  | { readonly watch: string; readonly cost: number; readonly most: number; readonly mostBytes: number }
+  | { readonly unwatch: string; readonly cost: number }
+
+export interface RowUse {
+  readonly digest: string
+  readonly inUse: boolean
+  readonly ago: number
+  /** Whether the record is to say so: for what is in use for longer than a call usually takes. */
+  readonly noted: boolean
+}
+
+export interface RowClaim {
+  readonly stream: string
+  readonly epoch: number
+}
+
+/** As it is in the file. */
+export type FoundRow = Omit<SessionRow, 'watched' | 'watchedBytes'> & {
+  readonly id: number
+  readonly watching: number
+  readonly watched_bytes: number
+  readonly stream: string | null
+  readonly stream_node: string | null
+  readonly stream_epoch: number
+  readonly expires: number
+}
+
+/** What a row costs beside its texts: its indexes, its node, where it is counted. */
+const ROW = 700
+const PAGE = 4_096
+/** Longer, and it may have pages of its own: of the rows of a table, and of the entries of an index. */
+const SPILLS = { row: 2_000, entry: 900 }
+
+const paged = (bytes: number, spills: number) => (bytes > spills ? Math.ceil((bytes + 100) / PAGE) * PAGE : bytes)
+
+/** Bytes that a session takes, without what it watches. */
+export const rowSize = ({ opening, client, holder }: Record<'opening' | 'client' | 'holder', string>): number =>
+  ROW + 4 * Buffer.byteLength(holder) + paged(Buffer.byteLength(opening) + Buffer.byteLength(client), SPILLS.row)
+
+/** Bytes that a resource which is watched takes. */
+export const watchSize = (uri: string): number => paged(Math.ceil(Buffer.byteLength(uri) * 1.4) + 60, SPILLS.entry)
+
+export const sizeOf = (row: SessionRow): number => row.watched.reduce((sum, uri) => sum + watchSize(uri), rowSize(row))

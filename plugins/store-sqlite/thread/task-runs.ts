@@ -1,5 +1,4 @@
-// What whoever runs a task does in the file: claims it for a while, says how it goes, and ends it. Only for the fence of the last
-// claim. For tasks.ts.
+// Operations of the node that runs a task: claim, report, end. Only with the fence of the last claim.
 import type { DatabaseSync } from 'node:sqlite'
 import type {
   QueueOffer,
@@ -18,8 +17,10 @@ const QUESTION_COST = 100
 
 const CHANGED = 'version = version + 1, updated = max(updated, ?)'
 
-function prepareRuns(db: DatabaseSync) {
-  return {
+const count = (row: Record<string, unknown> | undefined) => Number(row?.['n'] ?? 0)
+
+export function runOperations(db: DatabaseSync, { find, read, refusalOf, growthByEnding, forget }: TaskParts) {
+  const sql = {
     turns: db.prepare('SELECT holder FROM task_turns WHERE queue = ? ORDER BY turn'),
     ofQueue: db.prepare("SELECT count(*) AS n FROM tasks WHERE queue = ? AND state = 'running'"),
     ofHolder: db.prepare("SELECT count(*) AS n FROM tasks WHERE queue = ? AND holder = ? AND state = 'running'"),
@@ -43,13 +44,6 @@ function prepareRuns(db: DatabaseSync) {
     opened: db.prepare(`UPDATE tasks SET open = open + 1, size = size + ?, ${CHANGED} WHERE id = ?`),
     end: db.prepare(`UPDATE tasks SET state = ?, outcome = ?, until = max(until, ?), ${CHANGED} WHERE id = ?`),
   }
-}
-
-type Statements = ReturnType<typeof prepareRuns>
-
-const count = (row: Record<string, unknown> | undefined) => Number(row?.['n'] ?? 0)
-
-function claims(sql: Statements, { read }: TaskParts) {
   function begin(id: number, lease: number, runs: number): TaskRecord {
     const now = Date.now()
     sql.begin.run(now + Math.ceil(lease), runs, now, id)
@@ -72,23 +66,6 @@ function claims(sql: Statements, { read }: TaskParts) {
     return undefined
   }
 
-  return {
-    claimTask(offers: readonly QueueOffer[], lease: number): TaskRecord | undefined {
-      for (const offer of offers) {
-        const task = take(offer, lease)
-        if (task) return task
-      }
-      return undefined
-    },
-    claimLapsedTask(lease: number): TaskRecord | undefined {
-      const now = Date.now()
-      const found = sql.lapsed.get(now, now)
-      return found && begin(Number(found['id']), lease, 0)
-    },
-  }
-}
-
-function writes(sql: Statements, { find, refusalOf, growthByEnding, forget }: TaskParts) {
   function held({ id, fence }: TaskLease): FoundTask | undefined {
     const found = find(id)
     return found?.fence === fence && found.state === 'running' ? found : undefined
@@ -104,6 +81,18 @@ function writes(sql: Statements, { find, refusalOf, growthByEnding, forget }: Ta
   }
 
   return {
+    claimTask(offers: readonly QueueOffer[], lease: number): TaskRecord | undefined {
+      for (const offer of offers) {
+        const task = take(offer, lease)
+        if (task) return task
+      }
+      return undefined
+    },
+    claimLapsedTask(lease: number): TaskRecord | undefined {
+      const now = Date.now()
+      const found = sql.lapsed.get(now, now)
+      return found && begin(Number(found['id']), lease, 0)
+    },
     renewTasks: (leases: readonly TaskLease[], lease: number): ReadonlyArray<number | undefined> =>
       leases.map(one => {
         const found = held(one)
@@ -145,9 +134,4 @@ function writes(sql: Statements, { find, refusalOf, growthByEnding, forget }: Ta
       })
     },
   }
-}
-
-export function runOperations(db: DatabaseSync, parts: TaskParts) {
-  const sql = prepareRuns(db)
-  return { ...claims(sql, parts), ...writes(sql, parts) }
 }
