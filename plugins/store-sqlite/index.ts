@@ -1,9 +1,8 @@
-// Keeps sessions, the events of streams, grants, and tasks in one file: they outlive a restart, and all processes of this machine
-// share them. docs/plugins/store-sqlite.md.
+// Stores sessions, streams, grants and tasks in one file that all processes of a machine share. docs/plugins/store-sqlite.md.
 import { type BuiltInOptions, definePlugin, type FilledOptions, SIZE_PATTERN } from '../../core/index.ts'
 import { STREAM_PROPERTIES } from '../families/stream-bounds/index.ts'
 
-/** Where the file is, how large it may grow, and how much of a stream is kept. */
+/** The file, its limits, and how much of a stream is kept. */
 export type StoreSqliteOptions = BuiltInOptions['store-sqlite']
 
 export const storeSqlite = definePlugin<StoreSqliteOptions, FilledOptions['store-sqlite']>({
@@ -36,7 +35,7 @@ export const storeSqlite = definePlugin<StoreSqliteOptions, FilledOptions['store
   },
   provides: ['sessionStore', 'eventStore', 'grantStore', 'taskStore'],
   async setup(host, options) {
-    // One client, whose sessions and streams end with the process; several of them may run on one config.
+    // Sessions of stdio end with the process.
     if (host.purpose === 'stdio') return
     const { setUp } = await import('./set-up.ts')
     setUp(host, options)

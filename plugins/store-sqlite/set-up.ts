@@ -1,4 +1,4 @@
-// Fills the slots, opens the file at the start, and closes it with the host. Hosts of tests have a file in memory.
+// Fills the slots and manages the file; hosts in tests use a database in memory.
 import { readFileSync, readlinkSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { hostname } from 'node:os'
@@ -77,7 +77,6 @@ type Options = FilledOptions['store-sqlite']
 
 const FILES = Symbol('files of store-sqlite')
 const MEMORY = ':memory:'
-/** Smaller, and there is hardly room for one stream. */
 const MIN_SIZE = 1_048_576
 
 export const PENDING = { entries: 50_000, bytes: 128 * 1_048_576 }
@@ -108,7 +107,7 @@ function boundsOf(host: PluginHost, options: Options): StoreBounds {
   return { ...bounds, pending: PENDING }
 }
 
-/** Instances of one file, such as those of several routes, have one thread. */
+/** Routes with the same file share its thread. */
 function writerOf(host: PluginHost, options: Options): Writer {
   const path = host.purpose === 'test' ? MEMORY : resolve(host.directory, options.file)
   const writers = host.share(FILES, () => new Map<string, { readonly writer: Writer; readonly said: string }>())

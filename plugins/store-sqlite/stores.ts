@@ -1,4 +1,4 @@
-// The event store of all processes of this host, in the file. thread/events.ts has what happens there.
+// The event, grant and task stores in the file, for all processes of this host.
 import { createHash } from 'node:crypto'
 import { checkGrantTtl, type GrantStore, grantKindOf } from '../../core/auth.ts'
 import { HostError, type Logger } from '../../core/index.ts'
@@ -15,10 +15,9 @@ import type { RowWriter } from './thread/events.ts'
 import type { GrantPlace } from './thread/grants.ts'
 import type { Writer } from './writer.ts'
 
-/** Where nobody says who writes: one writer for ever. */
 const SOLE: StreamWriter = { epoch: 0, facts: '' }
 
-/** Ids are what sessions are opened with, so they are not written down. */
+/** Session ids are credentials, so the file contains hashes. */
 const nameOf = (session: string) => createHash('sha256').update(session).digest('base64url').slice(0, 32)
 
 const rowOf = ({ epoch, facts, bus = '', finished = false }: StreamWriter): RowWriter => ({
@@ -58,10 +57,8 @@ export const createSqliteEventStore = (file: Writer): EventStore => ({
   },
 })
 
-// The grant store of all processes of this host, in the file. thread/grants.ts has what happens there.
 const placeOf = (key: string): GrantPlace => ({ key, pending: grantKindOf(key) === 'pending' })
 
-/** The key, where it is of some kind. */
 const checked = (key: string) => placeOf(key).key
 
 function kept<Value>(answer: Value): Exclude<Value, 'large'> {
@@ -96,15 +93,13 @@ export const createSqliteGrantStore = (file: Writer): GrantStore => ({
   members: async set => file.ask('grantMembers', checked(set)),
 })
 
-// The task store of all processes of this host, in the file. thread/tasks.ts has what happens there.
-/** Rejects where there was no room for it. */
+/** Throws if there was no room. */
 function wrote(done: boolean | TaskRefusal): boolean {
   if (typeof done === 'boolean') return done
   const headers = { 'Retry-After': '10' }
   throw new HostError('unavailable', { detail: 'there is no room for what the task says', headers })
 }
 
-/** `log`: of listeners that fail. */
 export const createSqliteTaskStore = (file: Writer, log: Logger): TaskStore => ({
   shared: 'host',
   create: async (task, bounds) => file.ask('createTask', task, bounds),

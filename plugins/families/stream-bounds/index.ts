@@ -1,5 +1,4 @@
-// How much of each stream is kept, and for how long: the options of every plugin that keeps the events of streams for longer
-// than its process lives, and what they come to.
+// Options of plugins that store streams: how much of each stream is kept, and for how long.
 import {
   DURATION_PATTERN,
   type Duration,
@@ -11,10 +10,10 @@ import {
   StartError,
 } from '../../../core/index.ts'
 
-/** Shorter, and a stream is gone before a client can come back. */
+/** Below this, a stream is gone before a client can resume it. */
 const MIN_TTL = 1_000
 
-/** For the `properties` of a plugin's options. */
+/** Schemas of the options. */
 export const STREAM_PROPERTIES = {
   ttl: {
     type: ['string', 'number'],
@@ -53,7 +52,7 @@ export interface StreamOptions {
   readonly maxBytes: Size
 }
 
-/** Throws where a stream would be gone too soon. */
+/** Throws a StartError if `ttl` is too short. */
 export function readStreamBounds({ at }: Pick<PluginHost, 'at'>, options: StreamOptions): StreamBounds {
   const ttl = parseDuration(options.ttl)
   if (ttl < MIN_TTL) {

@@ -7,19 +7,17 @@ import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
 
 export const MEMORY = ':memory:'
 
-/** In the header of the file: it is ours. */
+/** `application_id` of our files. */
 const APPLICATION = 0x4d435048
 
-/** Milliseconds that another process may hold the file; transactions.ts tries again by itself. */
+/** How long SQLite waits for a lock, milliseconds; transactions.ts retries. */
 const BUSY = { start: 5_000, serving: 1 }
 
-/** Bytes of the log beside the file that stay once it was written back. */
 const LOG_LIMIT = 16 * 1_048_576
 
-/** What belongs to the file: nothing without it, and the ruin of another in its place. */
 const COMPANIONS = ['-wal', '-shm']
 
-/** Takes from a file what others than its owner may do with it; gives the mode it had, where that was another. */
+/** Removes access of group and others; returns the previous mode if it changed. */
 export function restrict(file: string): number | undefined {
   const mode = statSync(file, { throwIfNoEntry: false })?.mode
   if (mode === undefined || (mode & 0o077) === 0) return undefined
@@ -27,25 +25,21 @@ export function restrict(file: string): number | undefined {
   return mode & 0o777
 }
 
-/** Only the owner may read it: there are addresses and names of users in it. */
+/** Creates a file that only the owner can read: it contains data of users. */
 export function createPrivate(file: string) {
   const folder = dirname(file)
   const made = mkdirSync(folder, { recursive: true, mode: 0o700 })
-  // Data of users belongs in no repository.
   if (made !== undefined) writeFileSync(join(folder, '.gitignore'), '*\n')
   try {
     closeSync(openSync(file, 'wx', 0o600))
   } catch (error) {
-    // Never opened otherwise: to close a descriptor of the file would end the locks that this process holds on it.
+    // Never opened otherwise: closing a descriptor would release the locks of this process.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     if (statSync(file).isDirectory()) throw new StoreFault('path', 'it is a folder')
   }
 }
 
-/**
- * Before SQLite opens a file: what it makes beside it has the mode of the file, as a backup that was put back may have another
- * one. Gives what undoes that, for a file that turns out not to be ours.
- */
+/** Restricts the file before SQLite creates others with its mode; returns a function that undoes it for a foreign file. */
 function restrictAll(file: string): () => void {
   const had = ['', ...COMPANIONS].map(suffix => [`${file}${suffix}`, restrict(`${file}${suffix}`)] as const)
   return () => {
@@ -79,7 +73,7 @@ function createTables(db: DatabaseSync) {
   db.exec('COMMIT')
 }
 
-/** What those who had the file before were doing is nobody's any more. */
+/** Resets the running requests and tasks of previous processes. */
 const FORGET_RUNNING = `BEGIN IMMEDIATE; DELETE FROM requests; DELETE FROM uses; DELETE FROM copies;
 UPDATE tasks SET leased = 0 WHERE state = 'running'; COMMIT`
 
@@ -128,7 +122,7 @@ function openRestricted(file: string, { maxSize, isFirst }: Opening): DatabaseSy
     const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode']
     if (mode !== 'wal' && file !== MEMORY)
       throw new StoreFault('path', `its file system allows no write-ahead log (${mode})`)
-    // What is deleted is gone from the file, too: `FAST` would leave messages of some kB in its free pages.
+    // Deleted data is overwritten; `FAST` would leave some in free pages.
     db.exec('PRAGMA secure_delete = ON')
     db.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${LOG_LIMIT}; PRAGMA temp_store = MEMORY`)
     if (isEmpty) createTables(db)
@@ -143,7 +137,7 @@ function openRestricted(file: string, { maxSize, isFirst }: Opening): DatabaseSy
   }
 }
 
-/** Puts a damaged file aside, what belongs to it first; gives the name that it has now. */
+/** Renames a damaged file; returns its new name. */
 export function replaceDamaged(file: string): string {
   const aside = `${file}.damaged-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
   for (const suffix of [...COMPANIONS, '']) {
@@ -161,12 +155,11 @@ export function identityOf(file: string): string {
   return found ? `${found.dev}:${found.ino}` : NONE
 }
 
-/** Writes the log back into the file, and closes it. */
 export function closeDatabase(db: DatabaseSync): void {
   try {
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   } catch (error) {
-    // It stays in the log, where the next start finds it.
+    // The log is read at the next start.
     if (faultOf(error).word === 'bug') throw error
   } finally {
     db.close()

@@ -1,14 +1,12 @@
-// What happens to the streams in the file; each runs within a transaction. An append is stored once however often it is
-// tried, and what is gone is answered as a gap.
+// Operations on streams; each runs within a transaction. A repeated append is stored once.
 import type { DatabaseSync } from 'node:sqlite'
 import type { StoreBounds } from './bounds.ts'
 import { bound, textOf } from './texts.ts'
 
-/** Who writes, as the store beside this folder was told. */
 export interface RowWriter {
   readonly epoch: number
   readonly facts: string
-  /** Empty: as it is. */
+  /** Empty: unchanged. */
   readonly bus: string
   readonly finished: boolean
 }
@@ -63,7 +61,6 @@ export function eventOperations(db: DatabaseSync, { ttl, maxEvents, maxBytes }: 
     sql.forget.run(id)
   }
 
-  /** One that is past its time is no more known than one that never was. */
   function begin(session: string, name: string, { epoch, facts }: RowWriter, last: number): Known {
     const old = sql.named.get(session, name)
     if (old) forget(Number(old['id']))
@@ -72,7 +69,7 @@ export function eventOperations(db: DatabaseSync, { ttl, maxEvents, maxBytes }: 
     return { id: Number(lastInsertRowid), last, entries: 0, bytes: 0, bus: '', finished: 0, expires }
   }
 
-  /** The stream as its writer knows it: where there is less, what came before is gone, and a gap says so. */
+  /** The stream as its writer knows it; a gap shows if the store has less. */
   function establish(session: string, name: string, found: Found | undefined, writer: RowWriter, known: number): Known {
     if (!found) return begin(session, name, writer, known)
     if (found.last >= known) {
@@ -84,7 +81,7 @@ export function eventOperations(db: DatabaseSync, { ttl, maxEvents, maxBytes }: 
     return { ...found, last: known, entries: 0, bytes: 0 }
   }
 
-  /** Nothing is written where nothing is new but a hundredth of the time that it is kept. */
+  /** Writes only if something changed or 1 % of the lifetime has passed. */
   function note({ id, bus, finished, expires }: Known, writer: RowWriter) {
     const until = Date.now() + ttl
     const isNew = (writer.bus !== '' && writer.bus !== bus) || (writer.finished && !finished)
@@ -92,7 +89,7 @@ export function eventOperations(db: DatabaseSync, { ttl, maxEvents, maxBytes }: 
     sql.note.run(writer.bus === '' ? bus : writer.bus, finished || writer.finished ? 1 : 0, until, id)
   }
 
-  /** Of more than a stream may have the oldest go. */
+  /** Deletes the oldest events above the limits. */
   function trim(id: number, given: { entries: number; bytes: number }) {
     let { entries, bytes } = given
     while (entries > 1 && (entries > maxEvents || bytes > maxBytes)) {
@@ -105,7 +102,7 @@ export function eventOperations(db: DatabaseSync, { ttl, maxEvents, maxBytes }: 
     return { entries, bytes }
   }
 
-  /** As many as have so many bytes together, and one at least. */
+  /** Events up to `most` bytes, at least one. */
   function take({ id, last }: Found, seq: number, most: number) {
     const events: Array<{ readonly seq: number; readonly message: string }> = []
     for (let next = seq + 1, bytes = 0; next <= last; next++) {
@@ -163,7 +160,7 @@ export function eventOperations(db: DatabaseSync, { ttl, maxEvents, maxBytes }: 
       const found = find(session, name)
       return found && stateOf(found)
     },
-    /** Undefined where they do not lead from `seq` to the end without a gap: none has a number beyond the last. */
+    /** Undefined if an event after `seq` is gone. */
     eventsAfter(session: string, name: string, seq: number, most = Number.POSITIVE_INFINITY) {
       const found = find(session, name)
       if (!found || seq > found.last) return undefined

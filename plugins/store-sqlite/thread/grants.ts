@@ -1,16 +1,15 @@
-// What happens to grants in the file; each runs within a transaction. A set is a text too: `[member, end, ...]` as JSON, in the
-// order in which they joined.
+// Operations on grants; each runs within a transaction. A set is a JSON text `[member, end, ...]` in the order of joining.
 import type { DatabaseSync } from 'node:sqlite'
 import type { StoreBounds } from './bounds.ts'
 import { bound, textOf } from './texts.ts'
 
-/** What an entry costs beside its texts, bytes. */
+/** Bytes of an entry besides its texts. */
 const ENTRY_COST = 500
 
-/** How many that are past their time are looked for before something else loses its place. */
+/** Expired entries deleted at most before another is evicted. */
 const SWEPT = 100
 
-/** A key, and whether it is of what anyone may begin. */
+/** A key; `pending`: of an unfinished login, which anyone can begin. */
 export interface GrantPlace {
   readonly key: string
   readonly pending: boolean
@@ -36,7 +35,7 @@ export function grantOperations(db: DatabaseSync, { pending: most }: StoreBounds
     return found && textOf(found['value'])
   }
 
-  /** What was written first goes, but never what was written now. */
+  /** Evicts the oldest entries, but not `name`. */
   function makeRoom(name: string) {
     for (;;) {
       const { entries, bytes } = sql.tally.get() as { readonly entries: number; readonly bytes: number }
@@ -47,7 +46,7 @@ export function grantOperations(db: DatabaseSync, { pending: most }: StoreBounds
     }
   }
 
-  /** False where it is too large to be kept; nothing is done then. */
+  /** Returns false, without a change, if it is too large. */
   function write(name: string, pending: boolean, value: string, ttl: number): boolean {
     const size = ENTRY_COST + Buffer.byteLength(value) + 4 * Buffer.byteLength(name)
     if (pending && ttl > 0 && size > most.bytes) return false

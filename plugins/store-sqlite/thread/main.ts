@@ -1,5 +1,4 @@
-// The thread that has this process's connection to the file: it takes all that waits, runs it in one transaction, and answers
-// once that is committed. It says when the file cannot be written, and when it can again.
+// The thread with the connection to the file: runs waiting operations in one transaction, and reports whether the file is writable.
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
@@ -16,13 +15,13 @@ const settings = workerData as ThreadSettings
 if (!parentPort) throw new Error('this file is for a thread')
 const port = parentPort
 
-/** Milliseconds between steps of the upkeep, and to the next where there is more to do. */
+/** Interval of upkeep steps, milliseconds; `busy` if there is more to do. */
 const PACE = { quiet: 1_000, busy: 50 }
-/** Milliseconds until it is looked whether another process changed a task, where somebody wants to know. */
+/** How often changed tasks are read, milliseconds. */
 const LOOK = 100
-/** Asks of one transaction at most. */
+/** Maximum operations per transaction. */
 const MOST = 1_000
-/** What is written to find out whether there is room again, bytes. */
+/** Bytes written to check whether there is room. */
 const PROBE = 65_536
 
 const tell = (news: News) => port.postMessage(news)
@@ -94,12 +93,11 @@ function run(asks: Batch['asks']): readonly Answer[] {
     judge(fault)
     return asks.map(() => ({ fault }))
   }
-  // To go on writing would damage it more.
   if (trouble && isDamage(trouble)) return asks.map(() => ({ fault: trouble as Fault }))
   return opened?.transactions.run(asks) ?? []
 }
 
-/** What the answers say of the file: not what one operation alone failed of, nor that it could be read. */
+/** Judges the file by the faults of operations. */
 function judgeBy(answers: readonly Answer[]) {
   const found = answers.find(answer => 'fault' in answer && !['late', 'bug'].includes(answer.fault.word))
   if (found && 'fault' in found) judge(found.fault)
@@ -126,7 +124,7 @@ function tellTasks() {
     const changes = opened?.taskNews.read() ?? []
     if (changes.length > 0) tell({ news: 'tasks', changes })
   } catch (error) {
-    // The upkeep finds out what it is, and says it.
+    // The upkeep reports it.
     if (faultOf(error).word === 'bug') throw error
   }
 }
@@ -139,7 +137,6 @@ function makeRoom() {
   }
 }
 
-/** Whoever writes nothing hears nothing of a disk that is full. */
 function isTight(): boolean {
   const { file } = settings
   if (file === MEMORY) return false
@@ -147,7 +144,7 @@ function isTight(): boolean {
   return bavail * bsize < PROBE
 }
 
-/** Whether the file can be written, where it could not, or may not be. */
+/** Throws if the file cannot be written. */
 function probe({ transactions, db }: Opened) {
   transactions.write(() => {
     db.exec(`INSERT INTO probe VALUES (1, zeroblob(${PROBE})) ON CONFLICT DO UPDATE SET filler = excluded.filler`)

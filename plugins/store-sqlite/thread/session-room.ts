@@ -1,21 +1,20 @@
-// How much of the file sessions may take, and who makes way: the idle sessions of the owner who has most go first, be that by
-// bytes or, past `sessions.maxIdle`, by number. What runs something or has an open stream stays. For sessions.ts.
+// Limits the bytes and number of sessions. Idle sessions of the owner with most bytes or sessions are evicted first; sessions with
+// running requests or open streams stay.
 import type { DatabaseSync } from 'node:sqlite'
 import { boundsOfSessions, type StoreBounds } from './bounds.ts'
 
-/** How long it is known of a session that it was ended, milliseconds: where another node may have a copy, and where none does. */
+/** How long an ended session is remembered, milliseconds: if a node may have a copy, and if none does. */
 const ENDED_LIFETIME = { copied: 3_600_000, alone: 60_000 }
-/** In one step. */
 const MOST_VICTIMS = 200
 
-/** An idle session that was ended, and the nodes that had a copy. */
+/** An evicted session, and the nodes with copies. */
 export interface Ended {
   readonly digest: string
   readonly holder: string
   readonly nodes: readonly string[]
 }
 
-/** Whose bound is reached, where nothing idles that could go; undefined: there is room. */
+/** The limit that is reached and cannot be relieved. */
 export type Lack = 'owner' | 'all' | undefined
 
 export interface Room {
@@ -24,12 +23,12 @@ export interface Room {
 }
 
 export interface SessionRoom {
-  /** Ends a session, in use or not. `nodes`: which others have a copy; undefined where nobody knows. */
+  /** `nodes`: other nodes with copies; undefined: unknown. */
   end(digest: string, nodes: readonly string[] | undefined): void
   isBusy(id: number): boolean
-  /** Room for so many bytes more of this owner, `digest` being the session that needs it. */
+  /** Makes room for bytes of an owner, without ending `digest`. */
   make(need: { readonly holder: string; readonly bytes: number; readonly digest: string }, node: string): Room
-  /** So that no more idle than may, and they take no more than they may. */
+  /** Evicts above the limits. */
   trim(maxIdle: number, node: string): readonly Ended[]
 }
 
@@ -59,7 +58,6 @@ export function createSessionRoom(db: DatabaseSync, bounds: Pick<StoreBounds, 'm
     forget: db.prepare('DELETE FROM ended WHERE digest IN (SELECT digest FROM ended ORDER BY expires LIMIT ?)'),
   }
   const isBusy = (id: number) => sql.isBusy.get(id, id, Date.now()) !== undefined
-  /** `nodes`: which others have a copy; undefined where nobody knows. */
   function end(digest: string, nodes: readonly string[] | undefined) {
     sql.drop.run(digest)
     const lifetime = nodes?.length === 0 ? ENDED_LIFETIME.alone : ENDED_LIFETIME.copied
@@ -68,7 +66,7 @@ export function createSessionRoom(db: DatabaseSync, bounds: Pick<StoreBounds, 'm
     if (tooMany > 0) sql.forget.run(tooMany)
   }
 
-  /** The longest idle session of an owner, at the node that asks; undefined where none is left that may go. */
+  /** Evicts the longest idle session of an owner; undefined if none can go. */
   function endIdle(holder: string, node: string, except: string): Ended | undefined {
     for (;;) {
       const found = sql.longestIdle.get(holder, except) as { readonly id: number; readonly digest: string } | undefined

@@ -1,10 +1,10 @@
-// What happens to the records of sessions in the file; each runs within a transaction. The store beside this folder asks.
+// Operations on session records; each runs within a transaction.
 import type { DatabaseSync } from 'node:sqlite'
 import type { StoreBounds } from './bounds.ts'
 import { createSessionRoom, type Ended, type Lack } from './session-room.ts'
 import { bound, textOf } from './texts.ts'
 
-/** In one step. */
+/** Expired sessions deleted per step. */
 const MOST_EXPIRED = 100
 
 const ROOMY = { ended: [], lack: undefined }
@@ -25,7 +25,7 @@ export function sessionOperations(db: DatabaseSync, bounds: Pick<StoreBounds, 'm
     client: db.prepare('UPDATE sessions SET revision = ?, client = ? WHERE id = ?'),
     watching: db.prepare('UPDATE sessions SET watching = watching + ?, watched_bytes = watched_bytes + ? WHERE id = ?'),
     home: db.prepare('UPDATE sessions SET home = ?, version = version + 1 WHERE id = ?'),
-    // Whoever has a stream is in use, and will be said to be.
+    // A session with a stream is in use.
     claim: db.prepare(
       'UPDATE sessions SET stream = ?, stream_node = ?, stream_epoch = ?, idle_since = NULL WHERE id = ?',
     ),
@@ -72,14 +72,13 @@ export function sessionOperations(db: DatabaseSync, bounds: Pick<StoreBounds, 'm
     return { opening, holder, home, version, revision, client, level, watched, watchedBytes: found.watched_bytes }
   }
 
-  /** Not with every request: a twentieth of the time that a session may idle is close enough. */
+  /** Writes only after a twentieth of the idle timeout. */
   function renew({ id, expires }: FoundRow, idleTimeout: number) {
     const until = Date.now() + idleTimeout
     if (until - expires > Math.min(5_000, idleTimeout / 20)) sql.renew.run(until, id)
   }
 
   const copiesBeside = (id: number, node: string) => sql.copies.all(id, node).map(one => String(one['node']))
-  /** Bytes that the record grows by. */
   function growthOf(found: FoundRow, change: RowChange): number {
     if ('client' in change) return rowSize({ ...found, client: change.client }) - rowSize(found)
     if ('level' in change) return 0
@@ -88,7 +87,7 @@ export function sessionOperations(db: DatabaseSync, bounds: Pick<StoreBounds, 'm
     return 'watch' in change ? (isWatched ? 0 : watchSize(uri)) : isWatched ? -watchSize(uri) : 0
   }
 
-  /** False where there is no room for it. */
+  /** Returns false above the limits. */
   function apply({ id, watching, watched_bytes }: FoundRow, change: RowChange): boolean {
     if ('level' in change) sql.level.run(change.level, id)
     else if ('client' in change) sql.client.run(change.revision, change.client, id)
@@ -160,7 +159,7 @@ export function sessionOperations(db: DatabaseSync, bounds: Pick<StoreBounds, 'm
       sql.home.run(node, found.id)
       return true
     },
-    /** Epochs are times, so they grow even where the last one was lost. */
+    /** Epochs are times, so they grow even after a loss. */
     claimSessionStream(digest: string, stream: string, node: string) {
       const found = find(digest)
       if (!found) return undefined
@@ -202,7 +201,7 @@ export function sessionOperations(db: DatabaseSync, bounds: Pick<StoreBounds, 'm
       const { node, requests, claim } = held
       if (sql.isEnded.get(digest, Date.now())) return { kept: false, ended: [] }
       const found = find(digest)
-      // It lives on at the node: where nothing can make room, it is kept all the same.
+      // Stored even without room, because the node has it.
       const need = { holder: row.holder, bytes: sizeOf(row), digest }
       const { ended } = found ? ROOMY : room.make(need, node)
       if (found) renew(found, idleTimeout)
@@ -224,7 +223,6 @@ export function sessionOperations(db: DatabaseSync, bounds: Pick<StoreBounds, 'm
   }
 }
 
-// A session's record as rows of the file, what may be asked of them, and about how many bytes they take. For sessions.ts.
 export interface SessionRow {
   readonly opening: string
   readonly holder: string
@@ -247,7 +245,7 @@ export interface RowUse {
   readonly digest: string
   readonly inUse: boolean
   readonly ago: number
-  /** Whether the record is to say so: for what is in use for longer than a call usually takes. */
+  /** Whether to record it. */
   readonly noted: boolean
 }
 
@@ -256,7 +254,6 @@ export interface RowClaim {
   readonly epoch: number
 }
 
-/** As it is in the file. */
 export type FoundRow = Omit<SessionRow, 'watched' | 'watchedBytes'> & {
   readonly id: number
   readonly watching: number
@@ -267,19 +264,19 @@ export type FoundRow = Omit<SessionRow, 'watched' | 'watchedBytes'> & {
   readonly expires: number
 }
 
-/** What a row costs beside its texts: its indexes, its node, where it is counted. */
+/** Bytes of a row besides its texts. */
 const ROW = 700
 const PAGE = 4_096
-/** Longer, and it may have pages of its own: of the rows of a table, and of the entries of an index. */
+/** Longer rows and index entries have pages of their own. */
 const SPILLS = { row: 2_000, entry: 900 }
 
 const paged = (bytes: number, spills: number) => (bytes > spills ? Math.ceil((bytes + 100) / PAGE) * PAGE : bytes)
 
-/** Bytes that a session takes, without what it watches. */
+/** Bytes of a session without watched resources. */
 export const rowSize = ({ opening, client, holder }: Record<'opening' | 'client' | 'holder', string>): number =>
   ROW + 4 * Buffer.byteLength(holder) + paged(Buffer.byteLength(opening) + Buffer.byteLength(client), SPILLS.row)
 
-/** Bytes that a resource which is watched takes. */
+/** Bytes of a watched resource. */
 export const watchSize = (uri: string): number => paged(Math.ceil(Buffer.byteLength(uri) * 1.4) + 60, SPILLS.entry)
 
 export const sizeOf = (row: SessionRow): number => row.watched.reduce((sum, uri) => sum + watchSize(uri), rowSize(row))

@@ -12,7 +12,7 @@ import type {
 import { bytesOf, type FoundTask, hasEnded, type TaskParts } from './task-row.ts'
 import { bound, textOf } from './texts.ts'
 
-/** What a question costs beside its texts, bytes. */
+/** Bytes of a question besides its texts. */
 const QUESTION_COST = 100
 
 const CHANGED = 'version = version + 1, updated = max(updated, ?)'
@@ -50,7 +50,7 @@ export function runOperations(db: DatabaseSync, { find, read, refusalOf, growthB
     return read(id)
   }
 
-  /** The holder whose turn is next comes first; who has as many as may run is passed over. */
+  /** Takes a task of the next holder below its limit. */
   function take(offer: QueueOffer, lease: number): TaskRecord | undefined {
     const queue = bound(offer.queue)
     if (count(sql.ofQueue.get(queue)) >= offer.running) return undefined
@@ -71,7 +71,7 @@ export function runOperations(db: DatabaseSync, { find, read, refusalOf, growthB
     return found?.fence === fence && found.state === 'running' ? found : undefined
   }
 
-  /** False where the lease is lost; else true, or why it was not done. */
+  /** Returns false if the lease is lost. */
   function write(
     lease: TaskLease,
     act: (found: FoundTask, now: number) => TaskRefusal | undefined,

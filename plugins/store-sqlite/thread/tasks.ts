@@ -124,16 +124,15 @@ export function taskOperations(db: DatabaseSync, bounds: Pick<StoreBounds, 'maxS
   }
 }
 
-// Which tasks changed since it was read last, whoever of the processes changed them. For main.ts.
-/** Changes that are read at once. */
+/** Changes read at once. */
 const BATCH = 1_000
 
 export interface TaskNewsReading {
-  /** Undefined in the place of those that are gone. */
+  /** Undefined: changes before were deleted unread. */
   read(): ReadonlyArray<TaskNews | undefined>
 }
 
-/** From now on. */
+/** Reads the changes of tasks by any process from now on. */
 export function createTaskNews(db: DatabaseSync): TaskNewsReading {
   const next = db.prepare(`SELECT id, name, queue, state FROM task_news WHERE id > ? ORDER BY id LIMIT ${BATCH}`)
   let last = Number(db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'task_news'").get()?.['seq'] ?? 0)
