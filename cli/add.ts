@@ -1,6 +1,6 @@
 // `mcp-host add`: one more tool, resource, prompt or plugin in a project, with its test, as the project writes its own.
 import { join, relative } from 'node:path'
-import { printable } from '../client/printable.ts'
+import { printable } from '../client/text.ts'
 import { StartError } from '../core/http/errors.ts'
 import { installLine } from '../core/http/optional-packages.ts'
 import { nearest } from '../core/mcp/nearest.ts'

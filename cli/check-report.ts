@@ -1,6 +1,6 @@
 // What `mcp-host check` says: every problem and warning as a value, for editors and CI, and warnings as text.
 import { resolve } from 'node:path'
-import { printable } from '../client/printable.ts'
+import { printable } from '../client/text.ts'
 import { ConfigError, formatPlace, type Place, textOf } from '../core/config/problems.ts'
 import type { Logger } from '../core/create-host.ts'
 import { errorText } from '../core/http/errors.ts'

@@ -2,8 +2,8 @@
 // nothing else of the process, so that `main` can also be called in a process that does more than run one command.
 import { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
-import { printable, printableLines } from '../client/printable.ts'
 import { createSecrets, type Secrets } from '../client/secrets.ts'
+import { printable, printableLines } from '../client/text.ts'
 
 export interface CommandInput extends Readable {
   readonly isTTY?: boolean

@@ -1,5 +1,5 @@
 // `mcp-host diff`: what changed for clients and models since a lock was written, and whether it breaks them.
-import { printable } from '../client/printable.ts'
+import { printable } from '../client/text.ts'
 import { StartError } from '../core/http/errors.ts'
 import type { CommandContext } from './context.ts'
 import { jsonText } from './json-text.ts'

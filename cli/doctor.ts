@@ -1,6 +1,6 @@
 // `mcp-host doctor`: asks a running server from outside what its clients would, and of a config what its plugins depend on;
 // says how to mend what is wrong.
-import { printable } from '../client/printable.ts'
+import { printable } from '../client/text.ts'
 import { StartError } from '../core/http/errors.ts'
 import type { CommandContext } from './context.ts'
 import type { Finding } from './doctor/finding.ts'

@@ -1,6 +1,6 @@
 // `mcp-host lock`: writes down what the config offers, route by route, so that a change of it is seen before it is served.
 import { stat } from 'node:fs/promises'
-import { printable } from '../client/printable.ts'
+import { printable } from '../client/text.ts'
 import type { CommandContext } from './context.ts'
 import { compareSurfaces } from './lock/compare-surfaces.ts'
 import { countsText } from './lock/describe-changes.ts'

@@ -2,7 +2,7 @@
 import { createReadStream, statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { printable } from '../client/printable.ts'
+import { printable } from '../client/text.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { createProgressLine } from './client/progress.ts'
 import type { CommandContext, CommandOutput } from './context.ts'

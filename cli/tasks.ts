@@ -1,6 +1,6 @@
 // `mcp-host tasks`: the tasks that somebody has at a host: lists them, follows one, cancels one.
 import { setTimeout as pause } from 'node:timers/promises'
-import { printable } from '../client/printable.ts'
+import { printable } from '../client/text.ts'
 import { isObject, type JsonObject, StartError } from '../core/index.ts'
 import { interruptible } from './client/interrupt.ts'
 import { SERVER_OPTIONS } from './client/with-server.ts'

@@ -1,7 +1,7 @@
 // A table for people: columns as wide as what is in them, numbers and times to the right, and all of it no wider than the
 // terminal. What a cell says begins no line of its own.
 
-import { printable } from '../client/printable.ts'
+import { printable } from '../client/text.ts'
 
 export type Cell = string | number | undefined
 

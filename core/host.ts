@@ -1,10 +1,9 @@
 // A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { checkConventions, checkServed, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
+import { checkConventions, checkServed, warnOpenDoors, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes, warnUntoldScopes } from './access/least-scopes.ts'
-import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { type BuiltServices, buildServices, createNode, type ServiceParts } from './assembly.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
@@ -34,24 +33,16 @@ import { createPipeline } from './kernel/pipeline.ts'
 import { type PluginInstance, type Provides, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
 import { createSecrets, type Secrets } from './kernel/secrets.ts'
-import {
-  checkDefined,
-  createKernelHost,
-  createNotes,
-  definePlugins,
-  type KernelNotes,
-  setUpPlugins,
-} from './kernel/set-up.ts'
+import { createKernelHost, createNotes, type KernelNotes, runTasks, setUpPlugins } from './kernel/set-up.ts'
 import { createSlots } from './kernel/slots.ts'
 import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
 import type { Definition, RuntimeHost } from './mcp/define.ts'
+import { encodeError } from './mcp/message.ts'
 import type { Observer } from './mcp/observe.ts'
 import { type RouteFacts, type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './mcp/routes.ts'
 import { loadNeededCompiler } from './mcp/schema/ajv.ts'
 import { reportNameClashes, soundDefinitions, warnOfPages } from './mcp/sound-definitions.ts'
-import { encodeError } from './mcp/wire.ts'
-import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
 import { createReadiness } from './readiness.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
@@ -204,7 +195,7 @@ export interface HostInput extends Pick<ServiceParts, 'guardedFetch'> {
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   /** What is wrong already, and what is found now. */
   readonly problems: Problems
-  /** Whether a plugin is one of ours: what others throw is named in the log. */
+  /** Built-in plugins are not named in the log for their errors. */
   readonly isBuiltIn: (plugin: Plugin<object>) => boolean
   /** The config's paths are relative to it. */
   readonly directory: string
@@ -286,8 +277,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const planned = problems.count()
   const hostFor = (instance: PluginInstance) => {
     const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
-    const declared = declaring({ ...kernelHost, ...createAuthorHost(instance, author, server) }, () => settled)
-    return isBuiltIn(instance.plugin) ? declared : namingFailures(declared)
+    const whole = { ...kernelHost, ...createAuthorHost(instance, author, server) }
+    return declaring(whole, () => settled, isBuiltIn(instance.plugin))
   }
   const able = instances.filter(({ name }) => !isUnsound?.(name))
   await setUpPlugins(able, hostFor, report)
@@ -311,7 +302,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const services = await problems.attempt(() => buildServices({ ...parts, guardedFetch: input.guardedFetch, report }))
   if (!services) return problems.assertNone() as never
   const declared = problems.count()
-  await definePlugins(notes, services, report)
+  await runTasks(notes.serving, services, report)
   if (problems.count() > declared) stopHere()
   await services.complete()
   const { inspected, leastScopes, limits, sessions, runtime } = services
@@ -321,7 +312,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route)
   checkServed({ routes, provides, endpoints: served, isServed, isDescribed, suggest, report })
   // What is missing because of another mistake would be told twice.
-  if (problems.count() === 0) await checkDefined(notes, report)
+  if (problems.count() === 0) await runTasks(notes.checking, undefined, report)
   // Where nobody observes it costs nothing.
   const begun = author.observers.length > 0 ? services.watchRequest : undefined
   const app = await problems.attempt(() =>

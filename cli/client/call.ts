@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type { CallToolResult, Client, ContentBlock, Tool } from '@modelcontextprotocol/client'
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { didYouMean } from '../../core/mcp/nearest.ts'
 import type { CommandContext } from '../context.ts'

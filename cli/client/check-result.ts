@@ -1,7 +1,7 @@
 // Validates the result of a call against the output schema of its tool, in a thread that a hostile schema cannot outlive.
 import { once } from 'node:events'
 import type { CallToolResult, Tool } from '@modelcontextprotocol/client'
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import { errorText } from '../../core/http/errors.ts'
 import { startThread } from '../../core/threads/start-thread.ts'
 import type { CommandContext } from '../context.ts'

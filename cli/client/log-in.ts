@@ -2,8 +2,8 @@
 
 import { readCue } from '../../client/challenge.ts'
 import { AuthError } from '../../client/errors.ts'
+import { tellUnreached } from '../../client/http.ts'
 import type { AuthSession, SessionStatus } from '../../client/index.ts'
-import { tellUnreached } from '../../client/proxy-failure.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { shellWord } from '../shell-word.ts'
 import { type Accounts, keyOf, openAuthFetch, readTokens } from './account.ts'

@@ -1,8 +1,7 @@
 // `mcp-host login`: gets a token for a protected server and keeps it, encrypted, for the other verbs.
 
 import { resolve } from 'node:path'
-import { isScope } from '../../client/json.ts'
-import { printable } from '../../client/printable.ts'
+import { isScope, printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
 import type { CommandContext } from '../context.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'

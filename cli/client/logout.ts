@@ -1,6 +1,6 @@
 // `mcp-host logout`: revokes tokens where the authorization server can, and deletes them in any case.
 import type { CachedLogin } from '../../client/node/index.ts'
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
 import type { CommandContext } from '../context.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'

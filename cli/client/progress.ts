@@ -1,5 +1,5 @@
 // How far a long call is: one line that is written over on a terminal, a line each elsewhere. On stderr.
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import type { CommandOutput } from '../context.ts'
 
 export interface Progress {

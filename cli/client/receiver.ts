@@ -2,7 +2,7 @@
 // callback address, which the person copies out of their browser.
 import { AuthError } from '../../client/errors.ts'
 import { createLoopbackRedirect } from '../../client/node/index.ts'
-import type { LoopbackHost } from '../../client/node/loopback-listener.ts'
+import type { LoopbackHost } from '../../client/node/loopback.ts'
 import type { AuthorizationRedirectDelegate } from '../../client/options.ts'
 import type { CommandContext } from '../context.ts'
 import { step } from './narrate.ts'

@@ -1,7 +1,6 @@
 // Repairs invalid entries in the lists and results of a server, so that one invalid entry does not hide the others.
 import type { CallToolResult, Client, Transport } from '@modelcontextprotocol/client'
-import { isObject } from '../../client/json.ts'
-import { printable } from '../../client/printable.ts'
+import { isObject, printable } from '../../client/text.ts'
 
 type Members = Readonly<Record<string, unknown>>
 type SpecType = 'Tool' | 'Resource' | 'ResourceTemplate' | 'Prompt' | 'ContentBlock' | 'CallToolResult'

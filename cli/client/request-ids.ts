@@ -1,6 +1,6 @@
 // The id by which a server's operator finds a request in their log: what the answer to the last request said it is. For `call`
 // and `list`, where something fails.
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import type { CommandContext } from '../context.ts'
 

@@ -1,7 +1,7 @@
 // `mcp-host status`: the logins of this machine, without their tokens.
 
 import type { CachedLogin } from '../../client/node/index.ts'
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import type { CommandContext } from '../context.ts'
 import { isoTime } from '../iso-time.ts'
 import { jsonText } from '../json-text.ts'

@@ -1,7 +1,7 @@
 // The person at the terminal: lines for them go to stderr, so that stdout is for results alone; what they type is read.
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import type { CommandContext } from '../context.ts'
 
 type Terminal = Pick<CommandContext, 'stdin' | 'stderr'>

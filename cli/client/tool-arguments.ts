@@ -2,8 +2,7 @@
 // read by the tool's input schema.
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { isObject } from '../../client/json.ts'
-import { printable } from '../../client/printable.ts'
+import { isObject, printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
 import { didYouMean } from '../../core/mcp/nearest.ts'

@@ -1,6 +1,6 @@
 // Whether what answers at an address is an MCP server. A token says nothing about that: one is given for a whole origin,
 // and many servers refuse every path alike before they look at it.
-import { readBody } from '../../client/read-body.ts'
+import { readBody } from '../../client/http.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { META } from '../../core/mcp/protocol.ts'
 import { MODERN_REVISION } from '../../core/mcp/revisions.ts'

@@ -2,8 +2,7 @@
 // what it requests.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { CallToolResult, Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
-import { isObject } from '../../client/json.ts'
-import { printable } from '../../client/printable.ts'
+import { isObject, printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { NO_TIMEOUT } from './connect.ts'
 

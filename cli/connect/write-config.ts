@@ -2,7 +2,7 @@
 import { constants } from 'node:fs'
 import { copyFile, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, sep } from 'node:path'
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 
 /** Old files that are kept. */

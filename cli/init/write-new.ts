@@ -1,7 +1,7 @@
 // Writes files that are all new, or none: nothing is ever written over, and a failure or Ctrl-C midway leaves nothing behind.
 import { lstatSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 
 /** Text by path, relative to the folder and with `/`. */

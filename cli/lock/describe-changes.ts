@@ -1,5 +1,5 @@
 // What differs, as text for a person. Names and descriptions are of whoever wrote the tools: none of it steers a terminal.
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import { IMPACTS, type Impact } from './compare-items.ts'
 import type { Change } from './compare-surfaces.ts'
 import { cut, shown } from './verdict.ts'

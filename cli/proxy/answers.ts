@@ -1,8 +1,8 @@
 // What the answer to a POST is: messages, a stream of them, a refusal that says something, or one that says nothing.
 import { readCue } from '../../client/challenge.ts'
 import { AuthError } from '../../client/errors.ts'
-import { printable } from '../../client/printable.ts'
-import { readBody } from '../../client/read-body.ts'
+import { readBody } from '../../client/http.ts'
+import { printable } from '../../client/text.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { shellWord } from '../shell-word.ts'
 import { JSON_TYPE, SSE_TYPE } from './headers.ts'

@@ -1,7 +1,6 @@
 // What the parts of a relay have in common: the server's address, how it is reached, where its messages go, and how long
 // is waited for it.
-import { tellUnreached } from '../../client/proxy-failure.ts'
-import { MAX_TIMER } from '../../client/sleep.ts'
+import { MAX_TIMER, tellUnreached } from '../../client/http.ts'
 import { Failure } from './messages.ts'
 
 /** Milliseconds, but for the bounds. */

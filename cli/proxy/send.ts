@@ -1,6 +1,6 @@
 // Sends one message: again where it certainly did not arrive, or where it may arrive twice; else it says that nobody knows.
 import { AuthError } from '../../client/errors.ts'
-import { printableUrl } from '../../client/printable.ts'
+import { printableUrl } from '../../client/text.ts'
 import { refusal } from './answers.ts'
 import { broken, createBackOff, type Link, sleep, unreachable, wasNotSent } from './link.ts'
 import { Failure } from './messages.ts'

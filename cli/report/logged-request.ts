@@ -1,6 +1,6 @@
 // What a line of an access log or of an audit says of one request. A line may be torn, forged or of another program: each
 // field is checked, cut and made fit for a terminal here, and nowhere after.
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import { isObject } from '../../core/index.ts'
 
 const OUTCOMES = ['ok', 'input_required', 'tool_error', 'error', 'refused', 'cancelled'] as const

@@ -1,6 +1,7 @@
 // Requests about tasks, as whoever is logged in at the server: of 2026-07-28, one POST each.
-import { printable } from '../../client/printable.ts'
-import { readBody } from '../../client/read-body.ts'
+
+import { readBody } from '../../client/http.ts'
+import { printable } from '../../client/text.ts'
 import { isObject, type JsonObject, StartError } from '../../core/index.ts'
 import { META, MODERN_REVISION } from '../../core/transport.ts'
 import { openAccounts, openAuthFetch } from '../client/account.ts'

@@ -6,11 +6,10 @@ import type { User } from '../kernel/user.ts'
 import type { Offer } from '../mcp/call.ts'
 import type { ItemKind } from '../mcp/catalog.ts'
 import type { Change, ChangeBus } from '../mcp/change-bus.ts'
-import { changedLists, LIST_KINDS } from '../mcp/changed-lists.ts'
-import { MAX_WATCHED, MAX_WATCHED_BYTES, MAX_WATCHED_BYTES_PER_OWNER, WATCH_COST } from '../mcp/limits.ts'
+import { MAX_WATCHED, MAX_WATCHED_BYTES, MAX_WATCHED_BYTES_PER_OWNER, WATCH_COST } from '../mcp/client-limits.ts'
 import { mayHearNow } from '../mcp/methods/resources.ts'
 import { META, type RequestId } from '../mcp/protocol.ts'
-import type { View } from '../mcp/view.ts'
+import { changedLists, LIST_KINDS, type View } from '../mcp/view.ts'
 
 /** A change notification for many subscribers. */
 export interface Announcement {

@@ -1,38 +1,11 @@
 // Stores sessions, streams, grants and tasks in one file that all processes of a machine share. docs/plugins/store-sqlite.md.
-import { type BuiltInOptions, definePlugin, type FilledOptions, SIZE_PATTERN } from '../../core/index.ts'
-import { STREAM_PROPERTIES } from '../families/stream-bounds/index.ts'
+import { definePlugin } from '../../core/index.ts'
+import { type FilledStoreSqliteOptions, OPTIONS, type StoreSqliteOptions } from './options.ts'
 
-/** The file, its limits, and how much of a stream is kept. */
-export type StoreSqliteOptions = BuiltInOptions['store-sqlite']
+export type { StoreSqliteOptions } from './options.ts'
 
-export const storeSqlite = definePlugin<StoreSqliteOptions, FilledOptions['store-sqlite']>({
-  options: {
-    type: 'object',
-    description:
-      'Keeps sessions, streams, logins and tasks in one file: they outlive a restart, and --workers share them.',
-    additionalProperties: false,
-    properties: {
-      file: {
-        type: 'string',
-        default: './mcp-host.db',
-        description: 'The file, beside the config; its folder is made where it is missing.',
-      },
-      ...STREAM_PROPERTIES,
-      maxSize: {
-        type: ['string', 'number'],
-        pattern: SIZE_PATTERN,
-        minimum: 1_048_576,
-        default: '1gb',
-        description: 'Bytes of the file; past 80 % of it the streams that were written to longest ago go.',
-      },
-      ifDamaged: {
-        type: 'string',
-        enum: ['stop', 'replace'],
-        default: 'stop',
-        description: 'A damaged file stops the start, or is put aside and an empty one begun.',
-      },
-    },
-  },
+export const storeSqlite = definePlugin<StoreSqliteOptions, FilledStoreSqliteOptions>({
+  options: OPTIONS,
   provides: ['sessionStore', 'eventStore', 'grantStore', 'taskStore'],
   async setup(host, options) {
     // Sessions of stdio end with the process.

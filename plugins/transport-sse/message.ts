@@ -15,7 +15,7 @@ import {
   validBatch,
 } from '../../core/transport.ts'
 
-type Sender = Pick<ForwardedMessage, 'headers' | 'user'>
+type Sender = Parameters<typeof serveRequests>[3]
 
 /** Parses a body. Throws `invalidRequest`, also for a batch if the session's version has none. */
 function validated(text: string, { revision }: Session): readonly ValidMessage[] {
@@ -79,7 +79,7 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
     // The node with the stream serves the message.
     const forwarded = host.streams.forward(session, { text, ...sender })
     if (forwarded) await forwarded
-    else await take(session, messages, sender)
+    else await take(session, messages, { ...sender, state: ctx.state })
     ctx.body = null
     ctx.status = 202
   }

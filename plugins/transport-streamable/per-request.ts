@@ -73,6 +73,7 @@ export function createPerRequest(host: Transport, route: McpRoute) {
       let encoded: EncodedAnswer = ''
       await offer.run(async () => {
         isCall = true
+        ctx.state.hasRecords = true
         encoded = encodeAnswer(host, call, await host.answer(call))
       })
       if (take(open, request)) exchange.respond(encoded)
@@ -81,6 +82,7 @@ export function createPerRequest(host: Transport, route: McpRoute) {
       if (!HostError.is(thrown)) host.log.error({ err: thrown, method, route: route.path }, 'a call failed')
       if (!take(open, request)) return
       if (several && !isCall) {
+        ctx.state.hasRecords = true
         const none = { transport: undefined, sessionId: undefined }
         host.tellRefused({ error, method, headers, user, route, ip, client, revision, ...none })
       }

@@ -1,6 +1,7 @@
 // Tests the change bus and peers between processes of one host: store contracts and limits of the hub.
 import { expect } from 'chai'
-import { createHub, type FromHub } from '../../cli/workers/hub.ts'
+import { createHub } from '../../cli/workers/hub.ts'
+import type { FromHub } from '../../cli/workers/message.ts'
 import type { Neighbours } from '../../core/create-host.ts'
 import type { Change } from '../../core/mcp/change-bus.ts'
 import { createNeighbourBus } from '../../core/sessions/neighbours.ts'

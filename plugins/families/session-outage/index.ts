@@ -1,27 +1,26 @@
-// The outage of a shared session store: answered requests are reported later, and missing sessions may still be restored.
+// After an outage of a session store: reports answered requests, and tolerates missing sessions for a while.
 import type { PluginHost } from '../../../core/index.ts'
 import type { RequestId } from '../../../core/transport.ts'
 
-/** How long other nodes may still restore sessions after an outage, milliseconds. */
+/** Milliseconds for which other nodes may still restore sessions. */
 const UNSURE = 10_000
 
-/** Maximum number of sessions with unreported requests. */
+/** Maximum sessions with unreported answers. */
 const MAX_UNTOLD = 10_000
 
-/** The key of a request in stores: `1` and `'1'` differ. */
+/** Distinguishes `1` and `'1'`. */
 export const requestKey = (id: RequestId) => JSON.stringify(id)
 
 export interface SessionOutageSettings {
   readonly log: PluginHost['log']
-  /** The log message if `tell` fails. */
   readonly untold: string
-  /** Reports answered requests by their keys. */
+  /** Reports answered requests to the store. */
   tell(digest: string, requests: string[]): Promise<unknown>
 }
 
 export class SessionOutage {
   readonly #settings: SessionOutageSettings
-  /** Answered requests that could not be reported. */
+  /** Answered requests that are not reported yet. */
   readonly #untold = new Map<string, RequestId[]>()
   #unsureUntil = 0
 
@@ -39,7 +38,7 @@ export class SessionOutage {
     })
   }
 
-  /** Called when the store is available again. */
+  /** Call it when the store is back. */
   end() {
     this.#unsureUntil = performance.now() + UNSURE
     const untold = [...this.#untold]
@@ -47,7 +46,6 @@ export class SessionOutage {
     for (const [digest, requests] of untold) this.leave(digest, requests)
   }
 
-  /** Whether other nodes may still restore sessions. */
   get unsure(): boolean {
     return performance.now() < this.#unsureUntil
   }

@@ -1,4 +1,4 @@
-// Options of plugins that store streams: how much of each stream is kept, and for how long.
+// Limits of stored streams, and their options.
 import {
   DURATION_PATTERN,
   type Duration,
@@ -10,10 +10,9 @@ import {
   StartError,
 } from '../../../core/index.ts'
 
-/** Below this, a stream is gone before a client can resume it. */
+/** Clients need time to reconnect. */
 const MIN_TTL = 1_000
 
-/** Schemas of the options. */
 export const STREAM_PROPERTIES = {
   ttl: {
     type: ['string', 'number'],
@@ -38,11 +37,11 @@ export const STREAM_PROPERTIES = {
 } as const
 
 export interface StreamBounds {
-  /** Milliseconds after its last event that a stream is kept. */
+  /** Milliseconds after the last event. */
   readonly ttl: number
-  /** Events of one stream; the oldest go first. */
+  /** The oldest are removed first. */
   readonly maxEvents: number
-  /** Bytes of the messages of one stream; the last is kept whatever its size. */
+  /** The last message is always kept. */
   readonly maxBytes: number
 }
 
@@ -52,7 +51,6 @@ export interface StreamOptions {
   readonly maxBytes: Size
 }
 
-/** Throws a StartError if `ttl` is too short. */
 export function readStreamBounds({ at }: Pick<PluginHost, 'at'>, options: StreamOptions): StreamBounds {
   const ttl = parseDuration(options.ttl)
   if (ttl < MIN_TTL) {
