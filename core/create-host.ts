@@ -35,7 +35,7 @@ import { notePlace } from './mcp/definition-place.ts'
 import { isObject } from './mcp/is-object.ts'
 import type { Observer } from './mcp/observe.ts'
 import type { Plugin as HostPlugin } from './plugin-host.ts'
-import { keepWarnings, reloadable } from './reload.ts'
+import { reloadable, warnOnce } from './reload.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
@@ -83,7 +83,9 @@ export interface CreateHostOptions {
 export const pluginsOf = (table: PluginTable): Record<string, Plugin<object>> =>
   Object.fromEntries(Object.entries(table).map(([name, { plugin }]) => [name, plugin as Plugin<object>]))
 
-/** Every plugin that a config may name without a path, and those that this one names. Throws a StartError for what is no plugin. */
+/**
+ * Every plugin that a config may name without a path, and those that this one names. Throws a StartError for what is no plugin.
+ */
 export async function pluginsFor(config: Config, directory: string): Promise<Map<string, Plugin<object>>> {
   const problems = createProblems(() => ({}), { warn: () => undefined })
   const found = await findPlugins(config, builtInPlugins, directory, problems)
@@ -227,12 +229,11 @@ export async function hostOf(
   log: Logger = createLogger(),
   options: BuildOptions = {},
 ): Promise<Host> {
-  const kept = keepWarnings(log)
-  const built = await buildAccepted(loaded, kept.log, options)
-  return reloadable(built, (next, quiet) => buildAccepted(next, quiet, { ...options, isReload: true }), {
-    log,
-    warnings: kept.end(),
-  })
+  const warned = new Set<string>()
+  const first = warnOnce(log, warned, false)
+  const built = await buildAccepted(loaded, first.log, options)
+  first.end()
+  return reloadable(built, next => buildAccepted(next, warnOnce(log, warned, true).log, { ...options, isReload: true }))
 }
 
 /** As `build`; a host that is not accepted is closed. */

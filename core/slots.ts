@@ -76,7 +76,9 @@ export interface Slots {
 /** The default services have these, others may leave them out. */
 const OPTIONAL = new Set(['scopesToEnter'])
 
-/** Why a service cannot fill a slot: there is none of this name, or it lacks a method that the default has. Undefined: it can. */
+/**
+ * Why a service cannot fill a slot: there is none of this name, or it lacks a method that the default has. Undefined: it can.
+ */
 export function slotFault(defaults: Slots, slot: string, service: unknown): string | undefined {
   const standard: object | undefined = Object.hasOwn(defaults, slot) ? defaults[slot as keyof Slots] : undefined
   if (!standard) return `there is no slot "${slot}"; there are: ${Object.keys(defaults).join(', ')}`
