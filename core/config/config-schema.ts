@@ -286,7 +286,7 @@ const challengeScope = {
   examples: ['mcp.tools'],
 } as const
 
-/** The very options of the plugin that it is short for: short-forms.ts. */
+/** The very options of the plugin that it is short for (plan-options.ts). */
 const search = closed(
   {
     pinned: list(text('A name, or a glob: * is any run of characters.'), 'Tools that stay in tools/list.', {
