@@ -104,7 +104,6 @@ export {
   receiveMessage,
   type Sender,
   type SessionReply,
-  secondHandshake,
   serveRequests,
 } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
