@@ -1,15 +1,14 @@
 // `mcp-host connect`: the configuration with which a client connects to a server; printed, or written into its file.
 import { printable } from '../client/printable.ts'
 import { errorText, nearest, StartError } from '../core/index.ts'
-import { homeOf } from './client/home.ts'
+import { homeOf } from './client/logins.ts'
 import { ask, hasPerson } from './client/terminal.ts'
 import { CLIENTS, type ClientName, type ClientRow, type Machine, type Reached } from './connect/clients.ts'
-import { type Edit, setEntry } from './connect/edit-json.ts'
+import { type Edit, secretParameters, setEntry } from './connect/edit-json.ts'
 import { checkName, endpointAt, endpointHere, throughProxy, throughStdio } from './connect/endpoint.ts'
-import { secretParameters } from './connect/entry-secrets.ts'
 import { assertInside, readConfig, resolveFile, writeConfig } from './connect/write-config.ts'
-import type { CommandContext } from './context.ts'
-import { shellWord } from './shell-word.ts'
+import { type CommandContext, usage } from './context.ts'
+import { shellWord } from './text.ts'
 import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
@@ -24,8 +23,6 @@ const OPTIONS = {
   write: { type: 'boolean', help: "write it into the client's file, after showing the change" },
   yes: { type: 'boolean', help: 'do not ask before writing' },
 } as const
-
-const usage = (what: string) => new StartError(what, { exitCode: 2 })
 
 function findClient(given: string): ClientRow {
   const found = Object.keys(CLIENTS).find((name): name is ClientName => name === given)

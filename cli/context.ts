@@ -1,9 +1,13 @@
 // What a command gets from the process that runs it: streams, environment, working directory and process events. Commands use
 // nothing else of the process, so that `main` can also be called in a process that does more than run one command.
 import { EventEmitter } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { printable, printableLines } from '../client/printable.ts'
 import { createSecrets, type Secrets } from '../client/secrets.ts'
+import { errorText, StartError } from '../core/http/errors.ts'
+import { utf8Text } from '../core/http/utf8-text.ts'
 
 export interface CommandInput extends Readable {
   readonly isTTY?: boolean
@@ -62,9 +66,30 @@ export function createContext(environment: CommandEnvironment, exit: (code: numb
   }
 }
 
+/** An error in what was asked for (exit code 2). */
+export const usage = (what: string, cause?: unknown): StartError => new StartError(what, { exitCode: 2, cause })
+
 /** All that stdin has. */
 export async function readStdin({ stdin }: Pick<CommandContext, 'stdin'>): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of stdin) chunks.push(Buffer.from(chunk))
   return Buffer.concat(chunks).toString()
+}
+
+/** The token itself, or from where it is: `-` is stdin, `@file` a file, so that it need not be in a list of processes. */
+export async function readToken(context: CommandContext, given: string | undefined): Promise<string | undefined> {
+  if (given === undefined) return undefined
+  try {
+    const text =
+      given === '-'
+        ? await readStdin(context)
+        : given.startsWith('@')
+          ? utf8Text(await readFile(resolve(context.cwd, given.slice(1)), 'utf8'))
+          : given
+    const token = text.trim().replace(/^Bearer +/i, '')
+    context.secrets.add(token)
+    return token
+  } catch (cause) {
+    throw usage(`--token: it cannot be read: ${errorText(cause)}`, cause)
+  }
 }

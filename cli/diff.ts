@@ -1,13 +1,12 @@
 // `mcp-host diff`: what changed for clients and models since a lock was written, and whether it breaks them.
 import { printable } from '../client/printable.ts'
 import type { Surface } from '../core/create-host.ts'
-import { StartError } from '../core/http/errors.ts'
-import type { CommandContext } from './context.ts'
-import { jsonText } from './json-text.ts'
+import { type CommandContext, usage } from './context.ts'
 import { type Change, compareSurfaces } from './lock/compare-surfaces.ts'
 import { changesText, countsOf, countsText } from './lock/describe-changes.ts'
 import { LOCK_NAME, lockFileOf, nameOf, readLockFile } from './lock/lock-file.ts'
-import { notLocked, SURFACE_OPTIONS, surfaceOfConfig } from './lock/surface-of-config.ts'
+import { notLocked, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
+import { jsonText } from './text.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
@@ -37,7 +36,7 @@ async function readSides(
   const [old, newer] = given
   if (newer !== undefined) {
     const files = [old ?? '', newer] as const
-    if (options.config !== undefined) throw new StartError('two locks need no --config', { exitCode: 2 })
+    if (options.config !== undefined) throw usage('two locks need no --config')
     return {
       names: [nameOf(files[0], cwd), nameOf(newer, cwd)],
       before: await readLockFile(files[0], context),
@@ -71,7 +70,7 @@ async function diff(
   context: CommandContext,
 ): Promise<number> {
   if (failOn !== 'any' && failOn !== 'breaking') {
-    throw new StartError(`--fail-on ${failOn}: it is one of any, breaking`, { exitCode: 2 })
+    throw usage(`--fail-on ${failOn}: it is one of any, breaking`)
   }
   const sides = await readSides(options, given, context)
   const { before, after } = sides

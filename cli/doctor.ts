@@ -1,11 +1,9 @@
 // `mcp-host doctor`: asks a running server from outside what its clients would, and of a config what its plugins depend on;
 // says how to mend what is wrong.
 import { printable } from '../client/printable.ts'
-import { StartError } from '../core/http/errors.ts'
-import type { CommandContext } from './context.ts'
-import type { Finding } from './doctor/finding.ts'
-import { jsonText } from './json-text.ts'
-import { readToken } from './read-token.ts'
+import { type CommandContext, readToken, usage } from './context.ts'
+import type { Finding } from './doctor/ask.ts'
+import { jsonText } from './text.ts'
 import { defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 const SIGNS = { ok: 'ok   ', note: 'note ', wrong: 'WRONG' } as const
@@ -54,10 +52,10 @@ async function examineFile(
 ): Promise<Finding[]> {
   const [{ examineConfig, loadConfig }, { collectWarnings }, { note }] = await Promise.all([
     import('../core/create-host.ts'),
-    import('./check-report.ts'),
-    import('./doctor/finding.ts'),
+    import('./check.ts'),
+    import('./doctor/ask.ts'),
   ])
-  if (envFiles !== undefined) (await import('./env-file.ts')).createEnvFiles(() => envFiles, context).load()
+  if (envFiles !== undefined) (await import('./config.ts')).createEnvFiles(() => envFiles, context).load()
   const { cwd } = context
   // What `check` would say of the config is not asked here.
   const { log } = collectWarnings(cwd)
@@ -71,10 +69,10 @@ function urlOf(option: string | undefined, positional: string | undefined, neede
   if (url === undefined && !needed) return undefined
   if (url === undefined || !/^https?:/.test(url) || !URL.canParse(url)) {
     const why = 'doctor needs a URL, the http or https address that clients use, or --config and the file of a config'
-    throw new StartError(why, { exitCode: 2 })
+    throw usage(why)
   }
   if (positional !== undefined && option !== undefined) {
-    throw new StartError('doctor takes one URL: leave --url out', { exitCode: 2 })
+    throw usage('doctor takes one URL: leave --url out')
   }
   return url
 }

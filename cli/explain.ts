@@ -5,11 +5,10 @@ import { printable } from '../client/printable.ts'
 import { type CatalogItem, type Denial, type ItemKind, readUser } from '../core/auth.ts'
 import { type Host, hostOf, type InspectedAddress, loadConfig } from '../core/create-host.ts'
 import { errorText } from '../core/http/errors.ts'
-import { HostError, isObject, nearest, StartError, type User } from '../core/index.ts'
-import type { CommandContext } from './context.ts'
-import { isoTime } from './iso-time.ts'
+import { HostError, isObject, nearest, type User } from '../core/index.ts'
+import { type CommandContext, readToken, usage } from './context.ts'
 import { openLog } from './log.ts'
-import { readToken } from './read-token.ts'
+import { isoTime } from './text.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
@@ -164,7 +163,7 @@ async function explanation(host: Host, options: ExplainOptions, token: string | 
   const address = host.inspect(path)
   if (!address) {
     const known = host.routes.map(route => route.path).join(', ')
-    throw new StartError(`--route: nothing is served at ${path}; there are: ${known}`, { exitCode: 2 })
+    throw usage(`--route: nothing is served at ${path}; there are: ${known}`)
   }
   const { lines, user, refusal } = await identify(host, address, token)
   const told = [
@@ -195,7 +194,7 @@ async function explain(
   context: CommandContext,
 ): Promise<void> {
   const { config, 'env-file': files, verbose = false } = options
-  if (files !== undefined) (await import('./env-file.ts')).createEnvFiles(() => files, context).load()
+  if (files !== undefined) (await import('./config.ts')).createEnvFiles(() => files, context).load()
   const token = await readToken(context, options.token)
   const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
   const host = await hostOf(loaded, openLog({ verbose }, context), { purpose: 'inspect' })

@@ -6,25 +6,25 @@ import { printable } from '../client/printable.ts'
 import { SEARCHED } from '../core/config/load-config.ts'
 import { StartError } from '../core/http/errors.ts'
 import { assertInstalled } from '../core/http/optional-packages.ts'
-import type { CommandContext } from './context.ts'
+import { type CommandContext, usage } from './context.ts'
 import {
   type Choices,
   type ConfigFormat,
   DEFAULT_NAME,
   DEFAULT_PLUGIN_NAME,
+  defaultStore,
   type Given,
+  noteOnNode,
+  type PackageCommands,
+  packageCommandsOf,
   STORES,
   type Store,
+  toPackageName,
 } from './init/choices.ts'
-import { type PackageCommands, packageCommandsOf } from './init/package-commands.ts'
-import { toPackageName } from './init/package-name.ts'
-import { pluginFiles } from './init/plugin-files.ts'
-import { projectFiles } from './init/project-files.ts'
-import { defaultStore, noteOnNode } from './init/stores.ts'
+import { pluginFiles, projectFiles } from './init/project-files.ts'
 import { assertFree, writeNew } from './init/write-new.ts'
-import { shellWord } from './shell-word.ts'
-import { columns } from './usage.ts'
-import { defineVerb, type VerbValues } from './verb.ts'
+import { shellWord } from './text.ts'
+import { columns, defineVerb, type VerbValues } from './verb.ts'
 
 const ADDRESS = 'http://127.0.0.1:3000/mcp'
 
@@ -88,13 +88,13 @@ type InitOptions = VerbValues<typeof OPTIONS>
 
 function readFormat(format: string | undefined): ConfigFormat | undefined {
   if (format === undefined || format === 'ts' || format === 'yaml') return format
-  throw new StartError(`--format is ts or yaml, not "${printable(format)}"`, { exitCode: 2 })
+  throw usage(`--format is ts or yaml, not "${printable(format)}"`)
 }
 
 function readStore(store: string | undefined): Store | undefined {
   const known = STORES.find(name => name === store)
   if (store === undefined || known !== undefined) return known
-  throw new StartError(`--store is file, redis or memory, not "${printable(store)}"`, { exitCode: 2 })
+  throw usage(`--store is file, redis or memory, not "${printable(store)}"`)
 }
 
 /** What the command line says. */
@@ -104,7 +104,7 @@ function readGiven(options: InitOptions, folder: string | undefined): Given {
   const store = readStore(options.store)
   if (isPlugin && (format !== undefined || store !== undefined || options.protected)) {
     const what = '--format, --protected and --store are for servers: leave them out, or --plugin'
-    throw new StartError(what, { exitCode: 2 })
+    throw usage(what)
   }
   return {
     isPlugin,

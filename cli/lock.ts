@@ -1,14 +1,44 @@
 // `mcp-host lock`: writes down what the config offers, route by route, so that a change of it is seen before it is served.
+
 import { stat } from 'node:fs/promises'
 import { printable } from '../client/printable.ts'
-import type { Surface } from '../core/create-host.ts'
+import { type CreateHostOptions, hostOf, loadConfig, type Surface } from '../core/create-host.ts'
 import { SURFACE_LISTS } from '../core/surface/surface.ts'
-import type { CommandContext } from './context.ts'
+import { type CommandContext, usage } from './context.ts'
 import { compareSurfaces } from './lock/compare-surfaces.ts'
-import { countsText } from './lock/describe-changes.ts'
-import { LOCK_NAME, lockFileOf, nameOf, readLockFile, writeLockFile } from './lock/lock-file.ts'
-import { notLocked, SURFACE_OPTIONS, surfaceOfConfig } from './lock/surface-of-config.ts'
-import { defineVerb, type VerbValues } from './verb.ts'
+import { changeLine, countsText } from './lock/describe-changes.ts'
+import { LOCK_NAME, type LockContext, lockFileOf, nameOf, readLockFile, writeLockFile } from './lock/lock-file.ts'
+import { openLog } from './log.ts'
+import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
+
+export const SURFACE_OPTIONS = { ...CONFIG_OPTION, ...ENV_FILE_OPTION } as const
+
+export interface SurfaceOfConfig {
+  /** The config. */
+  readonly file: string
+  readonly surface: Surface
+}
+
+/** Throws a ConfigError where the config could not be served. */
+export async function surfaceOfConfig(
+  context: CommandContext,
+  { config, 'env-file': files, verbose = false }: VerbValues<typeof SURFACE_OPTIONS>,
+): Promise<SurfaceOfConfig> {
+  if (files !== undefined) (await import('./config.ts')).createEnvFiles(() => files, context).load()
+  const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
+  const host = await hostOf(loaded, openLog({ verbose }, context), { purpose: 'inspect' })
+  try {
+    return { file: loaded.file, surface: await host.surface() }
+  } finally {
+    await host.close({ grace: 0 })
+  }
+}
+
+/** What is told beside a lock of what it cannot hold; empty: nothing. */
+export const notLocked = ({ atRunTime }: Pick<Surface, 'atRunTime'>): string =>
+  atRunTime.length === 0
+    ? ''
+    : `Not locked: ${atRunTime.join(', ')} decides at run time what each caller is offered beside this, or in its place.`
 
 const OPTIONS = {
   ...SURFACE_OPTIONS,
@@ -63,3 +93,25 @@ export const lockVerb = defineVerb({
 mcp-host diff says what changed since, and start --frozen serves nothing else.`,
   run: lock,
 })
+
+/** How many differences the message has. */
+const MOST_LINES = 10
+
+/** Refuses a host that does not serve what the lock of its config says; `given`: where that is, if not beside it. The lock is read anew each time: a new config comes with its own. */
+export function holdTo(
+  config: string,
+  given: string | undefined,
+  context: LockContext,
+): NonNullable<CreateHostOptions['accept']> {
+  const file = lockFileOf(config, given, context.cwd)
+  return async host => {
+    const [lock, surface] = await Promise.all([readLockFile(file, context), host.surface()])
+    if (lock.hash === surface.hash) return
+    const changes = compareSurfaces(lock, surface)
+    const lines = changes.slice(0, MOST_LINES).map(change => `  ${change.impact}: ${changeLine(change)}`)
+    const more = changes.length > MOST_LINES ? [`  and ${changes.length - MOST_LINES} more`] : []
+    const what = `--frozen: this config does not serve what ${nameOf(file, context.cwd)} says (${countsText(changes)})`
+    const fix = 'mcp-host diff shows all of it; where it is meant, mcp-host lock writes it down'
+    throw usage([`${what}:`, ...lines, ...more, fix].join('\n'))
+  }
+}

@@ -2,10 +2,9 @@
 // how, is said by LOG_OPTIONS (verb.ts).
 import { createRequire } from 'node:module'
 import { createLogger, type ProcessLog } from '../core/create-host.ts'
-import { StartError } from '../core/http/errors.ts'
 import { assertInstalled, installLine, isInstalled } from '../core/http/optional-packages.ts'
 import { nearest } from '../core/mcp/nearest.ts'
-import type { CommandContext } from './context.ts'
+import { type CommandContext, usage } from './context.ts'
 import type { LogValues } from './verb.ts'
 
 const PRETTY = 'pino-pretty'
@@ -23,9 +22,7 @@ function readChoice<Known extends string>(option: string, given: string | undefi
   if (given === undefined || choice !== undefined) return choice
   const near = nearest(given, known)
   const hint = near === undefined ? '' : `; did you mean "${near}"?`
-  throw new StartError(`--${option} is ${JSON.stringify(given)}; give one of ${known.join(', ')}${hint}`, {
-    exitCode: 2,
-  })
+  throw usage(`--${option} is ${JSON.stringify(given)}; give one of ${known.join(', ')}${hint}`)
 }
 
 /** Escapes of a JSON text, and what in one is not escaped and yet steers a terminal. */

@@ -7,11 +7,19 @@ import { isLoading } from '../core/config/while-loading.ts'
 import { describeThrown, isError } from '../core/http/describe-thrown.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { nearest } from '../core/mcp/nearest.ts'
-import { readArguments, usageError } from './arguments.ts'
 import { inFlags } from './client/flag-words.ts'
 import { type CommandContext, type CommandEnvironment, createContext } from './context.ts'
-import { describeVerb, listVerbs } from './usage.ts'
-import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS, type Verb } from './verb.ts'
+import {
+  CONFIG_OPTION,
+  defineVerb,
+  describeVerb,
+  ENV_FILE_OPTION,
+  LOG_OPTIONS,
+  listVerbs,
+  readArguments,
+  usageError,
+  type Verb,
+} from './verb.ts'
 import { version } from './version.ts'
 
 /**
@@ -88,9 +96,9 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
       call: async () => (await import('./client/call.ts')).callVerb,
       connect: async () => (await import('./connect.ts')).connectVerb,
       login: async () => (await import('./client/login.ts')).loginVerb,
-      logout: async () => (await import('./client/logout.ts')).logoutVerb,
-      status: async () => (await import('./client/status.ts')).statusVerb,
-      token: async () => (await import('./client/token.ts')).tokenVerb,
+      logout: async () => (await import('./client/tokens.ts')).logoutVerb,
+      status: async () => (await import('./client/tokens.ts')).statusVerb,
+      token: async () => (await import('./client/tokens.ts')).tokenVerb,
       proxy: async () => (await import('./proxy.ts')).proxyVerb,
       doctor: async () => (await import('./doctor.ts')).doctorVerb,
     },

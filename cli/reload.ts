@@ -2,7 +2,7 @@
 import { giveUpStalled } from '../core/config/while-loading.ts'
 import { type Host, type Logger, type ReloadReport, reloadHost } from '../core/create-host.ts'
 import { errorText } from '../core/index.ts'
-import type { EnvFiles } from './env-file.ts'
+import type { EnvFiles } from './config.ts'
 
 export interface ReloadSettings {
   readonly host: Host

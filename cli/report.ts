@@ -3,14 +3,14 @@ import { createReadStream, statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { printable } from '../client/printable.ts'
-import { errorText, StartError } from '../core/http/errors.ts'
-import { createProgressLine } from './client/progress.ts'
-import type { CommandContext, CommandOutput } from './context.ts'
-import { jsonText } from './json-text.ts'
-import { readLines } from './report/read-lines.ts'
+import { errorText } from '../core/http/errors.ts'
+import { createProgressLine } from './client/terminal.ts'
+import { type CommandContext, type CommandOutput, usage } from './context.ts'
+import { readLines } from './report/log-lines.ts'
 import type { LineCounts, Report } from './report/report.ts'
 import { createTally, type Window } from './report/tally.ts'
 import { reportText } from './report/text.ts'
+import { jsonText } from './text.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
 
 /** Interval of progress updates, milliseconds. A shorter report shows none. */
@@ -54,8 +54,6 @@ const OPTIONS = {
   top: { type: 'string', value: '<n>', help: 'rows of each table; default: 10' },
   json: { type: 'boolean', help: 'print the report as JSON' },
 } as const
-
-const usage = (what: string) => new StartError(what, { exitCode: 2 })
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 const DAY = 86_400_000
@@ -131,7 +129,7 @@ async function reportOnLogs(
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException
       if (lines === 0 && !code?.startsWith('Z_')) {
-        throw new StartError(`${printable(name)} cannot be read: ${errorText(cause)}`, { cause, exitCode: 2 })
+        throw usage(`${printable(name)} cannot be read: ${errorText(cause)}`, cause)
       }
       notes.push(`${printable(name)} ends before its end (${errorText(cause)}); what came before it is counted`)
     } finally {

@@ -5,6 +5,14 @@ import type { CommandContext, ProcessEvents } from './context.ts'
 import type { CliLog } from './log.ts'
 import type { StartOptions } from './verb.ts'
 
+/** Resolves once the parent has it, or is gone. */
+export function tellParent(message: object): Promise<void> {
+  return new Promise(resolve => {
+    if (process.connected && process.send) process.send(message, () => resolve())
+    else resolve()
+  })
+}
+
 /** Resolves with the first of these signals. */
 export function nextSignal(events: ProcessEvents, ...signals: NodeJS.Signals[]): Promise<NodeJS.Signals> {
   return new Promise(resolve => {
@@ -43,7 +51,7 @@ async function acceptorOf(
   lock: string | undefined,
   context: CommandContext,
 ): Promise<Pick<ServeSettings, 'accept'>> {
-  const { holdTo } = await import('./lock/frozen.ts')
+  const { holdTo } = await import('./lock.ts')
   return { accept: holdTo(config, lock, context) }
 }
 

@@ -5,7 +5,7 @@ import { shortName } from '../core/config/problems.ts'
 import type { Host, RouteSummary } from '../core/create-host.ts'
 import { META, MODERN_REVISION } from '../core/transport.ts'
 import type { CommandContext } from './context.ts'
-import { shellWord } from './shell-word.ts'
+import { shellWord } from './text.ts'
 import { version } from './version.ts'
 
 type Starter = Pick<CommandContext, 'script' | 'env' | 'cwd'>

@@ -1,16 +1,64 @@
 // `mcp-host start`: serves until it is told to stop, then drains and exits 0. With `--workers`, several processes do.
+
 import { isatty } from 'node:tty'
 import { trackModules } from '../core/config/module-graph.ts'
-import type { Host, Logger } from '../core/create-host.ts'
-import { StartError } from '../core/http/start-error.ts'
-import type { CommandContext } from './context.ts'
-import type { EnvFiles } from './env-file.ts'
+import type { Host, LoadedConfig, Logger } from '../core/create-host.ts'
+import { isObject } from '../core/index.ts'
+import { isConfiguredPlugin } from '../core/kernel/define-plugin.ts'
+import type { EnvFiles } from './config.ts'
+import { type CommandContext, usage } from './context.ts'
 import { openLog } from './log.ts'
 import type { ReloadSettings } from './reload.ts'
 import { frozenOf, nextSignal, onCrash, type ServeSettings, serve, surviveRejections, surviveStdout } from './serve.ts'
 import { startPage } from './start-page.ts'
 import type { StartOptions } from './verb.ts'
 import { parseCount } from './workers/count.ts'
+
+const ROLES = ['worker', 'front', 'both'] as const
+
+const PLUGIN = 'tasks'
+
+/** The value of a plugin, with this option. */
+function withOption(value: unknown, role: string): unknown {
+  if (isConfiguredPlugin(value)) return { ...value, options: { ...value.options, role } }
+  return isObject(value) ? { ...value, role } : value
+}
+
+/** What has `plugins`, and the plugin among them where that is on. */
+const inPlugins = (owner: Readonly<Record<string, unknown>>, role: string) => {
+  const { plugins } = owner
+  if (!isObject(plugins) || !isObject(plugins[PLUGIN])) return owner
+  return { ...owner, plugins: { ...plugins, [PLUGIN]: withOption(plugins[PLUGIN], role) } }
+}
+
+const inRoutes = (routes: unknown, role: string) =>
+  isObject(routes)
+    ? Object.fromEntries(Object.entries(routes).map(([path, at]) => [path, isObject(at) ? inPlugins(at, role) : at]))
+    : routes
+
+const isOn = (owner: unknown) => isObject(owner) && isObject(owner['plugins']) && isObject(owner['plugins'][PLUGIN])
+
+/**
+ * What gives a config's plugin `tasks` this role, in the config and on its routes. Throws a StartError for a role that there
+ * is not, and what it gives does so for a config without the plugin.
+ */
+export function roleOf(text: string): (loaded: LoadedConfig) => LoadedConfig {
+  const role = ROLES.find(name => name === text)
+  if (!role) throw usage(`--role ${text}: give one of ${ROLES.join(', ')}`)
+  return loaded => {
+    const { config } = loaded
+    if (!isObject(config)) return loaded
+    const { routes } = config
+    if (![config, ...Object.values(isObject(routes) ? routes : {})].some(isOn)) {
+      const fix = `add plugins: { ${PLUGIN}: {} }, or start without --role`
+      throw usage(`--role ${role}: the config has no plugin "${PLUGIN}", which runs tasks; ${fix}`)
+    }
+    return {
+      ...loaded,
+      config: { ...inPlugins(config, role), ...(routes !== undefined && { routes: inRoutes(routes, role) }) },
+    }
+  }
+}
 
 const ENDING = ['SIGTERM', 'SIGINT'] as const
 
@@ -79,7 +127,7 @@ async function readEnvFiles(
   context: CommandContext,
 ): Promise<EnvFiles | undefined> {
   if (files === undefined) return undefined
-  const { createEnvFiles } = await import('./env-file.ts')
+  const { createEnvFiles } = await import('./config.ts')
   const env = createEnvFiles(() => files, context)
   env.load()
   return env
@@ -114,13 +162,13 @@ async function serveAlone(options: StartOptions, context: CommandContext): Promi
 /** What serves the config with this role. */
 async function readRole(role: string | undefined): Promise<ServeSettings> {
   if (role === undefined) return {}
-  const { roleOf } = await import('./role.ts')
+  const { roleOf } = await import('./start.ts')
   return { adapt: roleOf(role) }
 }
 
 export async function start(options: StartOptions, context: CommandContext): Promise<number | undefined> {
   if (options.lock !== undefined && !options.frozen) {
-    throw new StartError('--lock says which file --frozen reads: add --frozen', { exitCode: 2 })
+    throw usage('--lock says which file --frozen reads: add --frozen')
   }
   if (options.workers === undefined) return serveAlone(options, context)
   const count = parseCount(options.workers)

@@ -1,4 +1,8 @@
 // What a verb of the CLI is: a module that says what it does, which options it has, and how it runs.
+
+import { parseArgs } from 'node:util'
+import { StartError } from '../core/http/errors.ts'
+import { nearest } from '../core/mcp/nearest.ts'
 import type { CommandContext } from './context.ts'
 
 export interface VerbOption {
@@ -98,4 +102,105 @@ export interface StartOptions extends LogValues, VerbValues<typeof ENV_FILE_OPTI
   readonly lock?: string
   /** What it does with tasks; absent: as the config says. */
   readonly role?: string
+}
+
+export const GENERAL_USAGE = 'Usage: mcp-host <verb> [options]'
+
+/** Characters: a longer cell does not widen the others. */
+const MAX_WIDTH = 100
+
+/** Two columns, the first as wide as its widest cell. */
+export function columns(rows: ReadonlyArray<readonly [string, string]>): string {
+  const width = rows.reduce((most, [left]) => Math.max(most, Math.min(left.length, MAX_WIDTH)), 0)
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd()).join('\n')
+}
+
+export interface VerbGroup {
+  readonly title: string
+  readonly verbs: ReadonlyArray<readonly [name: string, verb: Verb]>
+}
+
+export function listVerbs(groups: readonly VerbGroup[]): string {
+  const width = Math.max(...groups.flatMap(({ verbs }) => verbs.map(([name]) => name.length)))
+  const lines = groups.map(({ title, verbs }) => {
+    const rows = verbs.map(([name, { summary }]) => [name.padEnd(width), summary] as const)
+    return `${title}\n${columns(rows)}`
+  })
+  const more = columns([
+    ['-v, --version', ''],
+    ['-h, --help', 'this list; after a verb: its options'],
+  ])
+  return [GENERAL_USAGE, ...lines, `Options\n${more}`].join('\n\n')
+}
+
+const left = (name: string, { short, type, value = '<text>' }: VerbOption): string =>
+  `${short === undefined ? '    ' : `-${short}, `}--${name}${type === 'string' ? ` ${value}` : ''}`
+
+/** One line: how the verb is written. */
+export const usageLine = (name: string, { positionals = [] }: Verb): string =>
+  `Usage: ${['mcp-host', name, ...positionals, '[options]'].join(' ')}`
+
+/** Below a mistake: how the verb is written, and where the rest is. */
+export const shortHelp = (name: string, verb: Verb): string =>
+  `${usageLine(name, verb)}\nmcp-host ${name} --help lists the options.`
+
+export function describeVerb(name: string, verb: Verb): string {
+  const options = Object.entries<VerbOption>({ ...verb.options, ...COMMON_OPTIONS })
+  const rows = options.map(([option, about]) => [left(option, about), about.help] as const)
+  const notes = verb.notes === undefined ? [] : [verb.notes]
+  return [usageLine(name, verb), verb.summary, `Options\n${columns(rows)}`, ...notes].join('\n\n')
+}
+
+export interface VerbArguments {
+  readonly values: Readonly<Record<string, unknown>>
+  readonly positionals: readonly string[]
+}
+
+/** A mistake in the command line, with the help that says how it is written. */
+export const usageError = (what: string, help: string): StartError =>
+  new StartError(`${what}\n\n${help}`, { exitCode: 2 })
+
+function checkCount(verb: Verb, given: readonly string[], fail: (what: string) => StartError): void {
+  const { positionals = [] } = verb
+  const needed = positionals.filter(positional => !positional.startsWith('['))
+  const missing = needed[given.length]
+  if (missing !== undefined) throw fail(`${missing} is missing`)
+  const extra = given[positionals.length]
+  if (extra !== undefined && !positionals.at(-1)?.includes('...')) throw fail(`unexpected "${extra}"`)
+}
+
+/** The values of `argv` by option. Throws a StartError (exit code 2). */
+export function readArguments(name: string, verb: Verb, argv: readonly string[]): VerbArguments {
+  const known: Readonly<Record<string, VerbOption>> = { ...verb.options, ...COMMON_OPTIONS }
+  const fail = (what: string) => usageError(what, shortHelp(name, verb))
+  const options = Object.fromEntries(
+    Object.entries(known).map(([option, { type, short }]) => [option, { type, ...(short !== undefined && { short }) }]),
+  )
+  const { tokens } = parseArgs({ args: [...argv], options, strict: false, allowPositionals: true, tokens: true })
+  const values: Record<string, unknown> = {}
+  const positionals: string[] = []
+  for (const token of tokens) {
+    if (token.kind === 'positional') positionals.push(token.value)
+    if (token.kind !== 'option') continue
+    const option = Object.hasOwn(known, token.name) ? known[token.name] : undefined
+    if (!option) throw fail(unknownOption(name, verb, token.rawName, Object.keys(known)))
+    const { value, inlineValue, rawName } = token
+    if (option.type === 'boolean' && value !== undefined) throw fail(`Option '${rawName}' takes no value`)
+    if (option.type === 'string' && (value === undefined || (!inlineValue && /^-./.test(value)))) {
+      throw fail(`Option '${rawName} ${option.value ?? '<text>'}' needs a value`)
+    }
+    const before = values[token.name]
+    if (!option.multiple) values[token.name] = value ?? true
+    else values[token.name] = [...(Array.isArray(before) ? before : []), value]
+  }
+  if (values['help'] !== true) checkCount(verb, positionals, fail)
+  return { values, positionals }
+}
+
+function unknownOption(name: string, { instead = {} }: Verb, rawName: string, known: readonly string[]): string {
+  const plain = rawName.replace(/^-+/, '')
+  const unknown = `Unknown option '${rawName}' of ${name}`
+  if (Object.hasOwn(instead, plain)) return `${unknown}: ${instead[plain]}`
+  const near = nearest(plain, known)
+  return near === undefined ? unknown : `${unknown}; did you mean '--${near}'?`
 }

@@ -8,10 +8,9 @@ import { createFileTokenCache, type FileTokenCache } from '../../client/node/ind
 import type { Platform } from '../../client/session.ts'
 import type { CommandContext } from '../context.ts'
 import { type Credentials, recallCredentials } from './credentials.ts'
-import { tokenDirectory } from './home.ts'
-import { createLogins, type Login, type Logins } from './logins.ts'
-import { step } from './narrate.ts'
+import { createLogins, type Login, type Logins, tokenDirectory } from './logins.ts'
 import { createReachingFetch, type Reach } from './reach.ts'
+import { step } from './terminal.ts'
 
 export interface Accounts {
   readonly context: CommandContext

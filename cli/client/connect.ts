@@ -6,26 +6,20 @@ import { printable } from '../../client/printable.ts'
 import { tellUnreached } from '../../client/proxy-failure.ts'
 import { StartError } from '../../core/http/errors.ts'
 import type { CommandContext } from '../context.ts'
-import { shellWord } from '../shell-word.ts'
+import { serverText, shellWord } from '../text.ts'
 import { version } from '../version.ts'
 import { type Accounts, openAuthFetch, readTokens } from './account.ts'
+import { limitAnswers, repairAnswers } from './answers.ts'
 import { recallCredentials } from './credentials.ts'
-import { limitAnswers } from './limit-answers.ts'
-import { asksForLogin, logIn } from './log-in.ts'
+import { asksForLogin, createReceiver, logIn, type Receiver } from './log-in.ts'
 import type { Login } from './logins.ts'
-import { createNarrator } from './narrate.ts'
-import { loginCommand } from './profile.ts'
-import { createReceiver, type Receiver } from './receiver.ts'
-import { repairAnswers } from './repair-answers.ts'
-import type { RequestIds } from './request-ids.ts'
-import { hasPerson } from './terminal.ts'
+import { loginCommand } from './logins.ts'
+import type { RequestIds } from './reach.ts'
+import { createNarrator, hasPerson } from './terminal.ts'
 
 const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 /** Milliseconds: the longest time of a timer. No request of the official client ends earlier than the command. */
 export const NO_TIMEOUT = 2 ** 31 - 1
-/** Characters of what a server says of an error. */
-const MAX_WORDS = 4_000
-
 export interface ConnectOptions {
   readonly signal: AbortSignal
   /** Aborts the connection, because a message of the server cannot be read. */
@@ -68,11 +62,11 @@ function networkFailureIn(thrown: unknown): string | undefined {
 function serverWords(message: string): string {
   try {
     const { error } = JSON.parse(message.slice(message.indexOf('{"'))) as { error?: { message?: unknown } }
-    if (typeof error?.message === 'string') return printable(error.message, MAX_WORDS)
+    if (typeof error?.message === 'string') return serverText(error.message)
   } catch {
     // Words of another kind.
   }
-  return printable(message, MAX_WORDS)
+  return serverText(message)
 }
 
 /** Anything that a request ended in, as one message for a person. */

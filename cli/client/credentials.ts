@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { AuthError } from '../../client/errors.ts'
 import type { ClientAuth, ClientOAuthOptions } from '../../client/index.ts'
-import { errorText, StartError } from '../../core/http/errors.ts'
+import { errorText } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
-import { type CommandContext, readStdin } from '../context.ts'
+import { type CommandContext, readStdin, usage } from '../context.ts'
 import type { Login } from './logins.ts'
 import { ask, hasPerson } from './terminal.ts'
 
@@ -21,16 +21,16 @@ function readSecretFile({ cwd, secrets }: CommandContext, file: string, option: 
     secrets.add(text)
     if (text !== '') return text
   } catch (cause) {
-    throw new StartError(`${option}: it cannot be read: ${errorText(cause)}`, { cause, exitCode: 2 })
+    throw usage(`${option}: it cannot be read: ${errorText(cause)}`, cause)
   }
-  throw new StartError(`${option}: ${file} is empty`, { exitCode: 2 })
+  throw usage(`${option}: ${file} is empty`)
 }
 
 async function readSecretStdin(context: CommandContext, option: string): Promise<string> {
   const text = (await readStdin(context)).trim()
   context.secrets.add(text)
   if (text !== '') return text
-  throw new StartError(`${option}: stdin is empty`, { exitCode: 2 })
+  throw usage(`${option}: stdin is empty`)
 }
 
 function readEnvironment({ env, secrets }: CommandContext): string | undefined {
@@ -59,7 +59,7 @@ export async function findSecret(
   context.secrets.add(typed)
   if (typed) return typed
   const where = `set ${SECRET_VARIABLE}, or give --client-secret-file <file> (- for stdin) or --private-key-file <file>`
-  throw new StartError(`the client ${login.clientId} needs its secret; ${where}`, { exitCode: 2 })
+  throw usage(`the client ${login.clientId} needs its secret; ${where}`)
 }
 
 /** Ends a request for a token for which a secret is missing; until then nobody has to give it. */
@@ -97,6 +97,6 @@ export function readKeyFile(context: CommandContext, file: string): NonNullable<
   try {
     return JSON.parse(text)
   } catch {
-    throw new StartError(`--private-key-file: ${file} is neither a PEM nor a JWK`, { exitCode: 2 })
+    throw usage(`--private-key-file: ${file} is neither a PEM nor a JWK`)
   }
 }

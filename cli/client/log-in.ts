@@ -3,15 +3,231 @@
 import { readCue } from '../../client/challenge.ts'
 import { AuthError } from '../../client/errors.ts'
 import type { AuthSession, SessionStatus } from '../../client/index.ts'
+import { createLoopbackRedirect } from '../../client/node/index.ts'
+import type { LoopbackHost } from '../../client/node/loopback-listener.ts'
+import type { AuthorizationRedirectDelegate } from '../../client/options.ts'
 import { tellUnreached } from '../../client/proxy-failure.ts'
+import { readBody } from '../../client/read-body.ts'
 import { StartError } from '../../core/http/errors.ts'
-import { shellWord } from '../shell-word.ts'
+import { isObject } from '../../core/mcp/is-object.ts'
+import { META } from '../../core/mcp/protocol.ts'
+import { MODERN_REVISION } from '../../core/mcp/revisions.ts'
+import type { CommandContext } from '../context.ts'
+import { shellWord } from '../text.ts'
 import { type Accounts, keyOf, openAuthFetch, readTokens } from './account.ts'
 import type { Credentials } from './credentials.ts'
 import type { Login } from './logins.ts'
-import { createNarrator, step } from './narrate.ts'
-import { createReceiver, type Receiver } from './receiver.ts'
-import { type Verdict, verifyServer } from './verify-server.ts'
+import { ask, createNarrator, step } from './terminal.ts'
+
+export interface ReceiverOptions {
+  readonly host?: string | undefined
+  /** 0: any free one. */
+  readonly port?: number | undefined
+  /** Default `/callback`. */
+  readonly path?: string | undefined
+  /** Of an earlier registration, which holds for this redirect URI alone: used again where it is free. */
+  readonly before?: string | undefined
+  /** False: only the URL is shown. */
+  readonly browser: boolean
+}
+
+export interface Receiver {
+  readonly redirectUri: string
+  readonly delegate: AuthorizationRedirectDelegate
+  close(): Promise<void>
+}
+
+/** Of an earlier registration at the same host. */
+function earlierPort({ before }: ReceiverOptions, host: string): number | undefined {
+  const earlier = before === undefined || !URL.canParse(before) ? undefined : new URL(before)
+  return earlier?.hostname.replace(/^\[|\]$/g, '') === host ? Number(earlier.port) : undefined
+}
+
+const isAnswer = (text: string): boolean => {
+  const parameters = URL.canParse(text) ? new URL(text).searchParams : undefined
+  return parameters !== undefined && (parameters.has('code') || parameters.has('error'))
+}
+
+/** Undefined where nothing can be pasted: the input has ended. */
+async function askForAddress(context: CommandContext, signal: AbortSignal): Promise<string | undefined> {
+  for (;;) {
+    const text = (await ask(context, 'Paste that address here: ', { signal }))?.trim()
+    if (text === undefined || isAnswer(text)) return text
+    if (text !== '')
+      context.say('This is no callback address: it has neither a code nor an error in it. Paste the whole of it.')
+  }
+}
+
+export async function createReceiver(context: CommandContext, options: ReceiverOptions): Promise<Receiver> {
+  const { say, stderr, openBrowser } = context
+  const host = (options.host ?? '127.0.0.1') as LoopbackHost
+  /** Called for a login whose URL the person opens themselves. */
+  const shown = new Map<string, () => void>()
+
+  function showUrl(url: URL): void {
+    say('Open this address in a browser, and log in:')
+    stderr.write(`\n  ${url.href}\n\n`)
+    say('In the end the browser goes to an address of this machine. If it cannot show that page,')
+    say('copy the address from its address bar.')
+    shown.get(url.href)?.()
+  }
+
+  async function show(url: URL): Promise<void> {
+    if (!options.browser) return showUrl(url)
+    step(context, 'browser', 'opening; Ctrl-C ends the login')
+    try {
+      await openBrowser(url)
+    } catch (error) {
+      say(AuthError.is(error) ? (error.message.split(';', 1)[0] ?? '') : String(error))
+      showUrl(url)
+    }
+  }
+
+  const redirect = await createLoopbackRedirect({
+    host,
+    port: options.port,
+    path: options.path,
+    preferredPort: earlierPort(options, host),
+    openBrowser: show,
+  })
+
+  return {
+    redirectUri: redirect.redirectUri,
+    async delegate(url, redirectUri, { signal }) {
+      const over = new AbortController()
+      const both = AbortSignal.any([signal, over.signal])
+      const opened = new Promise<void>(resolve => shown.set(url.href, resolve))
+      const never = new Promise<never>(() => {})
+      const pasted = opened.then(() => askForAddress(context, both)).then(text => text ?? never)
+      const received = redirect.delegate(url, redirectUri, { signal: both }).catch(error => {
+        if (options.browser || both.aborted) throw error
+        // Somebody else has the port; the address can be pasted all the same.
+        showUrl(url)
+        return never
+      })
+      try {
+        return await Promise.race([received, pasted])
+      } finally {
+        shown.delete(url.href)
+        over.abort(new AuthError('the login is over', { code: 'aborted' }))
+      }
+    },
+    close: () => redirect.close(),
+  }
+}
+
+/** `refused`: it lets nobody through, with this token neither; `unsure`: it could not say now. */
+export type Verdict =
+  | { readonly kind: 'mcp' }
+  | { readonly kind: 'refused' | 'unsure' | 'other'; readonly status: number }
+
+const MAX_LOOK = 64 * 1_024
+/** Milliseconds. */
+const PATIENCE = 15_000
+
+/** The id of our question. */
+const QUESTION = 1
+
+const CLIENT = { name: 'mcp-host login', version: '1' }
+
+const INITIALIZE = JSON.stringify({
+  jsonrpc: '2.0',
+  id: QUESTION,
+  method: 'initialize',
+  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: CLIENT },
+})
+/** Of 2026-07-28: a server that speaks it must not count us among the clients that need an older one. */
+const DISCOVER = JSON.stringify({
+  jsonrpc: '2.0',
+  id: QUESTION,
+  method: 'server/discover',
+  params: {
+    _meta: {
+      [META.protocolVersion]: MODERN_REVISION,
+      [META.clientInfo]: CLIENT,
+      [META.clientCapabilities]: {},
+    },
+  },
+})
+const ACCEPT = 'application/json, text/event-stream'
+
+const isStream = ({ headers }: Response) => headers.get('content-type')?.startsWith('text/event-stream') ?? false
+
+/**
+ * Whether the answer is one to our question: a result, or an error with our id. Any path of a server may refuse in
+ * JSON-RPC, without an id; of those only a session that is lost (404, -32001) says that there are sessions.
+ */
+function readAnswer(status: number, text: string): 'answer' | 'error' | 'other' {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    const message: unknown = Array.isArray(parsed) ? parsed[0] : parsed
+    if (!isObject(message) || message['jsonrpc'] !== '2.0') return 'other'
+    const { id, result, error } = message
+    if (result !== undefined) return 'answer'
+    if (!isObject(error)) return 'other'
+    return id === QUESTION || (status === 404 && error['code'] === -32_001) ? 'answer' : 'error'
+  } catch {
+    return 'other'
+  }
+}
+
+/** Ends the session that the question opened, where it opened one. */
+async function endSession(url: string, ask: typeof fetch, opened: Response, signal: AbortSignal): Promise<void> {
+  const id = opened.headers.get('mcp-session-id')
+  if (id === null) return
+  const response = await ask(url, { method: 'DELETE', headers: { 'mcp-session-id': id }, signal }).catch(
+    () => undefined,
+  )
+  await response?.body?.cancel()
+}
+
+/** Whether it answers as a server of 2026-07-28 does. */
+async function isModern(url: string, ask: typeof fetch, signal: AbortSignal): Promise<boolean> {
+  const headers = {
+    'content-type': 'application/json',
+    accept: ACCEPT,
+    'mcp-protocol-version': MODERN_REVISION,
+    'mcp-method': 'server/discover',
+  }
+  const response = await ask(url, { method: 'POST', headers, body: DISCOVER, redirect: 'manual', signal })
+  if (isStream(response) || response.status !== 200) {
+    await response.body?.cancel()
+    return false
+  }
+  const { bytes } = await readBody(response, MAX_LOOK)
+  return readAnswer(response.status, new TextDecoder().decode(bytes)) === 'answer'
+}
+
+/**
+ * Asks as a client would, by `server/discover`; an older server by `initialize`, or by its stream. `ask` carries the token,
+ * where there is one.
+ */
+export async function verifyServer(url: string, ask: typeof fetch, signal: AbortSignal): Promise<Verdict> {
+  const both = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)])
+  if (await isModern(url, ask, both)) return { kind: 'mcp' }
+  const headers = { 'content-type': 'application/json', accept: ACCEPT }
+  const posted = await ask(url, { method: 'POST', headers, body: INITIALIZE, redirect: 'manual', signal: both })
+  const { status } = posted
+  if (isStream(posted)) {
+    await posted.body?.cancel()
+    await endSession(url, ask, posted, both)
+    return { kind: 'mcp' }
+  }
+  const { bytes } = await readBody(posted, MAX_LOOK)
+  const answer = readAnswer(status, new TextDecoder().decode(bytes))
+  if (answer === 'answer') {
+    await endSession(url, ask, posted, both)
+    return { kind: 'mcp' }
+  }
+  if (status === 401 || status === 403) return { kind: 'refused', status }
+  if (status >= 500 || status === 408 || status === 429) return { kind: 'unsure', status }
+  const streamed = await ask(url, { headers: { accept: 'text/event-stream' }, redirect: 'manual', signal: both })
+  await streamed.body?.cancel()
+  if (streamed.ok && isStream(streamed)) return { kind: 'mcp' }
+  // Something speaks JSON-RPC here and did not like the question: no reason to undo a login.
+  const isThere = answer === 'error' && status !== 404 && status !== 405
+  return { kind: isThere ? 'unsure' : 'other', status }
+}
 
 export interface LogInOptions {
   readonly credentials: Credentials

@@ -1,7 +1,9 @@
 // What a person said when they logged in, such as the client id, so that later verbs need not be told again. One small
 // file a login, beside the token files; there is nothing secret in it.
+
 import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import {
   ensurePrivateDirectory,
@@ -11,7 +13,31 @@ import {
   writePrivateFile,
 } from '../../client/node/private-files.ts'
 import { StartError } from '../../core/http/errors.ts'
-import type { ServerWays } from './server-ways.ts'
+import { usage } from '../context.ts'
+import { shellWord } from '../text.ts'
+import type { VerbOptionTable } from '../verb.ts'
+import type { ServerWays } from './login.ts'
+
+/** The home directory of the user. */
+export const homeOf = (env: NodeJS.ProcessEnv): string =>
+  env[process.platform === 'win32' ? 'USERPROFILE' : 'HOME'] || homedir()
+
+/**
+ * The directory of token files: `tokens` in `MCP_HOST_HOME`, else in `mcp-host` of the person's configuration
+ * (`XDG_CONFIG_HOME`, default `~/.config`).
+ */
+export function tokenDirectory(env: NodeJS.ProcessEnv): string {
+  const configuration = env['XDG_CONFIG_HOME'] || join(homeOf(env), '.config')
+  return join(env['MCP_HOST_HOME'] || join(configuration, 'mcp-host'), 'tokens')
+}
+
+export const PROFILE_OPTION = {
+  profile: { type: 'string', value: '<name>', help: 'one of several logins at the same server' },
+} as const satisfies VerbOptionTable
+
+/** The command that logs in, as a person would type it. */
+export const loginCommand = (url: string, profile: string | undefined): string =>
+  `mcp-host login ${shellWord(url)}${profile === undefined ? '' : ` --profile ${shellWord(profile)}`}`
 
 export type GrantName = 'authorization_code' | 'device' | 'client_credentials'
 
@@ -64,10 +90,7 @@ export function checkServerUrl(given: string): string {
   const scheme = LOOPBACK.test(given) ? 'http://' : HOST.test(given) ? 'https://' : ''
   const url = `${scheme}${given}`
   if (/^https?:\/\//i.test(url) && URL.canParse(url)) return url
-  throw new StartError(
-    `"${given}" is no http or https URL; give the server's whole address, such as https://example.com/mcp`,
-    { exitCode: 2 },
-  )
+  throw usage(`"${given}" is no http or https URL; give the server's whole address, such as https://example.com/mcp`)
 }
 
 const nameOf = ({ url, profile }: Pick<Login, 'url' | 'profile'>): string =>

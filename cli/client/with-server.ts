@@ -2,16 +2,14 @@
 import type { Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
 import { StartError } from '../../core/http/errors.ts'
 import { assertInstalled } from '../../core/http/optional-packages.ts'
-import type { CommandContext } from '../context.ts'
+import { type CommandContext, usage } from '../context.ts'
 import type { VerbValues } from '../verb.ts'
 import { openAccounts, readTokens } from './account.ts'
 import { connect, explainFailure } from './connect.ts'
 import { createElicitor } from './elicit.ts'
-import { interruptible } from './interrupt.ts'
-import { checkServerUrl } from './logins.ts'
-import { PROFILE_OPTION } from './profile.ts'
-import { headersOf, REACH_OPTIONS, readReach } from './reach.ts'
-import { createRequestIds, type RequestIds } from './request-ids.ts'
+import { checkServerUrl, PROFILE_OPTION } from './logins.ts'
+import { createRequestIds, headersOf, REACH_OPTIONS, type RequestIds, readReach } from './reach.ts'
+import { interruptible } from './terminal.ts'
 
 /** Of the verbs that call a server. */
 export const SERVER_OPTIONS = { ...PROFILE_OPTION, ...REACH_OPTIONS } as const
@@ -31,7 +29,7 @@ const PATIENCE = 300
 function readTimeout(text: string | undefined): number {
   const seconds = text === undefined ? PATIENCE : Number(text)
   if (seconds > 0 && seconds <= 86_400) return seconds * 1_000
-  throw new StartError('--timeout is a number of seconds, at most 86400', { exitCode: 2 })
+  throw usage('--timeout is a number of seconds, at most 86400')
 }
 
 export interface ServerWork {

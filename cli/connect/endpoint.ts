@@ -2,9 +2,8 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Host, hostOf, loadConfig } from '../../core/create-host.ts'
-import { StartError } from '../../core/index.ts'
 import { checkServerUrl } from '../client/logins.ts'
-import type { CommandContext } from '../context.ts'
+import { type CommandContext, usage } from '../context.ts'
 import { openLog } from '../log.ts'
 import { showcase } from '../start-page.ts'
 import type { Reached } from './clients.ts'
@@ -17,8 +16,6 @@ export interface Endpoint {
   /** Where the config here makes it. */
   readonly local?: { readonly file: string; readonly route: string }
 }
-
-const usage = (what: string) => new StartError(what, { exitCode: 2 })
 
 /** Letters, digits, `_` and `-`: what every client takes. */
 const asName = (text: string) =>

@@ -1,9 +1,11 @@
 // Writes the file of a client that is not ours: whole or not at all, with its mode, and with the old one beside it.
+
 import { constants } from 'node:fs'
 import { copyFile, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, sep } from 'node:path'
 import { printable } from '../../client/printable.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
+import { usage } from '../context.ts'
 
 /** Old files that are kept. */
 const MAX_BACKUPS = 100
@@ -35,9 +37,8 @@ export async function assertInside(folder: string, file: string): Promise<void> 
   const real = await resolveFile(file)
   const way = relative(await realpath(folder), real)
   if (way !== '..' && !way.startsWith(`..${sep}`)) return
-  throw new StartError(
+  throw usage(
     `nothing was written: a link leads from ${printable(file)} to ${printable(real)}, outside of this project; replace the link, or add the entry by hand`,
-    { exitCode: 2 },
   )
 }
 

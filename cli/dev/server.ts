@@ -8,15 +8,40 @@ import { projectFiles, trackModules } from '../../core/config/module-graph.ts'
 import type { CreateHostOptions, Host, ReloadReport, RouteSummary } from '../../core/create-host.ts'
 import { isError } from '../../core/http/describe-thrown.ts'
 import { errorText } from '../../core/index.ts'
+import type { EnvFiles } from '../config.ts'
 import type { CommandContext } from '../context.ts'
-import type { EnvFiles } from '../env-file.ts'
 import { type CliLog, openLog } from '../log.ts'
 import { oneAtATime, type Reloaded, readAnew } from '../reload.ts'
-import { onCrash, type Served, serve, surviveRejections, surviveStdout } from '../serve.ts'
+import { onCrash, type Served, serve, surviveRejections, surviveStdout, tellParent } from '../serve.ts'
 import { startPage } from '../start-page.ts'
-import { tellParent } from '../tell-parent.ts'
-import { type DevTold, isDevOrder } from './message.ts'
-import type { DevOptions } from './options.ts'
+import type { CONFIG_OPTION, ENV_FILE_OPTION, LOG_OPTIONS, VerbValues } from '../verb.ts'
+
+/** From the one that serves. */
+export type DevTold =
+  /** The files that its config is made of by now. */
+  | { readonly mcpHostDev: 'files'; readonly files: readonly string[] }
+  /** It listens; `page` is the address to look at first. */
+  | { readonly mcpHostDev: 'serving'; readonly page: string }
+
+/** To it. `stop`: drain and end. */
+export interface DevOrder {
+  readonly mcpHostDev: 'reload' | 'stop'
+}
+
+const nameOf = (message: unknown): unknown =>
+  typeof message === 'object' && message !== null && 'mcpHostDev' in message ? message.mcpHostDev : undefined
+
+export const isDevTold = (message: unknown): message is DevTold =>
+  ['files', 'serving'].includes(String(nameOf(message)))
+
+export const isDevOrder = (message: unknown): message is DevOrder =>
+  ['reload', 'stop'].includes(String(nameOf(message)))
+
+/** In the environment of the one that serves: `keys` where a person can press some, else `yes`. */
+export const DEV_SERVER = 'MCP_HOST_DEV_SERVER'
+
+/** Without `--env-file`: `.env` beside the config, where there is one. */
+export type DevOptions = VerbValues<typeof CONFIG_OPTION & typeof ENV_FILE_OPTION & typeof LOG_OPTIONS>
 
 type Observer = NonNullable<CreateHostOptions['observe']>
 type CallRecord = Parameters<Observer>[0]

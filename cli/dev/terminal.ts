@@ -6,8 +6,8 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { openBrowser } from '../../client/node/index.ts'
 import { errorText } from '../../core/index.ts'
 import type { CommandContext } from '../context.ts'
-import { DEV_SERVER, type DevOrder, isDevTold } from './message.ts'
-import type { DevOptions } from './options.ts'
+import type { DevOptions } from './server.ts'
+import { DEV_SERVER, type DevOrder, isDevTold } from './server.ts'
 import { createTypeCheck } from './type-check.ts'
 import { watchProject } from './watch.ts'
 
@@ -219,7 +219,7 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
 
 /** What would keep a new server from its environment. The old one is worth more than none. */
 async function findEnvFault(options: DevOptions, context: CommandContext): Promise<string | undefined> {
-  const { createEnvFiles } = await import('../env-file.ts')
+  const { createEnvFiles } = await import('../config.ts')
   try {
     createEnvFiles(envFilesOf(options, context), { ...context, env: { ...context.env } }).load()
     return undefined

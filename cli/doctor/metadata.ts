@@ -1,10 +1,9 @@
 // Whether a client finds its way from the address to a token: the metadata documents of the resource (RFC 9728) and of
 // its authorization servers (RFC 8414, OpenID Connect Discovery), and their keys.
 import { isLoopback } from '../../core/auth.ts'
-import { type Answer, ask, failure } from './ask.ts'
+import type { Patient } from './ask.ts'
+import { type Answer, ask, type Finding, failure, note, ok, wrong } from './ask.ts'
 import { readChallenge } from './challenge.ts'
-import { type Finding, note, ok, wrong } from './finding.ts'
-import type { Patient } from './patient.ts'
 
 const CHECK = 'metadata'
 const ISSUER = 'identity provider'

@@ -8,11 +8,12 @@ import {
   type ConfigFormat,
   DEFAULT_NAME,
   DEFAULT_PLUGIN_NAME,
+  defaultStore,
   type Given,
+  hasSqlite,
   type Store,
+  toPackageName,
 } from './choices.ts'
-import { toPackageName } from './package-name.ts'
-import { defaultStore, hasSqlite } from './stores.ts'
 
 /** What shells expect of a program that was interrupted. */
 const INTERRUPTED = 130

@@ -1,10 +1,29 @@
 // The files of a new server, by what was chosen.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { ownPackage } from '../version.ts'
-import type { Choices } from './choices.ts'
-import { withoutScope } from './package-name.ts'
-import { nodeFor, packagesFor, replacementsFor } from './stores.ts'
-import { jsonText, readTemplate } from './templates.ts'
+import {
+  type Choices,
+  capitalize,
+  nodeFor,
+  packagesFor,
+  replacementsFor,
+  toIdentifier,
+  withoutScope,
+} from './choices.ts'
 import type { NewFiles } from './write-new.ts'
+
+/** What stands in the templates, and what takes its place, in this order. */
+export type Replacements = ReadonlyArray<readonly [written: string, by: string]>
+
+/** The text of a template; `file` is its path in templates/. */
+export function readTemplate(file: string, replacements: Replacements): string {
+  const text = readFileSync(join(ownPackage.folder, 'templates', file), 'utf8')
+  return replacements.reduce((made, [written, by]) => made.replaceAll(written, () => by), text)
+}
+
+/** A JSON file as people write it. */
+export const jsonText = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
 
 /** What this package itself is built and tested with. */
 export function versionOf(name: string): string {
@@ -77,3 +96,56 @@ export function projectFiles(choices: Choices): NewFiles {
 /** A config that cannot be imported is named. */
 const withConfigFile = (test: string, config: string): string =>
   test.replace("import config from '../mcp.config.ts'", `\nconst config = '${config}'`)
+
+const pluginManifest = (name: string): object => ({
+  name,
+  version: '0.1.0',
+  description: 'A plugin for mcp-host: says in the log who calls which tool.',
+  keywords: ['mcp', 'model-context-protocol', 'mcp-host', 'mcp-host-plugin'],
+  type: 'module',
+  engines: { node: '>=20.19' },
+  exports: { '.': { types: './dist/index.d.ts', default: './dist/index.js' }, './package.json': './package.json' },
+  files: ['dist'],
+  scripts: { build: 'tsc -p tsconfig.build.json', check: 'tsc', test: TEST_SCRIPT, prepack: 'npm run build' },
+  // One copy for the host and all its plugins: the project that installs this one has it.
+  peerDependencies: { 'mcp-host': `^${ownPackage.version}` },
+  devDependencies: {
+    'mcp-host': `^${ownPackage.version}`,
+    ...versionsOf('@modelcontextprotocol/client', '@types/node', 'tsx', 'typescript'),
+  },
+})
+
+const PLUGIN_TSCONFIG = {
+  compilerOptions: { ...COMPILER_OPTIONS, rewriteRelativeImportExtensions: true, noEmit: true },
+  include: ['src', 'test'],
+}
+
+const BUILD = {
+  extends: './tsconfig.json',
+  compilerOptions: { noEmit: false, declaration: true, rootDir: 'src', outDir: 'dist' },
+  include: ['src'],
+}
+
+/** `audit` of `mcp-host-audit`, `@acme/mcp-host-audit` and `mcp-host-plugin-audit`. */
+const shortName = (name: string): string => withoutScope(name).replace(/^(?:mcp-host-)?(?:plugin-)?(?=.)/, '')
+
+export function pluginFiles({ name }: Choices): NewFiles {
+  const short = shortName(name)
+  const identifier = toIdentifier(short, 'plugin')
+  const replaced = [
+    ['mcp-host-example', name],
+    ['ExampleName', capitalize(identifier)],
+    ['exampleName', identifier],
+    ['example_name', short],
+    ['./plugin.ts', '../src/index.ts'],
+  ] as const
+  return new Map([
+    ['src/index.ts', readTemplate('add/plugin.ts', replaced)],
+    ['test/index.test.ts', readTemplate('add/plugin.test.ts', replaced)],
+    ['package.json', jsonText(pluginManifest(name))],
+    ['tsconfig.json', jsonText(PLUGIN_TSCONFIG)],
+    ['tsconfig.build.json', jsonText(BUILD)],
+    ['.gitignore', 'node_modules/\ndist/\n'],
+    ['README.md', readTemplate('plugin/README.md', replaced)],
+  ])
+}

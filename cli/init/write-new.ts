@@ -1,8 +1,10 @@
 // Writes files that are all new, or none: nothing is ever written over, and a failure or Ctrl-C midway leaves nothing behind.
+
 import { lstatSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
 import { printable } from '../../client/printable.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
+import { usage } from '../context.ts'
 
 /** Text by path, relative to the folder and with `/`. */
 export type NewFiles = ReadonlyMap<string, string>
@@ -41,24 +43,20 @@ function assertWithin(folder: string, paths: Iterable<string>): void {
   const [link] = links
   if (link === undefined) return
   const way = `${printable(link)} in ${printable(folder)} is a link to ${printable(endOf(join(folder, link)))}`
-  throw new StartError(`nothing was written: ${way}; put a folder in its place, or run this in that one`, {
-    exitCode: 2,
-  })
+  throw usage(`nothing was written: ${way}; put a folder in its place, or run this in that one`)
 }
 
 /** Throws a StartError (exit code 2) that lists what is in the way; `fix` says what to do. */
 export function assertFree(folder: string, paths: Iterable<string>, fix: string): void {
   if (exists(folder) && !isFolder(folder)) {
-    throw new StartError(`${printable(folder)} is a file, not a folder; name another one`, { exitCode: 2 })
+    throw usage(`${printable(folder)} is a file, not a folder; name another one`)
   }
   const all = [...paths]
   assertWithin(folder, all)
   const found = inTheWay(folder, all)
   if (found.length === 0) return
   const list = found.map(path => `  ${path}`).join('\n')
-  throw new StartError(`nothing was written: in ${printable(folder)} there is already\n${list}\n${fix}`, {
-    exitCode: 2,
-  })
+  throw usage(`nothing was written: in ${printable(folder)} there is already\n${list}\n${fix}`)
 }
 
 /**

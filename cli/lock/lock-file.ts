@@ -7,8 +7,8 @@ import { errorText, StartError } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { canonicalJson, hashOf, SURFACE_FORMAT, SURFACE_LISTS, type Surface } from '../../core/surface/surface.ts'
-import type { CommandContext } from '../context.ts'
-import { jsonText } from '../json-text.ts'
+import { type CommandContext, usage } from '../context.ts'
+import { jsonText } from '../text.ts'
 
 export type LockContext = Pick<CommandContext, 'stdin' | 'cwd'>
 
@@ -28,8 +28,6 @@ export const nameOf = (file: string, cwd: string): string => {
   const near = relative(cwd, file)
   return near.startsWith('..') ? file : near
 }
-
-const stop = (what: string, cause?: unknown) => new StartError(what, { exitCode: 2, cause })
 
 export const isDeeper = (value: unknown, most: number): boolean =>
   typeof value === 'object' &&
@@ -78,7 +76,7 @@ function parse(text: string, name: string): unknown {
     return JSON.parse(utf8Text(text))
   } catch (cause) {
     const why = /^<{7} /m.test(text) ? 'two branches were merged in it' : errorText(cause)
-    throw stop(`${name} is no JSON: ${why}; write it anew with \`mcp-host lock\``, cause)
+    throw usage(`${name} is no JSON: ${why}; write it anew with \`mcp-host lock\``, cause)
   }
 }
 
@@ -86,19 +84,19 @@ function parse(text: string, name: string): unknown {
 export function readLock(text: string, name: string): Surface {
   const value = parse(text, name)
   if (!isObject(value) || typeof value['format'] !== 'number') {
-    throw stop(`${name} is no lock: it has no "format"; \`mcp-host lock\` writes one`)
+    throw usage(`${name} is no lock: it has no "format"; \`mcp-host lock\` writes one`)
   }
   if (value['format'] !== SURFACE_FORMAT) {
     const what = `${name} has the format ${value['format']}, and this version reads ${SURFACE_FORMAT}`
-    throw stop(`${what}; write it anew with \`mcp-host lock\`, or use the version that wrote it`)
+    throw usage(`${what}; write it anew with \`mcp-host lock\`, or use the version that wrote it`)
   }
   if (isDeeper(value, MOST_LEVELS) || !isSurface(value)) {
-    throw stop(`${name} is no lock, or one of which something is gone; write it anew with \`mcp-host lock\``)
+    throw usage(`${name} is no lock, or one of which something is gone; write it anew with \`mcp-host lock\``)
   }
   const changed = findChanged(value)
   if (changed !== undefined) {
     const what = `${name} was changed by hand: the hash of ${changed} is not that of what stands there`
-    throw stop(`${what}; write it anew with \`mcp-host lock\`, and look at what that changes`)
+    throw usage(`${what}; write it anew with \`mcp-host lock\`, and look at what that changes`)
   }
   return value
 }
@@ -106,13 +104,13 @@ export function readLock(text: string, name: string): Surface {
 /** The text of a file, or of stdin; no more is read than a lock may have. A device or a pipe might never end. */
 async function readBounded(file: string, name: string, { stdin, cwd }: LockContext): Promise<string> {
   const path = resolve(cwd, file)
-  if (file !== '-' && !(await stat(path)).isFile()) throw stop(`${name} is no file; - reads the lock from stdin`)
+  if (file !== '-' && !(await stat(path)).isFile()) throw usage(`${name} is no file; - reads the lock from stdin`)
   const pieces: Buffer[] = []
   let size = 0
   for await (const piece of file === '-' ? stdin : createReadStream(path)) {
     pieces.push(Buffer.from(piece))
     size += piece.length
-    if (size > MOST_BYTES) throw stop(`${name} is too long for a lock`)
+    if (size > MOST_BYTES) throw usage(`${name} is too long for a lock`)
   }
   return Buffer.concat(pieces).toString()
 }
@@ -126,7 +124,7 @@ export async function readLockFile(file: string, context: LockContext): Promise<
     if (cause instanceof StartError) throw cause
     const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
     const why = isMissing ? 'there is none' : errorText(cause)
-    throw stop(`${name}: ${why}; \`mcp-host lock\` writes the lock of a config: keep it with the config`, cause)
+    throw usage(`${name}: ${why}; \`mcp-host lock\` writes the lock of a config: keep it with the config`, cause)
   }
 }
 

@@ -2,8 +2,7 @@
 // (2026-07-28 basic/transports/streamable-http, "Request Metadata").
 import { isObject } from '../../core/mcp/is-object.ts'
 import { collectHeaderParams, type HeaderParam } from '../../core/mcp/schema/header-params.ts'
-import type { Exchange } from './exchange.ts'
-import type { Fields, Request } from './messages.ts'
+import type { Exchange, Fields, Request } from './messages.ts'
 
 /** The parameter that `Mcp-Name` repeats, by method; those of tasks are of an extension. */
 const NAMED_BY: ReadonlyMap<string, string> = new Map([

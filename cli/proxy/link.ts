@@ -1,8 +1,16 @@
 // What the parts of a relay have in common: the server's address, how it is reached, where its messages go, and how long
 // is waited for it.
+
+import { readCue } from '../../client/challenge.ts'
+import { AuthError } from '../../client/errors.ts'
+import { printable, printableUrl } from '../../client/printable.ts'
 import { tellUnreached } from '../../client/proxy-failure.ts'
+import { readBody } from '../../client/read-body.ts'
 import { MAX_TIMER } from '../../client/sleep.ts'
-import { Failure } from './messages.ts'
+import { isObject } from '../../core/mcp/is-object.ts'
+import { shellWord } from '../text.ts'
+import { JSON_TYPE, SSE_TYPE } from './headers.ts'
+import { Failure, type Fields, readMessages } from './messages.ts'
 
 /** Milliseconds, but for the bounds. */
 export interface Timing {
@@ -111,3 +119,164 @@ export const broken = (url: string): Failure =>
     `the connection to ${url} broke before the answer came, and whether the request was carried out is not known; look before it is sent again`,
     { retryable: false },
   )
+
+const typeOf = ({ headers }: Response) => headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
+
+export const isStream = (response: Response): boolean => response.ok && typeOf(response) === SSE_TYPE
+
+/** The text of a JSON answer; undefined where it is none. Rejects where it is too large, or breaks off. */
+export async function readJson(response: Response): Promise<string | undefined> {
+  if (typeOf(response) !== JSON_TYPE) {
+    await response.body?.cancel().catch(() => undefined)
+    return undefined
+  }
+  const { bytes, cut } = await readBody(response, MAX_MESSAGE)
+  if (cut) throw new Failure('too large', `an answer of the server is larger than ${MAX_MESSAGE} bytes`)
+  return new TextDecoder().decode(bytes)
+}
+
+/** The error that a refusal carries, if it is one of JSON-RPC. */
+export function errorIn(text: string | undefined): Fields | undefined {
+  const [message] = text === undefined ? [] : readMessages(text)
+  return isObject(message?.['error']) ? (message['error'] as Fields) : undefined
+}
+
+/** Codes by which a server of 2026-07-28 is known, whatever its HTTP status. */
+const MODERN_CODES: readonly unknown[] = [-32_020, -32_021, -32_022, -32_601]
+
+/** True for a refusal after which an older server is looked for ("Backward Compatibility"). */
+export const mayBeOlder = (status: number, text: string | undefined): boolean =>
+  status >= 400 &&
+  status < 500 &&
+  ![401, 403, 408, 429].includes(status) &&
+  !MODERN_CODES.includes(errorIn(text)?.['code'])
+
+/** True where the server does not know the session; some servers say so with 400. Nothing of the message was carried out. */
+export function isSessionLost(status: number, text: string | undefined): boolean {
+  if (status === 404) return errorIn(text)?.['code'] !== -32_601
+  return status === 400 && /session|not initialized/i.test(String(errorIn(text)?.['message'] ?? ''))
+}
+
+/** A refusal without a word for the client. */
+export function refusal(url: string, status: number): Failure {
+  const why: Readonly<Record<number, string>> = {
+    401: 'asks for a login',
+    403: 'does not let this caller do that',
+    404: 'serves nothing at this path; check it',
+    405: 'is no MCP endpoint of a kind that this client knows; check the path',
+    413: 'does not take a message of that size',
+    429: 'is asked too often; wait before the next request',
+  }
+  const said = why[status] ?? (status >= 500 ? 'failed; try again, or see its log' : 'refused the message')
+  return new Failure('refused', printable(`${url} ${said} (HTTP ${status})`), {
+    status,
+    retryable: status >= 500 || status === 429,
+  })
+}
+
+/** What the client hears of a refusal: the server's own error where it said one. */
+export function explainRefusal(url: string, response: Response, text: string | undefined): Failure {
+  const { status } = response
+  const said = errorIn(text)
+  const cue = status === 403 ? readScope(response) : undefined
+  if (cue)
+    return new Failure(
+      'scope needed',
+      `${url} wants the scope ${cue} for this; get it with: ${[`mcp-host login ${shellWord(url)}`, ...cue.split(' ').map(shellWord)].join(' --add-scope ')}`,
+      { status },
+    )
+  if (!said || typeof said['message'] !== 'string' || typeof said['code'] !== 'number') return refusal(url, status)
+  return Object.assign(
+    new Failure('refused', said['message'], { code: said['code'], status }),
+    said['data'] === undefined ? {} : { data: said['data'] as Fields },
+  )
+}
+
+function readScope(response: Response): string | undefined {
+  try {
+    return readCue(response)?.scope?.join(' ')
+  } catch (error) {
+    if (AuthError.is(error)) return undefined
+    throw error
+  }
+}
+
+export interface Sending {
+  readonly method: 'POST' | 'GET' | 'DELETE'
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  /** True where it may arrive twice. */
+  readonly harmless: boolean
+  readonly signal: AbortSignal
+  /** Default: the link's. */
+  readonly patience?: number
+}
+
+/** Rejects with a Failure, an AuthError, or the signal's reason. */
+export type Send = (sending: Sending) => Promise<Response>
+
+const MAX_REDIRECTS = 5
+
+/** Within one origin alone: headers of the person's own are for nobody else. */
+function redirected(from: string, response: Response): string | undefined {
+  const { status, headers } = response
+  const location = headers.get('location')
+  if (status < 300 || status >= 400 || location === null || !URL.canParse(location, from)) return undefined
+  const to = new URL(location, from)
+  if (to.origin === new URL(from).origin && (status === 307 || status === 308)) return to.href
+  throw new Failure(
+    'redirected',
+    `${printableUrl(from)} redirects to ${printableUrl(to)}; give that address, if it is the server that is meant`,
+  )
+}
+
+/** Seconds of a Retry-After, as milliseconds. */
+function retryAfter({ headers }: Response): number {
+  const seconds = Number(headers.get('retry-after') ?? 0)
+  return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0), 30) * 1_000 : 0
+}
+
+export function createSend({ url, fetch, timing, note, signal: over }: Link): Send {
+  let address = url
+
+  async function once({ method, headers, body, signal }: Sending): Promise<Response> {
+    const all = AbortSignal.any([signal, over])
+    for (let hops = 0; ; hops++) {
+      const init = { method, headers, redirect: 'manual', signal: all, ...(body !== undefined && { body }) } as const
+      const response = await fetch(address, init)
+      const next = redirected(address, response)
+      if (next === undefined) return response
+      await response.body?.cancel()
+      if (hops === MAX_REDIRECTS)
+        throw new Failure('redirected', `${printableUrl(url)} redirects in a circle; check the address`)
+      address = next
+    }
+  }
+
+  return async sending => {
+    const until = performance.now() + (sending.patience ?? timing.patience)
+    const backOff = createBackOff(timing)
+    let again = sending.harmless
+    for (;;) {
+      let failure: Failure
+      let wait = 0
+      try {
+        const response = await once(sending)
+        if (response.status !== 503) return response
+        await response.body?.cancel()
+        failure = refusal(url, 503)
+        wait = retryAfter(response)
+      } catch (error) {
+        if (sending.signal.aborted || over.aborted || error instanceof Failure || AuthError.is(error)) throw error
+        const sent = !wasNotSent(error)
+        if (sent && !again) throw Object.assign(broken(url), { cause: error })
+        if (sent) again = false
+        failure = Object.assign(unreachable(url, error), { cause: error })
+      }
+      const pause = Math.max(wait, backOff.pause)
+      if (performance.now() + pause > until) throw failure
+      note(`${failure.message}; trying again`)
+      await sleep(pause, sending.signal, over)
+    }
+  }
+}

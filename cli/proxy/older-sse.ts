@@ -1,12 +1,22 @@
 // A server over HTTP+SSE, the transport of 2024-11-05: one stream, on which all answers come, and an address for messages
 // that its first event names. The session is the stream: when it breaks, another is opened in its place.
-import { explainRefusal, isStream, readJson } from './answers.ts'
+
 import { readEvents } from './event-stream.ts'
-import type { Exchange } from './exchange.ts'
 import { POST_HEADERS, SSE_TYPE } from './headers.ts'
-import { broken, createBackOff, type Link, MAX_MESSAGE, sleep } from './link.ts'
+import {
+  broken,
+  createBackOff,
+  createSend,
+  explainRefusal,
+  isStream,
+  type Link,
+  MAX_MESSAGE,
+  readJson,
+  type Send,
+  sleep,
+} from './link.ts'
+import type { Exchange } from './messages.ts'
 import { answeredId, Failure, readMessages } from './messages.ts'
-import { createSend, type Send } from './send.ts'
 import type { Remote } from './streamable.ts'
 
 /** Of the relay's own `initialize`, in a session that it opens again. */

@@ -2,13 +2,12 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isLoopback } from '../../client/resolve-options.ts'
-import { StartError } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
 import { LOGIN_OPTIONS } from '../client/login.ts'
 import { checkServerUrl } from '../client/logins.ts'
-import type { CommandContext } from '../context.ts'
+import { type CommandContext, usage } from '../context.ts'
 import type { VerbValues } from '../verb.ts'
-import type { TransportName } from './remote.ts'
+import type { TransportName } from './streamable.ts'
 
 export const PROXY_OPTIONS = {
   ...LOGIN_OPTIONS,
@@ -47,8 +46,6 @@ export const PROXY_OPTIONS = {
 } as const
 
 export type ProxyValues = VerbValues<typeof PROXY_OPTIONS>
-
-const usage = (what: string, cause?: unknown) => new StartError(what, { exitCode: 2, cause })
 
 /** The address, which nobody but the server may listen to. */
 export function readUrl(given: string, { 'allow-http': allowed = false }: ProxyValues): string {

@@ -9,8 +9,8 @@ import { printable } from '../../client/printable.ts'
 import { type Accounts, openAuthFetch } from '../client/account.ts'
 import type { Credentials } from '../client/credentials.ts'
 import type { Login } from '../client/logins.ts'
-import { createNarrator } from '../client/narrate.ts'
-import { loginCommand } from '../client/profile.ts'
+import { loginCommand } from '../client/logins.ts'
+import { createNarrator } from '../client/terminal.ts'
 import type { CommandContext } from '../context.ts'
 
 export interface SignInOptions {

@@ -1,5 +1,5 @@
 // The result of `mcp-host report`, as `--json` prints it. Texts are safe for a terminal.
-import type { Count } from './distinct.ts'
+import type { Count } from './counts.ts'
 
 /** Of one tool. Times in milliseconds; undefined where nothing says how long it took. */
 export interface ToolRow {

@@ -1,10 +1,8 @@
 // Counts the lines of logs, in a room that does not grow with them, and makes the report of them.
-import { isoTime } from '../iso-time.ts'
-import { createDigest, type Digest } from './digest.ts'
-import { createDistinct } from './distinct.ts'
+import { isoTime } from '../text.ts'
+import { createDigest, createDistinct, createRanking, type Digest, type Ranked } from './counts.ts'
 import { createLegacyTally } from './legacy.ts'
-import { type LoggedLine, type LoggedRequest, type Refusals, readLoggedLine } from './logged-request.ts'
-import { createRanking, type Ranked } from './ranking.ts'
+import { type LoggedLine, type LoggedRequest, type Refusals, readLoggedLine } from './log-lines.ts'
 import type { CauseRow, Report, ToolRow } from './report.ts'
 
 const MOST_TOOLS = 500

@@ -1,7 +1,7 @@
 // What the client says to programs, said to people at a terminal: flags where it names options.
 import { expect } from 'chai'
 import { flagOf, inFlags } from '../../cli/client/flag-words.ts'
-import { shellWord } from '../../cli/shell-word.ts'
+import { shellWord } from '../../cli/text.ts'
 import { AuthError } from '../../client/errors.ts'
 import { OPTIONS } from '../../client/option-shapes.ts'
 import { documents, registration, responses, tokens } from '../client/support/bad-cases.ts'

@@ -1,7 +1,36 @@
-// A table for people: columns as wide as what is in them, numbers and times to the right, and all of it no wider than the
-// terminal. What a cell says begins no line of its own.
+// Text for people and programs: shell words, times, JSON documents and tables.
+import { printable, printableLines } from '../client/printable.ts'
 
-import { printable } from '../client/printable.ts'
+/** Text of a server, made printable and cut. */
+export const serverText = (text: string): string => printable(text, 4_000)
+
+const PLAIN = /^[\w@%+=:,./-]+$/
+
+/** As it is where no shell sees more in it, else in single quotes. */
+export const shellWord = (text: string): string => (PLAIN.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
+
+/** ISO 8601 of milliseconds since the epoch; undefined for a time that no date can have. */
+export function isoTime(at: number): string | undefined {
+  const date = new Date(at)
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
+}
+
+/** `2026-01-31 18:05`; milliseconds since the epoch. */
+export function localTime(at: number): string {
+  const date = new Date(at)
+  const two = (value: number) => String(value).padStart(2, '0')
+  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-')
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`
+}
+
+/** Until when a login serves. */
+export function describeEnd(expiresAt: number | undefined, refreshable: boolean): string {
+  const end = expiresAt === undefined ? 'until it is revoked' : `until ${localTime(expiresAt)}`
+  return refreshable ? `${end}, then renewed by itself` : end
+}
+
+/** Indented. JSON.stringify leaves C1 controls and what turns the direction of text as they are. */
+export const jsonText = (value: unknown): string => printableLines(JSON.stringify(value, undefined, 2))
 
 export type Cell = string | number | undefined
 

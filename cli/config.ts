@@ -3,13 +3,13 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { errorText, StartError } from '../core/http/errors.ts'
+import { errorText } from '../core/http/errors.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'
-import type { CommandContext } from './context.ts'
+import { type CommandContext, usage } from './context.ts'
 
 const NAMED = /^\s*(?:export\s+)?[A-Za-z_][\w.-]*\s*=\s*(.*)$/
 
-const stop = (file: string, line: number, why: string) => new StartError(`${file}:${line}: ${why}`, { exitCode: 2 })
+const stop = (file: string, line: number, why: string) => usage(`${file}:${line}: ${why}`)
 
 /** `parseEnv` passes over what it does not understand; whoever wrote that would look for it long. */
 function checkLines(file: string, text: string): void {
@@ -33,7 +33,7 @@ function readEnvFile(file: string): Record<string, string> {
     text = utf8Text(readFileSync(file, 'utf8'))
   } catch (cause) {
     const why = (cause as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : errorText(cause)
-    throw new StartError(`--env-file: ${file}: ${why}`, { exitCode: 2, cause })
+    throw usage(`--env-file: ${file}: ${why}`, cause)
   }
   checkLines(file, text)
   return parseEnv(text) as Record<string, string>
