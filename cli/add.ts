@@ -1,18 +1,19 @@
 // `mcp-host add`: one more tool, resource, prompt or plugin in a project, with its test, as the project writes its own.
+
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, extname, join, posix, relative, resolve } from 'node:path'
 import { glob, isDynamicPattern } from 'tinyglobby'
 import { printable } from '../client/printable.ts'
-import { loadConfig } from '../core/config/load-config.ts'
 import { sourceOf } from '../core/config/toolset-source.ts'
 import { installLine } from '../core/http/optional-packages.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'
 import { isObject } from '../core/index.ts'
-import { nearest } from '../core/mcp/nearest.ts'
+import { readConfig } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { capitalize, toIdentifier } from './init/choices.ts'
 import { readTemplate } from './init/project-files.ts'
 import { assertFree, type NewFiles, writeNew } from './init/write-new.ts'
+import { nearestHint } from './text.ts'
 import { CONFIG_OPTION, defineVerb } from './verb.ts'
 
 export interface Project {
@@ -63,9 +64,9 @@ const runnerOf = (packages: ReadonlySet<string>): TestRunner =>
   (['vitest', 'mocha'] as const).find(name => packages.has(name)) ?? 'node:test'
 
 /** Finds the config as `start` does, and reads it. Throws a StartError (exit code 2) where there is none. */
-export async function findProject(cwd: string, config: string | undefined): Promise<Project> {
-  const loaded = await loadConfig({ cwd, ...(config !== undefined && { file: config }) })
-  const folder = dirname(resolve(cwd, loaded.file))
+export async function findProject(context: CommandContext, config: string | undefined): Promise<Project> {
+  const loaded = await readConfig({ config }, context)
+  const folder = dirname(resolve(context.cwd, loaded.file))
   const configName = basename(loaded.file)
   const toolsets = toolsetsOf(loaded.config)
   const extension = extensionOf(folder, configName, [...toolsets.values()].flat())
@@ -163,9 +164,7 @@ const NAME = /^[A-Za-z0-9_.-]{1,128}$/
 
 function readKind(kind: string): Kind {
   if (isKind(kind)) return kind
-  const near = nearest(kind, KINDS)
-  const hint = near === undefined ? '' : `; did you mean "${near}"?`
-  throw usage(`"${printable(kind)}" cannot be added: ${KINDS.join(', ')}${hint}`)
+  throw usage(`"${printable(kind)}" cannot be added: ${KINDS.join(', ')}${nearestHint(kind, KINDS)}`)
 }
 
 function checkName(kind: Kind, name: string): void {
@@ -187,12 +186,13 @@ const neededBy = (kind: Kind): string[] => (kind === 'plugin' ? ['@modelcontextp
 async function add(
   { config }: { config?: string },
   [kindText = '', name = '']: readonly string[],
-  { cwd, print }: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
+  const { cwd, print } = context
   const kind = readKind(kindText)
   checkName(kind, name)
   if (kind === 'plugin') await checkPluginName(name)
-  const project = await findProject(cwd, config)
+  const project = await findProject(context, config)
   const { files, main, use } = addedFiles(kind, name, project)
   assertFree(project.folder, files.keys(), `Choose another name: mcp-host add ${kind} NAME`)
   writeNew(project.folder, files)

@@ -11,7 +11,7 @@ import { createSecrets, type Secrets } from '../core/kernel/secrets.ts'
 import { createDisguise } from '../core/mcp/disguise.ts'
 import { keySigner } from '../plugins/audit/chain.ts'
 import { type Broken, type ChainReport, verifyTrail } from '../plugins/audit/verify-trail.ts'
-import { createEnvFiles } from './config.ts'
+import { loadEnvFiles } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
@@ -39,11 +39,8 @@ async function secretsInFile(path: string): Promise<string[] | undefined> {
 }
 
 /** The secrets of the config that was named, else those of the environment. */
-async function secretsOf(
-  { config, 'env-file': files = [] }: AuditValues,
-  { env, cwd }: CommandContext,
-): Promise<Secrets> {
-  createEnvFiles(() => files, { env, cwd }).load()
+async function secretsOf({ config, 'env-file': files }: AuditValues, { env, cwd }: CommandContext): Promise<Secrets> {
+  loadEnvFiles(files, { env, cwd })
   const loaded = config === undefined ? undefined : await loadConfig({ cwd, file: config })
   const written = isObject(loaded?.config) ? loaded.config['secrets'] : undefined
   if (loaded && isObject(written) && typeof written['file'] === 'string' && !inEnvironment(env)) {

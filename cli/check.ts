@@ -1,10 +1,12 @@
 // `mcp-host check`: everything that `start` does before it listens, and all that is wrong with the config at once.
+
 import { dirname, resolve } from 'node:path'
 import { printable } from '../client/printable.ts'
 import { ConfigError, formatPlace, type Place, textOf } from '../core/config/problems.ts'
-import { hostOf, type Logger, loadConfig } from '../core/create-host.ts'
+import { hostOf, type Logger } from '../core/create-host.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
-import { type CommandContext, usage } from './context.ts'
+import { readConfig } from './config.ts'
+import type { CommandContext } from './context.ts'
 import { openLog } from './log.ts'
 import { configLine, routeTable } from './start-page.ts'
 import { jsonText } from './text.ts'
@@ -107,7 +109,7 @@ const OPTIONS = {
     value: '<n>',
     help: 'as start has it: what so many processes that share a port need is checked, too',
   },
-  format: { type: 'string', value: '<format>', help: 'text, or json for editors and CI; default: text' },
+  format: { type: 'string', choices: ['text', 'json'], help: 'json is for editors and CI; default: text' },
 } as const
 
 type EnvContext = Pick<CommandContext, 'env' | 'cwd'>
@@ -121,10 +123,9 @@ async function unreachable() {
 
 /** What the checked config is, and what it is with: as `start` would have it. */
 async function loadAsStart({ config, 'env-file': files, workers }: CheckOptions, context: EnvContext) {
-  if (files !== undefined) (await import('./config.ts')).createEnvFiles(() => files, context).load()
   const processes = workers === undefined ? 1 : (await import('./workers/count.ts')).parseCount(workers)
   const others = workers === undefined ? {} : { neighbours: await unreachable() }
-  const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
+  const loaded = await readConfig({ config, 'env-file': files }, context)
   return { loaded, settings: { purpose: 'inspect', processes, ...others } as const }
 }
 
@@ -174,7 +175,6 @@ async function check(
     await checkInText(options, context)
     return 0
   }
-  if (format !== 'json') throw usage(`--format ${format}: it is one of text, json`)
   const { exitCode, ...report } = await reportOn(options, context)
   context.print(jsonText(report))
   return exitCode

@@ -1,11 +1,13 @@
-// Files of environment variables, `.env` and the like: read whole, checked, and put into the environment of this process. What
-// the environment had before wins. Never shows what stands in one: it is full of secrets.
+// The config of a command, and its files of environment variables. No message quotes a line of such a file: it can be a secret.
 import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
+import { type Host, hostOf, type LoadedConfig, loadConfig } from '../core/create-host.ts'
 import { errorText } from '../core/http/errors.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'
 import { type CommandContext, usage } from './context.ts'
+import { openLog } from './log.ts'
+import type { LogValues } from './verb.ts'
 
 const NAMED = /^\s*(?:export\s+)?[A-Za-z_][\w.-]*\s*=\s*(.*)$/
 
@@ -87,5 +89,47 @@ export function createEnvFiles(
       become(before)
       isUndone = isChanged
     },
+  }
+}
+
+/** Loads files of environment variables, if any are given. */
+export function loadEnvFiles(
+  files: readonly string[] | undefined,
+  context: Pick<CommandContext, 'env' | 'cwd'>,
+): EnvFiles | undefined {
+  if (files === undefined) return undefined
+  const env = createEnvFiles(() => files, context)
+  env.load()
+  return env
+}
+
+export interface ConfigValues {
+  readonly config?: string | undefined
+  readonly 'env-file'?: readonly string[] | undefined
+}
+
+/** Loads the files of environment variables, then the config. */
+export async function readConfig(
+  { config, 'env-file': files }: ConfigValues,
+  context: Pick<CommandContext, 'env' | 'cwd'>,
+): Promise<LoadedConfig> {
+  loadEnvFiles(files, context)
+  return loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
+}
+
+/** Calls `act` with a host that is not started: it opens no port, no Redis and no file of a plugin. */
+export async function inspectConfig<Result>(
+  values: ConfigValues & LogValues,
+  context: CommandContext,
+  act: (host: Host, loaded: LoadedConfig) => Promise<Result>,
+): Promise<Result> {
+  const loaded = await readConfig(values, context)
+  const log = openLog(values, context)
+  log.directory = dirname(loaded.file)
+  const host = await hostOf(loaded, log, { purpose: 'inspect' })
+  try {
+    return await act(host, loaded)
+  } finally {
+    await host.close({ grace: 0 })
   }
 }

@@ -1,6 +1,6 @@
 // `mcp-host connect`: the configuration with which a client connects to a server; printed, or written into its file.
 import { printable } from '../client/printable.ts'
-import { errorText, nearest, StartError } from '../core/index.ts'
+import { errorText, StartError } from '../core/index.ts'
 import { homeOf } from './client/logins.ts'
 import { ask, hasPerson } from './client/terminal.ts'
 import { CLIENTS, type ClientName, type ClientRow, type Machine, type Reached } from './connect/clients.ts'
@@ -8,7 +8,7 @@ import { type Edit, secretParameters, setEntry } from './connect/edit-json.ts'
 import { checkName, endpointAt, endpointHere, throughProxy, throughStdio } from './connect/endpoint.ts'
 import { assertInside, readConfig, resolveFile, writeConfig } from './connect/write-config.ts'
 import { type CommandContext, usage } from './context.ts'
-import { shellWord } from './text.ts'
+import { nearestHint, shellWord } from './text.ts'
 import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
@@ -27,9 +27,8 @@ const OPTIONS = {
 function findClient(given: string): ClientRow {
   const found = Object.keys(CLIENTS).find((name): name is ClientName => name === given)
   if (found !== undefined) return CLIENTS[found]
-  const near = nearest(given, Object.keys(CLIENTS))
-  const hint = near === undefined ? '' : `; did you mean "${near}"?`
-  throw usage(`there is no client "${given}"${hint}; there are: ${Object.keys(CLIENTS).join(', ')}`)
+  const names = Object.keys(CLIENTS)
+  throw usage(`there is no client "${given}"${nearestHint(given, names)}; there are: ${names.join(', ')}`)
 }
 
 type Setting = Required<Pick<ClientRow, 'config'>>['config']

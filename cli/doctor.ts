@@ -1,6 +1,8 @@
 // `mcp-host doctor`: asks a running server from outside what its clients would, and of a config what its plugins depend on;
 // says how to mend what is wrong.
+
 import { printable } from '../client/printable.ts'
+import { readConfig } from './config.ts'
 import { type CommandContext, readToken, usage } from './context.ts'
 import type { Finding } from './doctor/ask.ts'
 import { jsonText } from './text.ts'
@@ -50,16 +52,15 @@ async function examineFile(
   envFiles: readonly string[] | undefined,
   context: CommandContext,
 ): Promise<Finding[]> {
-  const [{ examineConfig, loadConfig }, { collectWarnings }, { note }] = await Promise.all([
+  const [{ examineConfig }, { collectWarnings }, { note }] = await Promise.all([
     import('../core/create-host.ts'),
     import('./check.ts'),
     import('./doctor/ask.ts'),
   ])
-  if (envFiles !== undefined) (await import('./config.ts')).createEnvFiles(() => envFiles, context).load()
   const { cwd } = context
   // What `check` would say of the config is not asked here.
   const { log } = collectWarnings(cwd)
-  const findings = await examineConfig(await loadConfig({ cwd, file }), log)
+  const findings = await examineConfig(await readConfig({ config: file, 'env-file': envFiles }, context), log)
   return findings.length > 0 ? findings : [note('config', 'no plugin of this config has anything to ask')]
 }
 

@@ -3,12 +3,12 @@
 
 import { printable } from '../client/printable.ts'
 import { type CatalogItem, type Denial, type ItemKind, readUser } from '../core/auth.ts'
-import { type Host, hostOf, type InspectedAddress, loadConfig } from '../core/create-host.ts'
+import type { Host, InspectedAddress } from '../core/create-host.ts'
 import { errorText } from '../core/http/errors.ts'
-import { HostError, isObject, nearest, type User } from '../core/index.ts'
+import { HostError, isObject, type User } from '../core/index.ts'
+import { inspectConfig } from './config.ts'
 import { type CommandContext, readToken, usage } from './context.ts'
-import { openLog } from './log.ts'
-import { isoTime } from './text.ts'
+import { isoTime, nearestHint } from './text.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
@@ -113,11 +113,10 @@ function explainItem(address: InspectedAddress, kind: ItemKind, key: string, use
   const label = kind.slice(0, -1)
   const item = findItem(address, kind, key)
   if (!item) {
-    const near = nearest(
+    const hint = nearestHint(
       key,
       address.items.flatMap(other => (other.kind === kind ? other.key : [])),
     )
-    const hint = near === undefined ? '' : `; did you mean "${near}"?`
     return [line(label, `there is no ${label} "${key}" at this address${hint}`), line('result', 'error -32602')]
   }
   const denial = address.denialOf(item, user)
@@ -193,19 +192,13 @@ async function explain(
   _positionals: readonly string[],
   context: CommandContext,
 ): Promise<void> {
-  const { config, 'env-file': files, verbose = false } = options
-  if (files !== undefined) (await import('./config.ts')).createEnvFiles(() => files, context).load()
   const token = await readToken(context, options.token)
-  const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
-  const host = await hostOf(loaded, openLog({ verbose }, context), { purpose: 'inspect' })
-  try {
+  await inspectConfig(options, context, async (host, loaded) => {
     const sample = host.routes.find(({ path }) => path === options.route)?.samplePath
     const lines = await explanation(host, { ...options, ...(sample !== undefined && { route: sample }) }, token)
     const isHooked = isObject(loaded.config) && loaded.config['configureSession'] !== undefined
     context.print([...lines, ...(isHooked ? [line('session', HOOK)] : [])].join('\n'))
-  } finally {
-    await host.close({ grace: 0 })
-  }
+  })
 }
 
 export const explainVerb = defineVerb({

@@ -9,7 +9,6 @@ import { assertInstalled } from '../core/http/optional-packages.ts'
 import { type CommandContext, usage } from './context.ts'
 import {
   type Choices,
-  type ConfigFormat,
   DEFAULT_NAME,
   DEFAULT_PLUGIN_NAME,
   defaultStore,
@@ -17,14 +16,12 @@ import {
   noteOnNode,
   type PackageCommands,
   packageCommandsOf,
-  STORES,
-  type Store,
   toPackageName,
 } from './init/choices.ts'
 import { pluginFiles, projectFiles } from './init/project-files.ts'
 import { assertFree, writeNew } from './init/write-new.ts'
-import { shellWord } from './text.ts'
-import { columns, defineVerb, type VerbValues } from './verb.ts'
+import { columns, shellWord } from './text.ts'
+import { defineVerb, type VerbValues } from './verb.ts'
 
 const ADDRESS = 'http://127.0.0.1:3000/mcp'
 
@@ -72,11 +69,11 @@ function nextSteps({ cwd, folder, choices, paths, manager, installed }: Made): s
 
 const OPTIONS = {
   name: { type: 'string', value: '<name>', help: "of the package and the server; default: the folder's" },
-  format: { type: 'string', value: 'ts|yaml', help: 'of the config; default: ts' },
+  format: { type: 'string', choices: ['ts', 'yaml'], help: 'of the config; default: ts' },
   protected: { type: 'boolean', help: 'callers have to log in; with an authorization server for development' },
   store: {
     type: 'string',
-    value: STORES.join('|'),
+    choices: ['file', 'redis', 'memory'],
     help: 'where sessions are kept; default: file, from Node 22.13 on',
   },
   plugin: { type: 'boolean', help: 'a plugin to publish as a package, instead of a server' },
@@ -86,22 +83,9 @@ const OPTIONS = {
 
 type InitOptions = VerbValues<typeof OPTIONS>
 
-function readFormat(format: string | undefined): ConfigFormat | undefined {
-  if (format === undefined || format === 'ts' || format === 'yaml') return format
-  throw usage(`--format is ts or yaml, not "${printable(format)}"`)
-}
-
-function readStore(store: string | undefined): Store | undefined {
-  const known = STORES.find(name => name === store)
-  if (store === undefined || known !== undefined) return known
-  throw usage(`--store is file, redis or memory, not "${printable(store)}"`)
-}
-
 /** What the command line says. */
 function readGiven(options: InitOptions, folder: string | undefined): Given {
-  const { name, plugin: isPlugin = false } = options
-  const format = readFormat(options.format)
-  const store = readStore(options.store)
+  const { name, format, store, plugin: isPlugin = false } = options
   if (isPlugin && (format !== undefined || store !== undefined || options.protected)) {
     const what = '--format, --protected and --store are for servers: leave them out, or --plugin'
     throw usage(what)

@@ -2,37 +2,23 @@
 
 import { stat } from 'node:fs/promises'
 import { printable } from '../client/printable.ts'
-import { type CreateHostOptions, hostOf, loadConfig, type Surface } from '../core/create-host.ts'
+import type { CreateHostOptions, Surface } from '../core/create-host.ts'
 import { SURFACE_LISTS } from '../core/surface/surface.ts'
+import { inspectConfig } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { compareSurfaces } from './lock/compare-surfaces.ts'
 import { changeLine, countsText } from './lock/describe-changes.ts'
 import { LOCK_NAME, type LockContext, lockFileOf, nameOf, readLockFile, writeLockFile } from './lock/lock-file.ts'
-import { openLog } from './log.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 export const SURFACE_OPTIONS = { ...CONFIG_OPTION, ...ENV_FILE_OPTION } as const
 
-export interface SurfaceOfConfig {
-  /** The config. */
-  readonly file: string
-  readonly surface: Surface
-}
-
-/** Throws a ConfigError where the config could not be served. */
-export async function surfaceOfConfig(
+/** The config file and its surface. Throws a ConfigError if the config could not be served. */
+export const surfaceOfConfig = (
   context: CommandContext,
-  { config, 'env-file': files, verbose = false }: VerbValues<typeof SURFACE_OPTIONS>,
-): Promise<SurfaceOfConfig> {
-  if (files !== undefined) (await import('./config.ts')).createEnvFiles(() => files, context).load()
-  const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
-  const host = await hostOf(loaded, openLog({ verbose }, context), { purpose: 'inspect' })
-  try {
-    return { file: loaded.file, surface: await host.surface() }
-  } finally {
-    await host.close({ grace: 0 })
-  }
-}
+  values: VerbValues<typeof SURFACE_OPTIONS>,
+): Promise<{ readonly file: string; readonly surface: Surface }> =>
+  inspectConfig(values, context, async (host, { file }) => ({ file, surface: await host.surface() }))
 
 /** What is told beside a lock of what it cannot hold; empty: nothing. */
 export const notLocked = ({ atRunTime }: Pick<Surface, 'atRunTime'>): string =>

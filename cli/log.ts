@@ -3,26 +3,15 @@
 import { createRequire } from 'node:module'
 import { createLogger, type ProcessLog } from '../core/create-host.ts'
 import { assertInstalled, installLine, isInstalled } from '../core/http/optional-packages.ts'
-import { nearest } from '../core/mcp/nearest.ts'
-import { type CommandContext, usage } from './context.ts'
+import type { CommandContext } from './context.ts'
 import type { LogValues } from './verb.ts'
 
 const PRETTY = 'pino-pretty'
-const FORMATS = ['json', 'pretty'] as const
-const LEVELS = ['debug', 'info', 'warn', 'error', 'fatal'] as const
 
 /** The log of a process. */
 export interface CliLog extends ProcessLog {
   /** Files in stacks are shown from here: the config's folder, once it is known. */
   directory: string
-}
-
-function readChoice<Known extends string>(option: string, given: string | undefined, known: readonly Known[]) {
-  const choice = known.find(one => one === given)
-  if (given === undefined || choice !== undefined) return choice
-  const near = nearest(given, known)
-  const hint = near === undefined ? '' : `; did you mean "${near}"?`
-  throw usage(`--${option} is ${JSON.stringify(given)}; give one of ${known.join(', ')}${hint}`)
 }
 
 /** Escapes of a JSON text, and what in one is not escaped and yet steers a terminal. */
@@ -84,11 +73,10 @@ export function createPretty(colorize: boolean): (line: string) => string {
   }
 }
 
-/** Opens the log. Throws a StartError: of exit code 2 for a format or level that there is not, else where pino-pretty is missing. */
+/** Opens the log. Throws a StartError if pino-pretty is required and missing. */
 export function openLog(values: LogValues, context: LogContext, pid?: number): CliLog {
   const { verbose = false } = values
-  const format = readChoice('log-format', values['log-format'], FORMATS)
-  const level = readChoice('log-level', values['log-level'], LEVELS) ?? (verbose ? 'debug' : 'info')
+  const { 'log-format': format, 'log-level': level = verbose ? 'debug' : 'info' } = values
   if (format === 'pretty') assertInstalled([PRETTY], { what: '--log-format pretty' })
   const isForPerson = format === undefined && context.stderr.isTTY === true
   const isPretty = format === 'pretty' || (isForPerson && isInstalled(PRETTY))

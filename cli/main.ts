@@ -6,20 +6,10 @@ import { printableLines } from '../client/printable.ts'
 import { isLoading } from '../core/config/while-loading.ts'
 import { describeThrown, isError } from '../core/http/describe-thrown.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
-import { nearest } from '../core/mcp/nearest.ts'
 import { inFlags } from './client/flag-words.ts'
 import { type CommandContext, type CommandEnvironment, createContext } from './context.ts'
-import {
-  CONFIG_OPTION,
-  defineVerb,
-  describeVerb,
-  ENV_FILE_OPTION,
-  LOG_OPTIONS,
-  listVerbs,
-  readArguments,
-  usageError,
-  type Verb,
-} from './verb.ts'
+import { nearestHint } from './text.ts'
+import { defineVerb, describeVerb, listVerbs, readArguments, START_OPTIONS, usageError, type Verb } from './verb.ts'
 import { version } from './version.ts'
 
 /**
@@ -36,23 +26,7 @@ function keepStdout({ stdout }: Pick<CommandContext, 'stdout'>): void {
 
 const startVerb = defineVerb({
   summary: 'serve the config until SIGTERM or SIGINT; SIGHUP reads it anew',
-  options: {
-    ...CONFIG_OPTION,
-    ...ENV_FILE_OPTION,
-    ...LOG_OPTIONS,
-    workers: {
-      type: 'string',
-      value: '<n>',
-      help: 'processes that share the port, or auto for one per core; default: this one alone',
-    },
-    frozen: { type: 'boolean', help: 'serve only what the lock says: see mcp-host lock' },
-    lock: { type: 'string', value: '<file>', help: '--frozen: the lock; default: mcp.lock.json beside the config' },
-    role: {
-      type: 'string',
-      value: '<role>',
-      help: 'worker runs tasks that others keep, front keeps them alone, both does both; default: as plugins.tasks says',
-    },
-  },
+  options: START_OPTIONS,
   async run(values, _positionals, context) {
     const { start } = await import('./start.ts')
     return start(values, context)
@@ -143,9 +117,7 @@ async function run(argv: readonly string[], context: CommandContext, release: ()
   }
   const load = VERBS.get(name)
   if (!load) {
-    const near = nearest(name, VERBS.keys())
-    const hint = near === undefined ? '' : `; did you mean "${near}"?`
-    throw usageError(`there is no verb "${name}"${hint}`, await describeAll())
+    throw usageError(`there is no verb "${name}"${nearestHint(name, VERBS.keys())}`, await describeAll())
   }
   const verb = await load()
   const { values, positionals } = readArguments(name, verb, [...argv.slice(0, at), ...argv.slice(at + 1)])

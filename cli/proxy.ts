@@ -6,7 +6,7 @@ import { openAccounts } from './client/account.ts'
 import { explainFailure } from './client/connect.ts'
 import { recallCredentials, SECRET_VARIABLE } from './client/credentials.ts'
 import { inFlags } from './client/flag-words.ts'
-import { readLogin, readTimeout, SECRET_INSTEAD } from './client/login.ts'
+import { readLogin, SECRET_INSTEAD } from './client/login.ts'
 import type { Login } from './client/logins.ts'
 import { headersOf, type Reach, readReach } from './client/reach.ts'
 import type { CommandContext } from './context.ts'
@@ -14,10 +14,10 @@ import { networkCode, TIMING, type Timing, unreachable } from './proxy/link.ts'
 import { Failure } from './proxy/messages.ts'
 import { createPatientFetch } from './proxy/patient-fetch.ts'
 import { createIgnoredTools, type Relay, startRelay } from './proxy/relay.ts'
-import { PROXY_OPTIONS, type ProxyValues, readHeaders, readTransport, readUrl } from './proxy/settings.ts'
+import { PROXY_OPTIONS, type ProxyValues, readHeaders, readUrl } from './proxy/settings.ts'
 import { signInFetch } from './proxy/sign-in.ts'
 import { nextSignal } from './serve.ts'
-import { defineVerb } from './verb.ts'
+import { defineVerb, readSeconds } from './verb.ts'
 
 const TOO_NEW = 'supports no protocol version that this client supports; update the client'
 
@@ -53,7 +53,6 @@ export async function startProxy(
   timing: Timing = TIMING,
 ): Promise<Relay> {
   const url = readUrl(given, values)
-  const transport = readTransport(values)
   const plain = readReach(context, {
     header: readHeaders(context, values),
     ...(values.proxy !== undefined && { proxy: values.proxy }),
@@ -67,7 +66,7 @@ export async function startProxy(
   const options = {
     credentials: recallCredentials(context, login),
     browser: !values['no-browser'],
-    timeout: readTimeout(values['login-timeout']),
+    timeout: readSeconds('login-timeout', values['login-timeout']),
   }
   // Whoever shows something of their own needs no login.
   const isOwn = headersOf(context, reach, login).has('authorization')
@@ -79,7 +78,7 @@ export async function startProxy(
     {
       url: login.url,
       fetch,
-      transport,
+      transport: values.transport ?? 'auto',
       timing,
       note,
       ignored: createIgnoredTools(values['ignore-tool'] ?? []),

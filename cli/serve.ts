@@ -1,6 +1,8 @@
 // What serving takes in any process, alone or one of several: a host that listens, and signals.
+
 import { dirname } from 'node:path'
-import { describeThrown, type Host, hostOf, type Logger, loadConfig, type ProcessLog } from '../core/create-host.ts'
+import { describeThrown, type Host, hostOf, type Logger, type ProcessLog } from '../core/create-host.ts'
+import { readConfig } from './config.ts'
 import type { CommandContext, ProcessEvents } from './context.ts'
 import type { CliLog } from './log.ts'
 import type { StartOptions } from './verb.ts'
@@ -39,22 +41,6 @@ export function surviveStdout(log: Pick<Logger, 'warn'>, { stdout }: Pick<Comman
 /** What a host is built with. */
 export type ServeSettings = NonNullable<Parameters<typeof hostOf>[2]> & Pick<StartOptions, 'frozen' | 'lock'>
 
-/** Of the options of `start`. */
-export const frozenOf = ({ frozen = false, lock }: StartOptions): Pick<ServeSettings, 'frozen' | 'lock'> => ({
-  frozen,
-  ...(lock !== undefined && { lock }),
-})
-
-/** What holds a host to the lock of its config. */
-async function acceptorOf(
-  config: string,
-  lock: string | undefined,
-  context: CommandContext,
-): Promise<Pick<ServeSettings, 'accept'>> {
-  const { holdTo } = await import('./lock.ts')
-  return { accept: holdTo(config, lock, context) }
-}
-
 /** Finds the config and serves it. What a host that cannot listen has opened is closed again. */
 export async function serve(
   config: string | undefined,
@@ -62,10 +48,10 @@ export async function serve(
   context: CommandContext,
   { frozen, lock, ...options }: ServeSettings = {},
 ): Promise<Served> {
-  const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
+  const loaded = await readConfig({ config }, context)
   const { file } = loaded
   log.directory = dirname(file)
-  const accept = frozen === true ? await acceptorOf(file, lock, context) : {}
+  const accept = frozen && { accept: (await import('./lock.ts')).holdTo(file, lock, context) }
   const host = await hostOf(loaded, log, { ...options, ...accept })
   try {
     await host.listen()

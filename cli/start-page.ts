@@ -5,7 +5,7 @@ import { shortName } from '../core/config/problems.ts'
 import type { Host, RouteSummary } from '../core/create-host.ts'
 import { META, MODERN_REVISION } from '../core/transport.ts'
 import type { CommandContext } from './context.ts'
-import { shellWord } from './text.ts'
+import { shellWord, tableLines } from './text.ts'
 import { version } from './version.ts'
 
 type Starter = Pick<CommandContext, 'script' | 'env' | 'cwd'>
@@ -22,19 +22,6 @@ export function selfCommand({ script, env, cwd }: Starter, program = process.exe
     : `${/[\\/]node$/.test(program) ? 'node' : shellWord(program)} ${file}`
 }
 
-/** Columns padded to their widest cell. */
-function table(rows: readonly string[][]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map(row => (row[column] ?? '').length)))
-  return rows
-    .map(row =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('   ')
-        .trimEnd(),
-    )
-    .join('\n')
-}
-
 function describeRevisions({ revisions, stateless }: RouteSummary): string {
   const [newest, ...older] = revisions
   if (newest === undefined) return 'none: no transport plugin is on'
@@ -45,7 +32,7 @@ function describeRevisions({ revisions, stateless }: RouteSummary): string {
 /** Each route with its toolsets, revisions and callers. */
 export function routeTable(routes: readonly RouteSummary[]): string {
   const rows = routes.map(route => [route.path, route.toolsets.join(', '), describeRevisions(route), route.callers])
-  return table([['route', 'toolsets', 'protocol revisions', 'who may call'], ...rows])
+  return tableLines(['route', 'toolsets', 'protocol revisions', 'who may call'], rows, undefined, '   ').join('\n')
 }
 
 function curlLine(url: string): string {

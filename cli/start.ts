@@ -5,58 +5,38 @@ import { trackModules } from '../core/config/module-graph.ts'
 import type { Host, LoadedConfig, Logger } from '../core/create-host.ts'
 import { isObject } from '../core/index.ts'
 import { isConfiguredPlugin } from '../core/kernel/define-plugin.ts'
-import type { EnvFiles } from './config.ts'
+import { loadEnvFiles } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { openLog } from './log.ts'
 import type { ReloadSettings } from './reload.ts'
-import { frozenOf, nextSignal, onCrash, type ServeSettings, serve, surviveRejections, surviveStdout } from './serve.ts'
+import { nextSignal, onCrash, type ServeSettings, serve, surviveRejections, surviveStdout } from './serve.ts'
 import { startPage } from './start-page.ts'
 import type { StartOptions } from './verb.ts'
 import { parseCount } from './workers/count.ts'
 
-const ROLES = ['worker', 'front', 'both'] as const
+const isOn = (owner: unknown) => isObject(owner) && isObject(owner['plugins']) && isObject(owner['plugins']['tasks'])
 
-const PLUGIN = 'tasks'
-
-/** The value of a plugin, with this option. */
-function withOption(value: unknown, role: string): unknown {
-  if (isConfiguredPlugin(value)) return { ...value, options: { ...value.options, role } }
-  return isObject(value) ? { ...value, role } : value
-}
-
-/** What has `plugins`, and the plugin among them where that is on. */
-const inPlugins = (owner: Readonly<Record<string, unknown>>, role: string) => {
+/** The config, or a route of it, with this role of the plugin `tasks`, if the plugin is on. */
+function withRole<Owner>(owner: Owner, role: string): Owner {
+  if (!isObject(owner) || !isObject(owner['plugins']) || !isObject(owner['plugins']['tasks'])) return owner
   const { plugins } = owner
-  if (!isObject(plugins) || !isObject(plugins[PLUGIN])) return owner
-  return { ...owner, plugins: { ...plugins, [PLUGIN]: withOption(plugins[PLUGIN], role) } }
+  const { tasks } = owner['plugins']
+  const changed = isConfiguredPlugin(tasks) ? { ...tasks, options: { ...tasks.options, role } } : { ...tasks, role }
+  return { ...owner, plugins: { ...plugins, tasks: changed } }
 }
 
-const inRoutes = (routes: unknown, role: string) =>
-  isObject(routes)
-    ? Object.fromEntries(Object.entries(routes).map(([path, at]) => [path, isObject(at) ? inPlugins(at, role) : at]))
-    : routes
-
-const isOn = (owner: unknown) => isObject(owner) && isObject(owner['plugins']) && isObject(owner['plugins'][PLUGIN])
-
-/**
- * What gives a config's plugin `tasks` this role, in the config and on its routes. Throws a StartError for a role that there
- * is not, and what it gives does so for a config without the plugin.
- */
-export function roleOf(text: string): (loaded: LoadedConfig) => LoadedConfig {
-  const role = ROLES.find(name => name === text)
-  if (!role) throw usage(`--role ${text}: give one of ${ROLES.join(', ')}`)
+/** Sets the role of the plugin `tasks` in a config and its routes. Throws a StartError for a config without the plugin. */
+export function roleOf(role: NonNullable<StartOptions['role']>): (loaded: LoadedConfig) => LoadedConfig {
   return loaded => {
     const { config } = loaded
     if (!isObject(config)) return loaded
-    const { routes } = config
-    if (![config, ...Object.values(isObject(routes) ? routes : {})].some(isOn)) {
-      const fix = `add plugins: { ${PLUGIN}: {} }, or start without --role`
-      throw usage(`--role ${role}: the config has no plugin "${PLUGIN}", which runs tasks; ${fix}`)
-    }
-    return {
-      ...loaded,
-      config: { ...inPlugins(config, role), ...(routes !== undefined && { routes: inRoutes(routes, role) }) },
-    }
+    const routes = Object.entries(isObject(config['routes']) ? config['routes'] : {})
+    if (![config, ...routes.map(([, route]) => route)].some(isOn))
+      throw usage(
+        `--role ${role}: the config has no plugin "tasks", which runs tasks; add plugins: { tasks: {} }, or start without --role`,
+      )
+    const changed = Object.fromEntries(routes.map(([path, route]) => [path, withRole(route, role)]))
+    return { ...loaded, config: { ...withRole(config, role), ...(routes.length > 0 && { routes: changed }) } }
   }
 }
 
@@ -122,16 +102,12 @@ function onHangUp(
   }
 }
 
-async function readEnvFiles(
-  files: readonly string[] | undefined,
-  context: CommandContext,
-): Promise<EnvFiles | undefined> {
-  if (files === undefined) return undefined
-  const { createEnvFiles } = await import('./config.ts')
-  const env = createEnvFiles(() => files, context)
-  env.load()
-  return env
-}
+/** How `start` builds its host. */
+const settingsOf = ({ role, frozen = false, lock }: StartOptions): ServeSettings => ({
+  frozen,
+  ...(role !== undefined && { adapt: roleOf(role) }),
+  ...(lock !== undefined && { lock }),
+})
 
 async function serveAlone(options: StartOptions, context: CommandContext): Promise<number> {
   let listening = false
@@ -143,10 +119,9 @@ async function serveAlone(options: StartOptions, context: CommandContext): Promi
     if (!listening) context.exit(1)
     return signal
   })
-  const env = await readEnvFiles(options['env-file'], context)
-  const role = await readRole(options.role)
+  const env = loadEnvFiles(options['env-file'], context)
   trackModules()
-  const { host, file } = await serve(options.config, log, context, { ...role, ...frozenOf(options) })
+  const { host, file } = await serve(options.config, log, context, settingsOf(options))
   listening = true
   reloadWith({ host, config: options.config, env, cwd: context.cwd })
   surviveRejections(log, context.process)
@@ -157,13 +132,6 @@ async function serveAlone(options: StartOptions, context: CommandContext): Promi
   await drain(host, why, context)
   await log.flush()
   return why === 'crash' ? 1 : 0
-}
-
-/** What serves the config with this role. */
-async function readRole(role: string | undefined): Promise<ServeSettings> {
-  if (role === undefined) return {}
-  const { roleOf } = await import('./start.ts')
-  return { adapt: roleOf(role) }
 }
 
 export async function start(options: StartOptions, context: CommandContext): Promise<number | undefined> {
@@ -179,6 +147,6 @@ export async function start(options: StartOptions, context: CommandContext): Pro
   }
   const { work } = await import('./workers/worker.ts')
   // Not in the primary: what it has, a later worker could not read anew.
-  await readEnvFiles(options['env-file'], context)
-  return work(count, options, context, { ...(await readRole(options.role)), ...frozenOf(options) })
+  loadEnvFiles(options['env-file'], context)
+  return work(count, options, context, settingsOf(options))
 }

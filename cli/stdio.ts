@@ -1,7 +1,7 @@
 // `mcp-host stdio`: serves one route of the config to the program that started this process, until that ends its input.
 
 import { type Host, hostOf, type LoadedConfig, type Logger, loadConfig } from '../core/create-host.ts'
-import { HostError, StartError } from '../core/http/errors.ts'
+import { HostError } from '../core/http/errors.ts'
 import { isObject } from '../core/mcp/is-object.ts'
 import { createStdioTransport, type ServedLine, type StdioEnds } from '../plugins/transport-stdio/index.ts'
 import { usage } from './context.ts'
@@ -104,10 +104,7 @@ export interface Serving {
 function refused(path: string, thrown: unknown): unknown {
   if (!HostError.is(thrown)) return thrown
   const fix = "say who calls: plugins['transport-stdio'].user, with what the route's `authorize` needs"
-  return new StartError(`routes['${path}'] refuses this client: ${thrown.message}; ${fix}`, {
-    exitCode: 2,
-    cause: thrown,
-  })
+  return usage(`routes['${path}'] refuses this client: ${thrown.message}; ${fix}`, thrown)
 }
 
 /** What `act` gives for the route. */

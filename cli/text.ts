@@ -1,21 +1,27 @@
 // Text for people and programs: shell words, times, JSON documents and tables.
 import { printable, printableLines } from '../client/printable.ts'
+import { nearest } from '../core/mcp/nearest.ts'
 
 /** Text of a server, made printable and cut. */
 export const serverText = (text: string): string => printable(text, 4_000)
 
-const PLAIN = /^[\w@%+=:,./-]+$/
+/** One word of a shell command; in single quotes if a shell would interpret it. */
+export const shellWord = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 
-/** As it is where no shell sees more in it, else in single quotes. */
-export const shellWord = (text: string): string => (PLAIN.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
+/** `; did you mean ...?`, or nothing. */
+export function nearestHint(given: string, known: Iterable<string>): string {
+  const near = nearest(given, known)
+  return near === undefined ? '' : `; did you mean "${near}"?`
+}
 
-/** ISO 8601 of milliseconds since the epoch; undefined for a time that no date can have. */
+/** ISO 8601 of milliseconds since the epoch; undefined if a Date cannot represent the time. */
 export function isoTime(at: number): string | undefined {
   const date = new Date(at)
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
 }
 
-/** `2026-01-31 18:05`; milliseconds since the epoch. */
+/** `2026-01-31 18:05`, local time. */
 export function localTime(at: number): string {
   const date = new Date(at)
   const two = (value: number) => String(value).padStart(2, '0')
@@ -23,66 +29,61 @@ export function localTime(at: number): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`
 }
 
-/** Until when a login serves. */
-export function describeEnd(expiresAt: number | undefined, refreshable: boolean): string {
-  const end = expiresAt === undefined ? 'until it is revoked' : `until ${localTime(expiresAt)}`
-  return refreshable ? `${end}, then renewed by itself` : end
-}
-
-/** Indented. JSON.stringify leaves C1 controls and what turns the direction of text as they are. */
+/** Indented JSON. JSON.stringify does not escape C1 controls and direction marks. */
 export const jsonText = (value: unknown): string => printableLines(JSON.stringify(value, undefined, 2))
+
+/** Two columns, the first as wide as its widest cell of at most 100 characters. */
+export function columns(rows: ReadonlyArray<readonly [string, string]>): string {
+  const width = rows.reduce((most, [left]) => Math.max(most, Math.min(left.length, 100)), 0)
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd()).join('\n')
+}
 
 export type Cell = string | number | undefined
 
 const LEAST_WIDTH = 8
-const GAP = '  '
 
-/** Characters of one cell that are looked at. */
-const MOST = 2_000
-
-const textOf = (cell: Cell): string => (cell === undefined ? '-' : printable(String(cell), MOST))
-
-/** Short, for it is not cut. */
-const NUMBER = /^[\d.]{1,12}(?: %)?$/
-
-/** Nothing but numbers, some of which may be missing. */
-function isNumberColumn(texts: readonly string[]): boolean {
+/** Whether a column has only numbers, some of which may be missing. */
+function isNumeric(texts: readonly string[]): boolean {
   const known = texts.filter(text => text !== '-')
-  return known.length > 0 && known.every(text => NUMBER.test(text))
+  return known.length > 0 && known.every(text => /^[\d.]{1,12}(?: %)?$/.test(text))
 }
 
-/** Cuts the end off, and shows that it did. */
-const cutTo = (text: string, width: number): string =>
-  text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`
-
-/** Takes from the widest column of texts until all fit, or none of them can give more. */
-function narrow(widths: readonly number[], mayShrink: readonly boolean[], width: number): number[] {
-  const fitted = [...widths]
-  const total = () => fitted.reduce((all, one) => all + one, 0) + GAP.length * (fitted.length - 1)
-  for (let over = total() - width; over > 0; over = total() - width) {
-    const widest = Math.max(...fitted.filter((_, column) => mayShrink[column]), 0)
-    const column = fitted.findIndex((own, index) => mayShrink[index] && own === widest)
-    if (column === -1 || widest <= LEAST_WIDTH) break
-    fitted[column] = Math.max(LEAST_WIDTH, widest - 1)
+/** Takes from the widest column of texts until all fit, or none can give more. */
+function narrow(widths: number[], mayShrink: readonly boolean[], most: number): void {
+  while (widths.reduce((sum, width) => sum + width, 0) > most) {
+    const widest = Math.max(...widths.filter((_, column) => mayShrink[column]), 0)
+    if (widest <= LEAST_WIDTH) return
+    widths[widths.findIndex((width, column) => mayShrink[column] && width === widest)] = widest - 1
   }
-  return fitted
 }
 
-/** Lines; without a first one where `head` is empty texts. `width`: characters of a line, as far as they do. */
-export function tableLines(head: readonly string[], rows: ReadonlyArray<readonly Cell[]>, width: number): string[] {
-  const body = rows.map(row => row.map(textOf))
-  const isNumeric = head.map((_, column) => isNumberColumn(body.map(row => row[column] ?? '')))
-  const texts = head.some(title => title !== '') ? [head, ...body] : body
-  const widths = head.map((_, column) => texts.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0))
-  const mayShrink = isNumeric.map(numeric => !numeric)
-  const fitted = narrow(widths, mayShrink, width)
-  return texts.map(row =>
-    fitted
-      .map((own, column) => {
-        const text = cutTo(row[column] ?? '', own)
-        return isNumeric[column] ? text.padStart(own) : text.padEnd(own)
-      })
-      .join(GAP)
+/**
+ * The lines of a table, numbers to the right. There is no header if `head` is empty texts. `width`: characters of a line, default
+ * any; longer cells are cut.
+ */
+export function tableLines(
+  head: readonly string[],
+  rows: ReadonlyArray<readonly Cell[]>,
+  width = Number.POSITIVE_INFINITY,
+  gap = '  ',
+): string[] {
+  const body = rows.map(row => row.map(cell => (cell === undefined ? '-' : printable(String(cell), 2_000))))
+  const numeric = head.map((_, column) => isNumeric(body.map(row => row[column] ?? '')))
+  const all = head.some(title => title !== '') ? [head, ...body] : body
+  const widths = head.map((_, column) => all.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0))
+  narrow(
+    widths,
+    numeric.map(one => !one),
+    width - gap.length * (head.length - 1),
+  )
+  const cellText = (text: string, own: number, isNumber = false) => {
+    const cut = text.length <= own ? text : `${text.slice(0, own - 1)}…`
+    return isNumber ? cut.padStart(own) : cut.padEnd(own)
+  }
+  return all.map(row =>
+    widths
+      .map((own, column) => cellText(row[column] ?? '', own, numeric[column]))
+      .join(gap)
       .trimEnd(),
   )
 }

@@ -3,8 +3,8 @@ import type { Client, Prompt, Resource, ResourceTemplateType, Tool } from '@mode
 import { isObject } from '../../client/json.ts'
 import { printable } from '../../client/printable.ts'
 import type { CommandContext } from '../context.ts'
-import { jsonText } from '../text.ts'
-import { columns, defineVerb, type VerbValues } from '../verb.ts'
+import { columns, jsonText } from '../text.ts'
+import { defineVerb, type VerbValues } from '../verb.ts'
 import { NO_TIMEOUT } from './connect.ts'
 import { SERVER_OPTIONS, TIMEOUT_OPTION, withServer } from './with-server.ts'
 

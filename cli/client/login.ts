@@ -6,8 +6,8 @@ import { isScope } from '../../client/json.ts'
 import { printable } from '../../client/printable.ts'
 import { isLoopback, RESERVED_PARAMETERS } from '../../client/resolve-options.ts'
 import { type CommandContext, usage } from '../context.ts'
-import { describeEnd } from '../text.ts'
-import { defineVerb, type VerbOptionTable, type VerbValues } from '../verb.ts'
+import { localTime } from '../text.ts'
+import { defineVerb, readSeconds, type VerbOptionTable, type VerbValues } from '../verb.ts'
 import { openAccounts } from './account.ts'
 import { findSecret, readKeyFile, SECRET_VARIABLE } from './credentials.ts'
 import { logIn } from './log-in.ts'
@@ -18,8 +18,12 @@ import { interruptible } from './terminal.ts'
 export const WAY_OPTIONS = {
   resource: { type: 'string', value: '<uri>', help: 'the resource to ask a token for; auto: as the server says' },
   'no-resource': { type: 'boolean', help: 'name no resource, for servers that refuse it' },
-  'resource-match': { type: 'string', value: '<how>', help: 'path-prefix: a parent path will do; exact-or-origin' },
-  'issuer-match': { type: 'string', value: '<how>', help: 'ignore-trailing-slash: of the issuer; exact' },
+  'resource-match': {
+    type: 'string',
+    choices: ['exact-or-origin', 'path-prefix'],
+    help: 'path-prefix: a parent path will do',
+  },
+  'issuer-match': { type: 'string', choices: ['exact', 'ignore-trailing-slash'], help: 'of the issuer' },
   'trusted-issuer': {
     type: 'string',
     value: '<listed=issuer>',
@@ -70,13 +74,6 @@ function readPair(option: string, text: string, example: string): readonly [stri
   throw usage(`--${option} is ${JSON.stringify(text)}; write it as ${example}`)
 }
 
-function readChoice<Known extends string>(option: string, text: string | undefined, known: readonly Known[]) {
-  if (text === undefined) return undefined
-  const choice = known.find(one => one === text)
-  if (choice === undefined) throw usage(`--${option} is ${JSON.stringify(text)}; give one of ${known.join(', ')}`)
-  return choice
-}
-
 function readParameter(text: string): readonly [string, string] {
   const pair = readPair('authorize-param', text, 'audience=value')
   if (!RESERVED_PARAMETERS.includes(pair[0])) return pair
@@ -123,8 +120,8 @@ export function readWays(values: VerbValues<typeof WAY_OPTIONS>, before: ServerW
   const hosts = values['allow-host']
   const now = given({
     resourceIndicator: readResource(values),
-    resourceMatch: readChoice('resource-match', values['resource-match'], ['exact-or-origin', 'path-prefix']),
-    issuerMatch: readChoice('issuer-match', values['issuer-match'], ['exact', 'ignore-trailing-slash']),
+    resourceMatch: values['resource-match'],
+    issuerMatch: values['issuer-match'],
     trustedIssuers: trusted && readTrusted(trusted),
     assumePkceS256: values['assume-pkce'],
     tokenEndpoint: readTokenEndpoint(values['token-endpoint']),
@@ -177,12 +174,16 @@ export const LOGIN_OPTIONS = {
   },
   grant: {
     type: 'string',
-    value: '<grant>',
-    help: 'authorization_code (default), device, or client_credentials: a program for itself',
+    choices: ['authorization_code', 'device', 'client_credentials'],
+    help: 'default: authorization_code; client_credentials is a program for itself',
   },
   device: { type: 'boolean', help: 'log in on another device: --grant device' },
   'no-browser': { type: 'boolean', help: 'show the address, and read the callback address that you paste' },
-  'redirect-host': { type: 'string', value: '<host>', help: '127.0.0.1 (default), localhost or ::1' },
+  'redirect-host': {
+    type: 'string',
+    choices: ['127.0.0.1', 'localhost', '::1'],
+    help: 'default: 127.0.0.1',
+  },
   'redirect-port': { type: 'string', value: '<port>', help: 'where the browser comes back to; default: any free port' },
   'callback-path': {
     type: 'string',
@@ -196,14 +197,11 @@ export const LOGIN_OPTIONS = {
 
 type LoginValues = VerbValues<typeof LOGIN_OPTIONS>
 
-const GRANTS: readonly string[] = ['authorization_code', 'device', 'client_credentials'] satisfies GrantName[]
-
 function readGrant({ grant, device }: LoginValues): GrantName | undefined {
   if (device && grant !== undefined && grant !== 'device')
     throw usage(`--device and --grant ${grant} exclude each other`)
   if (device) return 'device'
-  if (grant !== undefined && !GRANTS.includes(grant)) throw usage(`--grant is one of ${GRANTS.join(', ')}`)
-  return grant as GrantName | undefined
+  return grant
 }
 
 function readPort(text: string | undefined): number | undefined {
@@ -257,14 +255,6 @@ function identityOf({ cwd }: CommandContext, values: LoginValues, before: Login 
 }
 
 const keptFile = (cwd: string, file: string): string | undefined => (file === '-' ? undefined : resolve(cwd, file))
-
-/** Milliseconds. */
-export function readTimeout(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const seconds = Number(text)
-  if (seconds > 0 && seconds <= 86_400) return seconds * 1_000
-  throw usage('--login-timeout is a number of seconds, at most 86400')
-}
 
 function readScopes(option: string, texts: readonly string[] | undefined): string[] | undefined {
   const scopes = texts?.flatMap(text => text.split(/\s+/).filter(Boolean))
@@ -321,7 +311,7 @@ async function login(values: LoginValues, [given = '']: readonly string[], conte
   const reach = readReach(context, values)
   if (headersOf(context, reach, {}).has('authorization'))
     throw usage('--header Authorization takes the place of a login')
-  const timeout = readTimeout(values['login-timeout'])
+  const timeout = readSeconds('login-timeout', values['login-timeout'])
   const accounts = openAccounts(context, reach)
   const wanted = readLogin(context, url, values, await accounts.logins.find(url, values.profile), reach)
   const { privateKeyFile } = wanted
@@ -340,7 +330,8 @@ async function login(values: LoginValues, [given = '']: readonly string[], conte
   }
   const { issuer, clientId, scope, expiresAt, refreshable } = status
   const scopes = scope ? `scopes ${scope}` : 'no scopes named'
-  const end = describeEnd(expiresAt, refreshable)
+  const until = expiresAt === undefined ? 'until it is revoked' : `until ${localTime(expiresAt)}`
+  const end = refreshable ? `${until}, then renewed by itself` : until
   context.print(printable(`logged in at ${issuer} as client ${clientId}, ${scopes}, ${end}`))
   return tellRefused(scope, wanted, values, context)
 }

@@ -3,7 +3,7 @@ import type { CachedLogin } from '../../client/node/index.ts'
 import { printable } from '../../client/printable.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { type CommandContext, usage } from '../context.ts'
-import { isoTime, jsonText, localTime } from '../text.ts'
+import { isoTime, jsonText, localTime, tableLines } from '../text.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { type Accounts, loginsByKey, openAccounts, openAuthFetch, readTokens } from './account.ts'
 import { checkServerUrl, type GrantName, type Login, loginCommand, PROFILE_OPTION } from './logins.ts'
@@ -74,9 +74,6 @@ function until({ loggedIn, expiresAt, expired, error }: LoginStatus): string {
   return expired ? 'to be renewed' : localTime(Date.parse(expiresAt))
 }
 
-/** Characters. */
-const MAX_CELL = 300
-
 function table(logins: readonly LoginStatus[]): string {
   const rows = logins.map(login => [
     login.server,
@@ -86,19 +83,8 @@ function table(logins: readonly LoginStatus[]): string {
     until(login),
     login.refreshable ? 'yes' : 'no',
   ])
-  const all = [['server', 'profile', 'issuer', 'scopes', 'until', 'renews itself'], ...rows].map(row =>
-    row.map(cell => printable(cell, MAX_CELL)),
-  )
-  const widths =
-    all[0]?.map((_, column) => all.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0)) ?? []
-  return all
-    .map(row =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('   ')
-        .trimEnd(),
-    )
-    .join('\n')
+  const head = ['server', 'profile', 'issuer', 'scopes', 'until', 'renews itself']
+  return tableLines(head, rows, undefined, '   ').join('\n')
 }
 
 const sameUrl = (one: string, other: string): boolean =>

@@ -2,8 +2,8 @@
 import type { Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
 import { StartError } from '../../core/http/errors.ts'
 import { assertInstalled } from '../../core/http/optional-packages.ts'
-import { type CommandContext, usage } from '../context.ts'
-import type { VerbValues } from '../verb.ts'
+import type { CommandContext } from '../context.ts'
+import { readSeconds, type VerbValues } from '../verb.ts'
 import { openAccounts, readTokens } from './account.ts'
 import { connect, explainFailure } from './connect.ts'
 import { createElicitor } from './elicit.ts'
@@ -22,15 +22,7 @@ export const TIMEOUT_OPTION = {
   },
 } as const
 
-/** Seconds. */
-const PATIENCE = 300
-
-/** Milliseconds. */
-function readTimeout(text: string | undefined): number {
-  const seconds = text === undefined ? PATIENCE : Number(text)
-  if (seconds > 0 && seconds <= 86_400) return seconds * 1_000
-  throw usage('--timeout is a number of seconds, at most 86400')
-}
+const DEFAULT_TIMEOUT = 300_000
 
 export interface ServerWork {
   readonly client: Client
@@ -76,7 +68,7 @@ export async function withServer<T>(
   values: VerbValues<typeof SERVER_OPTIONS & typeof TIMEOUT_OPTION>,
   work: (server: ServerWork) => Promise<T>,
 ): Promise<T> {
-  const timeout = readTimeout(values.timeout)
+  const timeout = readSeconds('timeout', values.timeout) ?? DEFAULT_TIMEOUT
   const url = checkServerUrl(given)
   assertInstalled(['@modelcontextprotocol/client'], { what: 'connecting to an MCP server' })
   const reach = readReach(context, values)

@@ -1,10 +1,10 @@
 // The server that a client is to be connected with: at a URL that was given, or the one that the config here makes.
 import { existsSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type Host, hostOf, loadConfig } from '../../core/create-host.ts'
+import type { Host } from '../../core/create-host.ts'
 import { checkServerUrl } from '../client/logins.ts'
+import { inspectConfig } from '../config.ts'
 import { type CommandContext, usage } from '../context.ts'
-import { openLog } from '../log.ts'
 import { showcase } from '../start-page.ts'
 import type { Reached } from './clients.ts'
 
@@ -65,24 +65,16 @@ function endpointOf(host: Host, asked: string | undefined): { url: string; route
   return { url: reachable(shown.url), route: shown.samplePath }
 }
 
-/** Of the config here; nothing listens. */
-export async function endpointHere(
+/** The server of the config here. */
+export const endpointHere = (
   context: CommandContext,
-  options: { config?: string; route?: string },
-): Promise<Endpoint> {
-  const { config } = options
-  const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
-  const log = openLog({ 'log-level': 'fatal' }, context)
-  log.directory = dirname(loaded.file)
-  const host = await hostOf(loaded, log, { purpose: 'inspect' })
-  try {
-    const { url, route } = endpointOf(host, options.route)
+  { config, route: asked }: { config?: string; route?: string },
+): Promise<Endpoint> =>
+  inspectConfig({ config, 'log-level': 'fatal' }, context, async (host, loaded) => {
+    const { url, route } = endpointOf(host, asked)
     const { server } = loaded.config as { server: { name: string } }
     return { url, name: asName(server.name), local: { file: loaded.file, route } }
-  } finally {
-    await host.close({ grace: 0 })
-  }
-}
+  })
 
 /** The process whose installation of Node the client is to use. */
 export type Starter = Pick<NodeJS.Process, 'platform' | 'execPath'> & Pick<CommandContext, 'script'>

@@ -5,8 +5,7 @@ import type { Replacements } from './project-files.ts'
 export type ConfigFormat = 'ts' | 'yaml'
 
 /** `file`: on this machine, for a restart and for workers. `redis`: for several machines. `memory`: until the process ends. */
-export const STORES = ['file', 'redis', 'memory'] as const
-export type Store = (typeof STORES)[number]
+export type Store = 'file' | 'redis' | 'memory'
 
 export interface Choices {
   /** As it was written; relative to the working directory. */

@@ -7,7 +7,6 @@ import { LOGIN_OPTIONS } from '../client/login.ts'
 import { checkServerUrl } from '../client/logins.ts'
 import { type CommandContext, usage } from '../context.ts'
 import type { VerbValues } from '../verb.ts'
-import type { TransportName } from './streamable.ts'
 
 export const PROXY_OPTIONS = {
   ...LOGIN_OPTIONS,
@@ -30,8 +29,8 @@ export const PROXY_OPTIONS = {
   },
   transport: {
     type: 'string',
-    value: '<name>',
-    help: 'http, sse (of 2024-11-05), or auto (default): as the server answers',
+    choices: ['auto', 'http', 'sse'],
+    help: 'sse is that of 2024-11-05; default: auto, as the server answers',
   },
   'allow-http': {
     type: 'boolean',
@@ -103,11 +102,4 @@ export function readHeaders(
   return [...files.flatMap(file => readHeaderFile(file, context)), ...header].map(text =>
     text.startsWith('@') ? text : substitute(text, context),
   )
-}
-
-export function readTransport({ transport = 'auto' }: ProxyValues): TransportName {
-  const names: readonly TransportName[] = ['auto', 'http', 'sse']
-  const name = names.find(one => one === transport)
-  if (name === undefined) throw usage(`--transport is ${JSON.stringify(transport)}; give one of ${names.join(', ')}`)
-  return name
 }

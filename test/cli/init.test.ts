@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { packageCommandsOf, STORES, type Store, toIdentifier, toPackageName } from '../../cli/init/choices.ts'
+import { packageCommandsOf, type Store, toIdentifier, toPackageName } from '../../cli/init/choices.ts'
 import { writeNew } from '../../cli/init/write-new.ts'
 import { initVerb } from '../../cli/init.ts'
 import { ownPackage } from '../../cli/version.ts'
@@ -44,7 +44,7 @@ const PROJECT = [
 ]
 
 const ALL = ['ts', 'yaml'].flatMap(format =>
-  STORES.flatMap(store => [false, true].map(isProtected => [format, store, isProtected] as const)),
+  (['file', 'redis', 'memory'] as const).flatMap(store => [false, true].map(isProtected => [format, store, isProtected] as const)),
 )
 
 const hasSqlite = isBuiltin('node:sqlite')
@@ -219,8 +219,6 @@ describe('mcp-host init', () => {
 
   it('refuses flags that do not fit', async () => {
     for (const [values, words] of [
-      [{ format: 'toml' }, '--format is ts or yaml, not "toml"'],
-      [{ store: 'sqlite' }, '--store is file, redis or memory, not "sqlite"'],
       [{ plugin: true, protected: true }, '--format, --protected and --store are for servers'],
       [{ plugin: true, store: 'file' }, '--format, --protected and --store are for servers'],
     ] as const) {
