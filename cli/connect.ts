@@ -4,9 +4,8 @@ import { errorText, StartError } from '../core/index.ts'
 import { homeOf } from './client/logins.ts'
 import { ask, hasPerson } from './client/terminal.ts'
 import { CLIENTS, type ClientName, type ClientRow, type Machine, type Reached } from './connect/clients.ts'
-import { type Edit, secretParameters, setEntry } from './connect/edit-json.ts'
 import { checkName, endpointAt, endpointHere, throughProxy, throughStdio } from './connect/endpoint.ts'
-import { assertInside, readConfig, resolveFile, writeConfig } from './connect/write-config.ts'
+import { assertInside, readConfig, resolveFile, setEntry, writeConfig } from './connect/write-config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { nearestHint, shellWord } from './text.ts'
 import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
@@ -49,22 +48,22 @@ function describe(client: ClientRow, name: string, reached: Reached, machine: Ma
   return parts.join('\n\n')
 }
 
-/** What goes and what comes: nothing else of a file that may hold others' keys, and that may be somebody else's words. */
-const diffOf = ({ removed, added }: Edit): string =>
-  [...removed.map(line => `- ${line}`), ...added.map(line => `+ ${line}`)]
-    .map(line => printable(line.replaceAll('\t', '  ')))
-    .join('\n')
-
-function planEdit(file: string, before: string, { key, entry }: Setting, name: string, reached: Reached) {
+function planEdit(file: string, before: string, { key }: Setting, name: string, entry: object) {
   try {
-    // As it is read again: without what is undefined.
-    return setEntry(before, [key, name], JSON.parse(JSON.stringify(entry(reached))) as object)
+    return setEntry(before, [key, name], entry)
   } catch (cause) {
     throw new StartError(
       `${file} stays as it is: ${printable(errorText(cause))}; add it by hand, as without --write it is shown`,
       { cause },
     )
   }
+}
+
+/** The names of the parameters of a URL that look like secrets. */
+function secretParameters(url: string): string[] {
+  if (!URL.canParse(url)) return []
+  const names = [...new Set(new URL(url).searchParams.keys())]
+  return names.filter(name => /key|token|secret|passw|auth|credential|signature|^sig$/i.test(name))
 }
 
 async function isWanted(yes: boolean, context: CommandContext): Promise<boolean> {
@@ -109,12 +108,19 @@ async function write(
   const file = config.file(machine)
   if (config.inProject) await assertInside(machine.cwd, file)
   const before = await readConfig(file)
-  const edit = planEdit(file, before ?? '', config, name, reached)
+  // Without members that are undefined.
+  const entry = JSON.parse(JSON.stringify(config.entry(reached))) as object
+  const edit = planEdit(file, before ?? '', config, name, entry)
   if (!edit) {
     print(`${file} has it already.`)
     return 0
   }
-  print(`${await shownPlace(file, before === undefined)}\n${diffOf(edit)}\n`)
+  const added = JSON.stringify({ [name]: entry }, undefined, 2)
+    .split('\n')
+    .slice(1, -1)
+  // The old entry may have secrets.
+  const lines = [...(edit.replaces ? [`- the entry "${name}" that is there`] : []), ...added.map(line => `+ ${line}`)]
+  print(`${await shownPlace(file, before === undefined)}\n${lines.map(line => printable(line)).join('\n')}\n`)
   if (!(await isWanted(yes, context))) {
     say('nothing was written')
     return 1

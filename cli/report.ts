@@ -1,48 +1,16 @@
 // `mcp-host report`: calls, latency, refusals and use of the legacy protocol, from access logs and audits.
-import { createReadStream, statSync } from 'node:fs'
+import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { printable } from '../client/printable.ts'
 import { errorText } from '../core/http/errors.ts'
-import { createProgressLine } from './client/terminal.ts'
-import { type CommandContext, type CommandOutput, usage } from './context.ts'
+import { type CommandContext, usage } from './context.ts'
 import { readLines } from './report/log-lines.ts'
 import type { LineCounts, Report } from './report/report.ts'
 import { createTally, type Window } from './report/tally.ts'
 import { reportText } from './report/text.ts'
 import { jsonText } from './text.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
-
-/** Interval of progress updates, milliseconds. A shorter report shows none. */
-const INTERVAL = 1_000
-
-interface Source {
-  /** Set for a file. */
-  readonly bytesRead?: number
-  readonly path?: string | Buffer
-}
-
-/** The percentage of a file that is read; empty for stdin, or if the file no longer exists. */
-function partOf({ bytesRead, path }: Source): string {
-  const size = path === undefined ? 0 : (statSync(path, { throwIfNoEntry: false })?.size ?? 0)
-  return size > 0 && bytesRead !== undefined ? `, ${Math.min(100, Math.floor((bytesRead / size) * 100))} %` : ''
-}
-
-/** Shows the progress until `end`, if stderr is a terminal. `lines`: the number of lines read. */
-export function showReading(name: string, source: Source, lines: () => number, stderr: CommandOutput): { end(): void } {
-  if (!stderr.isTTY) return { end: () => undefined }
-  const line = createProgressLine(stderr)
-  const timer = setInterval(
-    () => line.show({ progress: lines(), message: `lines of ${name}${partOf(source)}` }),
-    INTERVAL,
-  )
-  return {
-    end() {
-      clearInterval(timer)
-      line.clear()
-    },
-  }
-}
 
 const OPTIONS = {
   since: {
@@ -109,7 +77,7 @@ async function reportOnLogs(
   sources: readonly string[],
   window: Window,
   most: number,
-  { stdin, stderr, cwd }: CommandContext,
+  { stdin, cwd }: CommandContext,
 ): Promise<Report> {
   const tally = createTally(window)
   const notes: string[] = []
@@ -118,7 +86,6 @@ async function reportOnLogs(
     const readBefore = tally.read
     let lines = 0
     const stream = source === '-' ? stdin : createReadStream(resolve(cwd, source))
-    const progress = showReading(name, 'path' in stream ? stream : {}, () => lines, stderr)
     try {
       await readLines(stream, line => {
         lines++
@@ -132,8 +99,6 @@ async function reportOnLogs(
         throw usage(`${printable(name)} cannot be read: ${errorText(cause)}`, cause)
       }
       notes.push(`${printable(name)} ends before its end (${errorText(cause)}); what came before it is counted`)
-    } finally {
-      progress.end()
     }
   }
   return tally.report(most, notes)

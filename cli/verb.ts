@@ -179,7 +179,7 @@ export function readArguments(name: string, verb: Verb, argv: readonly string[])
     if (type === 'string' && (value === undefined || (!inlineValue && /^-./.test(value))))
       throw fail(`Option '${rawName} ${valueName(option)}' needs a value`)
     if (choices && !choices.includes(String(value)))
-      throw usage(
+      throw fail(
         `${rawName} is ${JSON.stringify(value)}; give one of ${choices.join(', ')}${nearestHint(String(value), choices)}`,
       )
     const before = values[token.name]

@@ -76,7 +76,10 @@ type Members = Readonly<Record<string, unknown>>
 const POLL_INTERVAL = { least: 200, most: 10_000, standard: 2_000 }
 /** Time limit for the `tasks/cancel` request after Ctrl-C or a time-out, in milliseconds. */
 const PATIENCE = 2_000
-const ANY = { '~standard': { version: 1, vendor: 'mcp-host', validate: (value: unknown) => ({ value }) } } as const
+/** A result schema that accepts anything. */
+export const ANY_RESULT = {
+  '~standard': { version: 1, vendor: 'mcp-host', validate: (value: unknown) => ({ value }) },
+} as const
 
 export interface TaskWait {
   readonly signal: AbortSignal
@@ -93,7 +96,7 @@ export async function waitForTask(
   const { taskId } = created
   async function ask(method: string, params: Members, options = { signal, timeout: NO_TIMEOUT }): Promise<Members> {
     const about = { ...options, headers: { 'Mcp-Name': taskId } }
-    const answer = await client.request({ method, params: { taskId, ...params } }, ANY, about)
+    const answer = await client.request({ method, params: { taskId, ...params } }, ANY_RESULT, about)
     return isObject(answer) ? answer : {}
   }
 

@@ -44,7 +44,9 @@ const PROJECT = [
 ]
 
 const ALL = ['ts', 'yaml'].flatMap(format =>
-  (['file', 'redis', 'memory'] as const).flatMap(store => [false, true].map(isProtected => [format, store, isProtected] as const)),
+  (['file', 'redis', 'memory'] as const).flatMap(store =>
+    [false, true].map(isProtected => [format, store, isProtected] as const),
+  ),
 )
 
 const hasSqlite = isBuiltin('node:sqlite')
