@@ -2,12 +2,13 @@
 // nothing else of the process, so that `main` can also be called in a process that does more than run one command.
 import { EventEmitter } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { relative, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { printable, printableLines } from '../client/printable.ts'
 import { createSecrets, type Secrets } from '../client/secrets.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'
+import { shellWord } from './text.ts'
 
 export interface CommandInput extends Readable {
   readonly isTTY?: boolean
@@ -44,24 +45,48 @@ export interface CommandContext extends Required<CommandEnvironment> {
   print(text: string): void
   /** Writes one line to stderr: scrubbed, printable and of limited length. */
   say(line: string): void
+  /** The text with commands of `mcp-host` as this shell runs them, such as `npx mcp-host login`. */
+  runnable(text: string): string
   /** Ends the command at once with this exit code. */
   exit(code: number): void
 }
 
+export type Starter = Pick<CommandContext, 'script' | 'env' | 'cwd'>
+
+/** The command that runs `mcp-host` in this terminal and folder. */
+export function selfCommand({ script, env, cwd }: Starter, program = process.execPath): string {
+  // npm adds the project's programs to PATH only for its own child processes.
+  const isOfNpm = env['npm_execpath'] !== undefined || env['npm_command'] !== undefined
+  if (isOfNpm || /node_modules[\\/]\.bin[\\/]/.test(script)) return 'npx mcp-host'
+  if (/[\\/]mcp-host$/.test(script)) return 'mcp-host'
+  const short = relative(cwd, script)
+  const file = shellWord(short.startsWith('..') ? script : short)
+  return script.endsWith('.ts')
+    ? `npx tsx ${file}`
+    : `${/[\\/]node$/.test(program) ? 'node' : shellWord(program)} ${file}`
+}
+
+/** The commands of messages that a person may copy. */
+const COMMANDS = /(?<!npx )\bmcp-host(?= (?:login|logout|doctor|tasks|lock|diff|init|explain) ?)/g
+
 /** Characters of one line on stderr: a server can send megabytes. */
 const MAX_LINE = 10_000
+const DEFAULT_SCRIPT = '/mcp-host'
 
 export function createContext(environment: CommandEnvironment, exit: (code: number) => void): CommandContext {
   const { stdout, stderr, env } = environment
   const secrets = createSecrets()
+  const self = selfCommand({ script: DEFAULT_SCRIPT, ...environment })
+  const runnable = (text: string) => text.replace(COMMANDS, self)
   return {
     process: new EventEmitter(),
-    script: '/mcp-host',
+    script: DEFAULT_SCRIPT,
     openBrowser: async url => (await import('../client/node/open-browser.ts')).openBrowser(url, env),
     ...environment,
     secrets,
     print: text => void stdout.write(`${printableLines(text)}\n`),
-    say: line => void stderr.write(`${printable(secrets.scrub(line), MAX_LINE)}\n`),
+    say: line => void stderr.write(`${printable(secrets.scrub(runnable(line)), MAX_LINE)}\n`),
+    runnable,
     exit,
   }
 }

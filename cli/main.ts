@@ -145,10 +145,10 @@ function stacksOf(error: unknown, most = MAX_CAUSES): string {
 const MAX_CAUSES = 8
 
 /** Returns the exit code. */
-function report(error: unknown, verbose: boolean, { stderr, secrets }: CommandContext): number {
+function report(error: unknown, verbose: boolean, { stderr, secrets, runnable }: CommandContext): number {
   const exitCode = exitCodeOf(error)
   const said = errorText(error)
-  const text = AuthError.is(error) ? inFlags(said) : said
+  const text = runnable(AuthError.is(error) ? inFlags(said) : said)
   const write = (line: string) => stderr.write(`${printableLines(secrets.scrub(line))}\n`)
   write(`mcp-host: ${text}`)
   if (verbose) write(stacksOf(error))

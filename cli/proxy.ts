@@ -23,12 +23,12 @@ const TOO_NEW = 'supports no protocol version that this client supports; update 
 
 /** What the client is told of something that no part of the relay said itself. */
 const explainTo =
-  (login: Login, { secrets }: CommandContext) =>
+  (login: Login, { secrets, runnable }: CommandContext) =>
   (thrown: unknown): Failure => {
     if (networkCode(thrown) !== undefined && !AuthError.is(thrown)) return unreachable(login.url, thrown)
     const { message } = explainFailure(thrown, login)
     const reason = AuthError.is(thrown) ? thrown.code : 'failed'
-    return new Failure(reason, secrets.scrub(inFlags(message)), {
+    return new Failure(reason, secrets.scrub(runnable(inFlags(message))), {
       retryable: AuthError.is(thrown) && thrown.retryable,
     })
   }

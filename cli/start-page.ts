@@ -1,26 +1,11 @@
 // What `start` prints: what is served, to whom, where, and commands that work as printed.
 
-import { relative } from 'node:path'
 import { shortName } from '../core/config/problems.ts'
 import type { Host, RouteSummary } from '../core/create-host.ts'
 import { META, MODERN_REVISION } from '../core/transport.ts'
-import type { CommandContext } from './context.ts'
+import { type Starter, selfCommand } from './context.ts'
 import { shellWord, tableLines } from './text.ts'
 import { version } from './version.ts'
-
-type Starter = Pick<CommandContext, 'script' | 'env' | 'cwd'>
-
-/** The command that runs `mcp-host` in this terminal and folder. */
-export function selfCommand({ script, env, cwd }: Starter, program = process.execPath): string {
-  // npm adds the project's programs to PATH only for its own child processes.
-  if (env['npm_execpath'] !== undefined || env['npm_command'] !== undefined) return 'npx mcp-host'
-  if (/[\\/]mcp-host$/.test(script)) return 'mcp-host'
-  const short = relative(cwd, script)
-  const file = shellWord(short.startsWith('..') ? script : short)
-  return script.endsWith('.ts')
-    ? `npx tsx ${file}`
-    : `${/[\\/]node$/.test(program) ? 'node' : shellWord(program)} ${file}`
-}
 
 function describeRevisions({ revisions, stateless }: RouteSummary): string {
   const [newest, ...older] = revisions

@@ -98,7 +98,13 @@ export async function createReceiver(context: CommandContext, options: ReceiverO
       const both = AbortSignal.any([signal, over.signal])
       const opened = new Promise<void>(resolve => shown.set(url.href, resolve))
       const never = new Promise<never>(() => {})
-      const pasted = opened.then(() => askForAddress(context, both)).then(text => text ?? never)
+      const pasted = opened
+        .then(() => askForAddress(context, both))
+        .then(text => {
+          if (text === undefined)
+            say('Nothing can be pasted, the input has ended: waiting for a browser on this machine.')
+          return text ?? never
+        })
       const received = redirect.delegate(url, redirectUri, { signal: both }).catch(error => {
         if (options.browser || both.aborted) throw error
         // Somebody else has the port; the address can be pasted all the same.
