@@ -70,7 +70,12 @@ interface Identified {
 }
 
 /** The caller as the config's own plugins find it or, where they cannot, as the token says of itself. */
-async function identify(host: Host, address: InspectedAddress, token: string | undefined): Promise<Identified> {
+async function identify(
+  host: Host,
+  address: InspectedAddress,
+  token: string | undefined,
+  hasTemporaryKeys: boolean,
+): Promise<Identified> {
   if (token === undefined) return { lines: [line('token', 'none given')], user: undefined }
   if (!address.identifies) {
     return { lines: [line('token', 'ignored: no plugin of this route finds out who calls')], user: undefined }
@@ -83,7 +88,7 @@ async function identify(host: Host, address: InspectedAddress, token: string | u
     const how = user ? "verified by the config's own plugins" : "the config's plugins took no user from it"
     return { lines: [line('token', how)], user }
   } catch (error) {
-    if (HostError.is(error) && error.kind !== 'unavailable') {
+    if (HostError.is(error) && error.kind !== 'unavailable' && !hasTemporaryKeys) {
       return {
         lines: [line('token', `refused: ${error.detail ?? error.message}`), ...read],
         user: undefined,
@@ -93,7 +98,10 @@ async function identify(host: Host, address: InspectedAddress, token: string | u
     const { iss } = claims ?? {}
     const user = claims && readUser(claims, typeof iss === 'string' ? iss : '')
     const guess = user ? 'what follows takes its claims as they are' : 'nor can its claims be read'
-    const lines = [line('token', `NOT VERIFIED: ${errorText(error)}; ${guess}`)]
+    const why = hasTemporaryKeys
+      ? 'without `secrets` only the running host has the keys of its tokens'
+      : errorText(error)
+    const lines = [line('token', `NOT VERIFIED: ${why}; ${guess}`)]
     return { lines: user ? lines : [...lines, ...read], user }
   }
 }
@@ -156,7 +164,12 @@ function describePlugins(address: InspectedAddress, asked: ExplainOptions = {}):
   return steps.map((step, index) => line(index === 0 ? 'plugins' : '', step))
 }
 
-async function explanation(host: Host, options: ExplainOptions, token: string | undefined): Promise<string[]> {
+async function explanation(
+  host: Host,
+  options: ExplainOptions,
+  token: string | undefined,
+  hasTemporaryKeys: boolean,
+): Promise<string[]> {
   const [only, ...others] = host.routes
   const { route: path = only && others.length === 0 ? only.samplePath : '/' } = options
   const address = host.inspect(path)
@@ -164,7 +177,7 @@ async function explanation(host: Host, options: ExplainOptions, token: string | 
     const known = host.routes.map(route => route.path).join(', ')
     throw usage(`--route: nothing is served at ${path}; there are: ${known}`)
   }
-  const { lines, user, refusal } = await identify(host, address, token)
+  const { lines, user, refusal } = await identify(host, address, token, hasTemporaryKeys)
   const told = [
     line('address', `${path}, route ${address.route.path}, toolsets ${address.toolsets.join(', ')}`),
     ...lines,
@@ -185,6 +198,13 @@ async function explanation(host: Host, options: ExplainOptions, token: string | 
   return [...told, ...(asked.length > 0 ? asked : listItems(address, user))]
 }
 
+/** Whether the host would sign its own tokens with keys that it makes at each start. */
+function signsWithTemporaryKeys(config: unknown, env: NodeJS.ProcessEnv): boolean {
+  if (!isObject(config) || config['secrets'] !== undefined || env['MCP_HOST_SECRETS']) return false
+  const { plugins } = config
+  return isObject(plugins) && ['dev-auth-server', 'auth-bridge'].some(name => plugins[name])
+}
+
 const HOOK = 'configureSession may change what this caller is offered; this command does not run it'
 
 async function explain(
@@ -194,8 +214,14 @@ async function explain(
 ): Promise<void> {
   const token = await readToken(context, options.token)
   await inspectConfig(options, context, async (host, loaded) => {
+    const isTemporary = signsWithTemporaryKeys(loaded.config, context.env)
     const sample = host.routes.find(({ path }) => path === options.route)?.samplePath
-    const lines = await explanation(host, { ...options, ...(sample !== undefined && { route: sample }) }, token)
+    const lines = await explanation(
+      host,
+      { ...options, ...(sample !== undefined && { route: sample }) },
+      token,
+      isTemporary,
+    )
     const isHooked = isObject(loaded.config) && loaded.config['configureSession'] !== undefined
     context.print([...lines, ...(isHooked ? [line('session', HOOK)] : [])].join('\n'))
   })
