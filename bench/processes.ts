@@ -22,8 +22,11 @@ export const CAN_PIN = isOnPath('taskset') && availableParallelism() > 1
 const START_LIMIT_MS = 20_000
 const STOP_LIMIT_MS = 5_000
 
-/** `own`: servers on one core and the load on another. `all`: nothing is pinned, for what is to use several. */
-export type Cores = 'own' | 'all'
+/**
+ * `own`: servers on one core and the load on another. `load`: a server on the core of the load. `all`: nothing is pinned, for
+ * what is to use several.
+ */
+export type Cores = 'own' | 'load' | 'all'
 
 const CPU_OF = { server: '0', load: '1' }
 
@@ -40,7 +43,8 @@ function start(
   signal: AbortSignal,
   cores: Cores = 'own',
 ): Started {
-  const [program = '', ...args] = CAN_PIN && cores === 'own' ? ['taskset', '-c', CPU_OF[role], ...command] : command
+  const core = CPU_OF[cores === 'load' ? 'load' : role]
+  const [program = '', ...args] = CAN_PIN && cores !== 'all' ? ['taskset', '-c', core, ...command] : command
   const env = { ...process.env, NODE_ENV: 'production' }
   const child = spawn(program, args, { env, signal, killSignal: 'SIGKILL', stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, extname, join, posix, relative, resolve } from 'node:path'
 import { glob, isDynamicPattern } from 'tinyglobby'
-import { printable } from '../client/printable.ts'
+import { printable } from '../client/text.ts'
 import { sourceOf } from '../core/config/toolset-source.ts'
 import { installLine } from '../core/http/optional-packages.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'

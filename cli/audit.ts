@@ -2,7 +2,7 @@
 // person in it. The files are read, nothing is served, and no secret is shown.
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { printable } from '../client/printable.ts'
+import { printable } from '../client/text.ts'
 import { loadConfig } from '../core/create-host.ts'
 import { inEnvironment } from '../core/given-secrets.ts'
 import { errorText, StartError } from '../core/http/errors.ts'

@@ -1,7 +1,7 @@
 // `mcp-host check`: everything that `start` does before it listens, and all that is wrong with the config at once.
 
 import { dirname, resolve } from 'node:path'
-import { printable } from '../client/printable.ts'
+import { printable } from '../client/text.ts'
 import { ConfigError, formatPlace, type Place, textOf } from '../core/config/problems.ts'
 import { hostOf, type Logger } from '../core/create-host.ts'
 import { errorText, StartError } from '../core/http/errors.ts'

@@ -1,5 +1,5 @@
 // `mcp-host connect`: the configuration with which a client connects to a server; printed, or written into its file.
-import { printable } from '../client/printable.ts'
+import { printable } from '../client/text.ts'
 import { errorText, StartError } from '../core/index.ts'
 import { homeOf } from './client/logins.ts'
 import { ask, hasPerson } from './client/terminal.ts'

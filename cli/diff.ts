@@ -1,10 +1,10 @@
 // `mcp-host diff`: what changed for clients and models since a lock was written, and whether it breaks them.
-import { printable } from '../client/printable.ts'
-import type { Surface } from '../core/create-host.ts'
+import { printable } from '../client/text.ts'
 import { type CommandContext, usage } from './context.ts'
 import { type Change, compareSurfaces } from './lock/compare-surfaces.ts'
 import { changesText, countsOf, countsText } from './lock/describe-changes.ts'
 import { LOCK_NAME, lockFileOf, nameOf, readLockFile } from './lock/lock-file.ts'
+import type { Surface } from './lock/surface.ts'
 import { notLocked, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
 import { jsonText } from './text.ts'
 import { defineVerb, type VerbValues } from './verb.ts'

@@ -1,7 +1,7 @@
 // `mcp-host doctor`: asks a running server from outside what its clients would, and of a config what its plugins depend on;
 // says how to mend what is wrong.
 
-import { printable } from '../client/printable.ts'
+import { printable } from '../client/text.ts'
 import { readConfig } from './config.ts'
 import { type CommandContext, readToken, usage } from './context.ts'
 import type { Finding } from './doctor/ask.ts'

@@ -1,7 +1,7 @@
 // `mcp-host explain`: what the config decides about one caller at one address, step by step. Nothing listens, and of
 // the token nothing but its claims is printed.
 
-import { printable } from '../client/printable.ts'
+import { printable } from '../client/text.ts'
 import { type CatalogItem, type Denial, type ItemKind, readUser } from '../core/auth.ts'
 import type { Host, InspectedAddress } from '../core/create-host.ts'
 import { errorText } from '../core/http/errors.ts'

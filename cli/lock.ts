@@ -1,14 +1,15 @@
 // `mcp-host lock`: writes down what the config offers, route by route, so that a change of it is seen before it is served.
 
 import { stat } from 'node:fs/promises'
-import { printable } from '../client/printable.ts'
-import type { CreateHostOptions, Surface } from '../core/create-host.ts'
-import { SURFACE_LISTS } from '../core/surface/surface.ts'
+import { printable } from '../client/text.ts'
+import type { CreateHostOptions } from '../core/create-host.ts'
 import { inspectConfig } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { compareSurfaces } from './lock/compare-surfaces.ts'
 import { changeLine, countsText } from './lock/describe-changes.ts'
 import { LOCK_NAME, type LockContext, lockFileOf, nameOf, readLockFile, writeLockFile } from './lock/lock-file.ts'
+import { readSurface } from './lock/read-surface.ts'
+import { SURFACE_LISTS, type Surface } from './lock/surface.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 export const SURFACE_OPTIONS = { ...CONFIG_OPTION, ...ENV_FILE_OPTION } as const
@@ -18,7 +19,7 @@ export const surfaceOfConfig = (
   context: CommandContext,
   values: VerbValues<typeof SURFACE_OPTIONS>,
 ): Promise<{ readonly file: string; readonly surface: Surface }> =>
-  inspectConfig(values, context, async (host, { file }) => ({ file, surface: await host.surface() }))
+  inspectConfig(values, context, async (host, { file }) => ({ file, surface: readSurface(host.served) }))
 
 /** What is told beside a lock of what it cannot hold; empty: nothing. */
 export const notLocked = ({ atRunTime }: Pick<Surface, 'atRunTime'>): string =>
@@ -91,7 +92,8 @@ export function holdTo(
 ): NonNullable<CreateHostOptions['accept']> {
   const file = lockFileOf(config, given, context.cwd)
   return async host => {
-    const [lock, surface] = await Promise.all([readLockFile(file, context), host.surface()])
+    const lock = await readLockFile(file, context)
+    const surface = readSurface(host.served)
     if (lock.hash === surface.hash) return
     const changes = compareSurfaces(lock, surface)
     const lines = changes.slice(0, MOST_LINES).map(change => `  ${change.impact}: ${changeLine(change)}`)

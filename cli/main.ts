@@ -2,7 +2,7 @@
 
 import { Console } from 'node:console'
 import { AuthError } from '../client/errors.ts'
-import { printableLines } from '../client/printable.ts'
+import { printableLines } from '../client/text.ts'
 import { isLoading } from '../core/config/while-loading.ts'
 import { describeThrown, isError } from '../core/http/describe-thrown.ts'
 import { errorText, StartError } from '../core/http/errors.ts'

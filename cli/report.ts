@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { printable } from '../client/printable.ts'
+import { printable } from '../client/text.ts'
 import { errorText } from '../core/http/errors.ts'
 import { type CommandContext, usage } from './context.ts'
 import { readLines } from './report/log-lines.ts'

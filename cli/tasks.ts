@@ -1,7 +1,7 @@
 // `mcp-host tasks`: the tasks that somebody has at a host: lists them, follows one, cancels one.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { printable } from '../client/printable.ts'
+import { printable } from '../client/text.ts'
 import { isObject, type JsonObject, StartError } from '../core/index.ts'
 import { ANY_RESULT } from './client/call.ts'
 import { NO_TIMEOUT } from './client/connect.ts'

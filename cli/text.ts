@@ -1,5 +1,5 @@
 // Text for people and programs: shell words, times, JSON documents and tables.
-import { printable, printableLines } from '../client/printable.ts'
+import { printable, printableLines } from '../client/text.ts'
 import { nearest } from '../core/mcp/nearest.ts'
 
 /** Text of a server, made printable and cut. */

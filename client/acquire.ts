@@ -1,21 +1,20 @@
 // The ways to a token: refresh, a grant that needs nobody, a person's login. Each stores what it got before anybody
 // is given it, and none overwrites what another process stored in the meantime.
 
-import type { Authority } from './authority.ts'
 import { askForAuthorization, beginAuthorization, deferAuthorization } from './authorize.ts'
-import type { TokenContainer } from './cache/types.ts'
 import type { ClientContext } from './context.ts'
+import { requestByDevice } from './device.ts'
+import type { Authority } from './discovery.ts'
 import type { DPoPSigner } from './dpop.ts'
 import { AuthError } from './errors.ts'
 import type { FlowRecord } from './flow-store.ts'
-import { requestByDevice } from './grants/device.ts'
-import { isUnattended, requestByGrant } from './grants/request-by-grant.ts'
+import { isUnattended, requestByGrant } from './grants.ts'
 import { type IdentityWish, identifyClient, isClientRefused, knownClient } from './identity.ts'
 import type { ClientIdentity } from './parties.ts'
 import { chooseScope, type ScopeChoice } from './scopes.ts'
+import type { TokenContainer } from './token-cache.ts'
 import { mayHaveGranted, requestToken } from './token-endpoint.ts'
-import type { TokenStore } from './token-store.ts'
-import { createContainer, earlierScopes, fits, renewContainer } from './tokens.ts'
+import { createContainer, earlierScopes, fits, renewContainer, type TokenStore } from './token-store.ts'
 
 export interface Need {
   readonly authority: Authority

@@ -1,16 +1,16 @@
 // A `fetch` that logs in by itself: it sends the token it has, and when the server asks for another one, gets it and
 // sends the request again. Answers of any other kind are the very objects that `fetch` gave.
-import type { TokenContainer } from './cache/types.ts'
+
 import { type AuthCue, readCue } from './challenge.ts'
 import type { Engine, Want } from './engine.ts'
 import { AuthError } from './errors.ts'
 import type { ClientOAuthOptions } from './options.ts'
-import { createReplayable, type ReplayableRequest } from './replay.ts'
+import { createReplayable, type ReplayableRequest, withinOrigin } from './replay.ts'
 import { type ResolvedOptions, resolveOptions } from './resolve-options.ts'
+import { operationOf } from './scopes.ts'
 import { type AuthSession, createSession, type Platform } from './session.ts'
-import { operationOf } from './step-ups.ts'
+import type { TokenContainer } from './token-cache.ts'
 import { createTracing } from './tracing.ts'
-import { withinOrigin } from './within-origin.ts'
 
 /** Goes wherever a `fetch` goes, such as the `fetch` option of an MCP client's transport. */
 export type AuthFetch = typeof fetch & { readonly session: AuthSession }

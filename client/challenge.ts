@@ -1,11 +1,158 @@
-// What a 401 or 403 asks of the client: the cue to get a token, read from its challenges (RFC 6750 §3, RFC 9449 §7.1,
-// RFC 9728 §5.1).
-import { type Challenge, parseChallengeList } from './challenge-parser.ts'
+// Reads WWW-Authenticate (RFC 9110 §11.6.1): challenges of several schemes in one list, with quoted commas, escapes and
+// tokens of 68 characters. Each character is looked at a fixed number of times, whatever the header says.
 import { AuthError } from './errors.ts'
-import { isScope } from './json.ts'
-import { printable } from './printable.ts'
+import { isScope, printable } from './text.ts'
 
-export type { Challenge } from './challenge-parser.ts'
+export interface Challenge {
+  /** In lower case. */
+  readonly scheme: string
+  readonly token68?: string
+  /** Names in lower case; every value of a name, in order. */
+  readonly params: ReadonlyMap<string, readonly string[]>
+}
+
+/** What the parser needs of a string; a test counts its steps through it. */
+export interface HeaderText {
+  readonly length: number
+  charCodeAt(index: number): number
+  slice(start: number, end: number): string
+}
+
+const COMMA = 0x2c
+const QUOTE = 0x22
+const EQUALS = 0x3d
+const BACKSLASH = 0x5c
+const SLASH = 0x2f
+
+/** By character code: RFC 9110 `tchar`. */
+const IS_TCHAR: readonly boolean[] = Array.from({ length: 128 }, (_, code) =>
+  /[\w!#$%&'*+.^`|~-]/.test(String.fromCharCode(code)),
+)
+
+const isTchar = (code: number) => IS_TCHAR[code] === true
+const isToken68 = (code: number) => isTchar(code) || code === SLASH
+const isSpace = (code: number) => code === 0x20 || code === 0x09
+const isUnquoted = (code: number) => code !== COMMA && !isSpace(code)
+
+interface OpenChallenge {
+  readonly scheme: string
+  token68?: string
+  readonly params: Map<string, string[]>
+}
+
+/** Never throws: what fits no rule is skipped up to the next comma, and the rest is read. */
+export function parseChallengeList(text: HeaderText): Challenge[] {
+  const { length } = text
+  const challenges: OpenChallenge[] = []
+  let at = 0
+
+  const peek = (): number => (at < length ? text.charCodeAt(at) : Number.NaN)
+  const isAtItemEnd = (): boolean => at >= length || peek() === COMMA
+
+  function readWhile(test: (code: number) => boolean): string {
+    const start = at
+    while (at < length && test(text.charCodeAt(at))) at++
+    return text.slice(start, at)
+  }
+
+  function skipSpace(): void {
+    while (at < length && isSpace(text.charCodeAt(at))) at++
+  }
+
+  /** From after the opening quote to after the closing one; undefined where that is missing. */
+  function readQuoted(): string | undefined {
+    let value = ''
+    let start = at
+    while (at < length) {
+      const code = text.charCodeAt(at)
+      if (code === QUOTE) {
+        value += text.slice(start, at)
+        at++
+        return value
+      }
+      if (code === BACKSLASH) {
+        value += text.slice(start, at)
+        at++
+        start = at
+      }
+      at++
+    }
+    at = length
+    return undefined
+  }
+
+  function skipToComma(): void {
+    while (!isAtItemEnd()) {
+      const code = peek()
+      at++
+      if (code === QUOTE) readQuoted()
+    }
+  }
+
+  /** After the `=`. Servers forget quotes around URLs, so a bare value may have any character but space and comma. */
+  function readValue(): string | undefined {
+    skipSpace()
+    if (peek() !== QUOTE) return readWhile(isUnquoted)
+    at++
+    return readQuoted()
+  }
+
+  /** Parameters that follow each other; some servers forget the comma between them. `name`: read already, `=` is next. */
+  function readParams(challenge: OpenChallenge | undefined, first: string): void {
+    for (let name = first; name !== ''; ) {
+      at++ // the `=`
+      const value = readValue()
+      const values = challenge?.params.get(name.toLowerCase()) ?? []
+      if (value !== undefined) challenge?.params.set(name.toLowerCase(), values)
+      if (value !== undefined) values.push(value)
+      skipSpace()
+      name = readWhile(isTchar)
+      skipSpace()
+      if (peek() !== EQUALS) break
+    }
+    skipToComma()
+  }
+
+  /** What follows a scheme and a space: nothing, a token68, or the first parameter. */
+  function readAfterScheme(challenge: OpenChallenge): void {
+    if (isAtItemEnd()) return
+    const start = at
+    const run = readWhile(isToken68)
+    const afterRun = at
+    readWhile(code => code === EQUALS)
+    const end = at
+    skipSpace()
+    if (run !== '' && isAtItemEnd()) {
+      challenge.token68 = text.slice(start, end)
+      return
+    }
+    at = afterRun
+    skipSpace()
+    if (run !== '' && !run.includes('/') && peek() === EQUALS) readParams(challenge, run)
+    else skipToComma()
+  }
+
+  while (at < length) {
+    skipSpace()
+    if (peek() === COMMA) {
+      at++
+      continue
+    }
+    const word = readWhile(isTchar)
+    const end = at
+    skipSpace()
+    if (word !== '' && peek() === EQUALS) {
+      readParams(challenges.at(-1), word)
+    } else if (word !== '' && (isAtItemEnd() || at > end)) {
+      const challenge: OpenChallenge = { scheme: word.toLowerCase(), params: new Map() }
+      challenges.push(challenge)
+      readAfterScheme(challenge)
+    } else {
+      skipToComma()
+    }
+  }
+  return challenges
+}
 
 /** What a protected answer says about getting in. */
 export interface AuthCue {

@@ -1,5 +1,8 @@
-// Options for authorization servers that are known to do things their own way; spread them into `createAuthFetch`.
+// Options for authorization servers with deviations, and the adapter for the `authProvider` option of MCP clients.
+
+import { AuthError } from './errors.ts'
 import type { ClientOAuthOptions } from './options.ts'
+import type { AuthSession } from './session.ts'
 
 type Recipe = Partial<ClientOAuthOptions>
 
@@ -45,3 +48,33 @@ export function google(about: {
     additionalAuthorizationParameters: { access_type: 'offline', prompt: 'consent' },
   }
 }
+
+/** The two methods that transports of the official client ask for. */
+export interface McpAuthProvider {
+  token(): Promise<string | undefined>
+  onUnauthorized(context: { readonly response: Response }): Promise<void>
+}
+
+/**
+ * For the `authProvider` slot of the official client, generation 2. That of generation 1 is another one, which wants to
+ * do OAuth by itself: there it rejects at the first request with an AuthError `invalid_options`.
+ */
+export const toAuthProvider = (session: AuthSession): McpAuthProvider => {
+  const provider: McpAuthProvider = {
+    token: () => session.token(),
+    async onUnauthorized({ response }) {
+      await session.onUnauthorized(response)
+    },
+  }
+  // What generation 1 asks for first.
+  return Object.assign(provider, { tokens: async () => Promise.reject(notForThat()) })
+}
+
+const notForThat = () =>
+  new AuthError(
+    'toAuthProvider is for @modelcontextprotocol/client; the authProvider of @modelcontextprotocol/sdk is another one',
+    {
+      code: 'invalid_options',
+      fix: 'give the transport `fetch: authFetch` instead, and no authProvider',
+    },
+  )

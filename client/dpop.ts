@@ -3,7 +3,7 @@
 // oauth4webapi's DPoP handle is not used: it makes proofs only inside its own requests, and its requests are neither
 // bounded by our rules nor the caller's own to the resource. What is left is one signature.
 import { AuthError } from './errors.ts'
-import type { CryptoKey, JsonWebKey } from './web-crypto.ts'
+import type { CryptoKey, JsonWebKey } from './token-cache.ts'
 
 /** Makes proofs with one key, and remembers the nonces that servers want to see in them. */
 export interface DPoPSigner {

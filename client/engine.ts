@@ -1,22 +1,27 @@
 // Gets the token that a request needs: the one that is stored, a renewed one, or a new one. At most one acquisition runs
 // for a container at a time, and it goes on when whoever began it gives up.
 import { type Acquirer, createAcquirer, type Need } from './acquire.ts'
-import { type Authority, createAuthorityFinder } from './authority.ts'
-import type { CacheContext, TokenContainer } from './cache/types.ts'
 import type { ClientContext } from './context.ts'
+import { type Authority, createAuthorityFinder } from './discovery.ts'
 import { createDPoPSigner, type DPoPSigner } from './dpop.ts'
 import { AuthError } from './errors.ts'
 import type { Emit } from './events.ts'
-import { createFlights, type Outcome, withAbort } from './flights.ts'
 import type { FlowRecord } from './flow-store.ts'
-import { isDue, isExpired } from './freshness.ts'
-import { isUnattended } from './grants/request-by-grant.ts'
+import { isUnattended } from './grants.ts'
+import { withAbort } from './http.ts'
 import { isLoopback } from './resolve-options.ts'
-import { covers, splitScope } from './scopes.ts'
-import { createStepUps, type StepUps } from './step-ups.ts'
+import { covers, createStepUps, type StepUps, splitScope } from './scopes.ts'
 import { createStormBreaker, type StormBreaker } from './storm.ts'
-import { createTokenStore, type TokenStore } from './token-store.ts'
-import { isOurs } from './tokens.ts'
+import type { CacheContext, TokenContainer } from './token-cache.ts'
+import {
+  createFlights,
+  createTokenStore,
+  isDue,
+  isExpired,
+  isOurs,
+  type Outcome,
+  type TokenStore,
+} from './token-store.ts'
 
 /** Like `createAcquirer`, but each login gets its own redirect if the context can open one. */
 function createRedirectingAcquirer(ctx: ClientContext, store: TokenStore, key: string): Acquirer {

@@ -1,12 +1,138 @@
-// The one way to reach an authorization server: addresses are checked, answers bounded, and nothing of the caller's
-// requests (cookies, headers) goes along. Every failure is an AuthError.
+// HTTP requests to authorization servers: checked addresses, limits on size and time, no data of the caller. Every failure is an AuthError.
 import { AuthError } from './errors.ts'
-import { withAbort } from './flights.ts'
 import type { NetPolicy } from './net-policy.ts'
-import { printable, printableUrl } from './printable.ts'
-import { certificateFix, tellUnreached } from './proxy-failure.ts'
-import { readBody } from './read-body.ts'
 import type { Secrets } from './secrets.ts'
+import { printable, printableUrl } from './text.ts'
+
+/** The promise's outcome, or the signal's reason, whichever is first: who gives up leaves the work to the others. */
+export function withAbort<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = () => reject(signal.reason)
+    if (signal.aborted) onAbort()
+    signal.addEventListener('abort', onAbort, { once: true })
+    // Also after an abort: a rejection of `work` must have a handler.
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+  })
+}
+
+/** The longest time of a timer, milliseconds: Node fires a longer one at once. */
+export const MAX_TIMER = 2 ** 31 - 1
+
+/** Resolves after `ms` milliseconds, at most `MAX_TIMER`; rejects with an AuthError (`aborted`, or the signal's own) when `signal` aborts. */
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer)
+      const { reason } = signal
+      reject(AuthError.is(reason) ? reason : new AuthError('the wait was cancelled', { code: 'aborted' }))
+    }
+    const timer = setTimeout(
+      () => {
+        signal.removeEventListener('abort', stop)
+        resolve()
+      },
+      Math.min(ms, MAX_TIMER),
+    )
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  })
+}
+
+/** Has the network's code, such as ECONNREFUSED. */
+export class ProxyFailure extends Error {
+  readonly code: string
+
+  constructor(what: string, code: string, cause?: unknown) {
+    super(what, { cause })
+    this.code = code
+  }
+}
+
+/** The first one among the causes. */
+function proxyFailureIn(thrown: unknown): ProxyFailure | undefined {
+  for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
+    if (error instanceof ProxyFailure) return error
+  }
+  return undefined
+}
+
+const UNTRUSTED =
+  /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT(?:_LOCALLY)?|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CERT_UNTRUSTED)$/
+
+/** What to do about a certificate that was not taken, by Node's code for it among the causes; undefined for any other failure. */
+export function certificateFix(thrown: unknown): string | undefined {
+  for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
+    const code = String((error as { code?: unknown }).code)
+    if (UNTRUSTED.test(code))
+      return 'its certificate is not trusted here: name the file of its authority in the environment, NODE_EXTRA_CA_CERTS=ca.pem'
+    if (code === 'CERT_HAS_EXPIRED') return 'its certificate has ended: who runs the server has to renew it'
+    if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+      return 'its certificate is for other names: use one of them in the address'
+  }
+  return undefined
+}
+
+/** Why `fetch` got no answer, as the end of a sentence that begins with the address; and what to do. */
+export function tellUnreached(thrown: unknown, code?: string): { readonly what: string; readonly fix: string } {
+  const proxy = proxyFailureIn(thrown)
+  if (proxy) return { what: `was not asked: ${proxy.message}`, fix: 'check that proxy' }
+  const why = code === undefined ? '' : ` (${code})`
+  return {
+    what: `cannot be reached${why}`,
+    fix: certificateFix(thrown) ?? 'check the address and that the server runs',
+  }
+}
+
+export interface BoundedBody {
+  readonly bytes: Uint8Array
+  /** There was more than the limit. */
+  readonly cut: boolean
+}
+
+/** At most `limit` bytes, counted after decompression. Rejects where the connection breaks. */
+export async function readBody(response: Response, limit: number): Promise<BoundedBody> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  let cut = false
+  const reader = response.body?.getReader()
+  while (reader && !cut) {
+    const { done, value } = await reader.read()
+    if (done) break
+    cut = size + value.byteLength > limit
+    const kept = cut ? value.subarray(0, limit - size) : value
+    chunks.push(kept)
+    size += kept.byteLength
+  }
+  if (cut) await reader?.cancel().catch(() => {})
+  const bytes = new Uint8Array(size)
+  let at = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, at)
+    at += chunk.byteLength
+  }
+  return { bytes, cut }
+}
+
+/** The type is the server's own text too, so only those that answer anything in practice are named. */
+const KNOWN_TYPE =
+  /^(?:application\/(?:json|problem\+json|xml|xhtml\+xml|javascript|jwt|jose|octet-stream|x-www-form-urlencoded)|text\/(?:html|plain|xml|css|javascript|event-stream)|multipart\/form-data|image\/(?:png|jpeg|gif|svg\+xml))$/
+
+function describeType(headers: Headers): string {
+  const given = headers.get('content-type')
+  if (given === null) return 'no content type'
+  const [type = ''] = given.split(';', 1)
+  const name = type.trim().toLowerCase()
+  return KNOWN_TYPE.test(name) ? name : 'an unusual content type'
+}
+
+/** `text/html, 312 bytes` */
+export const describeBody = ({ headers, length }: Pick<HttpAnswer, 'headers' | 'length'>): string =>
+  length === 0 ? 'an empty body' : `${describeType(headers)}, ${length} byte${length === 1 ? '' : 's'}`
+
+/** `HTTP 502 (text/html, 312 bytes)` */
+export const describeAnswer = (answer: Pick<HttpAnswer, 'status' | 'headers' | 'length'>): string =>
+  `HTTP ${answer.status} (${describeBody(answer)})`
 
 const TIMEOUT = 15_000
 const MAX_DOCUMENT = 256 * 1_024

@@ -1,9 +1,7 @@
 // mcp-host/client: call protected MCP servers as if there were no OAuth. Runs wherever `fetch` and WebCrypto do.
-export { type McpAuthProvider, toAuthProvider } from './adapters/mcp-auth-provider.ts'
+
 export { type AuthFetch, createAuthFetch } from './auth-fetch.ts'
-export { createMemoryTokenCache } from './cache/memory.ts'
-export type { CacheContext, LoginLease, Registration, TokenCache, TokenContainer } from './cache/types.ts'
-export { entra, google } from './compat.ts'
+export { entra, google, type McpAuthProvider, toAuthProvider } from './compat.ts'
 export {
   AuthError,
   type AuthErrorCode,
@@ -28,3 +26,5 @@ export type {
   UserCodeInfo,
 } from './options.ts'
 export type { AuthSession, SessionStatus } from './session.ts'
+export type { CacheContext, LoginLease, Registration, TokenCache, TokenContainer } from './token-cache.ts'
+export { createMemoryTokenCache } from './token-cache.ts'

@@ -2,7 +2,7 @@
 // caller's own network unless the server is there itself or the caller listed it.
 import { type AddressKind, kindOfHost } from './addresses.ts'
 import { AuthError } from './errors.ts'
-import { printableUrl } from './printable.ts'
+import { printableUrl } from './text.ts'
 
 /**
  * It can judge names and literal addresses. What a name resolves to is judged by `createGuardedFetch` of

@@ -1,13 +1,12 @@
 // The options of `createAuthFetch`: what a caller may say, and what is made of it. Everything that can be wrong about
 // them is told at construction.
 
-import type { Registration, TokenCache } from './cache/types.ts'
 import type { AuthEvent } from './events.ts'
 import type { FlowStore } from './flow-store.ts'
 import type { NetworkPolicy } from './net-policy.ts'
 import type { ClientIdentity, ServerInfo } from './parties.ts'
+import type { CryptoKey, JsonWebKey, Registration, TokenCache } from './token-cache.ts'
 import type { OpenTelemetryApi } from './tracing.ts'
-import type { CryptoKey, JsonWebKey } from './web-crypto.ts'
 
 /** What an authorization server sends back through the browser (RFC 6749 §4.1.2, RFC 9207). */
 export interface AuthorizationResponse {

@@ -1,6 +1,6 @@
 // The two who meet at a token endpoint, as plain data: the authorization server, and the client as it is known there.
 // server-metadata.ts and identity.ts find them out; every step of a login passes them on.
-import type { Registration } from './cache/types.ts'
+import type { Registration } from './token-cache.ts'
 
 /** An authorization server, by its metadata (RFC 8414). */
 export interface ServerInfo {

@@ -1,5 +1,60 @@
-// One request that may have to be sent more than once: what `fetch` was given, split into what stays the same and what
-// authorization adds. Bodies are sent again as they were given; a stream can be sent once only.
+// A request that can be sent again, and redirects within its origin.
+import { AuthError } from './errors.ts'
+import { printableUrl } from './text.ts'
+
+const MAX_REDIRECTS = 5
+
+const isRedirect = ({ status }: Response): boolean => [301, 302, 303, 307, 308].includes(status)
+
+/** The same request for another URL of the origin (Fetch §4.4): some redirects turn it into a GET without a body. */
+function redirectedInit(init: RequestInit, status: number): RequestInit {
+  const method = (init.method ?? 'GET').toUpperCase()
+  const becomesGet = status === 303 ? method !== 'HEAD' : (status === 301 || status === 302) && method === 'POST'
+  if (!becomesGet) return init
+  const { body: _, ...rest } = init
+  const headers = new Headers(init.headers)
+  for (const name of ['content-type', 'content-length', 'content-encoding', 'content-language']) headers.delete(name)
+  return { ...rest, method: 'GET', headers }
+}
+
+async function initOf(request: Request): Promise<RequestInit> {
+  const { method, headers, signal } = request
+  return { method, headers, signal, ...(request.body !== null && { body: await request.clone().arrayBuffer() }) }
+}
+
+/**
+ * A `fetch` whose redirects stay within the origin of the request. `fetch` itself drops Authorization at another origin, and
+ * sends all other headers and the body there. Rejects with an AuthError `redirected`. A browser hides where a redirect
+ * leads, and asks the other origin by CORS: there `base` follows.
+ */
+export function withinOrigin(base: typeof fetch): typeof fetch {
+  return async (input, given = {}) => {
+    const request = input instanceof Request ? input : undefined
+    if ((given.redirect ?? request?.redirect ?? 'follow') !== 'follow') return base(input, given)
+    let url = request?.url ?? String(input)
+    let response = await base(request ? request.clone() : input, { ...given, redirect: 'manual' })
+    if (response.type === 'opaqueredirect') return base(input, given)
+    let init = { ...given }
+    for (let hops = 0; isRedirect(response); hops++) {
+      const location = response.headers.get('location')
+      if (location === null || !URL.canParse(location, url)) return response
+      const to = new URL(location, url)
+      await response.body?.cancel()
+      if (to.origin !== new URL(url).origin || hops === MAX_REDIRECTS) {
+        const where = hops === MAX_REDIRECTS ? 'in a circle' : `to ${printableUrl(to)}`
+        throw new AuthError(`${printableUrl(url)} redirects ${where}, where this request is not sent`, {
+          code: 'redirected',
+          fix: 'give that address, if it is the server that is meant',
+        })
+      }
+      if (hops === 0 && request) init = { ...(await initOf(request)), ...given }
+      init = redirectedInit(init, response.status)
+      url = to.href
+      response = await base(url, { ...init, redirect: 'manual' })
+    }
+    return response
+  }
+}
 
 export interface ReplayableRequest {
   readonly url: URL

@@ -1,9 +1,10 @@
 // Checks the options of `createAuthFetch` and fills in their defaults. A mistake is told at construction, with its fix.
-import { createMemoryTokenCache } from './cache/memory.ts'
+
 import { checkOptions, checkScopes } from './check-options.ts'
 import { AuthError } from './errors.ts'
 import { createMemoryFlowStore } from './flow-store.ts'
 import type { ClientOAuthOptions, DynamicClientRegistration } from './options.ts'
+import { createMemoryTokenCache } from './token-cache.ts'
 
 /** The parameters that are ours in an authorization request. */
 export const RESERVED_PARAMETERS: readonly string[] = [

@@ -1,5 +1,4 @@
-// Which scopes to ask for: what the caller or the server says, what was asked for before, and `offline_access`
-// (MCP authorization, "Scope Selection Strategy"; SEP-2350).
+// Which scopes to request (MCP authorization, "Scope Selection Strategy"; SEP-2350), and which step-ups were tried.
 import type { ServerInfo } from './parties.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 
@@ -81,4 +80,39 @@ export async function chooseScope(
   const scopes = wantsOffline(options, base, server) ? unite(base, [OFFLINE_ACCESS]) : base
   const chosen = scopeSelector ? await scopeSelector(scopes.length > 0 ? scopes : null) : scopes
   return { scope: join(chosen), requested: join(base) }
+}
+
+/** Operations that are remembered at most; the oldest go first. */
+const MAX_OPERATIONS = 1_000
+
+export interface StepUps {
+  /** False where asking for these scopes led nowhere before. */
+  mayTry(operation: string, scopes: readonly string[]): boolean
+  tried(operation: string, scopes: readonly string[]): void
+  succeeded(operation: string): void
+}
+
+export function createStepUps(): StepUps {
+  const operations = new Map<string, readonly string[]>()
+  return {
+    mayTry(operation, scopes) {
+      const before = operations.get(operation)
+      return before === undefined || !covers(before, scopes)
+    },
+    tried(operation, scopes) {
+      const before = operations.get(operation)
+      operations.delete(operation)
+      operations.set(operation, unite(before, scopes))
+      if (operations.size > MAX_OPERATIONS) operations.delete(operations.keys().next().value as string)
+    },
+    succeeded(operation) {
+      if (operations.size > 0) operations.delete(operation)
+    },
+  }
+}
+
+/** What a request does, as far as it says so: headers of 2026-07-28, else its method and path. */
+export function operationOf({ method, url, headers }: { method: string; url: URL; headers: Headers }): string {
+  const name = headers.get('mcp-method')
+  return name ? JSON.stringify([name, headers.get('mcp-name')]) : `${method} ${url.pathname}`
 }

@@ -2,7 +2,7 @@
 // nobody finishes: three within a minute, and no answer in between, open the breaker for a minute. A login that a
 // person or a program asks for by name counts only once its token is refused.
 import { AuthError } from './errors.ts'
-import { printableUrl } from './printable.ts'
+import { printableUrl } from './text.ts'
 
 const LIMIT = 3
 /** Milliseconds. */

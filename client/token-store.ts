@@ -1,8 +1,178 @@
-// One container of the token cache: read, written and dropped so that nobody's newer token is lost, within this process
-// and, where the cache has a lock, between processes.
-import type { CacheContext, LoginLease, TokenCache, TokenContainer } from './cache/types.ts'
+// The stored tokens of one server and identity: the container, its lifetime, and access without lost updates.
+
+import type { Authority, ResourceInfo } from './discovery.ts'
+import type { DPoPSigner } from './dpop.ts'
 import { AuthError } from './errors.ts'
-import { splitScope, unite } from './scopes.ts'
+import type { ClientIdentity, ServerInfo } from './parties.ts'
+import type { ResolvedOptions } from './resolve-options.ts'
+import { type ScopeChoice, splitScope, unite } from './scopes.ts'
+import type { CacheContext, LoginLease, TokenCache, TokenContainer } from './token-cache.ts'
+import type { TokenAnswer } from './token-endpoint.ts'
+
+export type Outcome = TokenContainer | undefined
+
+const flights = new WeakMap<TokenCache, Map<string, Promise<Outcome>>>()
+
+export interface Flights {
+  readonly current: Promise<Outcome> | undefined
+  /** Starts one; there must be none. */
+  start(work: () => Promise<Outcome>): Promise<Outcome>
+}
+
+export function createFlights(cache: TokenCache, key: string): Flights {
+  const ofCache = flights.get(cache) ?? new Map<string, Promise<Outcome>>()
+  flights.set(cache, ofCache)
+  return {
+    get current() {
+      return ofCache.get(key)
+    },
+    start(work) {
+      const flight = work().finally(() => ofCache.delete(key))
+      ofCache.set(key, flight)
+      // Its waiters may all be gone when it fails.
+      flight.catch(() => undefined)
+      return flight
+    },
+  }
+}
+
+/** The longest time before its end that a token is renewed, milliseconds. */
+const MAX_LEEWAY = 60_000
+/** The part of its life that it is renewed before its end. */
+const LEEWAY = 0.1
+
+type Lifetime = Pick<TokenContainer, 'obtainedAt' | 'expiresIn'>
+
+/** Milliseconds since the epoch; undefined: it does not expire as far as is known. */
+export const expiresAt = ({ obtainedAt, expiresIn }: Lifetime): number | undefined =>
+  obtainedAt === undefined || expiresIn === undefined ? undefined : obtainedAt + expiresIn * 1000
+
+export function isExpired(token: Lifetime, now: number): boolean {
+  const end = expiresAt(token)
+  return end !== undefined && now >= end
+}
+
+/**
+ * True where a token ends so soon that it is renewed first: within a tenth of its life, a minute at most, or within
+ * `leeway` seconds. `spread` of 0 to 1 makes processes that share a token try at different times.
+ */
+export function isDue(token: Lifetime, now: number, leeway: number | undefined, spread: number): boolean {
+  const end = expiresAt(token)
+  if (end === undefined) return false
+  const most = leeway === undefined ? Math.min(MAX_LEEWAY, (token.expiresIn ?? 0) * 1000 * LEEWAY) : leeway * 1000
+  return now >= end - most * (1 - spread / 4)
+}
+
+type KeyOptions = Pick<ResolvedOptions, 'serverUrl' | 'clientId' | 'clientMetadataDocumentUri' | 'grant' | 'profile'>
+
+/** 43 characters of base64url: a SHA-256. */
+export async function createCacheKey({
+  serverUrl,
+  clientId,
+  clientMetadataDocumentUri,
+  grant,
+  profile,
+}: KeyOptions): Promise<string> {
+  // A person's tokens are the same however they logged in; a program's own are not theirs.
+  const acting = grant.type === 'device' ? 'authorization_code' : grant.type
+  const identity = [serverUrl, clientId ?? clientMetadataDocumentUri ?? '', acting, profile ?? '']
+  const bytes = new TextEncoder().encode(JSON.stringify(identity))
+  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
+  return btoa(String.fromCharCode(...hash))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '')
+}
+
+export interface AnswerFacts {
+  readonly authority: Pick<Authority, 'server' | 'resource'> & { readonly info: Pick<ResourceInfo, 'metadataUrl'> }
+  readonly client: ClientIdentity
+  readonly choice: ScopeChoice
+  readonly dpop: DPoPSigner | undefined
+  /** What was stored before. */
+  readonly before: TokenContainer | undefined
+  readonly now: number
+}
+
+const given = <T extends object>(fields: T) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>
+  }
+
+/** Asked for or granted before at this authorization server. */
+export const earlierScopes = (before: TokenContainer | undefined, issuer: string): string[] =>
+  before?.authorizationServer === issuer ? unite(splitScope(before.requestedScope), splitScope(before.scope)) : []
+
+/** Of the option `tokenEndpoint`. */
+const givenEndpoint = ({ tokenEndpoint, tokenEndpointGiven }: ServerInfo): string | undefined =>
+  tokenEndpointGiven ? tokenEndpoint : undefined
+
+/** The container of a new grant. */
+export function createContainer(answer: TokenAnswer, facts: AnswerFacts): TokenContainer {
+  const { authority, client, choice, dpop, before, now } = facts
+  const { server, info, resource } = authority
+  const requested = unite(earlierScopes(before, server.issuer), splitScope(choice.requested))
+  return {
+    v: 1,
+    obtainedAt: now,
+    accessToken: answer.accessToken,
+    tokenType: answer.tokenType,
+    clientId: client.clientId,
+    authorizationServer: server.issuer,
+    ...given({
+      refreshToken: answer.refreshToken,
+      expiresIn: answer.expiresIn,
+      // An answer without `scope` grants what was asked for (RFC 6749 §5.1).
+      scope: answer.scope ?? choice.scope,
+      requestedScope: requested.length > 0 ? requested.join(' ') : undefined,
+      clientSecret: client.source === 'registered' ? client.clientSecret : undefined,
+      clientSecretExpiresAt: client.clientSecretExpiresAt,
+      tokenEndpointAuthMethod: client.authMethod,
+      tokenEndpoint: givenEndpoint(server),
+      resource,
+      resourceMetadataUrl: info.metadataUrl,
+      dpopJwk: answer.tokenType === 'DPoP' ? dpop?.jwk : undefined,
+      registration: client.registration ?? before?.registration,
+    }),
+  }
+}
+
+/** The container after a refresh: what the answer leaves out stays as it was (RFC 6749 §6). */
+export const renewContainer = (answer: TokenAnswer, before: TokenContainer, now: number): TokenContainer => {
+  const { expiresIn: _, ...kept } = before
+  return {
+    ...kept,
+    obtainedAt: now,
+    accessToken: answer.accessToken,
+    tokenType: answer.tokenType,
+    ...given({
+      expiresIn: answer.expiresIn,
+      refreshToken: answer.refreshToken ?? before.refreshToken,
+      scope: answer.scope ?? before.scope,
+    }),
+  }
+}
+
+type Stamps = Pick<ResolvedOptions, 'clientId' | 'clientIssuer' | 'resourceIndicator'>
+
+/** False where the tokens are another client's, issuer's or resource's than the configured ones. */
+export function isOurs(container: TokenContainer, { clientId, clientIssuer, resourceIndicator }: Stamps): boolean {
+  if (clientId !== undefined && container.clientId !== clientId) return false
+  if (clientIssuer !== undefined && container.authorizationServer !== clientIssuer) return false
+  return (
+    resourceIndicator === 'auto' ||
+    container.resource === (resourceIndicator === 'omit' ? undefined : resourceIndicator)
+  )
+}
+
+/** True where a refresh token may be shown to this server by this client: nothing about either has changed. */
+export const fits = (container: TokenContainer, { server, resource }: Authority, client: ClientIdentity): boolean =>
+  container.refreshToken !== undefined &&
+  container.authorizationServer === server.issuer &&
+  container.clientId === client.clientId &&
+  container.tokenEndpoint === givenEndpoint(server) &&
+  container.tokenEndpointAuthMethod === client.authMethod &&
+  container.resource === resource
 
 export interface TokenStore {
   read(): Promise<TokenContainer | undefined>

@@ -1,17 +1,16 @@
 // The second half of a host's set-up: from the filled slots to what answers requests. Between the set-up of the plugins and
 // the tasks in which they define what is served (host.ts).
 import { randomBytes } from 'node:crypto'
-import { createAdmission } from './access/admission.ts'
-import { createRouteAdmission } from './access/authorize-route.ts'
+import { createAdmission, createRouteAdmission } from './access/authorize.ts'
 import { createCallerWatch } from './access/caller-watch.ts'
 import { createLeastScopes, itemsOn } from './access/least-scopes.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { Clock } from './http/clock.ts'
-import { type Report, StartError } from './http/start-error.ts'
+import { type Report, StartError } from './http/errors.ts'
+import type { InFlight } from './kernel/ending.ts'
 import type { Figures } from './kernel/figures.ts'
-import type { InFlight } from './kernel/in-flight.ts'
 import type { Logger } from './kernel/log.ts'
 import type { providersAmong, SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
@@ -21,28 +20,28 @@ import type { SlotTable } from './kernel/slots.ts'
 import { type AuthorNotes, addContributions, contributedTo, createUnlisting } from './mcp/author-host.ts'
 import { createCall } from './mcp/call.ts'
 import { type Catalog, type Combination, createCatalog } from './mcp/catalog.ts'
-import { createChosenCombinations } from './mcp/chosen-combinations.ts'
 import {
   addressCombinations,
   checkCombination,
   checkUnrouted,
+  createChosenCombinations,
   findUnrouted,
   type UnroutedToolset,
 } from './mcp/combinations.ts'
+import type { OfferedConfig } from './mcp/configure-session.ts'
 import type { HandlerSettings } from './mcp/context.ts'
 import type { Definition } from './mcp/define.ts'
 import { createDisguise } from './mcp/disguise.ts'
-import { createDispatch } from './mcp/dispatch.ts'
+import { createDispatch, createFailureLog } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
 import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
 import { createOffers, plainView, prepareViews } from './mcp/offer.ts'
-import type { OfferedConfig } from './mcp/offered-config.ts'
-import { watchOverdue } from './mcp/overdue.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
+import { watchOverdue } from './mcp/run-handler.ts'
 import { createToolLimits, type ToolLimits } from './mcp/tool-limits.ts'
 import { createViews, type View } from './mcp/view.ts'
 import type { Services } from './plugin-host.ts'
-import { createMemoryPeers } from './sessions/memory-peers.ts'
+import { createMemoryPeers } from './sessions/peers.ts'
 import { createSessionIds } from './sessions/session-id.ts'
 import { createSessionsByRoute, type RouteStores } from './sessions/sessions-by-route.ts'
 import type { Slots } from './slots.ts'
@@ -132,6 +131,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const admit = createRouteAdmission({ log }, access)
   const { watchCaller, recheckCallers } = createCallerWatch(admit, clock)
   const tracerOn = (route: Route) => slots.on('tracer', route)
+  const logFailure = createFailureLog(log, tracerOn)
   /** `configureSession` can add an isolated tool to any route. */
   function checkIsolation() {
     for (const route of routes) {
@@ -146,6 +146,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     limits,
     clock,
     log,
+    logFailure,
     fetchTimeout,
     overdue: watchOverdue(log, figures, clock),
     isolationOn: route => slots.on('isolation', route),
@@ -161,7 +162,6 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const isSessionId = (id: string) => ids.read(id) !== undefined
   const observing = { log, has: methods.has, isSessionId, disguise: createDisguise(secrets.keys('records')) }
   const offered: OfferedConfig = { now: config, reloads: 0 }
-  const chosen = createChosenCombinations({ catalog, config: offered, check })
   const offers = {
     log,
     config: offered,
@@ -179,6 +179,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     decidesAccess: (route: CompiledRoute) => provides('access', route),
     accessOn: (route: CompiledRoute) => slots.on('access', route),
   }
+  const chosen = createChosenCombinations(offers)
   const makeOffer = createOffers({ ...offers, chosen })
   const stores = new Map(
     routes.map(route => {
@@ -241,7 +242,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     makeOffer,
     createCall,
     extensionsOn: author.extensions.on,
-    answer: createDispatch(author, methods, { ...observing, tracerOn }),
+    answer: createDispatch(author, methods, { ...observing, tracerOn, logFailure }),
     watchRequest: createRequestWatch(author.observers, observing),
     tellRefused: createRefusalWatch(author.observers, observing),
     inFlight: inFlight.enter,

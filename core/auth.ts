@@ -1,36 +1,36 @@
 // `mcp-host/auth`: for plugins that say who calls, or decide who may use what: tokens, claims, challenges, and the items
 // that access is decided about. docs/plugins.md, "Two phases".
 
-export { createAdmission } from './access/admission.ts'
-export type { AuthorizationServer, PublicJwk } from './access/authorization-server.ts'
-export { authorizeRoute } from './access/authorize-route.ts'
-export { type BindingServices, enforceDPoP } from './access/dpop/enforce-dpop.ts'
-export { DPOP_SCHEMA, type DPoPSettings, PROOF_ALGORITHMS, type ProofAlgorithm } from './access/dpop/options.ts'
-export { fetchJson, type JsonReply } from './access/fetch-json.ts'
-export { checkGrantTtl, GRANT_KINDS, type GrantStore, grantKindOf } from './access/grant-store.ts'
-export {
-  identifyBearer,
-  loginEnded,
-  needResource,
-  sameResources,
-  type TokenPlace,
-  type TokenVerdict,
-  type VerifyToken,
-} from './access/identify-bearer.ts'
-export { decodePart, readJsonPart } from './access/jws-part.ts'
-export { makeClaims, writeClaim } from './access/make-claims.ts'
-export type { Possession, ProofFlaw, ShownToken } from './access/possession.ts'
-export type { UnderTest } from './access/under-test.ts'
+export { authorizeRoute, createAdmission } from './access/authorize.ts'
+export type { UnderTest } from './access/claims.ts'
 export {
   CLAIM_PATHS_SCHEMA,
   type ClaimPaths,
   type Claims,
   claimAt,
+  makeClaims,
   readUser,
   STREAMS_OUTLIVE_TOKEN_SCHEMA,
   type StreamOptions,
   stringsAt,
-} from './access/user-claims.ts'
+  writeClaim,
+} from './access/claims.ts'
+export { fetchJson, type JsonReply } from './access/fetch-json.ts'
+export type { AuthorizationServer, PublicJwk } from './access/grant-store.ts'
+export { checkGrantTtl, GRANT_KINDS, type GrantStore, grantKindOf } from './access/grant-store.ts'
+export {
+  identifyBearer,
+  loginEnded,
+  NO_POSSESSION,
+  needResource,
+  type Possession,
+  type ProofFlaw,
+  type ShownToken,
+  sameResources,
+  type TokenPlace,
+  type TokenVerdict,
+  type VerifyToken,
+} from './access/identify-bearer.ts'
 export type { Examination, PluginFinding } from './config/examination.ts'
 export {
   ENDPOINT_URL_PATTERN,
@@ -39,15 +39,15 @@ export {
   ISSUER_URL,
   KEYS_URL,
   LISTEN_ADDRESS,
-} from './config/http-schema.ts'
-export { SCOPE } from './config/schema-parts.ts'
-export { addressKey } from './http/address-key.ts'
+  SCOPE,
+} from './config/schema-parts.ts'
 export { blame } from './http/describe-thrown.ts'
+export { addressKey } from './http/forwarded.ts'
 export { isLoopback } from './http/guard.ts'
 export { parseJson } from './http/json-text.ts'
 export { assertInstalled, type NeededBy } from './http/optional-packages.ts'
-export { shownUrl } from './http/shown-url.ts'
-export { publicKeyIn } from './kernel/public-key.ts'
+export { canonicalPath, parseHost, shownUrl } from './http/request-target.ts'
+export { publicKeyIn } from './kernel/secrets.ts'
 export type {
   AccessDecider,
   AccessServices,
@@ -58,7 +58,7 @@ export type {
   TokenBinding,
 } from './mcp/access-decider.ts'
 export type { CatalogItem, ItemKind, PromptItem, ResourceItem, ToolItem } from './mcp/catalog.ts'
+export type { UpstreamCaller, UpstreamTokens } from './mcp/context.ts'
 export type { UpstreamTokenRequest } from './mcp/define.ts'
 export { globsOverlap, matchesGlob } from './mcp/glob.ts'
 export { findResource, mayHear, mayHearNow } from './mcp/methods/resources.ts'
-export type { UpstreamCaller, UpstreamTokens } from './mcp/upstream-tokens.ts'

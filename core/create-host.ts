@@ -1,38 +1,45 @@
 // For programs that embed a host, and for the CLI: from a config, checked whole, to a host that can listen.
 
 import { basename, dirname, join, resolve } from 'node:path'
-import { builtInPlugins, defaultPlugins } from '../plugins/index.ts'
+import { builtInPlugins, defaultPlugins, memoryStores } from '../plugins/index.ts'
 import { checkConfig, checkValue } from './config/check-config.ts'
+import { faultsOf } from './config/check-definition.ts'
+import { buildConfigSchema, withoutRequired } from './config/config-schema.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
-import type { PluginFinding } from './config/examination.ts'
+import type { Examination, PluginFinding } from './config/examination.ts'
 import type { Finding } from './config/explain-problems.ts'
 import { filesRead } from './config/files-read.ts'
 import { fillDefaults } from './config/fill-defaults.ts'
 import { findPlugins, isMisspelt, type PluginTable, pluginValues } from './config/find-plugins.ts'
-import { buildConfigSchema, withoutRequired } from './config/host-schema.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
 import { refreshModules } from './config/module-graph.ts'
 import { createPlaces } from './config/places.ts'
-import { createProblems, type Problem, type Problems } from './config/problems.ts'
+import { ConfigError, createProblems, type Problem, type Problems } from './config/problems.ts'
 import { trimSecrets } from './config/secret-keys.ts'
 import { checkSectionNames, collectSections } from './config/sections.ts'
 import { withLongForms } from './config/short-forms.ts'
 import { withoutFaults } from './config/without-faults.ts'
-import { examinePlugins } from './examine-plugins.ts'
-import { findOtherProblems } from './find-other-problems.ts'
-import type { ReloadReport } from './host.ts'
-import { type BuiltHost, buildHost, type Host, type InEveryProcess } from './host.ts'
+import {
+  type BuiltHost,
+  buildHost,
+  type Host,
+  type HostInput,
+  type HostParts,
+  type InEveryProcess,
+  type ReloadReport,
+} from './host.ts'
 import type { Clock } from './http/clock.ts'
-import { StartError } from './http/start-error.ts'
+import { errorText, StartError } from './http/errors.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import type { KernelHost } from './kernel/kernel-host.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
+import type { PluginInstance } from './kernel/plugin-plan.ts'
 import { notePlace } from './mcp/definition-place.ts'
 import { isObject } from './mcp/is-object.ts'
 import type { Observer } from './mcp/observe.ts'
-import { reloadable } from './reload.ts'
-import { keepWarnings } from './reload-warnings.ts'
+import type { Plugin as HostPlugin } from './plugin-host.ts'
+import { reloadable, warnOnce } from './reload.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
@@ -41,11 +48,10 @@ export { type LoadedConfig, loadConfig } from './config/load-config.ts'
 export type { Host, InEveryProcess, ReloadReport } from './host.ts'
 export type { Clock, Timer } from './http/clock.ts'
 export { describeThrown } from './http/describe-thrown.ts'
-export type { CloseReport } from './kernel/in-flight.ts'
+export type { CloseReport } from './kernel/ending.ts'
 export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
 export type { RouteSummary } from './mcp/route-summary.ts'
 export type { Neighbours } from './sessions/neighbours.ts'
-export type { Surface, SurfaceItem, SurfaceList, SurfaceRoute } from './surface/surface.ts'
 
 export interface CreateHostOptions {
   /** The config's relative paths start here. Default: the working directory. */
@@ -70,7 +76,7 @@ export interface CreateHostOptions {
    * Is asked before a host of this config may serve, and again with each reload, of what it would serve then: a rejection stops
    * the start, or refuses the reload. Default: nobody is.
    */
-  accept?: (host: Pick<Host, 'surface'>) => Promise<void>
+  accept?: (host: Pick<Host, 'served'>) => Promise<void>
   /** Is told of every Call when it is over, as the observer of a plugin that is on for every route. */
   observe?: Observer
   /** What the host reads the time from and sets timers with. Default: the system's clock. For tests. */
@@ -81,7 +87,9 @@ export interface CreateHostOptions {
 export const pluginsOf = (table: PluginTable): Record<string, Plugin<object>> =>
   Object.fromEntries(Object.entries(table).map(([name, { plugin }]) => [name, plugin as Plugin<object>]))
 
-/** Every plugin that a config may name without a path, and those that this one names. Throws a StartError for what is no plugin. */
+/**
+ * Every plugin that a config may name without a path, and those that this one names. Throws a StartError for what is no plugin.
+ */
 export async function pluginsFor(config: Config, directory: string): Promise<Map<string, Plugin<object>>> {
   const problems = createProblems(() => ({}), { warn: () => undefined })
   const found = await findPlugins(config, builtInPlugins, directory, problems)
@@ -207,7 +215,15 @@ async function build(
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
   const found = { config, secrets, plugins, isBuiltIn, toolsets, isWhole, problems }
   const settings = { purpose, processes, inEveryProcess, neighbours, observe, clock }
-  const given = { ...found, directory, log, suggest: suggestPlugin, guardedFetch: lazyGuardedFetch(), ...settings }
+  const given = {
+    ...found,
+    directory,
+    log,
+    suggest: suggestPlugin,
+    guardedFetch: lazyGuardedFetch(),
+    memoryStores,
+    ...settings,
+  }
   return part ? findOtherProblems({ ...given, isUnsound: part.isUnsound }) : buildHost(given)
 }
 
@@ -217,12 +233,11 @@ export async function hostOf(
   log: Logger = createLogger(),
   options: BuildOptions = {},
 ): Promise<Host> {
-  const kept = keepWarnings(log)
-  const built = await buildAccepted(loaded, kept.log, options)
-  return reloadable(built, (next, quiet) => buildAccepted(next, quiet, { ...options, isReload: true }), {
-    log,
-    warnings: kept.end(),
-  })
+  const warned = new Set<string>()
+  const first = warnOnce(log, warned, false)
+  const built = await buildAccepted(loaded, first.log, options)
+  first.end()
+  return reloadable(built, next => buildAccepted(next, warnOnce(log, warned, true).log, { ...options, isReload: true }))
 }
 
 /** As `build`; a host that is not accepted is closed. */
@@ -281,4 +296,55 @@ export async function reloadHost(
   const root = options.file === undefined ? first : resolve(options.cwd, options.file)
   await refreshModules(root ?? options.cwd, { environment })
   return host.reload(await loadConfig(options))
+}
+
+interface Parts extends Pick<HostParts, 'config' | 'instances'> {
+  readonly directory: string
+  readonly log: Logger
+}
+
+/** Where clients reach the host; undefined where that is known only once it listens. */
+function addressOf({ http: { publicUrl, host, port, tls } }: Parts['config']): string | undefined {
+  if (publicUrl !== undefined) return publicUrl.replace(/\/$/, '')
+  return port === 0 ? undefined : `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+async function examineOne(instance: PluginInstance, parts: Parts): Promise<PluginFinding[]> {
+  const { name, options, general, routes } = instance
+  const plugin: HostPlugin<object> = instance.plugin
+  if (!plugin.examine) return []
+  const whose = general ? name : `${name} of ${routes[0]?.path}`
+  const address = addressOf(parts.config)
+  const about: Examination = {
+    at: instance.at,
+    directory: parts.directory,
+    log: parts.log.child({ plugin: name }),
+    url: path => (address === undefined ? undefined : `${address}${path}`),
+  }
+  try {
+    const findings = await plugin.examine(options, about)
+    return findings.map(finding => ({ ...finding, check: `${whose}: ${finding.check}` }))
+  } catch (error) {
+    const fix = 'this is a mistake in the plugin: it should have told what it found'
+    return [{ check: whose, level: 'wrong', text: `it could not be examined: ${errorText(error)}`, fix }]
+  }
+}
+
+/** In the order of the config; each names the plugin that it is of. */
+export async function examinePlugins(parts: Parts): Promise<PluginFinding[]> {
+  const found = await Promise.all(parts.instances.map(instance => examineOne(instance, parts)))
+  return found.flat()
+}
+
+/** The host never listens. Throws a ConfigError with all problems, including those of the schema. */
+export async function findOtherProblems({ toolsets, problems, ...input }: HostInput): Promise<never> {
+  const sound = [...toolsets].map(([name, list]) => [name, list.filter(one => faultsOf(one).length === 0)] as const)
+  try {
+    const { host } = await buildHost({ ...input, toolsets: new Map(sound), problems, purpose: 'inspect' })
+    await host.close({ grace: 0 })
+  } catch (error) {
+    // Any other error is probably a consequence of the parts that are left out.
+    if (error instanceof ConfigError) throw error
+  }
+  return problems.assertNone() as never
 }

@@ -1,42 +1,35 @@
-// What a plugin declares is held, as it comes, against what it must be: a mistake names the plugin, and not a library that
-// fell over it later. What comes once the host is settled is refused: it would do nothing. Between `setup` and the notes.
+// Checks what a plugin registers, so that an error names the plugin and not a library that failed later. Registrations after
+// startup are refused, because they would be ignored.
+import { blame } from './http/describe-thrown.ts'
 import { StartError } from './http/errors.ts'
 import { parsePattern } from './http/path-pattern.ts'
 import { BODY_TYPES } from './kernel/body.ts'
 import type { Endpoint } from './kernel/endpoint.ts'
-import { isKoaApp } from './kernel/mounted-app.ts'
+import { isKoaApp } from './kernel/write-errors.ts'
 import type { PluginHost } from './plugin-host.ts'
 
 type Fail = (why: string) => StartError
-/** Throws for what cannot be registered; gives what is registered. */
+/** Throws if the arguments cannot be registered; returns what is registered. */
 type Check = (given: readonly unknown[], fail: Fail) => readonly unknown[]
+type Run = (...given: unknown[]) => unknown
 
-function kindOf(value: unknown): string {
-  if (value === undefined || value === null) return 'nothing'
-  if (isKoaApp(value)) return 'a Koa app'
-  if (typeof value === 'object') return Array.isArray(value) ? 'a list' : 'an object'
-  return `a ${typeof value}`
-}
+const kindOf = (value: unknown) => (isKoaApp(value) ? 'a Koa app' : value == null ? 'nothing' : `a ${typeof value}`)
 
-/** Takes a function there; `what` it is called. */
 const functionAt =
-  (name: string, index: number, what = 'a function'): Check =>
+  (name: string, index = 0): Check =>
   (given, fail) => {
     const value = given[index]
     if (typeof value === 'function') return given
     const fix = isKoaApp(value) ? '; a Koa app is served with host.mount(path, app)' : ''
-    throw fail(`host.${name}() takes ${what}, not ${kindOf(value)}${fix}`)
+    throw fail(`host.${name}() takes a function, not ${kindOf(value)}${fix}`)
   }
-
-const middleware = (name: string) => functionAt(name, 0, 'Koa middleware')
 
 function checkEndpoint({ methods, body, page }: Partial<Endpoint>, fail: Fail) {
-  if (typeof methods !== 'object' || methods === null) throw fail('has no methods, handlers by verb')
-  for (const [verb, handler] of Object.entries<unknown>(methods)) {
-    if (handler === undefined || typeof handler === 'function') continue
-    throw fail(`has for ${verb} ${kindOf(handler)}, not a function`)
+  if (typeof methods !== 'object' || methods === null) throw fail('has no `methods`')
+  for (const [name, handler] of Object.entries<unknown>({ ...methods, page })) {
+    if (handler !== undefined && typeof handler !== 'function')
+      throw fail(`${name} is ${kindOf(handler)}, not a function`)
   }
-  if (page !== undefined && typeof page !== 'function') throw fail(`has as its page ${kindOf(page)}, not a function`)
   if (body === undefined || Object.hasOwn(BODY_TYPES, body)) return
   throw fail(`has the body "${body}"; it is one of ${Object.keys(BODY_TYPES).join(', ')}`)
 }
@@ -67,41 +60,56 @@ const mount: Check = (given, fail) => {
 
 const anything: Check = given => given
 
-/** What is for `setup` and `serving` tasks alone, but for `fill`, which is for `setup`. */
+/** Members for `setup` and `serving` tasks only. */
 const DECLARING: { readonly [Name in keyof PluginHost]?: Check } = {
-  use: middleware('use'),
-  edge: middleware('edge'),
-  identify: middleware('identify'),
-  admit: middleware('admit'),
-  crossOrigin: functionAt('crossOrigin', 0),
+  ...Object.fromEntries(
+    ['use', 'edge', 'identify', 'admit', 'crossOrigin', 'serving', 'checking', 'starting', 'reconfigure', 'around']
+      .concat(['observe', 'revisions', 'redirect', 'unlist', 'explain'])
+      .map(name => [name, functionAt(name)]),
+  ),
   endpoint,
   routeEndpoint,
   mount,
-  serving: functionAt('serving', 0),
-  checking: functionAt('checking', 0),
-  starting: functionAt('starting', 0),
-  reconfigure: functionAt('reconfigure', 0),
-  around: functionAt('around', 0),
-  observe: functionAt('observe', 0),
   method: functionAt('method', 1),
-  revisions: functionAt('revisions', 0),
   extension: anything,
   contribute: anything,
-  redirect: functionAt('redirect', 0),
-  unlist: functionAt('unlist', 0),
   variesByCaller: anything,
-  explain: functionAt('explain', 0),
 }
 
-/** The same host; what declares throws a StartError for mistakes, and once `isSettled`. */
-export function declaring<Host extends Pick<PluginHost, 'name'>>(host: Host, isSettled: () => boolean): Host {
+/** Hooks whose errors are logged with the plugin's name. */
+const NAMED = ['use', 'edge', 'identify', 'admit', 'around', 'observe']
+
+/** The same hook. The log names the plugin for its errors, except for those that it passes on from `next()`. */
+const withName =
+  (name: string, hook: Run): Run =>
+  async (request, next) => {
+    const inner = () =>
+      (next as () => Promise<unknown>)().catch((error: unknown) => {
+        blame(error, undefined)
+        throw error
+      })
+    try {
+      return await hook(request, inner)
+    } catch (error) {
+      blame(error, name)
+      throw error
+    }
+  }
+
+/** The same host, whose registrations are checked. `isBuiltIn`: errors of its hooks need no name, which costs a promise. */
+export function declaring<Host extends Pick<PluginHost, 'name'>>(
+  host: Host,
+  isSettled: () => boolean,
+  isBuiltIn: boolean,
+): Host {
   const fail: Fail = why => new StartError(`plugins.${host.name}: ${why}`, { exitCode: 2 })
   const wrapped = Object.entries(DECLARING).map(([name, check]) => {
-    const register = Reflect.get(host, name) as (...given: unknown[]) => unknown
-    const late = `host.${name}() is for setup and serving tasks; what is registered later would do nothing`
-    const declare = (...given: unknown[]) => {
-      if (isSettled()) throw fail(late)
-      return register(...check(given, fail))
+    const register = Reflect.get(host, name) as Run
+    const isNamed = !isBuiltIn && NAMED.includes(name)
+    const declare: Run = (...given) => {
+      if (isSettled()) throw fail(`host.${name}() is for setup and serving tasks; later registrations are ignored`)
+      const [first, ...rest] = check(given, fail)
+      return isNamed ? register(withName(host.name, first as Run)) : register(first, ...rest)
     }
     return [name, declare]
   })

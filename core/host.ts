@@ -1,10 +1,9 @@
 // A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { checkConventions, checkServed, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
+import { checkConventions, checkServed, warnOpenDoors, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes, warnUntoldScopes } from './access/least-scopes.ts'
-import { warnOpenDoors } from './access/warn-open-doors.ts'
 import { type BuiltServices, buildServices, createNode, type ServiceParts } from './assembly.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
@@ -18,50 +17,37 @@ import { warnOfPlaceholders, warnOfValues } from './config/warn-of-values.ts'
 import { declaring } from './declaring.ts'
 import type { GivenSecrets } from './given-secrets.ts'
 import { type Clock, systemClock } from './http/clock.ts'
-import { createHttpServer } from './http/create-server.ts'
+import { createHttpServer, leaveUnread, refusePipelined, type SlowReaders, watchReaders } from './http/create-server.ts'
 import { HostError, StartError } from './http/errors.ts'
-import { leaveUnread } from './http/leave-unread.ts'
-import { addressOf, listenOn } from './http/listen.ts'
-import { refusePipelined } from './http/refuse-pipelined.ts'
-import { type SlowReaders, watchReaders } from './http/slow-readers.ts'
+import { addressOf, listenOn } from './http/port.ts'
 import { openStreams } from './http/sse.ts'
 import type { HostTls, prepareTls } from './http-tls.ts'
 import { loadNeededParser } from './kernel/body.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
-import { createEnding, type Ending } from './kernel/ending.ts'
+import { createEnding, createInFlight, type Ending, type InFlight } from './kernel/ending.ts'
 import { createFigures, type Figures } from './kernel/figures.ts'
-import { createInFlight, type InFlight } from './kernel/in-flight.ts'
 import type { KernelHost } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import { createPipeline } from './kernel/pipeline.ts'
-import { type PluginInstance, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
+import { type PluginInstance, type Provides, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
 import { createSecrets, type Secrets } from './kernel/secrets.ts'
-import {
-  checkDefined,
-  createKernelHost,
-  createNotes,
-  definePlugins,
-  type KernelNotes,
-  setUpPlugins,
-} from './kernel/set-up.ts'
+import { createKernelHost, createNotes, type KernelNotes, runTasks, setUpPlugins } from './kernel/set-up.ts'
 import { createSlots } from './kernel/slots.ts'
 import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
 import type { Definition, RuntimeHost } from './mcp/define.ts'
+import { encodeError } from './mcp/message.ts'
 import type { Observer } from './mcp/observe.ts'
 import { type RouteFacts, type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './mcp/routes.ts'
-import { loadNeededCompiler } from './mcp/schema/load-ajv.ts'
+import { loadNeededCompiler } from './mcp/schema/ajv.ts'
 import { reportNameClashes, soundDefinitions, warnOfPages } from './mcp/sound-definitions.ts'
-import { encodeError } from './mcp/wire.ts'
-import { namingFailures } from './name-failures.ts'
 import type { Services } from './plugin-host.ts'
 import { createReadiness } from './readiness.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
 import { checkSharing, isServedHereAlone, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
-import { defaultSlots, type Slots, slotFault } from './slots.ts'
-import type { Surface } from './surface/surface.ts'
+import { defaultSlots, type MemoryStores, type Slots, slotFault } from './slots.ts'
 
 /** Logs and counts the connections that the host closes. */
 function createConnectionNews(log: Logger, figures: Figures) {
@@ -156,13 +142,20 @@ export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | '
   readonly tls: HostTls | undefined
 }
 
+/** What the routes of a host serve. */
+export interface ServedParts {
+  readonly routes: readonly CompiledRoute[]
+  readonly services: Pick<BuiltServices, 'slot' | 'offered' | 'viewOf' | 'unrouted'>
+  readonly provides: Pick<Provides, 'by'>
+}
+
 export interface Host extends Ending {
   /** `http://address:port` once it listens, `https` with `http.tls`. */
   readonly url: string
   readonly routes: readonly RouteSummary[]
   readonly runtime: RuntimeHost
-  /** Everything that the host serves, by route, as `mcp-host lock` records it. Includes items that were added at run time. */
-  surface(): Promise<Surface>
+  /** For `mcp-host lock`. */
+  readonly served: ServedParts
   /** Starts the plugins, once. `listen` calls it too. Rejects with a StartError after `close`. */
   start(): Promise<void>
   /** Who can do what at a path, decided without a request; undefined if the path is not served. */
@@ -202,7 +195,7 @@ export interface HostInput extends Pick<ServiceParts, 'guardedFetch'> {
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   /** What is wrong already, and what is found now. */
   readonly problems: Problems
-  /** Whether a plugin is one of ours: what others throw is named in the log. */
+  /** Built-in plugins are not named in the log for their errors. */
   readonly isBuiltIn: (plugin: Plugin<object>) => boolean
   /** The config's paths are relative to it. */
   readonly directory: string
@@ -220,6 +213,7 @@ export interface HostInput extends Pick<ServiceParts, 'guardedFetch'> {
   /** Of the program that serves, beside those of plugins. */
   readonly observe?: Observer | undefined
   readonly clock?: Clock | undefined
+  readonly memoryStores: (clock: Clock) => MemoryStores
 }
 
 /**
@@ -262,7 +256,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   if (isWhole) checkConventions(routes, provides, suggest, report)
 
   const node = createNode()
-  const defaults = defaultSlots(node.name, clock, neighbours)
+  const defaults = defaultSlots(node.name, clock, neighbours, input.memoryStores(clock))
   const slots = createSlots(defaults, (slot, service) => slotFault(defaults, slot, service))
   const inFlight = createInFlight()
   const readiness = createReadiness(notes.ready, inFlight.draining, log)
@@ -283,8 +277,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const planned = problems.count()
   const hostFor = (instance: PluginInstance) => {
     const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
-    const declared = declaring({ ...kernelHost, ...createAuthorHost(instance, author, server) }, () => settled)
-    return isBuiltIn(instance.plugin) ? declared : namingFailures(declared)
+    const whole = { ...kernelHost, ...createAuthorHost(instance, author, server) }
+    return declaring(whole, () => settled, isBuiltIn(instance.plugin))
   }
   const able = instances.filter(({ name }) => !isUnsound?.(name))
   await setUpPlugins(able, hostFor, report)
@@ -308,7 +302,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const services = await problems.attempt(() => buildServices({ ...parts, guardedFetch: input.guardedFetch, report }))
   if (!services) return problems.assertNone() as never
   const declared = problems.count()
-  await definePlugins(notes, services, report)
+  await runTasks(notes.serving, services, report)
   if (problems.count() > declared) stopHere()
   await services.complete()
   const { inspected, leastScopes, limits, sessions, runtime } = services
@@ -318,7 +312,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route)
   checkServed({ routes, provides, endpoints: served, isServed, isDescribed, suggest, report })
   // What is missing because of another mistake would be told twice.
-  if (problems.count() === 0) await checkDefined(notes, report)
+  if (problems.count() === 0) await runTasks(notes.checking, undefined, report)
   // Where nobody observes it costs nothing.
   const begun = author.observers.length > 0 ? services.watchRequest : undefined
   const app = await problems.attempt(() =>
@@ -355,7 +349,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       return routes.map(route => summarizeRoute(route, factsOf(inspected, route)))
     },
     runtime,
-    surface: async () => (await import('./surface/read-surface.ts')).readSurface({ routes, services, provides }),
+    served: { routes, services, provides },
     start: startup.start,
     inspect(path) {
       listening ||= `http${secured ? 's' : ''}://${http.host}:${http.port}`

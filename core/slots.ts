@@ -1,29 +1,31 @@
 // The slots of a host: the services that plugins may replace, route by route. The table itself is the kernel's.
 
-import { noTokenBinding, openAccess, plainResource } from './access/access.ts'
-import { type AuthorizationServer, noAuthorizationServer } from './access/authorization-server.ts'
+import { noTokenBinding, openAccess, plainResource } from './access/authorize.ts'
 import type { GrantStore } from './access/grant-store.ts'
-import { createMemoryGrantStore } from './access/memory-grant-store.ts'
+import { type AuthorizationServer, noAuthorizationServer } from './access/grant-store.ts'
 import type { Clock } from './http/clock.ts'
 import type { AccessDecider, ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
 import { type ChangeBus, createMemoryChangeBus } from './mcp/change-bus.ts'
+import { noUpstreamTokens, type UpstreamTokens } from './mcp/context.ts'
 import { type Isolation, noIsolation } from './mcp/isolation.ts'
 import { type CallTracer, NO_TRACER } from './mcp/observe.ts'
-import { noUpstreamTokens, type UpstreamTokens } from './mcp/upstream-tokens.ts'
 import type { EventStore } from './sessions/event-store.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
-import { createMemoryPeers } from './sessions/memory-peers.ts'
 import { createMemorySessionStore } from './sessions/memory-session-store.ts'
-import { createNeighbourBus } from './sessions/neighbour-bus.ts'
-import { createNeighbourPeers } from './sessions/neighbour-peers.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
+import { createNeighbourBus } from './sessions/neighbours.ts'
 import type { Peers } from './sessions/peers.ts'
+import { createMemoryPeers, createNeighbourPeers } from './sessions/peers.ts'
 import type { SessionStore } from './sessions/session-store.ts'
-import { createMemoryTaskStore } from './tasks/memory-task-store.ts'
 import type { TaskStore } from './tasks/task-store.ts'
 
 /** The default services of a host. `node` is its name; `neighbours` reaches the other processes of the machine. */
-export const defaultSlots = (node: string, { now }: Clock, neighbours?: Neighbours): Slots => ({
+export const defaultSlots = (
+  node: string,
+  { now }: Clock,
+  neighbours: Neighbours | undefined,
+  stores: MemoryStores,
+): Slots => ({
   access: openAccess,
   protectedResource: plainResource,
   tokenBinding: noTokenBinding,
@@ -34,10 +36,12 @@ export const defaultSlots = (node: string, { now }: Clock, neighbours?: Neighbou
   isolation: noIsolation,
   tracer: NO_TRACER,
   authorizationServer: noAuthorizationServer,
-  grantStore: createMemoryGrantStore(undefined, now),
-  taskStore: createMemoryTaskStore(undefined, now),
+  ...stores,
   upstreamTokens: noUpstreamTokens,
 })
+
+/** The default stores that plugins implement. */
+export type MemoryStores = Pick<Slots, 'grantStore' | 'taskStore'>
 
 /** The services that plugins may replace, by the name of their slot. */
 export interface Slots {
@@ -72,7 +76,9 @@ export interface Slots {
 /** The default services have these, others may leave them out. */
 const OPTIONAL = new Set(['scopesToEnter'])
 
-/** Why a service cannot fill a slot: there is none of this name, or it lacks a method that the default has. Undefined: it can. */
+/**
+ * Why a service cannot fill a slot: there is none of this name, or it lacks a method that the default has. Undefined: it can.
+ */
 export function slotFault(defaults: Slots, slot: string, service: unknown): string | undefined {
   const standard: object | undefined = Object.hasOwn(defaults, slot) ? defaults[slot as keyof Slots] : undefined
   if (!standard) return `there is no slot "${slot}"; there are: ${Object.keys(defaults).join(', ')}`

@@ -1,6 +1,6 @@
 // `mcp-host/testing`: for whoever tests tools, a config or a plugin (docs/testing.md), and the contracts of the store slots,
 // for whoever writes a store: each is a list of named checks that any test runner runs; docs/plugins.md, "Writing a store".
-export type { TestUser } from './access/under-test.ts'
+export type { TestUser } from './access/claims.ts'
 export type { Answer, Answers, Ask, AskResult } from './testing/answers.ts'
 export { changeBusContract } from './testing/change-bus-contract.ts'
 export type { ToldChange } from './testing/changes.ts'

@@ -6,10 +6,10 @@ export { createHttpServer, type ServerNews, type TimeLimits, type WatchedServer 
 export { EqualWait, type Waiting } from './http/equal-wait.ts'
 export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/read-body.ts'
-export { requestIdIn } from './http/request-id.ts'
-export { addField } from './http/response.ts'
+export { requestIdIn } from './http/request-target.ts'
+export { addField, pageHeaders } from './http/response.ts'
 export { type EventStream, type EventStreamOptions, openEventStream, RETRY, whenClosed } from './http/sse.ts'
-export { pageHeaders } from './http/visit.ts'
+export { isAnswer, type Question } from './mcp/asks.ts'
 export type {
   AdmitCaller,
   AskClient,
@@ -22,29 +22,40 @@ export type {
   SessionSetting,
   ToolsetChoice,
 } from './mcp/call.ts'
-export { createCallFetch } from './mcp/call-fetch.ts'
 export type { Change, ChangeBus, ChangeHistory } from './mcp/change-bus.ts'
-export { checkUri, shown, sizeFault } from './mcp/client-said.ts'
-export { callOf } from './mcp/context.ts'
-export { encodeAnswer } from './mcp/encode-answer.ts'
-export type { RouteExtensions } from './mcp/extension.ts'
-export { FairLine, type InLine } from './mcp/fair-line.ts'
-export { holderOf } from './mcp/holder.ts'
-export { boundsInWords } from './mcp/isolate.ts'
 export {
+  checkUri,
+  holderOf,
   LARGE_ANSWER,
   MAX_LISTENS_PER_CALLER,
   MAX_OPEN_GETS,
   MAX_WATCHED,
   MAX_WATCHED_BYTES,
   MAX_WATCHED_BYTES_PER_OWNER,
+  shown,
+  sizeFault,
   WATCH_COST,
-} from './mcp/limits.ts'
-export { demandBatches, type Message, readMessages, type ValidMessage, validBatch } from './mcp/message.ts'
+} from './mcp/client-limits.ts'
+export { callOf, createCallFetch } from './mcp/context.ts'
+export { encodeAnswer } from './mcp/dispatch.ts'
+export type { RouteExtensions } from './mcp/extension.ts'
+export { FairLine, type InLine } from './mcp/fair-line.ts'
+export { boundsInWords } from './mcp/isolate.ts'
+export {
+  demandBatches,
+  type EncodedAnswer,
+  type ErrorTarget,
+  encodeError,
+  type Message,
+  readMessages,
+  type SerializedAnswer,
+  type SerializedResult,
+  type ValidMessage,
+  validBatch,
+} from './mcp/message.ts'
 export { clientInfoProblem } from './mcp/methods/params.ts'
 export { plainText } from './mcp/plain-text.ts'
 export { LIST_FILTERS, LOG_LEVELS, META, type ProgressToken, type RequestId } from './mcp/protocol.ts'
-export { isAnswer, type Question } from './mcp/question.ts'
 export {
   ASSUMED_REVISION,
   HANDSHAKE_REVISIONS,
@@ -58,19 +69,23 @@ export {
 } from './mcp/revisions.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './mcp/schema/header-params.ts'
 export type { ListName, View } from './mcp/view.ts'
-export {
-  type EncodedAnswer,
-  type ErrorTarget,
-  encodeError,
-  type SerializedAnswer,
-  type SerializedResult,
-} from './mcp/wire.ts'
 export { type Transport, transportOf } from './plugin-host.ts'
-export { type Caller, withoutCredentials } from './sessions/callers.ts'
-export type { Announcement, ChangeFeed, Subscriber, Subscription } from './sessions/change-feed.ts'
-export { type EventId, parseEventId } from './sessions/event-id.ts'
 export {
+  type Announcement,
+  type ChangeFeed,
+  createWatchCharges,
+  heardBy,
+  type Subscriber,
+  type Subscription,
+  watchCost,
+  watchedCost,
+} from './sessions/change-feed.ts'
+export { withoutCredentials } from './sessions/credentials.ts'
+export type { Caller } from './sessions/enter-session.ts'
+export {
+  type EventId,
   type EventStore,
+  parseEventId,
   type SharedStreams,
   type StoredEvent,
   type StoredEvents,
@@ -78,14 +93,13 @@ export {
   type StreamState,
   type StreamWriter,
 } from './sessions/event-store.ts'
-export { heardBy } from './sessions/heard-by.ts'
-export { createLineReply, type ReplyLine } from './sessions/line-reply.ts'
 export type { PeerMessage, Peers } from './sessions/peers.ts'
-export type { SessionRegistry } from './sessions/registry.ts'
+export type { RunningCalls, SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
-export type { RunningCalls } from './sessions/running-calls.ts'
 export {
   type Answering,
+  createLineReply,
+  type ReplyLine,
   receiveMessage,
   type Sender,
   type SessionReply,
@@ -93,21 +107,22 @@ export {
   serveRequests,
 } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'
-export type { SessionBounds } from './sessions/session-bounds.ts'
-export type { SessionOpening, SessionRecord, SessionState, StateChange } from './sessions/session-record.ts'
 export type {
   Changed,
   Entered,
   HeldHere,
+  SessionBounds,
+  SessionOpening,
+  SessionRecord,
+  SessionState,
   SessionStore,
   SessionUse,
+  StateChange,
   StreamClaim,
   Victim,
   Visit,
 } from './sessions/session-store.ts'
-export type { ForwardedMessage, SessionStreams } from './sessions/session-streams.ts'
-export type { Resumption } from './sessions/stream-parts.ts'
-export { createWatchCharges, watchCost, watchedCost } from './sessions/watched-uris.ts'
+export type { ForwardedMessage, Resumption, SessionStreams } from './sessions/session-streams.ts'
 export {
   type AnswerRoom,
   hasEnded,

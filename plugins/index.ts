@@ -1,5 +1,6 @@
 // The built-in plugins, by the name that a config uses. A plugin may be deleted with its line here.
 
+import type { Clock } from '../core/index.ts'
 import { accessLog } from './access-log/index.ts'
 import { apps } from './apps/index.ts'
 import { audit } from './audit/index.ts'
@@ -11,6 +12,8 @@ import { clusterRedis } from './cluster-redis/index.ts'
 import { cors } from './cors/index.ts'
 import { eventLoop } from './event-loop/index.ts'
 import { eventStoreRedis } from './event-store-redis/index.ts'
+import { createMemoryGrantStore } from './families/grants/index.ts'
+import type { RedisSections } from './families/redis/index.ts'
 import { grantStoreRedis } from './grant-store-redis/index.ts'
 import { health } from './health/index.ts'
 import { isolate } from './isolate/index.ts'
@@ -21,7 +24,7 @@ import { sessionStoreRedis } from './session-store-redis/index.ts'
 import { skills } from './skills/index.ts'
 import { storeSqlite } from './store-sqlite/index.ts'
 import { taskStoreRedis } from './task-store-redis/index.ts'
-import { tasks } from './tasks/index.ts'
+import { createMemoryTaskStore, tasks } from './tasks/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
 import { toolSearch } from './tool-search/index.ts'
 import { tracing } from './tracing/index.ts'
@@ -61,5 +64,20 @@ export const builtInPlugins = {
   'dev-auth-server': devAuthServer,
 }
 
+type OptionsByName = {
+  [Name in keyof typeof builtInPlugins]: NonNullable<Parameters<(typeof builtInPlugins)[Name]>[0]>
+}
+
+declare module '../core/config/define-config.ts' {
+  interface BuiltInOptions extends OptionsByName {}
+  interface BuiltInSections extends Partial<RedisSections> {}
+}
+
 /** Plugins that are enabled unless the config disables them. */
 export const defaultPlugins = ['isolate'] as const
+
+/** The stores of hosts without a plugin that replaces them. */
+export const memoryStores = ({ now }: Clock) => ({
+  grantStore: createMemoryGrantStore(undefined, now),
+  taskStore: createMemoryTaskStore(undefined, now),
+})

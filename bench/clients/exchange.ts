@@ -18,7 +18,7 @@ export function readAddress(url: string): Address {
 
 /** The bytes of a request. */
 export function encodeRequest(
-  method: 'GET' | 'POST',
+  method: 'GET' | 'POST' | 'DELETE',
   { host, port, path }: Address,
   headers: BenchRequest['headers'],
   body = '',

@@ -1,20 +1,10 @@
 // fastmcp, the framework of that name for TypeScript, with JSON answers and nothing switched on that can be off.
 // Argument: `stateless` for a server without sessions.
-import { createServer } from 'node:net'
 import { FastMCP } from 'fastmcp'
 import { z } from 'zod'
-import { SERVER_INFO, toolTexts } from './tools.mjs'
+import { findFreePort, SERVER_INFO, toolTexts } from './tools.mjs'
 
 const [text] = toolTexts(1)
-
-/** It takes a port and does not tell which one it got for 0. */
-const findFreePort = () =>
-  new Promise(resolve => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address()
-      probe.close(() => resolve(port))
-    })
-  })
 
 const silent = () => undefined
 const server = new FastMCP({

@@ -1,5 +1,6 @@
 // The tools that every server of the benchmark registers: `echo`, and copies of it under other names.
 // Also what all servers have in common to say: who they are, and where they listen.
+import { createServer as createTcpServer } from 'node:net'
 
 export const SERVER_INFO = { name: 'bench', version: '1.0.0' }
 
@@ -23,6 +24,15 @@ export const answerOf = (id, result) => ({
   id,
   result: { resultType: 'complete', ...result, _meta: { 'io.modelcontextprotocol/serverInfo': SERVER_INFO } },
 })
+
+/** A free port, for servers that do not tell which one they got for 0. */
+export const findFreePort = () =>
+  new Promise(resolve => {
+    const probe = createTcpServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address()
+      probe.close(() => resolve(port))
+    })
+  })
 
 /** Listens on a free port of the loopback interface and prints its address. */
 export function listen(server) {

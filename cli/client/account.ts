@@ -1,11 +1,11 @@
 // One login of this machine: what it was made with, its token file, and a `fetch` that uses both.
 
 import { createAuthFetchOn } from '../../client/auth-fetch.ts'
-import type { TokenContainer } from '../../client/cache/types.ts'
-import { createCacheKey } from '../../client/cache-key.ts'
 import type { AuthFetch, ClientOAuthOptions, Grant } from '../../client/index.ts'
 import { createFileTokenCache, type FileTokenCache } from '../../client/node/index.ts'
 import type { Platform } from '../../client/session.ts'
+import type { TokenContainer } from '../../client/token-cache.ts'
+import { createCacheKey } from '../../client/token-store.ts'
 import type { CommandContext } from '../context.ts'
 import { type Credentials, recallCredentials } from './credentials.ts'
 import { createLogins, type Login, type Logins, tokenDirectory } from './logins.ts'

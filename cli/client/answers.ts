@@ -2,8 +2,7 @@
 // response ends without an answer.
 
 import type { CallToolResult, Client, Transport } from '@modelcontextprotocol/client'
-import { isObject } from '../../client/json.ts'
-import { printable } from '../../client/printable.ts'
+import { isObject, printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { EventTooLarge, readEvents, type StreamEvent } from '../proxy/event-stream.ts'
 import { MAX_MESSAGE } from '../proxy/link.ts'

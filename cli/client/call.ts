@@ -10,8 +10,7 @@ import type {
   ElicitResult,
   Tool,
 } from '@modelcontextprotocol/client'
-import { isObject } from '../../client/json.ts'
-import { printable } from '../../client/printable.ts'
+import { isObject, printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { didYouMean } from '../../core/mcp/nearest.ts'
 import { startThread } from '../../core/threads/start-thread.ts'

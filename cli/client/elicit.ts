@@ -1,7 +1,7 @@
 // What a server asks the person in the middle of a call (elicitation, form mode): one question a field. Where nobody can
 // be asked, the answer is "decline".
 import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
-import { isObject } from '../../client/json.ts'
+import { isObject } from '../../client/text.ts'
 import type { CommandContext } from '../context.ts'
 import { ask, hasPerson } from './terminal.ts'
 

@@ -1,7 +1,6 @@
 // `mcp-host list`: what any MCP server offers: tools, resources, prompts.
 import type { Client, Prompt, Resource, ResourceTemplateType, Tool } from '@modelcontextprotocol/client'
-import { isObject } from '../../client/json.ts'
-import { printable } from '../../client/printable.ts'
+import { isObject, printable } from '../../client/text.ts'
 import type { CommandContext } from '../context.ts'
 import { columns, jsonText } from '../text.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'

@@ -2,9 +2,8 @@
 
 import { resolve } from 'node:path'
 import type { ClientOAuthOptions } from '../../client/index.ts'
-import { isScope } from '../../client/json.ts'
-import { printable } from '../../client/printable.ts'
 import { isLoopback, RESERVED_PARAMETERS } from '../../client/resolve-options.ts'
+import { isScope, printable } from '../../client/text.ts'
 import { type CommandContext, usage } from '../context.ts'
 import { localTime } from '../text.ts'
 import { defineVerb, readSeconds, type VerbOptionTable, type VerbValues } from '../verb.ts'

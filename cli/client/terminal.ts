@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import type { AuthEvent } from '../../client/events.ts'
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import type { CommandContext, CommandOutput } from '../context.ts'
 import { flagOf } from './flag-words.ts'
 

@@ -1,6 +1,6 @@
 // `mcp-host status`: the logins of this machine, without their tokens.
 import type { CachedLogin } from '../../client/node/index.ts'
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { type CommandContext, usage } from '../context.ts'
 import { isoTime, jsonText, localTime, tableLines } from '../text.ts'

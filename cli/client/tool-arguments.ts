@@ -3,7 +3,7 @@
 
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { isObject } from '../../client/json.ts'
+import { isObject } from '../../client/text.ts'
 import { errorText } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
 import { didYouMean } from '../../core/mcp/nearest.ts'

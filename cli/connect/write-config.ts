@@ -5,7 +5,7 @@ import { copyFile, mkdir, readFile, realpath, rename, rm, stat, writeFile } from
 import { basename, dirname, join, relative, sep } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { applyEdits, getNodeValue, modify, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { usage } from '../context.ts'

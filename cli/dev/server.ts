@@ -3,7 +3,7 @@
 
 import { createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import { projectFiles, trackModules } from '../../core/config/module-graph.ts'
 import type { CreateHostOptions, Host, ReloadReport, RouteSummary } from '../../core/create-host.ts'
 import { isError } from '../../core/http/describe-thrown.ts'

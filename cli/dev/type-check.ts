@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 
 /** Errors that are shown at once. */
 const MOST_ERRORS = 8

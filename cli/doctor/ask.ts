@@ -2,7 +2,7 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
-import { receiveResponse } from '../../client/node/receive-response.ts'
+import { receiveResponse } from '../../client/node/guarded-fetch.ts'
 import { isObject } from '../../core/index.ts'
 import { META, MODERN_REVISION } from '../../core/transport.ts'
 

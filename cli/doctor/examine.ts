@@ -1,6 +1,6 @@
 // The doctor's round: one look after the other, each from outside, as a client would.
 
-import { certificateFix } from '../../client/proxy-failure.ts'
+import { certificateFix } from '../../client/http.ts'
 import { isLoopback } from '../../core/auth.ts'
 import {
   ask,

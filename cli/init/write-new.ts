@@ -2,7 +2,7 @@
 
 import { lstatSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { usage } from '../context.ts'
 

@@ -2,13 +2,6 @@
 import { isObject } from '../../core/mcp/is-object.ts'
 import type { JsonObject } from '../../core/mcp/protocol.ts'
 import {
-  SURFACE_LISTS,
-  type Surface,
-  type SurfaceItem,
-  type SurfaceList,
-  type SurfaceRoute,
-} from '../../core/surface/surface.ts'
-import {
   compareSchemas,
   createNameMarks,
   isSame,
@@ -18,6 +11,7 @@ import {
   sidesOf,
   type Verdict,
 } from './compare-schemas.ts'
+import { SURFACE_LISTS, type Surface, type SurfaceItem, type SurfaceList, type SurfaceRoute } from './surface.ts'
 
 /**
  * `breaking`: what worked for a client fails. `may-break`: not judged. `opens`: fewer callers are refused or asked. `read`: models

@@ -1,5 +1,5 @@
 // The differences of two surfaces as text. Names and descriptions are printed with control characters escaped.
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import { cut, shown } from './compare-schemas.ts'
 import { type Change, IMPACTS, type Impact } from './compare-surfaces.ts'
 

@@ -6,9 +6,9 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
-import { canonicalJson, hashOf, SURFACE_FORMAT, SURFACE_LISTS, type Surface } from '../../core/surface/surface.ts'
 import { type CommandContext, usage } from '../context.ts'
 import { jsonText } from '../text.ts'
+import { canonicalJson, hashOf, SURFACE_FORMAT, SURFACE_LISTS, type Surface } from './surface.ts'
 
 export type LockContext = Pick<CommandContext, 'stdin' | 'cwd'>
 

@@ -3,10 +3,8 @@
 
 import { readCue } from '../../client/challenge.ts'
 import { AuthError } from '../../client/errors.ts'
-import { printable, printableUrl } from '../../client/printable.ts'
-import { tellUnreached } from '../../client/proxy-failure.ts'
-import { readBody } from '../../client/read-body.ts'
-import { MAX_TIMER } from '../../client/sleep.ts'
+import { MAX_TIMER, readBody, tellUnreached } from '../../client/http.ts'
+import { printable, printableUrl } from '../../client/text.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { shellWord } from '../text.ts'
 import { JSON_TYPE, SSE_TYPE } from './headers.ts'

@@ -1,7 +1,7 @@
 // Lines of a log, one after the other, whatever its size: as text or compressed by gzip, as rotated logs are.
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { printable } from '../../client/printable.ts'
+import { printable } from '../../client/text.ts'
 import { isObject } from '../../core/index.ts'
 
 /** Bytes of a line that is read; ours have some hundred, those of an audit some thousand. */

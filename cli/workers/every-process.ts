@@ -1,25 +1,66 @@
-// What all workers are asked: one asks the primary, which asks each of them and passes on what they gave. Whoever does not
-// answer in time, as one that starts or ends, is left out; of what it counted there is its last answer (lasting.ts).
-import cluster, { type Worker } from 'node:cluster'
-import type { InEveryProcess } from '../../core/create-host.ts'
-import { createLasting } from './lasting.ts'
-import { isPassed, isTold, type Passed, type Told } from './message.ts'
+// Questions to all workers: a worker asks the primary, which asks every worker and returns the answers. Counts that an answer
+// has in `lasting` outlive their worker: they stay part of the total when it ends or does not answer in time.
 
-/** How long each worker may take to answer, milliseconds. */
+import type { Worker } from 'node:cluster'
+import cluster from 'node:cluster'
+import type { InEveryProcess } from '../../core/create-host.ts'
+import { isObject } from '../../core/index.ts'
+import { isFromPrimary, isFromWorker, type PrimaryMessage, type WorkerMessage } from './message.ts'
+
+/** How long each worker can take to answer, milliseconds. */
 const ANSWER_TIME = 2_000
-/** How long the one that asks waits for all of them, milliseconds. */
+/** How long the worker that asks waits, milliseconds. */
 const ASKING_TIME = ANSWER_TIME + 1_000
+
+type Numbers = Readonly<Record<string, number>>
+
+interface Lasting {
+  readonly lasting: Numbers
+}
+
+interface Kept {
+  /** The last counts of each worker, by its id. */
+  readonly last: Map<number, Numbers>
+  /** The sums of the workers that ended. */
+  readonly ended: Map<string, number>
+}
+
+const hasLasting = (given: unknown): given is Lasting => isObject(given) && isObject(given['lasting'])
+
+/** Keeps the counts of workers by the name of the question. */
+export function createLasting() {
+  const names = new Map<string, Kept>()
+  return {
+    keep(name: string, worker: number, given: unknown): void {
+      if (!hasLasting(given)) return
+      const kept = names.get(name) ?? { last: new Map(), ended: new Map() }
+      names.set(name, kept)
+      kept.last.set(worker, given.lasting)
+    },
+    ended(worker: number): void {
+      for (const { last, ended } of names.values()) {
+        for (const [key, value] of Object.entries(last.get(worker) ?? {})) ended.set(key, (ended.get(key) ?? 0) + value)
+        last.delete(worker)
+      }
+    },
+    /** The counts of all workers but these. */
+    without(name: string, answered: ReadonlySet<number>): Lasting[] {
+      const { last = [], ended } = names.get(name) ?? {}
+      const silent = [...last].filter(([worker]) => !answered.has(worker)).map(([, lasting]) => ({ lasting }))
+      return ended && ended.size > 0 ? [...silent, { lasting: Object.fromEntries(ended) }] : silent
+    },
+  }
+}
 
 interface Question {
   readonly name: string
   readonly given: unknown[]
-  /** The workers that gave it. */
   readonly answered: Set<number>
   readonly open: Set<number>
   settle(): void
 }
 
-const send = (worker: Worker, message: Passed) => {
+const send = (worker: Worker, message: PrimaryMessage) => {
   if (worker.isConnected()) worker.send(message, () => {})
 }
 
@@ -56,18 +97,18 @@ export function passQuestions(): void {
   }
 
   cluster.on('message', (worker, message: unknown) => {
-    if (!isTold(message)) return
+    if (!isFromWorker(message)) return
     if (message.mcpHost === 'asks') ask(worker, message.name, message.question)
     else if (message.mcpHost === 'gives') answered(worker, message.question, message.given)
   })
   cluster.on('exit', worker => {
     lasting.ended(worker.id)
-    for (const number of [...questions.keys()]) answered(worker, number)
+    for (const number of questions.keys()) answered(worker, number)
   })
 }
 
-/** In a worker: what it answers, and how it asks. `tell`: the primary. */
-export function createInEveryProcess(tell: (message: Told) => Promise<void>): InEveryProcess {
+/** In a worker: answers questions, and asks them. */
+export function createInEveryProcess(tell: (message: WorkerMessage) => Promise<void>): InEveryProcess {
   const answers = new Map<string, () => unknown>()
   const asking = new Map<string, Promise<readonly unknown[]>>()
   const waiting = new Map<number, (given: readonly unknown[]) => void>()
@@ -79,9 +120,9 @@ export function createInEveryProcess(tell: (message: Told) => Promise<void>): In
   }
 
   process.on('message', message => {
-    if (!isPassed(message)) return
+    if (!isFromPrimary(message)) return
     if (message.mcpHost === 'asked') void answer(message.name, message.question).catch(() => undefined)
-    else waiting.get(message.question)?.(message.given)
+    else if (message.mcpHost === 'given') waiting.get(message.question)?.(message.given)
   })
 
   function ask(name: string, own: () => unknown): Promise<readonly unknown[]> {
@@ -90,7 +131,6 @@ export function createInEveryProcess(tell: (message: Told) => Promise<void>): In
       const settle = async (given?: readonly unknown[]) => {
         clearTimeout(timer)
         waiting.delete(question)
-        // Where nobody passes it on, there is this process.
         resolve(given ?? [await own()])
       }
       const timer = setTimeout(() => void settle().catch(reject), ASKING_TIME)
@@ -100,7 +140,7 @@ export function createInEveryProcess(tell: (message: Told) => Promise<void>): In
   }
 
   return (name, own) => {
-    // A reload builds a second host beside the first, to check it: the first is the one that serves.
+    // A reload builds a second host to check the config. The first one serves and answers.
     if (!answers.has(name)) answers.set(name, own)
     return () => {
       const asked = asking.get(name) ?? ask(name, own).finally(() => asking.delete(name))

@@ -1,50 +1,25 @@
-// Where the processes of one host reach each other: numbers what all are told, keeps the last of it for who comes late, and
-// passes messages to single ones. Knows nothing of what they say. In the primary; neighbours.ts is the other end.
-import { type Counted, createCounts, type ToCount } from './counts.ts'
-import { FULL, Room, type Sent } from './room.ts'
-
-/** What one of them says. Each `question` has one answer. */
-export type ToHub =
-  | { readonly to: 'hear' }
-  | { readonly to: 'tell'; readonly texts: readonly string[]; readonly question: number }
-  | { readonly to: 'since'; readonly number: number; readonly question: number }
-  | { readonly to: 'join'; readonly node: string }
-  | { readonly to: 'count'; readonly counts: readonly ToCount[]; readonly question: number }
-  | { readonly to: 'leave' | 'has'; readonly node: string; readonly question: number }
-  /** `share`: as `Neighbours.send`. */
-  | {
-      readonly to: 'send'
-      readonly node: string
-      readonly text: string
-      readonly share: string
-      readonly question: number
-    }
-
-/** What one of them is told. */
-export type FromHub =
-  /** What comes next has the number after this one. */
-  | { readonly from: 'place'; readonly number: number }
-  | { readonly from: 'told'; readonly first: number; readonly texts: readonly string[] }
-  /** What came before this number, and it, may not have been told. */
-  | { readonly from: 'missed'; readonly number: number }
-  | { readonly from: 'received'; readonly node: string; readonly text: string }
-  | { readonly from: 'answer'; readonly question: number; readonly value: unknown }
+// The hub in the primary, through which the workers of one host reach each other: it numbers broadcasts and keeps the last of
+// them, passes messages to single workers, and counts for all of them. neighbours.ts is the worker's side.
+import cluster from 'node:cluster'
+import type { Logger } from '../../core/create-host.ts'
+import { createMemoryCount, MOST_CALLERS } from '../../plugins/rate-limit/memory-counts.ts'
+import { type Counted, type FromHub, isFromWorker, type PrimaryMessage, type ToCount, type ToHub } from './message.ts'
 
 export interface HubBounds {
-  /** How many of the things that all were told are kept for who comes late. Default 10,000. */
+  /** Broadcasts that are kept for late workers. Default 10,000. */
   readonly kept: number
-  /** Characters of them. Default 16 million. */
+  /** Their characters. Default 16 million. */
   readonly keptSize: number
-  /** Characters that may be on their way to one of them, and of which each share may have as much as it leaves free. Default 32 million. */
+  /** Characters under way to one worker. Default 32 million. */
   readonly underWay: number
 }
 
 const BOUNDS: HubBounds = { kept: 10_000, keptSize: 16_000_000, underWay: 32_000_000 }
 
-/** One of the processes, as the hub has it. */
+/** The connection of one worker. */
 export interface Member {
   take(message: ToHub): void
-  /** It has ended. */
+  /** The worker has ended. */
   gone(): void
 }
 
@@ -55,9 +30,68 @@ export interface Hub {
   connect(send: Send): Member
 }
 
+/** Counts requests for all workers. */
+function createCounts(log?: Logger): (...one: ToCount) => Counted {
+  const counters = new Map<string, { readonly count: ReturnType<typeof createMemoryCount>['count']; until: number }>()
+
+  function create(name: string, window: number, now: number) {
+    // A reload can rename limits: counters whose windows are over are deleted.
+    for (const [old, { until }] of counters) if (until <= now) counters.delete(old)
+    const means = 'new callers share counters and can be refused because of others; no caller exceeds the limit'
+    const full = () =>
+      log?.warn({ limit: name, callers: MOST_CALLERS, means }, 'a rate limit counts as many callers as it can')
+    const counter = { count: createMemoryCount({ window, full }).count, until: 0 }
+    counters.set(name, counter)
+    return counter
+  }
+
+  return (name, window, key) => {
+    const now = performance.now()
+    const counter = counters.get(name) ?? create(name, window, now)
+    counter.until = now + window
+    const { used, until } = counter.count(key)
+    return { used, left: Math.max(0, until - performance.now()) }
+  }
+}
+
+/** In place of true or false: the receiver has not read what it was sent before. */
+export const FULL = 'full'
+
+/** Limited space of several shares: each can take as much as it leaves free, so that none takes all. */
+class Room {
+  readonly #most: number
+  readonly #of = new Map<string, number>()
+  taken = 0
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  get isFull(): boolean {
+    return this.taken > this.#most
+  }
+
+  fits(share: string, size: number): boolean {
+    return this.taken === 0 || (this.#of.get(share) ?? 0) + size <= this.#most - this.taken
+  }
+
+  /** Also if it does not fit. */
+  take(share: string, size: number): void {
+    this.taken += size
+    this.#of.set(share, (this.#of.get(share) ?? 0) + size)
+  }
+
+  give(share: string, size: number): void {
+    this.taken -= size
+    const left = (this.#of.get(share) ?? 0) - size
+    if (left > 0) this.#of.set(share, left)
+    else this.#of.delete(share)
+  }
+}
+
 const sizeOf = (texts: readonly string[]) => texts.reduce((sum, { length }) => sum + length, 0)
 
-/** The things that all were told, the last of them. */
+/** The last broadcasts. */
 function createRecent({ kept, keptSize }: HubBounds, begin: number) {
   let texts: string[] = []
   let size = 0
@@ -82,11 +116,10 @@ function createRecent({ kept, keptSize }: HubBounds, begin: number) {
   }
 }
 
-/** The way to one of them: bounded, for whoever takes nothing must not fill the primary. */
+/** The way to one worker. It is limited, because a worker that reads nothing must not fill the primary. */
 class Outlet {
   readonly #send: Send
   readonly #last: () => number
-  /** Characters on their way. */
   readonly #underWay: Room
   #missed = false
 
@@ -117,7 +150,7 @@ class Outlet {
   }
 }
 
-/** `begin`: the number before the first; never one that an earlier hub may have given. `count`: counts for all of them. */
+/** `begin`: the number before the first broadcast, never one of an earlier hub. */
 export function createHub(
   begin = Date.now() * 1_000,
   bounds: Partial<HubBounds> = {},
@@ -136,7 +169,7 @@ export function createHub(
     return true
   }
 
-  function pass({ node, text, share }: Extract<ToHub, { to: 'send' }>): Sent {
+  function pass({ node, text, share }: Extract<ToHub, { to: 'send' }>): boolean | typeof FULL {
     const outlet = joined.get(node)
     if (!outlet) return false
     if (!outlet.fits(share, text.length)) return FULL
@@ -178,4 +211,27 @@ export function createHub(
       }
     },
   }
+}
+
+/** In the primary, once: connects every worker to a hub. */
+export function connectWorkers(log: Logger): void {
+  const hub = createHub(undefined, {}, createCounts(log))
+  const members = new Map<number, Member>()
+  cluster.on('fork', worker => {
+    const member = hub.connect((message, sent) => {
+      if (worker.isConnected()) worker.send({ mcpHost: 'hub', message } satisfies PrimaryMessage, sent)
+      else sent()
+    })
+    members.set(worker.id, member)
+  })
+  cluster.on('message', (worker, message: unknown) => {
+    if (isFromWorker(message) && message.mcpHost === 'hub') members.get(worker.id)?.take(message.message)
+  })
+  const gone = ({ id }: { readonly id: number }) => {
+    members.get(id)?.gone()
+    members.delete(id)
+  }
+  // A worker that hangs when its channel breaks counts as ended.
+  cluster.on('disconnect', gone)
+  cluster.on('exit', gone)
 }

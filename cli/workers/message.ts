@@ -1,84 +1,85 @@
-// What the primary and its workers tell each other. The code of tools runs in the workers and may send messages of its
-// own: ours have a name that nobody else uses.
+// Messages between the primary process and its workers. Tools run in the workers and can send messages of their own, so ours
+// have the key `mcpHost`.
 import type { CloseReport, RouteSummary } from '../../core/create-host.ts'
-import type { FromHub, ToHub } from './hub.ts'
+import type { CountTogether } from '../../core/kernel/kernel-host.ts'
 
-/** What a worker serves, once it listens. */
+export type ToCount = Parameters<CountTogether>
+export type Counted = Awaited<ReturnType<CountTogether>>
+
+type Asking<To extends string, Fields = object> = { readonly to: To; readonly question: number } & Readonly<Fields>
+
+/** From a worker to the hub (hub.ts). Each `question` has one answer. */
+export type ToHub =
+  | { readonly to: 'hear' }
+  | { readonly to: 'join'; readonly node: string }
+  | Asking<'tell', { texts: readonly string[] }>
+  | Asking<'since', { number: number }>
+  | Asking<'count', { counts: readonly ToCount[] }>
+  | Asking<'leave' | 'has', { node: string }>
+  /** `share`: see `Neighbours.send`. */
+  | Asking<'send', { node: string; text: string; share: string }>
+
+/** From the hub to a worker. */
+export type FromHub =
+  /** The number of the last broadcast. */
+  | { readonly from: 'place'; readonly number: number }
+  | { readonly from: 'told'; readonly first: number; readonly texts: readonly string[] }
+  /** Broadcasts up to this number can be missing. */
+  | { readonly from: 'missed'; readonly number: number }
+  | { readonly from: 'received'; readonly node: string; readonly text: string }
+  | { readonly from: 'answer'; readonly question: number; readonly value: unknown }
+
+/** What a worker serves, once it listens. `file` is the config. */
 export interface Serving {
   readonly url: string
   readonly routes: readonly RouteSummary[]
-  /** The config. */
   readonly file: string
-  /** A digest of each file of the config, by its name: what it read. */
-  readonly files: Readonly<Record<string, string>>
 }
 
-/** From a worker. */
-export type Told =
+/** From a worker to the primary. */
+export type WorkerMessage =
   | ({ readonly mcpHost: 'ready' } & Serving)
-  /** It could not start; the text is for the operator. */
-  | { readonly mcpHost: 'failed'; readonly problem: string }
-  /** Something broke that nobody caught: it drains, and ends. */
-  | { readonly mcpHost: 'failing'; readonly problem: string }
-  /** It has heard an order: its event loop turns. */
-  | { readonly mcpHost: 'heard' }
+  /** `failed`: it could not start. `failing`: an uncaught error; it drains and exits. */
+  | { readonly mcpHost: 'failed' | 'failing'; readonly problem: string }
+  /** `heard`: it received an order. `awake`: the answer to `pulse`. */
+  | { readonly mcpHost: 'heard' | 'awake' }
   | ({ readonly mcpHost: 'drained' } & CloseReport)
-  /** The answer to `pulse`. */
-  | { readonly mcpHost: 'awake' }
-  /** It asks what all of them give for a name. */
+  /** Asks every worker for its answer to a name. */
   | { readonly mcpHost: 'asks'; readonly name: string; readonly question: number }
-  /** What it gives, to the primary's question of that number. */
+  /** Answers question `question` of the primary. */
   | { readonly mcpHost: 'gives'; readonly question: number; readonly given: unknown }
+  | { readonly mcpHost: 'hub'; readonly message: ToHub }
 
-/** From a worker to the others, and back: neighbours.ts. */
-export type ForHub = { readonly mcpHost: 'hub'; readonly message: ToHub }
-export type OfHub = { readonly mcpHost: 'hub'; readonly message: FromHub }
+/** `stop`: all end; drain as a single process does. `handOver` is that of `Host.close`. */
+export interface StopOrder {
+  readonly mcpHost: 'stop'
+  readonly handOver?: boolean
+}
 
 /**
- * From the primary. `stop`: everything ends; drain as a process of its own does. `retire`: the others go on; let no
- * caller notice. `leave`: the answer to `drained`; no connection is on its way to the worker any more.
+ * `retire`: another worker takes over; drain without refusing a request. `leave` answers `drained`: no connection is under way
+ * to the worker any more.
  */
-export type Order =
-  | {
-      readonly mcpHost: 'stop'
-      /** As of `Host.close`. */
-      readonly handOver?: boolean
-    }
-  | { readonly mcpHost: 'retire' | 'leave' }
+export type Order = StopOrder | { readonly mcpHost: 'retire' | 'leave' }
 
-/** From the primary: whether the event loop of a worker turns. */
-export type Pulse = { readonly mcpHost: 'pulse' }
-
-/** From the primary: what one worker asks of all, and what they gave. */
-export type Passed =
+/** From the primary to a worker. */
+export type PrimaryMessage =
+  | Order
+  /** Checks the worker's event loop. */
+  | { readonly mcpHost: 'pulse' }
   | { readonly mcpHost: 'asked'; readonly name: string; readonly question: number }
+  /** The answers of all workers. */
   | { readonly mcpHost: 'given'; readonly question: number; readonly given: readonly unknown[] }
+  | { readonly mcpHost: 'hub'; readonly message: FromHub }
 
-const hasName = (message: unknown): message is { mcpHost: unknown } =>
-  typeof message === 'object' && message !== null && 'mcpHost' in message
+const isOurs = (message: unknown) => typeof message === 'object' && message !== null && 'mcpHost' in message
+export const isFromWorker = (message: unknown): message is WorkerMessage => isOurs(message)
+export const isFromPrimary = (message: unknown): message is PrimaryMessage => isOurs(message)
 
-export const isTold = (message: unknown): message is Told =>
-  hasName(message) &&
-  ['ready', 'failed', 'failing', 'heard', 'drained', 'awake', 'asks', 'gives'].includes(String(message.mcpHost))
-
-export const isOrder = (message: unknown): message is Order =>
-  hasName(message) && ['stop', 'retire', 'leave'].includes(String(message.mcpHost))
-
-export const isPulse = (message: unknown): message is Pulse => hasName(message) && message.mcpHost === 'pulse'
-
-export const isPassed = (message: unknown): message is Passed =>
-  hasName(message) && ['asked', 'given'].includes(String(message.mcpHost))
-
-/** Either way: a process trusts its own primary, and the primary its workers, in what `message` is. */
-export const isForHub = (message: unknown): message is ForHub => hasName(message) && message.mcpHost === 'hub'
-export const isOfHub = (message: unknown): message is OfHub => hasName(message) && message.mcpHost === 'hub'
-
-/** In the environment of a worker: whether the start hangs on it, as it does on the first. */
+/** Environment variable of a worker: 'yes' for the first one, whose failure stops the start. */
 export const FIRST_WORKER = 'MCP_HOST_FIRST_WORKER'
-/** In the environment of a worker: the process id of its primary. */
-export const PRIMARY = 'MCP_HOST_PRIMARY'
 
-/** How long who is told to end may take to hear it, milliseconds: what runs then has had its grace. */
+/** How long a worker can take to receive an order to end, milliseconds. */
 export const HEARING_TIME = 10_000
-/** How long one may take to end when all of them do, milliseconds: a little less than the 30 s that operators give us. */
+/** How long a worker can take to stop, milliseconds: a little less than the 30 s that service managers allow. */
 export const STOPPING_TIME = 28_000

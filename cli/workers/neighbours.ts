@@ -1,19 +1,17 @@
-// The other processes of one host, as one of them reaches them: by the hub in the primary (hub.ts), over a channel that keeps
-// its order.
+// A worker's connection to the other workers of its host, through the hub in the primary.
 import { HostError } from '../../core/index.ts'
 import type { Neighbours } from '../../core/sessions/neighbours.ts'
-import type { Counted, ToCount } from './counts.ts'
-import type { FromHub, ToHub } from './hub.ts'
-import { FULL } from './room.ts'
+import { FULL } from './hub.ts'
+import { type Counted, type FromHub, isFromPrimary, type ToCount, type ToHub, type WorkerMessage } from './message.ts'
 
 /** How long the hub may take to answer, milliseconds. */
 const ANSWER_TIME = 5_000
 /** Seconds. */
 const RETRY_AFTER = '2'
 
-/** The way to the hub. */
+/** The channel to the hub; it keeps the order. */
 export interface HubChannel {
-  /** False where there is no way any more. */
+  /** False if the channel is closed. */
   send(message: ToHub): boolean
   /** Called once. */
   receive(listener: (message: FromHub) => void): void
@@ -38,15 +36,15 @@ class HubNeighbours implements Neighbours {
   #missed: ((number: number) => void) | undefined
   #last = 0
   #asked = 0
-  /** What is told in one turn of the loop leaves together. */
+  /** Broadcasts of one turn of the event loop are sent together. */
   #batch: { readonly texts: string[]; readonly left: Promise<unknown> } | undefined
-  /** The same for counts. */
+  /** So are counts. */
   #counts: { readonly counts: ToCount[]; readonly counted: Promise<unknown> } | undefined
 
   constructor(channel: HubChannel) {
     this.#channel = channel
     channel.receive(message => this.#take(message))
-    // At once: a stream that is opened before anybody subscribes has its place among what all are told.
+    // At once: a stream that opens before the first subscription needs its place among the broadcasts.
     channel.send({ to: 'hear' })
   }
 
@@ -136,7 +134,7 @@ class HubNeighbours implements Neighbours {
     return (await this.#ask({ to: 'has', node })) === true
   }
 
-  /** An arrow function: the host passes it on without this object. */
+  /** An arrow function, because the host passes it on without this object. */
   readonly count = async (...one: ToCount) => {
     if (!this.#counts) {
       const counts: ToCount[] = []
@@ -153,3 +151,16 @@ class HubNeighbours implements Neighbours {
 }
 
 export const createNeighbours = (channel: HubChannel): Neighbours => new HubNeighbours(channel)
+
+/** The channel of a worker to the hub in its primary. */
+export const hubOfPrimary = (): HubChannel => ({
+  send(message) {
+    if (!process.connected || !process.send) return false
+    return process.send({ mcpHost: 'hub', message } satisfies WorkerMessage, () => {}) || process.connected
+  },
+  receive(listener) {
+    process.on('message', message => {
+      if (isFromPrimary(message) && message.mcpHost === 'hub') listener(message.message)
+    })
+  },
+})

@@ -1,48 +1,85 @@
-// The place of one worker: whoever sits there and dies is followed by another, later each time; a reload seats a new one
-// first and sends the old one away when the new one serves.
+// One of the N places for workers. A worker that dies is replaced after a delay; a reload starts the next worker before it
+// retires the current one.
 import type { Logger } from '../../core/create-host.ts'
-import { createBackOff, LONGEST_WAIT } from './back-off.ts'
-import { endInTime } from './end-in-time.ts'
 import type { Serving } from './message.ts'
-import { watchPulse } from './pulse.ts'
-import type { WorkerEnd, WorkerProcess } from './worker-process.ts'
+import { endInTime, type WorkerEnd, type WorkerProcess } from './worker-process.ts'
 
-/** How long a worker that was replaced may take to drain before it is ended, milliseconds. */
+/** How long a replaced worker can take to drain, milliseconds. */
 const RETIRE_TIME = 60_000
+
+/** The delay after the first death, milliseconds; it doubles with each further one. */
+const FIRST_WAIT = 100
+export const LONGEST_WAIT = 30_000
+/** A worker that served this long is not part of a crash loop, milliseconds. */
+export const STABLE_TIME = 30_000
+
+/** Returns a function that gives the delay before the next start; `served`: how long the worker served, in milliseconds. */
+export function createBackOff(): (served: number) => number {
+  let ends = 0
+  return served => {
+    ends = served >= STABLE_TIME ? 1 : ends + 1
+    return Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** (ends - 1))
+  }
+}
+
+/** Interval between checks of a worker's event loop, milliseconds. */
+const PULSE_INTERVAL = 2_000
+/** Missed checks until a line is logged, and until the worker is killed. Not by the clock: a machine can sleep. */
+const LOGGED_AFTER = 10
+const KILLED_AFTER = 30
+
+const seconds = (checks: number) => (checks * PULSE_INTERVAL) / 1_000
+
+const SILENT = `a worker does not answer: something holds up its event loop, and whoever is connected to it; after ${seconds(KILLED_AFTER)} s it is replaced`
+const FIX =
+  'the access log shows the last calls of this worker; with `isolate: true` a tool runs in another process and is ended at its limit'
+
+/** Kills the worker when it does not answer for a minute. */
+function watchPulse(worker: WorkerProcess, log: Logger): void {
+  let missed = 0
+  const timer = setInterval(() => {
+    const fields = { worker: worker.pid, seconds: seconds(missed + 1) }
+    if (worker.isAwake()) {
+      if (missed >= LOGGED_AFTER) log.warn({ worker: worker.pid, seconds: seconds(missed) }, 'a worker answers again')
+      missed = 0
+      return
+    }
+    missed++
+    if (missed === LOGGED_AFTER) log.error({ ...fields, fix: FIX }, SILENT)
+    if (missed === KILLED_AFTER) {
+      log.error(fields, 'killed a worker: it does not answer any more')
+      worker.kill()
+    }
+  }, PULSE_INTERVAL).unref()
+  void worker.ended.then(() => clearInterval(timer))
+}
 
 export interface SeatSettings {
   readonly start: () => WorkerProcess
   readonly log: Logger
-  /** How many workers serve now, on all seats. */
+  /** Number of workers that serve, of all seats. */
   readonly serving: () => number
-  /** Called when a worker serves in the place of one that died. */
-  readonly refilled: () => void
 }
 
 export interface Seat {
-  /** The process that serves here; undefined where none does at the moment. */
+  /** The process that serves; undefined while none does. */
   readonly pid: number | undefined
-  /** What that serves. */
-  readonly now: Serving | undefined
-  /** Every process of this seat that has not ended yet: the one that serves, one that starts, one that drains. */
+  /** All processes of this seat that have not ended: serving, starting, draining. */
   readonly processes: ReadonlySet<WorkerProcess>
-  /** Seats a worker once it serves; one that cannot is followed by another. Resolves with what it serves. */
+  /** Takes a worker once it serves; if it cannot, another is started. */
   fill(worker: WorkerProcess): Promise<Serving | undefined>
-  /**
-   * Starts a new worker and, once it serves, drains the one before. Resolves when that one has ended: with what the new
-   * one serves, or with how it failed; then nothing has changed.
-   */
+  /** Starts a new worker and then drains the current one. Resolves when that has ended, or with the failure of the new one. */
   replace(): Promise<{ serving: Serving } | { end: WorkerEnd }>
-  /** Ends a replacement that does not serve yet. */
+  /** Kills a replacement that does not serve yet. */
   giveUp(): void
-  /** Nobody is seated any more. */
+  /** Starts no more workers. */
   close(): void
 }
 
-export function createSeat({ start, log, serving, refilled }: SeatSettings): Seat {
-  const backOff = createBackOff()
+export function createSeat({ start, log, serving }: SeatSettings): Seat {
+  const nextWait = createBackOff()
   const processes = new Set<WorkerProcess>()
-  let seated: { worker: WorkerProcess; since: number } | undefined
+  let seated: WorkerProcess | undefined
   let candidate: WorkerProcess | undefined
   let timer: NodeJS.Timeout | undefined
   let closed = false
@@ -52,71 +89,56 @@ export function createSeat({ start, log, serving, refilled }: SeatSettings): Sea
     void worker.ended.then(() => processes.delete(worker))
   }
 
-  /** Whoever sits here from now on is followed by another when it dies. */
   function seat(worker: WorkerProcess) {
-    const place = { worker, since: Date.now() }
-    seated = place
+    const since = Date.now()
+    seated = worker
     watchPulse(worker, log)
     void worker.ended.then(end => {
-      if (seated !== place) return
+      if (seated !== worker) return
       seated = undefined
-      startAgain(worker, end, Date.now() - place.since)
+      startAgain(worker, end, 'a worker ended', Date.now() - since)
     })
-    // It drains: another need not wait for that.
     void worker.failing.then(problem => {
-      if (seated !== place) return
+      if (seated !== worker) return
       seated = undefined
-      startAgain(worker, { code: null, signal: null, problem }, Date.now() - place.since, 'a worker failed')
+      startAgain(worker, { code: null, signal: null, problem }, 'a worker failed', Date.now() - since)
       void endInTime(worker, undefined, RETIRE_TIME, log)
     })
   }
 
-  /** `served` in milliseconds; undefined where the worker could not start. */
-  function startAgain(
-    { pid }: WorkerProcess,
-    end: WorkerEnd,
-    served?: number,
-    what = served === undefined ? 'a worker could not start' : 'a worker ended',
-  ) {
+  /** `served`: milliseconds. */
+  function startAgain({ pid }: WorkerProcess, { code, signal, problem }: WorkerEnd, what: string, served = 0) {
     if (closed) return
-    const { code, signal, problem } = end
-    const wait = backOff.next(served ?? 0)
+    const wait = nextWait(served)
     const left = serving()
     const next = wait < LONGEST_WAIT ? 'another is started' : `they keep ending: one is tried every ${wait / 1000} s`
     log.error(
       { worker: pid, code, signal, ...(problem !== undefined && { problem }), wait, serving: left },
       `${what}; ${left === 0 ? 'none is left to serve; ' : ''}${next}`,
     )
-    timer = setTimeout(() => void fillAgain(), wait)
-  }
-
-  async function fillAgain() {
-    const worker = start()
-    const now = await fill(worker)
-    if (!now) return
-    log.info({ worker: worker.pid, url: now.url, serving: serving() }, 'a worker serves')
-    refilled()
+    timer = setTimeout(async () => {
+      const worker = start()
+      const now = await fill(worker)
+      if (now) log.info({ worker: worker.pid, url: now.url, serving: serving() }, 'a worker serves')
+    }, wait)
   }
 
   async function fill(worker: WorkerProcess): Promise<Serving | undefined> {
     track(worker)
     const now = await worker.ready
-    // Meanwhile a reload has seated another, or everything ends.
+    // A reload has seated another worker meanwhile, or all are stopping.
     if (seated || closed) {
       void endInTime(worker, { mcpHost: 'retire' }, RETIRE_TIME, log)
       return undefined
     }
     if (now) seat(worker)
-    else startAgain(worker, await worker.ended)
+    else startAgain(worker, await worker.ended, 'a worker could not start')
     return now
   }
 
   return {
     get pid() {
-      return seated?.worker.pid
-    },
-    get now() {
-      return seated?.worker.serving
+      return seated?.pid
     },
     processes,
     fill,
@@ -128,7 +150,7 @@ export function createSeat({ start, log, serving, refilled }: SeatSettings): Sea
       candidate = undefined
       if (!now) return { end: await worker.ended }
       clearTimeout(timer)
-      const before = seated?.worker
+      const before = seated
       seat(worker)
       if (before) await endInTime(before, { mcpHost: 'retire' }, RETIRE_TIME, log)
       return { serving: now }

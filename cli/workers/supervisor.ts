@@ -1,5 +1,5 @@
-// The primary of `mcp-host start --workers N`: seats N workers on one port, keeps the seats filled, reloads on SIGHUP and
-// ends on SIGTERM or SIGINT. It loads nothing of the config: no tool can take it down.
+// The primary process of `mcp-host start --workers N`: starts N workers on one port, replaces dead ones, reloads on SIGHUP and
+// stops on SIGTERM or SIGINT. It loads nothing of the config.
 import cluster from 'node:cluster'
 import type { Logger } from '../../core/create-host.ts'
 import { StartError } from '../../core/index.ts'
@@ -8,18 +8,13 @@ import { openLog } from '../log.ts'
 import { nextSignal, surviveStdout } from '../serve.ts'
 import { workersPage } from '../start-page.ts'
 import type { StartOptions } from '../verb.ts'
-import { differingFiles } from './config-files.ts'
-import { connectWorkers } from './connect-workers.ts'
-import { endInTime } from './end-in-time.ts'
 import { passQuestions } from './every-process.ts'
+import { connectWorkers } from './hub.ts'
 import { type Serving, STOPPING_TIME } from './message.ts'
-import { createReload } from './reload.ts'
 import { createSeat, type Seat } from './seat.ts'
-import { startWorker, type WorkerEnd, type WorkerProcess } from './worker-process.ts'
+import { endInTime, startWorker, type WorkerEnd, type WorkerProcess } from './worker-process.ts'
 
-const processesOf = (seats: readonly Seat[]) => seats.flatMap(({ processes }) => [...processes])
-
-/** The first worker tries the config for all of them: what is wrong is told once, by it, and nobody else starts. */
+/** Starts one worker before all others, so that a faulty config is reported once. */
 async function startFirst(): Promise<{ worker: WorkerProcess; serving: Serving }> {
   const worker = startWorker(true)
   const serving = await worker.ready
@@ -30,14 +25,14 @@ async function startFirst(): Promise<{ worker: WorkerProcess; serving: Serving }
   return process.exit(code ?? 1)
 }
 
-/** Lets every worker drain as a host alone would, and says what became of their requests. */
+/** Drains every worker and adds up their reports. */
 async function drain(seats: readonly Seat[], handOver: boolean, log: Logger) {
-  const running = processesOf(seats)
+  const running = seats.flatMap(({ processes }) => [...processes])
   for (const seat of seats) seat.close()
   const order = { mcpHost: 'stop', ...(!handOver && { handOver }) } as const
   const ends = await Promise.all(
     running.map(async worker => {
-      // Nothing to drain yet; and a start that hangs must end too.
+      // A worker that does not serve yet has nothing to drain, and its start can hang.
       if (!worker.serving) worker.kill()
       const end = await (worker.serving ? endInTime(worker, order, STOPPING_TIME, log) : worker.ended)
       return { pid: worker.pid, served: worker.serving !== undefined, ...end }
@@ -50,20 +45,59 @@ async function drain(seats: readonly Seat[], handOver: boolean, log: Logger) {
   return { finished: sum(({ report }) => report?.finished), cancelled: sum(({ report }) => report?.cancelled) }
 }
 
-/** Says where workers serve different configs: files that were changed are read by who starts later. */
-function warnOfDifferences(seats: readonly Seat[], log: Logger) {
-  const configs = seats.flatMap(({ now }) => (now ? [now.files] : []))
-  const changed = differingFiles(configs)
-  if (changed.length === 0) return
-  const workers = seats.flatMap(({ pid }) => pid ?? [])
-  log.warn(
-    { changed, workers },
-    'the workers serve different configs: files were changed and some of them had read them before; send SIGHUP to ' +
-      'this process, and all of them read what is there now',
-  )
+/** Replaces the worker of every seat, one after the other. A config that cannot be served stops this at the first one. */
+function createReload(seats: readonly Seat[], log: Logger) {
+  let state: 'waiting' | 'idle' | 'busy' | 'over' = 'waiting'
+  let asked = false
+
+  /** Returns early if another reload is requested. */
+  async function replaceAll() {
+    log.info({ workers: seats.length }, 'reloading: new workers read the config')
+    for (const [replaced, seat] of seats.entries()) {
+      const outcome = await seat.replace()
+      if (asked || state === 'over') return
+      if ('end' in outcome) {
+        const { code, signal, problem } = outcome.end
+        log.error(
+          { code, signal, ...(problem !== undefined && { problem }), replaced, workers: seats.length },
+          'the reload failed: a new worker could not start; the old ones go on',
+        )
+        return
+      }
+      log.info({ worker: seat.pid, url: outcome.serving.url, replaced: replaced + 1 }, 'replaced a worker')
+    }
+    log.info({ workers: seats.length }, 'reloaded')
+  }
+
+  async function run() {
+    if (state !== 'idle') return
+    state = 'busy'
+    while (asked && state === 'busy') {
+      asked = false
+      await replaceAll()
+    }
+    if (state === 'busy') state = 'idle'
+  }
+
+  return {
+    /** Reloads; during a reload, starts again with the config as it is then. */
+    ask() {
+      asked = true
+      for (const seat of seats) seat.giveUp()
+      void run()
+    },
+    /** From now on reloads run; before, a request is kept. */
+    allow() {
+      state = 'idle'
+      void run()
+    },
+    end() {
+      state = 'over'
+    },
+  }
 }
 
-/** Serves with `count` workers until it is told to stop, then drains them and exits 0. */
+/** Serves with `count` workers until a signal, then drains them and exits 0. */
 export async function supervise(count: number, options: StartOptions, context: CommandContext): Promise<undefined> {
   const log = openLog(options, context, process.pid)
   surviveStdout(log, context)
@@ -78,8 +112,7 @@ export async function supervise(count: number, options: StartOptions, context: C
     if (stage === 'starting') killAll()
     return signal
   })
-  const compare = () => warnOfDifferences(seats, log)
-  const reload = createReload(seats, log, compare)
+  const reload = createReload(seats, log)
   process.on('SIGHUP', reload.ask)
 
   cluster.schedulingPolicy = cluster.SCHED_RR
@@ -87,13 +120,11 @@ export async function supervise(count: number, options: StartOptions, context: C
   connectWorkers(log)
   const first = await startFirst()
   stage = 'serving'
-  for (let place = 0; place < count; place++)
-    seats.push(createSeat({ start: startWorker, log, serving, refilled: reload.compare }))
+  for (let place = 0; place < count; place++) seats.push(createSeat({ start: startWorker, log, serving }))
   void Promise.all(seats.map((seat, place) => seat.fill(place === 0 ? first.worker : startWorker()))).then(() => {
     if (stage === 'stopping') return
     const processes = { primary: process.pid, workers: seats.flatMap(({ pid }) => pid ?? []) }
     context.print(workersPage(first.serving, processes, context))
-    compare()
     reload.allow()
   })
 
@@ -101,7 +132,7 @@ export async function supervise(count: number, options: StartOptions, context: C
   stage = 'stopping'
   reload.end()
   void nextSignal(context.process, 'SIGTERM', 'SIGINT').then(killAll)
-  // At a terminal nobody waits for the connections of others, and nobody else serves them.
+  // After Ctrl-C no other node takes over, so idle connections are closed at once.
   const drained = drain(seats, signal !== 'SIGINT', log)
   context.print(`${signal}: draining; a second signal ends at once`)
   const { finished, cancelled } = await drained

@@ -1,11 +1,12 @@
-// A worker as the primary sees it: a process that says when it is ready, takes two orders, and ends.
+// A worker process as the primary sees it.
 
 import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CloseReport } from '../../core/create-host.ts'
+import type { CloseReport, Logger } from '../../core/create-host.ts'
+import { withTimeout } from '../../core/http/clock.ts'
 import { errorText } from '../../core/index.ts'
-import { FIRST_WORKER, isTold, type Order, PRIMARY, type Pulse, type Serving } from './message.ts'
+import { FIRST_WORKER, HEARING_TIME, isFromWorker, type Order, type PrimaryMessage, type Serving } from './message.ts'
 
 /** The message with which node:cluster passes a connection to a worker. Undocumented, unchanged since Node 0.12. */
 interface NewConnection {
@@ -13,64 +14,59 @@ interface NewConnection {
   readonly seq: number
 }
 
-interface Closable {
-  close(): void
-}
-
 const isNewConnection = (message: unknown): message is NewConnection =>
   typeof message === 'object' && message !== null && 'seq' in message && 'act' in message && message.act === 'newconn'
 
-/** Closes the connections that a new worker has not accepted when it exits. */
+/** Closes the connections that a worker has not accepted when it exits. */
 function closeUnaccepted({ process: child }: Worker): void {
-  const untaken = new Map<unknown, Closable>()
+  const unaccepted = new Map<unknown, { close(): void }>()
   const send = child.send.bind(child) as (...args: unknown[]) => boolean
   child.send = (...args: unknown[]) => {
     const [message, handle] = args
-    if (isNewConnection(message) && handle !== undefined) untaken.set(message.seq, handle as Closable)
+    if (isNewConnection(message) && handle !== undefined) unaccepted.set(message.seq, handle as { close(): void })
     return send(...args)
   }
-  child.on('internalMessage', (message: { ack?: unknown } | null) => untaken.delete(message?.ack))
+  child.on('internalMessage', (message: { ack?: unknown } | null) => unaccepted.delete(message?.ack))
   child.once('exit', () => {
-    for (const connection of untaken.values()) connection.close()
+    for (const connection of unaccepted.values()) connection.close()
   })
 }
 
 /** How a worker ended. */
 export interface WorkerEnd {
-  /** The exit code; null where a signal ended it. */
+  /** The exit code; null if a signal ended it. */
   readonly code: number | null
   readonly signal: string | null
-  /** Why it could not start, in words for the operator, where it could say so. */
+  /** Why it failed, if it reported that. */
   readonly problem?: string
-  /** What became of its requests, where it drained. */
+  /** The result of its drain, if it drained. */
   readonly report?: CloseReport
 }
 
 export interface WorkerProcess {
-  /** Undefined where no process could be made. */
+  /** Undefined if no process could be created. */
   readonly pid: number | undefined
-  /** What it serves; undefined until it listens. */
+  /** Undefined until it listens. */
   readonly serving: Serving | undefined
-  /** Resolves with that once it listens, or with undefined when it ended before. */
+  /** Resolves once it listens, or with undefined if it ended before. */
   readonly ready: Promise<Serving | undefined>
   readonly ended: Promise<WorkerEnd>
-  /** Resolves when it has heard an order. */
+  /** Resolves when it has received an order. */
   readonly heard: Promise<void>
-  /** Resolves with why, when something broke in it that nobody caught: it drains, and ends. */
+  /** Resolves with the reason after an uncaught error: the worker drains and exits. */
   readonly failing: Promise<string>
   order(order: Order): void
-  /** Whether it has answered what this asked last; where it has, it is asked again. One that is to end is left to whoever said so. */
+  /** Whether it answered the previous check; sends the next one. Always true after an order. */
   isAwake(): boolean
-  /** Ends it at once. */
   kill(): void
 }
 
-/** How long to wait for what a worker said before it ended, milliseconds. */
-const LAST_WORDS = 500
+/** How long to wait for the last messages of a worker that exited, milliseconds. */
+const LAST_MESSAGES = 500
 
 function tryFork(first: boolean): Worker | Error {
   try {
-    return cluster.fork({ [FIRST_WORKER]: first ? 'yes' : 'no', [PRIMARY]: String(process.pid) })
+    return cluster.fork({ [FIRST_WORKER]: first ? 'yes' : 'no' })
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error))
   }
@@ -88,105 +84,115 @@ const notMade = (error: Error): WorkerProcess => ({
   kill() {},
 })
 
-/** Whether a worker answers, until it is told to end: whoever told it sees to that. */
-function createPulse(ask: () => void) {
-  let awake = true
-  let leaving = false
-  return {
-    answered() {
-      awake = true
-    },
-    leave() {
-      leaving = true
-    },
-    isAwake() {
-      if (leaving || !awake) return leaving
-      awake = false
-      ask()
-      return true
-    },
-  }
-}
+type Reported = Pick<WorkerEnd, 'problem' | 'report'>
 
-interface LastWords {
-  problem?: string
-  report?: CloseReport
-}
-
-/** Resolves with how it ended, and what it `told` before. */
-const whenEnded = (worker: Worker, told: LastWords): Promise<WorkerEnd> =>
+const whenEnded = (worker: Worker, reported: Reported): Promise<WorkerEnd> =>
   new Promise<WorkerEnd>(resolve => {
     const closed = new Promise<void>(done => worker.once('disconnect', done))
     worker.once('exit', async (code, signal) => {
-      // What it said last is read before its channel closes. A connection that it never took may hold that back for ever.
-      if (signal === null) await Promise.race([closed, sleep(LAST_WORDS)])
-      resolve({ code, signal, ...told })
+      // A connection that the worker never accepted can delay the end of the channel.
+      if (signal === null) await Promise.race([closed, sleep(LAST_MESSAGES)])
+      resolve({ code, signal, ...reported })
     })
     worker.on('error', error => {
-      // Other errors are of messages to a process that is ending; a process that was never made does not end.
+      // Other errors concern messages to a process that is ending.
       if (worker.process.pid === undefined) resolve({ code: null, signal: null, problem: errorText(error) })
     })
   })
+
+/** A promise and the function that resolves it. */
+function createSignal<Value>() {
+  let settle: (value: Value) => void = () => {}
+  const promise = new Promise<Value>(resolve => {
+    settle = resolve
+  })
+  return { promise, settle }
+}
 
 /** Starts a worker: this program again, with the same arguments. */
 export function startWorker(first = false): WorkerProcess {
   const worker = tryFork(first)
   if (worker instanceof Error) return notMade(worker)
   closeUnaccepted(worker)
-  const told: LastWords = {}
+  const reported: { -readonly [Key in keyof Reported]: Reported[Key] } = {}
   let serving: Serving | undefined
-  let settle: () => void = () => {}
-  const ready = new Promise<Serving | undefined>(resolve => {
-    settle = () => resolve(serving)
-  })
-  let hear: () => void = () => {}
-  const heard = new Promise<void>(resolve => {
-    hear = resolve
-  })
-  let fail: (problem: string) => void = () => {}
-  const failing = new Promise<string>(resolve => {
-    fail = resolve
-  })
-  const tell = (message: Order | Pulse) => {
+  let isOrdered = false
+  let isAwake = true
+  const ready = createSignal<Serving | undefined>()
+  const heard = createSignal<void>()
+  const failing = createSignal<string>()
+  const send = (message: PrimaryMessage) => {
     if (worker.isConnected()) worker.send(message, () => {})
   }
-  const pulse = createPulse(() => tell({ mcpHost: 'pulse' }))
   worker.on('message', message => {
-    if (!isTold(message)) return
+    if (!isFromWorker(message)) return
     if (message.mcpHost === 'ready') {
-      const { url, routes, file, files } = message
-      serving = { url, routes, file, files }
-      settle()
-    } else if (message.mcpHost === 'failed') {
-      told.problem = message.problem
-    } else if (message.mcpHost === 'failing') {
-      told.problem = message.problem
-      fail(message.problem)
+      const { url, routes, file } = message
+      serving = { url, routes, file }
+      ready.settle(serving)
+    } else if (message.mcpHost === 'failed' || message.mcpHost === 'failing') {
+      reported.problem = message.problem
+      if (message.mcpHost === 'failing') failing.settle(message.problem)
     } else if (message.mcpHost === 'awake') {
-      pulse.answered()
+      isAwake = true
     } else if (message.mcpHost === 'heard') {
-      hear()
+      heard.settle()
     } else if (message.mcpHost === 'drained') {
-      told.report = { finished: message.finished, cancelled: message.cancelled }
-      tell({ mcpHost: 'leave' })
+      reported.report = { finished: message.finished, cancelled: message.cancelled }
+      send({ mcpHost: 'leave' })
     }
   })
-  const ended = whenEnded(worker, told)
-  void ended.then(settle)
+  const ended = whenEnded(worker, reported)
+  void ended.then(() => ready.settle(serving))
   return {
     pid: worker.process.pid,
     get serving() {
       return serving
     },
-    ready,
+    ready: ready.promise,
     ended,
-    heard,
-    failing,
+    heard: heard.promise,
+    failing: failing.promise,
     order(message) {
-      pulse.leave()
-      tell(message)
+      isOrdered = true
+      send(message)
     },
-    isAwake: pulse.isAwake,
+    isAwake() {
+      if (isOrdered || !isAwake) return isOrdered
+      isAwake = false
+      send({ mcpHost: 'pulse' })
+      return true
+    },
     kill: () => void worker.process.kill('SIGKILL'),
   }
+}
+
+const isInTime = (awaited: Promise<unknown>, limit: number): Promise<boolean> =>
+  withTimeout(
+    awaited.then(() => true),
+    limit,
+    () => false,
+  )
+
+/**
+ * Sends the order, if there is one, and resolves when the worker has ended. SIGKILL ends it after `limit` milliseconds, or
+ * after `HEARING_TIME` if it does not confirm the order because its event loop is blocked.
+ */
+export async function endInTime(
+  worker: WorkerProcess,
+  order: Exclude<Order, { mcpHost: 'leave' }> | undefined,
+  limit: number,
+  log: Logger,
+): Promise<WorkerEnd> {
+  const start = performance.now()
+  if (order) worker.order(order)
+  const heard = !order || (await isInTime(Promise.race([worker.heard, worker.ended]), HEARING_TIME))
+  if (!heard || !(await isInTime(worker.ended, limit - (performance.now() - start)))) {
+    const why = heard
+      ? 'it took too long to drain'
+      : 'it did not hear that it is to end; something holds up its event loop'
+    log.error({ worker: worker.pid }, `killed a worker: ${why}`)
+    worker.kill()
+  }
+  return worker.ended
 }

@@ -6,8 +6,7 @@ import type { OpenRedirect } from '../context.ts'
 import { AuthError } from '../errors.ts'
 import type { AuthorizationRedirectDelegate, ClientOAuthOptions } from '../options.ts'
 import { createGuardedFetch } from './guarded-fetch.ts'
-import { createLoopbackRedirect } from './loopback.ts'
-import type { LoopbackHost } from './loopback-listener.ts'
+import { createLoopbackRedirect, type LoopbackHost } from './loopback.ts'
 import { isProxyFetch } from './proxy-fetch.ts'
 
 const HOSTS: Readonly<Record<string, LoopbackHost>> = {

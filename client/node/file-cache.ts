@@ -2,9 +2,8 @@
 // safe between processes and against being killed.
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import type { CacheContext, LoginLease, TokenCache, TokenContainer } from '../cache/types.ts'
 import { AuthError } from '../errors.ts'
-import { LOG_IN_AGAIN } from './crypto-box.ts'
+import type { CacheContext, LoginLease, TokenCache, TokenContainer } from '../token-cache.ts'
 import { fileLockFreed, tryFileLock, withFileLock } from './file-lock.ts'
 import {
   ensurePrivateDirectory,
@@ -14,7 +13,7 @@ import {
   removePrivateFile,
   writePrivateFile,
 } from './private-files.ts'
-import { createTokenKey } from './token-key.ts'
+import { createTokenKey, LOG_IN_AGAIN } from './token-key.ts'
 
 const EXTENSION = '.tokens'
 

@@ -1,6 +1,5 @@
-// A `fetch` for servers that call addresses which their users give (SSRF): it looks at the address that it connects to,
-// not at the name, so that a name server cannot send it into the own network, at first or later (DNS rebinding).
-// Over node:http: the global fetch lets nobody see the address, and undici, which would, is not part of Node's API.
+// Sends a request of node:http, and settles in any case: with the response, or with an error.
+
 import { lookup as systemLookup } from 'node:dns'
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
@@ -11,7 +10,16 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { kindOfAddress } from '../addresses.ts'
 import { AuthError } from '../errors.ts'
 import { allowedHosts } from '../net-policy.ts'
-import { receiveResponse } from './receive-response.ts'
+
+/** Rejects on `error`, and on `close` without a response. After a protocol upgrade without a listener, Node emits only `close`. */
+export const receiveResponse = (request: ClientRequest, body?: string | Uint8Array): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    request
+      .once('response', resolve)
+      .on('error', reject)
+      .once('close', () => reject(new Error('the connection was closed without a response')))
+      .end(body)
+  })
 
 export interface GuardedFetchOptions {
   /** Hosts that may be anywhere, as in `networkPolicy.allowHosts`. */

@@ -1,10 +1,168 @@
-// Receives the answer of a login on this machine (RFC 8252 §7.3): opens the browser and listens on a loopback address
-// until the browser comes back with the state that was sent (R-61).
-import type { IncomingMessage, ServerResponse } from 'node:http'
+// What the person's browser shows at the end of a login: a page that says so, keeps nothing and loads nothing.
+import { createHash } from 'node:crypto'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { AuthError } from '../errors.ts'
-import { type LoopbackHost, type LoopbackListener, listenOnLoopback } from './loopback-listener.ts'
-import { GET_ONLY, NOT_FOUND, OTHER_HOST, type Page, RECEIVED, REFUSED, sendPage, UNEXPECTED } from './loopback-page.ts'
 import { openBrowser as openDefaultBrowser } from './open-browser.ts'
+
+const STYLE = [
+  'body{font:1.1rem/1.6 system-ui,sans-serif;max-width:34rem;margin:18vh auto;padding:0 1.5rem;color:#1c1e21;background:#fff}',
+  'h1{font-size:1.5rem}',
+  '@media (prefers-color-scheme:dark){body{color:#e6e6e6;background:#18191a}}',
+].join('')
+
+const HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'cache-control': 'no-store',
+  'content-security-policy': [
+    "default-src 'none'",
+    `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  connection: 'close',
+}
+
+export interface Page {
+  readonly status: number
+  readonly title: string
+  readonly text: string
+}
+
+export const RECEIVED: Page = {
+  status: 200,
+  title: 'You are logged in',
+  text: 'You can close this window and go back to the program that opened it.',
+}
+
+// It says no more: the server's words are shown only after the program has checked whose they are.
+export const REFUSED: Page = {
+  status: 200,
+  title: 'You are not logged in',
+  text: 'The login ended without permission. The program that opened this window says why; you can close it.',
+}
+
+export const UNEXPECTED: Page = {
+  status: 400,
+  title: 'Nobody waits for this login',
+  text: 'It may be over already, or have been started elsewhere. Start it again from the program.',
+}
+
+export const NOT_FOUND: Page = { status: 404, title: 'Not found', text: 'There is nothing at this address.' }
+
+export const GET_ONLY: Page = { status: 405, title: 'Method not allowed', text: 'This address answers GET alone.' }
+
+export const OTHER_HOST: Page = {
+  status: 421,
+  title: 'Another address',
+  text: 'This request was meant for another host.',
+}
+
+/** Answers with a page and ends the connection. */
+export function sendPage(response: ServerResponse, page: Page): void {
+  if (page.status === 405) response.setHeader('allow', 'GET')
+  response.writeHead(page.status, HEADERS)
+  response.end(
+    `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">` +
+      `<title>${page.title}</title><style>${STYLE}</style><h1>${page.title}</h1><p>${page.text}</p></html>`,
+  )
+}
+
+export type LoopbackHost = 'localhost' | '127.0.0.1' | '::1'
+
+export interface LoopbackListener {
+  readonly port: number
+  /** Whether it keeps the process alive. */
+  keepProcess(keep: boolean): void
+  /** Takes no more connections, lets the answers in `unfinished` reach the browser, and ends what is left. */
+  close(unfinished: Iterable<Promise<void>>): Promise<void>
+}
+
+/** How often a free port is looked for that is free for IPv4 and IPv6. */
+const PORT_ATTEMPTS = 10
+
+/**
+ * `port` 0: any free one. A browser may take `localhost` for either address, so both are bound where the machine has
+ * both. Rejects with an AuthError for a port that cannot be had.
+ */
+export async function listenOnLoopback(
+  host: LoopbackHost,
+  port: number,
+  handler: RequestListener,
+): Promise<LoopbackListener> {
+  for (let attempt = 1; ; attempt++) {
+    const servers: Server[] = []
+    try {
+      const first = await bind(host === '::1' ? '::1' : '127.0.0.1', port, handler)
+      servers.push(first)
+      const bound = (first.address() as AddressInfo).port
+      if (host === 'localhost') servers.push(...(await bindIfThere('::1', bound, handler)))
+      return listenerOf(servers, bound)
+    } catch (error) {
+      await Promise.all(servers.map(closed))
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'EADDRINUSE' && port === 0 && attempt < PORT_ATTEMPTS) continue
+      throw explain(error, host, port)
+    }
+  }
+}
+
+function listenerOf(servers: readonly Server[], port: number): LoopbackListener {
+  return {
+    port,
+    keepProcess(keep) {
+      for (const server of servers) keep ? server.ref() : server.unref()
+    },
+    async close(unfinished) {
+      const ended = Promise.all(servers.map(closed))
+      await Promise.all(unfinished)
+      for (const server of servers) server.closeAllConnections()
+      await ended
+    },
+  }
+}
+
+async function bind(address: string, port: number, handler: RequestListener): Promise<Server> {
+  const server = createServer(handler)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host: address, port, exclusive: true }, resolve)
+  })
+  return server
+}
+
+async function bindIfThere(address: string, port: number, handler: RequestListener): Promise<Server[]> {
+  try {
+    return [await bind(address, port, handler)]
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT') return []
+    throw error
+  }
+}
+
+const closed = (server: Server) => new Promise<void>(resolve => server.close(() => resolve()))
+
+function explain(cause: unknown, host: string, port: number): AuthError {
+  const { code, message } = cause as NodeJS.ErrnoException
+  const where = `port ${port} of ${host}`
+  if (code === 'EADDRINUSE') {
+    return new AuthError(`${where} is used by another program, so the login's answer cannot be received`, {
+      code: 'temporarily_unavailable',
+      retryable: true,
+      cause,
+      fix: 'end that program (or the other login), or choose another port and register that redirect URI',
+    })
+  }
+  return new AuthError(`${where} cannot be listened on (${code ?? message})`, {
+    code: 'invalid_options',
+    cause,
+    fix: 'choose a port from 1024 on, or 0 for any free one, and a loopback address that this machine has',
+  })
+}
 
 export interface LoopbackRedirectOptions {
   /** In the redirect URI as given. `localhost` listens on 127.0.0.1 and ::1. Default `127.0.0.1`. */

@@ -3,7 +3,7 @@ import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { AuthError } from '../errors.ts'
-import { judgeOwner, temporaryName, temporaryOwner } from './lock-owner.ts'
+import { judgeOwner, temporaryName, temporaryOwner } from './file-lock.ts'
 
 const MAX_BYTES = 1024 * 1024
 /** A temporary file whose maker cannot be asked is left over after a day, milliseconds. */

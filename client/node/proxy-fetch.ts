@@ -1,9 +1,70 @@
-// A `fetch` that goes through an HTTP proxy, for networks that let nothing else out. Node's own `fetch` knows none
-// before version 24, and takes no agent of another copy of undici; so it is undici's, loaded when it is first used.
+// undici, which is not part of this package: whoever goes through an HTTP proxy has it installed.
+
+import type { Agent, buildConnector, Dispatcher, Pool } from 'undici'
 import { AuthError } from '../errors.ts'
-import { printableUrl } from '../printable.ts'
-import { createProxyDispatcher } from './proxy-dispatcher.ts'
-import { loadUndici } from './undici.ts'
+import { ProxyFailure } from '../http.ts'
+import { isLoopback } from '../resolve-options.ts'
+import { printableUrl } from '../text.ts'
+
+type Undici = typeof import('undici')
+
+/** The generation that this is tested with. */
+const INSTALL = 'npm i undici@7'
+
+/** Throws an AuthError with the line that installs it. */
+export async function loadUndici(): Promise<Undici> {
+  try {
+    return await import('undici')
+  } catch (cause) {
+    const isMissing = cause instanceof Error && 'code' in cause && cause.code === 'ERR_MODULE_NOT_FOUND'
+    if (!isMissing) throw cause
+    throw new AuthError('going through an HTTP proxy needs undici, an optional package that is not installed', {
+      code: 'invalid_options',
+      fix: `run: ${INSTALL}`,
+      cause,
+    })
+  }
+}
+
+const VARIABLES = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY']
+
+/** Whether anything goes through a proxy where this says how: `none`, its URL, or `env`, which need not name one. */
+export const usesProxy = (proxy: string): boolean =>
+  proxy !== 'none' && (proxy !== 'env' || VARIABLES.some(name => (process.env[name] ?? '') !== ''))
+
+/** The variables that name this proxy. */
+const namesOf = (origin: string): string =>
+  VARIABLES.filter(name => {
+    const value = process.env[name] ?? ''
+    return URL.canParse(value) && new URL(value).origin === origin
+  }).join(' and ')
+
+/** Of connections to a proxy. */
+const watch =
+  (connect: buildConnector.connector, proxy: string): buildConnector.connector =>
+  (options, callback) =>
+    connect(options, (error, socket) => {
+      if (!error) return callback(null, socket as NonNullable<typeof socket>)
+      const { code = 'no connection' } = error as NodeJS.ErrnoException
+      callback(new ProxyFailure(`the HTTP proxy ${proxy} cannot be reached (${code})`, code, error), null)
+    })
+
+/** `proxy`: its URL, or `env`: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say, for all but loopback addresses. */
+export function createProxyDispatcher(undici: Undici, proxy: string, options: Agent.Options = {}): Dispatcher {
+  const clientFactory = (url: URL, given: object) => {
+    const from = proxy === 'env' ? `of ${namesOf(url.origin)}` : 'that was given'
+    const { connect } = given as { connect: buildConnector.connector }
+    return new undici.Pool(url, { ...(given as Pool.Options), connect: watch(connect, `${url.origin} ${from}`) })
+  }
+  if (proxy !== 'env') return new undici.ProxyAgent({ ...options, clientFactory, uri: proxy })
+  const direct = new undici.Agent(options)
+  return new undici.EnvHttpProxyAgent({ ...options, clientFactory }).compose(
+    dispatch => (request, handler) =>
+      isLoopback(new URL(String(request.origin)).hostname)
+        ? direct.dispatch(request, handler)
+        : dispatch(request, handler),
+  )
+}
 
 export interface ProxyFetchOptions {
   /**
@@ -28,8 +89,6 @@ function checkProxy(proxy: string | URL): string {
     fix: "give the proxy's http or https URL, such as http://proxy.acme.example:3128, or env",
   })
 }
-
-type Undici = typeof import('undici')
 
 async function load(
   proxy: string,

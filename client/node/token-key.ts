@@ -1,10 +1,87 @@
-// The key that the token files are encrypted with: given, from the environment, or a key file that is made once.
-// A key file beside the tokens protects copies of the token files (backups, synced folders), not this machine's user.
+// Encryption of the token files: AES-256-GCM with a given key, the key of the environment, or a key file.
+// A key file in the same directory protects copies of the token files, not against users of this machine.
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { AuthError } from '../errors.ts'
-import { type CryptoBox, createCryptoBox, LOG_IN_AGAIN, readKey } from './crypto-box.ts'
 import { withFileLock } from './file-lock.ts'
 import { readPrivateFile, writePrivateFile } from './private-files.ts'
+
+const PREFIX = 'mcp-host-tokens.v1'
+const KEY_BYTES = 32
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+export interface CryptoBox {
+  /** Tells keys apart and reveals none. */
+  readonly keyId: string
+  /** One line of ASCII text. `name` must be given again to open it. */
+  seal(plain: Uint8Array, name: string): string
+  /**
+   * Throws `cache_failed` for another key, another name, or text that was changed or cut off; `source` is the file
+   * that the message then names.
+   */
+  open(sealed: string, name: string, source: string): Buffer
+}
+
+/** `key`: 32 bytes. */
+export function createCryptoBox(key: Uint8Array): CryptoBox {
+  const keyId = createHmac('sha256', key).update('mcp-host token key id').digest().subarray(0, 8).toString('base64url')
+  const header = `${PREFIX}.${keyId}`
+  const bindingOf = (name: string) => Buffer.from(`${header}.${name}`)
+  return {
+    keyId,
+    seal(plain, name) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES }).setAAD(bindingOf(name))
+      const body = Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
+      return `${header}.${body.toString('base64url')}\n`
+    },
+    open(sealed, name, source) {
+      const [, prefix, sealedBy, text] = /^([\w-]+\.v\d+)\.([\w-]+)\.([\w-]+)\n$/.exec(sealed) ?? []
+      if (text === undefined) throw unreadable(source, 'is damaged or was cut off')
+      if (prefix !== PREFIX) throw unreadable(source, `has a format (${prefix}) that this version does not know`)
+      if (sealedBy !== keyId) throw otherKey(source, sealedBy, keyId)
+      const body = Buffer.from(text, 'base64url')
+      const decipher = createDecipheriv('aes-256-gcm', key, body.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+      try {
+        decipher.setAAD(bindingOf(name)).setAuthTag(body.subarray(-TAG_BYTES))
+        return Buffer.concat([decipher.update(body.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
+      } catch (cause) {
+        throw unreadable(source, 'was changed since it was written, or belongs to another name', cause)
+      }
+    },
+  }
+}
+
+/**
+ * The 32 bytes of a key as bytes, base64, base64url or hex. Throws `invalid_options` that names `source`, never the key.
+ */
+export function readKey(key: Uint8Array | string, source: string): Uint8Array {
+  const bytes = typeof key === 'string' ? decodeKey(key.trim()) : Uint8Array.from(key)
+  if (bytes?.length === KEY_BYTES) return bytes
+  throw new AuthError(`${source} is not a key: it must be 32 bytes, as base64 or hex where it is text`, {
+    code: 'invalid_options',
+    fix: 'make one with: openssl rand -base64 32',
+  })
+}
+
+function decodeKey(text: string): Uint8Array | undefined {
+  if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
+  return /^[\w+/-]{43}=?$/.test(text) ? Buffer.from(text, 'base64') : undefined
+}
+
+export const LOG_IN_AGAIN = 'delete that file (`mcp-host logout URL` does) and log in again'
+
+function unreadable(source: string, what: string, cause?: unknown): AuthError {
+  return new AuthError(`the token file ${source} ${what}`, { code: 'cache_failed', cause, fix: LOG_IN_AGAIN })
+}
+
+function otherKey(source: string, theirs: string | undefined, ours: string): AuthError {
+  return new AuthError(`the token file ${source} is encrypted with another key (key id ${theirs}, not ${ours})`, {
+    code: 'cache_failed',
+    fix: `give the key it was written with (MCP_HOST_TOKEN_KEY, or the key file beside it), or ${LOG_IN_AGAIN}`,
+  })
+}
 
 export interface TokenKey {
   /** The box to seal with; makes the key file where there is none. */

@@ -1,5 +1,4 @@
-// Ends long-lived streams when the caller's token expires, or when a reload changes the policy so that the caller can no longer
-// enter the route. Callers that still have access reconnect.
+// Ends long-lived streams when the caller's token expires or a reload denies the caller the route.
 import type { Clock } from '../http/clock.ts'
 import type { User } from '../kernel/user.ts'
 import type { AdmitCaller } from '../mcp/call.ts'
@@ -7,7 +6,6 @@ import type { AdmitCaller } from '../mcp/call.ts'
 /** Maximum timer delay, milliseconds. A stream whose token lives longer ends after it, and the client reconnects. */
 const MAX_DELAY = 2 ** 31 - 1
 
-/** The caller of a stream, and its route. */
 export type WatchedCaller = Parameters<AdmitCaller>[0]
 
 export interface CallerWatch {

@@ -1,14 +1,12 @@
-// Asks another server for a JSON document: within a time, up to a size, never by way of a redirect. What plugins that
-// talk to an authorization server share.
-
+// Fetches JSON documents of authorization servers, with a time limit and a size limit, without redirects.
 import { errorText } from '../http/errors.ts'
 import { parseJson } from '../http/json-text.ts'
-import { shownUrl } from '../http/shown-url.ts'
+import { shownUrl } from '../http/request-target.ts'
 
 const TIMEOUT = 5_000
 const MAX_BYTES = 512 * 1_024
 
-/** What a server answered. */
+/** The response of a server. */
 export interface JsonReply {
   readonly status: number
   /** Undefined if the response is not a success, not JSON, or nested too deep. */
@@ -34,7 +32,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Rejects, naming the URL without its query and nothing that was sent, where no whole answer comes within 5 s and 512 kB. */
+/** Rejects without a complete response within 5 s and 512 kB. The message has the URL without its query, and nothing that was sent. */
 export async function fetchJson(url: string, init: RequestInit = {}): Promise<JsonReply> {
   const { signal } = init
   const timeout = AbortSignal.timeout(TIMEOUT)

@@ -1,32 +1,27 @@
-// What an authorization server keeps: logins under way, consents, grants, codes and refresh tokens. The interface of the
-// slot `grantStore`; memory-grant-store.ts is its default.
+// The slots of an authorization server: `grantStore` (logins, consents, grants, codes, refresh tokens) and `authorizationServer`.
 
 /**
- * Keeps sealed texts under keys that tell nothing. Every operation on one key is whole: of two nodes that do the same at the
- * same time, one is first. A text and a set of one key are two things; `delete` deletes both.
- *
- * `ttl` in milliseconds, at most 100 years; what is past it is not there, so what is written with 0 or less is gone at once.
- * Keys begin with one of `GRANT_KINDS`. Rejects with a RangeError for another key or ttl, with a HostError `unavailable`
- * where what it keeps things in does not answer, or something is too large to be kept; nothing is half done then. Where it
- * did not answer it may be done.
+ * Stores sealed texts and sets. Every operation on one key is atomic. A text and a set of one key are independent; `delete`
+ * deletes both. Keys begin with one of `GRANT_KINDS`. `ttl` in milliseconds, at most 100 years; 0 or less expires at once.
+ * Rejects with a RangeError for another key or ttl, and with a HostError `unavailable` for an oversized entry (nothing is
+ * written) or a store that does not respond (it may be written).
  */
 export interface GrantStore {
-  /** Whether other nodes see the same. */
+  /** Whether other nodes use the same store. */
   readonly shared: boolean
   get(key: string): Promise<string | undefined>
   set(key: string, value: string, ttl: number): Promise<void>
-  /** Only where the key is absent; whether it was. */
+  /** Writes if the key is absent; returns whether it was. */
   add(key: string, value: string, ttl: number): Promise<boolean>
-  /** Only where it still holds `from`; whether it did. */
+  /** Writes if the value is `from`; returns whether it was. */
   replace(key: string, from: string, to: string, ttl: number): Promise<boolean>
-  /** Gives what is there and deletes it: whoever gets it is the only one. */
+  /** Returns and deletes the value, for one caller only. */
   take(key: string): Promise<string | undefined>
-  /** Each key by itself: where it rejects, some of them may be gone. */
+  /** If it rejects, some keys may be deleted. */
   delete(...keys: readonly string[]): Promise<void>
   /**
-   * Puts a member into the set of this key, for at least `ttl`, and gives how many there are. Members past their time are gone;
-   * of more than `most` the oldest go, and are given to nobody. One that is there already becomes the youngest, and is not
-   * there for less time than before.
+   * Adds a member for at least `ttl` and returns the size of the set. An existing member becomes the newest and does not expire
+   * earlier than before. Of more than `most` members the oldest are removed.
    */
   join(set: string, member: string, ttl: number, most: number): Promise<number>
   leave(set: string, member: string): Promise<void>
@@ -34,30 +29,44 @@ export interface GrantStore {
   members(set: string): Promise<readonly string[]>
 }
 
-/** What is kept there is of one of these kinds; a flood of the first never costs any of the second its place. */
+/** Prefixes of keys. A flood of pending entries never evicts granted ones. */
 export const GRANT_KINDS = {
-  /** Logins that nobody finished yet: anyone may begin some. Keys begin with it. */
+  /** Unfinished logins, which anyone can begin. */
   pending: 'pending:',
-  /** What somebody who signed in was given. */
+  /** Grants of signed-in users. */
   granted: 'granted:',
 } as const
 
 const LONGEST_TTL = 100 * 365.25 * 86_400_000
 
-/** For those who write a store: of which kind a key is. Throws a RangeError for a key of none. */
+/** For stores: the kind of a key. Throws a RangeError for any other key. */
 export function grantKindOf(key: string): keyof typeof GRANT_KINDS {
   if (key.startsWith(GRANT_KINDS.pending)) return 'pending'
   if (key.startsWith(GRANT_KINDS.granted)) return 'granted'
-  // What else is in the key may be of a person.
+  // The key itself can be personal data.
   throw new RangeError(
     `a key of a grant store begins with ${Object.values(GRANT_KINDS).join(' or ')}; this one of ${key.length} characters does not`,
   )
 }
 
-/** For those who write a store: a ttl in whole milliseconds, not less than it was. Throws a RangeError for one that is no time. */
+/** For stores: rounds a ttl up to whole milliseconds. Throws a RangeError for an invalid ttl. */
 export function checkGrantTtl(ttl: number): number {
   if (ttl <= LONGEST_TTL) return Math.max(0, Math.ceil(ttl))
   throw new RangeError(
     `a grant store keeps things for at most 100 years: the ttl is to be in milliseconds, and is ${ttl}`,
   )
 }
+
+/** A public key as a JWK (RFC 7517) with `kid`, `alg` and `use`. */
+export type PublicJwk = Readonly<Record<string, unknown>>
+
+/** The slot `authorizationServer`, for routes whose tokens this host issues. */
+export interface AuthorizationServer {
+  /** The issuer identifier; undefined without one. Without `http.publicUrl` it is known once the host listens. */
+  issuer(): string | undefined
+  /** The signing key, then earlier ones that still verify; empty without a server. The same list while nothing changes. */
+  keys(): readonly PublicJwk[]
+}
+
+/** Without a plugin that makes this host an authorization server. */
+export const noAuthorizationServer: AuthorizationServer = { issuer: () => undefined, keys: () => [] }

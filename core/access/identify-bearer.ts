@@ -1,43 +1,187 @@
-// Middleware for `identify` of plugins whose credential is an access token (RFC 6750, RFC 9449): reads the token, has the
-// plugin verify it, asks for a proof where it is bound, answers what was refused with a challenge and logs it, without the token.
-
+// Authentication by access tokens: reads the Authorization header (RFC 6750, RFC 9449), has a plugin verify the token, requires
+// a proof for bound tokens, and answers refusals with a challenge.
+import { hash } from 'node:crypto'
+import type { Socket } from 'node:net'
 import { blame } from '../http/describe-thrown.ts'
 import { HostError, StartError } from '../http/errors.ts'
 import { isLoopback } from '../http/guard.ts'
 import type { HostContext, HostMiddleware } from '../kernel/endpoint.ts'
 import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Route } from '../kernel/route.ts'
-import type { User } from '../kernel/user.ts'
+import { type User, userKey } from '../kernel/user.ts'
 import type { AccessServices } from '../mcp/access-decider.ts'
-import { challenge, proofAlgorithmsFor } from './access.ts'
-import { boundKey, flawOf, NO_POSSESSION, type Possession, type ProofFlaw } from './possession.ts'
-import { type PresentedToken, readCredential } from './read-credential.ts'
+import { challenge, proofAlgorithmsFor } from './authorize.ts'
+import { boundKey } from './claims.ts'
 
-/** What a plugin found a token to be. The texts are one clause each, for client and log, with nothing of the token. */
+/** Characters. Node limits all headers of a request to 16 kB. */
+const MAX_TOKEN_LENGTH = 12 * 1_024
+
+const SCHEME = /^(?:bearer|(dpop))(?: +|$)/i
+const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
+
+interface PresentedToken {
+  readonly token: string
+  /** Presented with the scheme DPoP (RFC 9449 section 7.1). */
+  readonly isDPoP: boolean
+  /** SHA-256 of the token, base64url; computed once. */
+  readonly digest: () => string
+}
+
+interface Unread {
+  readonly refused: string
+  readonly isDPoP: boolean
+  readonly malformed?: true
+}
+
+type Presented = PresentedToken | Unread
+
+/** The last token of a connection: the next request usually presents it again. */
+const LAST = Symbol('the credential of the last request')
+
+interface Connection extends Socket {
+  [LAST]?: { readonly header: string; readonly shown: PresentedToken }
+}
+
+/** Undefined for a request without a token. */
+function readCredential(ctx: HostContext): Presented | undefined {
+  if (ctx.querystring !== '' && 'access_token' in ctx.query) {
+    return {
+      refused: 'a token in the query is not accepted; it belongs into the Authorization header',
+      isDPoP: false,
+      malformed: true,
+    }
+  }
+  const header = ctx.req.headers.authorization
+  if (header === undefined) return undefined
+  const connection: Connection = ctx.req.socket
+  const last = connection[LAST]
+  if (last?.header === header) return last.shown
+  const shown = readHeader(header)
+  if (shown && 'token' in shown) connection[LAST] = { header, shown }
+  return shown
+}
+
+function presentToken(token: string, isDPoP: boolean): PresentedToken {
+  let known: string | undefined
+  const digest = () => {
+    known ??= hash('sha256', token, 'base64url')
+    return known
+  }
+  return { token, isDPoP, digest }
+}
+
+function readHeader(header: string): Presented | undefined {
+  const scheme = SCHEME.exec(header)
+  if (!scheme) {
+    // Node joins several headers: which credential counts is ambiguous.
+    return /,\s*(?:bearer|dpop)(?:\s|$)/i.test(header) ? TWO_HEADERS : undefined
+  }
+  const token = header.slice(scheme[0].length)
+  if (token.includes(',')) return TWO_HEADERS
+  const isDPoP = scheme[1] !== undefined
+  if (token.length > MAX_TOKEN_LENGTH) {
+    return { refused: `the token is longer than ${MAX_TOKEN_LENGTH} characters`, isDPoP }
+  }
+  if (TOKEN.test(token)) return presentToken(token, isDPoP)
+  return { refused: `the Authorization header holds no ${isDPoP ? 'DPoP' : 'bearer'} token`, isDPoP }
+}
+
+const TWO_HEADERS: Presented = { refused: 'more than one Authorization header', isDPoP: false, malformed: true }
+
+/** Why a proof is refused. The texts are for client and log, and contain nothing of the proof. */
+export type ProofFlaw =
+  | {
+      readonly refused: string
+      /** RFC 9449 section 7.1. */
+      readonly error: 'invalid_token' | 'invalid_dpop_proof' | 'use_dpop_nonce'
+      /** The challenge asks for a proof. */
+      readonly isBound?: true
+    }
+  /** `retryAfter` in seconds. */
+  | { readonly unavailable: string; readonly retryAfter: number }
+  /** Too many proofs of this key or user. */
+  | { readonly limited: string; readonly retryAfter: number }
+
+/** A bound token, for the check of its proof. */
+export interface ShownToken {
+  readonly route: Route
+  /** SHA-256 of the token, base64url. */
+  readonly digest: string
+  /** Thumbprint of the key (RFC 7638). */
+  readonly thumbprint: string
+  readonly user: string
+}
+
+/** The requirements for proofs of possession; made by `enforceDPoP`. */
+export interface Possession {
+  /** Whether the scheme DPoP is accepted. */
+  readonly accepts: boolean
+  /** Unbound tokens are refused. */
+  readonly required: boolean
+  /** `proof`: bound tokens pass without a proof (`explain`). `all`: unbound tokens pass too (tests). */
+  readonly waived?: 'proof' | 'all' | undefined
+  /** Called for each bound token that is refused because none are accepted. */
+  readonly missed?: () => void
+  /** Undefined if the request has a valid and unused proof. */
+  check(ctx: HostContext, shown: ShownToken): Promise<ProofFlaw | undefined>
+}
+
+/** Without DPoP, bound tokens are refused. */
+export const NO_POSSESSION: Possession = {
+  accepts: false,
+  required: false,
+  check: async () => ({ refused: 'proofs (DPoP) are not accepted here', error: 'invalid_token' }),
+}
+
+const unproven = (refused: string) => ({ refused, error: 'invalid_token' as const })
+
+/** Why a verified token is refused as presented; undefined if it is accepted. */
+async function flawOf(
+  ctx: HostContext,
+  possession: Possession,
+  shown: { readonly route: Route; readonly isDPoP: boolean; digest(): string },
+  user: User,
+): Promise<ProofFlaw | undefined> {
+  const { accepts, required, waived } = possession
+  const thumbprint = boundKey(user.claims)
+  if (thumbprint === null) return unproven('the key that the token is bound to (cnf) cannot be understood')
+  if (waived === 'all') return undefined
+  if (thumbprint === undefined) {
+    if (required) return unproven('the token is bound to no key, and only bound ones (DPoP) are accepted')
+    return shown.isDPoP ? unproven('the token is bound to no key: it is no DPoP token') : undefined
+  }
+  if (!accepts) {
+    possession.missed?.()
+    return unproven('the token is bound to a key, and its proofs (DPoP) are not accepted here')
+  }
+  if (waived === 'proof') return undefined
+  if (!shown.isDPoP) {
+    return { ...unproven('the token is bound to a key: it comes by the scheme DPoP, with a proof'), isBound: true }
+  }
+  return possession.check(ctx, { route: shown.route, digest: shown.digest(), thumbprint, user: userKey(user) })
+}
+
+/** The result of a plugin. The texts are for client and log, and contain nothing of the token. */
 export type TokenVerdict =
   | { readonly user: User }
-  /** `audience`, for the log alone: whom it should have been for, where it is for somebody else. */
+  /** `audience`: the expected one, for the log. */
   | { readonly refused: string; readonly audience?: readonly string[] }
-  /** Nobody can tell now; `retryAfter` in seconds. */
+  /** `retryAfter` in seconds. */
   | { readonly unavailable: string; readonly retryAfter: number }
 
-/** The address that a token was presented at. */
+/** Where a token was presented. */
 export interface TokenPlace {
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
 }
 
-/**
- * Verifies a token. What it throws is a bug: 500. `digest`: SHA-256 of the token, base64url, to remember by; it is computed
- * once while a connection shows the same token.
- */
+/** Verifies a token. Whatever it throws is answered with 500. `digest`: SHA-256 of the token, base64url, as a cache key. */
 export type VerifyToken = (
   token: string,
   place: TokenPlace,
   digest: () => string,
 ) => TokenVerdict | Promise<TokenVerdict>
 
-/** What is wrong with a request's token. */
 interface Flaw {
   readonly refused: string
   readonly audience?: readonly string[]
@@ -48,7 +192,7 @@ interface Flaw {
 type Shown = Pick<PresentedToken, 'isDPoP'>
 type Refusal = Exclude<TokenVerdict, { user: User }> | ProofFlaw | Flaw
 
-/** `isBound`: it was shown with a proof, or should have been. */
+/** `isBound`: the token was presented with a proof, or should have been. */
 function refuse(services: AccessServices, { route, params }: TokenPlace, flaw: Flaw, isBound: boolean): HostError {
   const { refused: description, malformed = false } = flaw
   const denial =
@@ -71,9 +215,8 @@ function refuse(services: AccessServices, { route, params }: TokenPlace, flaw: F
 const isBoundUser = (user: User | undefined) => user !== undefined && typeof boundKey(user.claims) === 'string'
 
 /**
- * For a plugin that knows more of a login than its token says, such as what fills the slot `upstreamTokens`: the HostError
- * `unauthorized` with the challenge of this address, by which a client signs in again. Thrown out of a handler it is answered
- * with 401 where the answer has not begun. `description`: one clause, for the client and the log, with nothing of a token.
+ * For a plugin that fills the slot `upstreamTokens`: the `unauthorized` error with the challenge, so that the client signs in
+ * again. `description`: for client and log, with nothing of a token.
  */
 export const loginEnded = (
   services: AccessServices,
@@ -87,7 +230,6 @@ const AUTHENTICATIONS = {
   labels: ['plugin', 'outcome'],
 }
 
-/** Counts what became of tokens, and writes who was refused into the log. */
 function createTold(host: Pick<KernelHost, 'log' | 'name' | 'figures'>) {
   const count = host.figures.counter(AUTHENTICATIONS)
   const tellOf = (outcome: string) => {
@@ -97,7 +239,7 @@ function createTold(host: Pick<KernelHost, 'log' | 'name' | 'figures'>) {
   const denied = (ctx: HostContext, route: Route, { refused: reason, audience, error }: Flaw) => {
     const wanted = audience && { audience }
     const fields = { denied: 'authentication', reason, ...wanted, route: route.path, ip: ctx.ip }
-    // The first request of every client that does as it is told.
+    // Every first request of a client is refused for its nonce.
     if (error === 'use_dpop_nonce') host.log.debug(fields, 'asked for a nonce')
     else host.log.warn(fields, 'refused a token')
   }
@@ -109,10 +251,7 @@ function createTold(host: Pick<KernelHost, 'log' | 'name' | 'figures'>) {
   }
 }
 
-/**
- * A request without a token passes as nobody; one with a token passes as its user, or not at all. `possession`: what
- * `enforceDPoP` gives; without it, tokens that are bound to a key are refused.
- */
+/** Middleware for `identify`. Requests without a token are anonymous. `possession`: of `enforceDPoP`; by default bound tokens are refused. */
 export function identifyBearer(
   host: Pick<KernelHost, 'log' | 'name' | 'figures'>,
   services: AccessServices,
@@ -151,7 +290,7 @@ export function identifyBearer(
     const verdict = 'token' in shown ? await verify(shown.token, place, shown.digest) : shown
     if (!('user' in verdict)) throw refusal(ctx, place, shown, verdict)
     const { user } = verdict
-    // Nearly all tokens are bearer tokens, bound to nothing: they wait for no more.
+    // Plain bearer tokens need no further await.
     if ((shown.isDPoP || required || user.claims['cnf'] !== undefined) && 'token' in shown) {
       const flaw = await flawOf(ctx, possession, { ...shown, route }, user)
       if (flaw) throw refusal(ctx, place, shown, flaw)
@@ -162,17 +301,14 @@ export function identifyBearer(
   }
 }
 
-/** `https://a.example` and `https://a.example/` are one resource (RFC 3986 6.2.3), and clients send either. */
+/** `https://a.example` and `https://a.example/` are one resource (RFC 3986 section 6.2.3), and clients send either. */
 export function sameResources(audience: string): string[] {
   if (!/^https?:\/\/[^/?#]+\/?$/i.test(audience)) return [audience]
   const bare = audience.replace(/\/$/, '')
   return [bare, `${bare}/`]
 }
 
-/**
- * For a plugin whose tokens are for the route's own resource: reports where clients know this host by an address that it
- * does not know itself, so that no token could ever be for it.
- */
+/** For a plugin whose tokens are for the resource of the route: reports a host that does not know its own URL. */
 export function needResource(
   host: Pick<KernelHost, 'at' | 'name' | 'http' | 'routes' | 'report'>,
   services: AccessServices,

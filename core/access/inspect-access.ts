@@ -1,5 +1,4 @@
-// Who may do what at an address, decided by the very parts that decide it for a request, without one:
-// for `mcp-host explain` (cli/explain.ts). Nothing listens.
+// Evaluates access to a path without a request, for `mcp-host explain`.
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import Koa from 'koa'
@@ -16,31 +15,30 @@ import type { AuthorNotes } from '../mcp/author-host.ts'
 import type { CatalogItem } from '../mcp/catalog.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
 import type { ToolLimits } from '../mcp/tool-limits.ts'
-import { denialOnRoute, refuseAccess } from './access.ts'
+import { denialOnRoute, refuseAccess } from './authorize.ts'
 import { itemsOn, type LeastScopesFacts } from './least-scopes.ts'
 
-/** An address of the config, as a request's path names it. */
+/** A path of the config. */
 export interface InspectedAddress {
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
-  /** By the config; `configureSession` may change it. */
+  /** As configured; `configureSession` can change it. */
   readonly toolsets: readonly string[]
   readonly items: readonly CatalogItem[]
-  /** False where no plugin finds out who calls. */
+  /** Whether a plugin authenticates callers. */
   readonly identifies: boolean
-  /** Who a request with this Authorization header comes from. Rejects as the request would be refused. */
+  /** The user of an Authorization header. Rejects with the refusal of the request. */
   identify(authorization: string | undefined): Promise<User | undefined>
-  /** Why a caller may not use the route; undefined: it may. */
+  /** Undefined if the caller can use the route. */
   authorize(user: User | undefined): Denial | undefined
-  /** Why a caller may not use an item; undefined: it may. */
+  /** Undefined if the caller can use the item. */
   denialOf(item: CatalogItem, user: User | undefined): Denial | undefined
-  /** Whether plugins leave it out of lists: who may use it finds or knows it. */
+  /** Whether plugins leave the item out of lists. */
   isUnlisted(item: CatalogItem): boolean
-  /** How that is decided, a line for each step. */
+  /** The decision, a line for each step. */
   explain(item: CatalogItem, user: User | undefined): readonly string[]
-  /** What plugins ask beside that, of callers here or of an item, and the item's limits: each line begins with whose it is. */
+  /** Other requirements of plugins, and the item's limits. */
   explainPlugins(item?: CatalogItem): readonly string[]
-  /** The answer that a denied caller gets. */
   refusal(denial: Denial, user: User | undefined): HostError
 }
 
@@ -50,7 +48,6 @@ export interface InspectedParts extends LeastScopesFacts, Pick<AccessServices, '
   readonly limits: Pick<ToolLimits, 'describe'>
 }
 
-/** A request that came over no connection. */
 function contextOf(path: string, authorization: string | undefined, state: RequestState): HostContext {
   const req = new IncomingMessage(new Socket())
   req.method = 'POST'
@@ -90,16 +87,13 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
         .flatMap(({ instance, value }) => value(item, route).map(text => `${instance.name}: ${text}`)),
     ],
     refusal(denial, user) {
-      const leastScopes = parts.leastScopes(route, params)
-      const resource = slot('protectedResource', route)
-      const binding = slot('tokenBinding', route)
-      return refuseAccess(denial, user, { route, params, resource, binding, leastScopes })
+      return refuseAccess(denial, { route, params, user }, parts)
     },
   }
   return address
 }
 
-/** The address that a request's path names; undefined where nothing is served. */
+/** Undefined if nothing is served at the path. */
 export function inspectAddress(given: string, parts: InspectedParts): InspectedAddress | undefined {
   const table = createPathTable<CompiledRoute>()
   for (const route of parts.routes) table.add(route.path, route)

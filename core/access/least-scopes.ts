@@ -1,7 +1,5 @@
-// Which scopes a client without a usable token is told to ask for where the refusal itself names none: the least that is
-// of use at the address. Told nothing, clients ask for all of `scopes_supported` (basic/authorization, "Scope Selection").
-
-import { type Report, StartError } from '../http/start-error.ts'
+// The least scopes for challenges that name none; otherwise clients request all of `scopes_supported` (MCP "Scope Selection").
+import { type Report, StartError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { AccessServices, LeastScopes } from '../mcp/access-decider.ts'
 import { type Catalog, type CatalogItem, EVERYWHERE } from '../mcp/catalog.ts'
@@ -16,7 +14,7 @@ export interface LeastScopesFacts {
   readonly slot: AccessServices['slot']
 }
 
-/** What these toolsets, what plugins add to the route and what every route serves hold together. */
+/** The items of these toolsets, of plugins and of every route. */
 export function itemsOn(
   { catalog, contributed }: Pick<LeastScopesFacts, 'catalog' | 'contributed'>,
   route: CompiledRoute,
@@ -26,7 +24,7 @@ export function itemsOn(
   return [...new Set([...names].flatMap(name => catalog.items(name)))]
 }
 
-/** The scopes without which nothing of these toolsets can be used: those that each item needs. */
+/** The scopes that every item of these toolsets requires. */
 function scopesOfAll(facts: LeastScopesFacts, route: CompiledRoute, toolsets: readonly string[]): readonly string[] {
   const anybody = facts.slot('access', route).audienceOf(undefined, route)
   const needed = itemsOn(facts, route, toolsets).map(item => anybody.denialOf(item)?.scopes ?? [])
@@ -34,7 +32,7 @@ function scopesOfAll(facts: LeastScopesFacts, route: CompiledRoute, toolsets: re
   return first.filter(scope => others.every(scopes => scopes.includes(scope)))
 }
 
-/** The route's own `challengeScope`, else what all of its items need: found once, until the definitions change. */
+/** The route's `challengeScope`, otherwise the scopes that all items require; cached until definitions change. */
 export function createLeastScopes(facts: LeastScopesFacts): LeastScopes {
   const { catalog } = facts
   const found = new Map<string, readonly string[]>()
@@ -70,7 +68,7 @@ export function warnUnsupportedScopes(facts: LeastScopesFacts, report: Report): 
   }
 }
 
-/** Warns of each guarded route whose clients would ask for every scope there is. */
+/** Warns of protected routes whose clients request every scope. */
 export function warnUntoldScopes(facts: LeastScopesFacts, log: Logger): void {
   for (const route of facts.routes) {
     const supported = facts.slot('protectedResource', route).scopesOf(route) ?? []

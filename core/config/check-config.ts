@@ -1,12 +1,12 @@
 // Validates a loaded config against its schema and says everything that is wrong, at once, with lines.
 // Between load-config.ts and the rest of the start; plugins' own options are checked by `checkValue` too.
 
-import { formatPath, type Path } from '../http/start-error.ts'
+import { formatPath, type Path } from '../http/errors.ts'
 import { type ConfiguredPlugin, isConfiguredPlugin, isPluginFactory } from '../kernel/define-plugin.ts'
 import { type Definition, kindOf, labelOf } from '../mcp/define.ts'
 import { findFaults } from './check-definition.ts'
+import { withoutRequired } from './config-schema.ts'
 import type { Finding } from './explain-problems.ts'
-import { withoutRequired } from './host-schema.ts'
 import type { LoadedConfig } from './load-config.ts'
 import { lineOf } from './places.ts'
 import { isPlain } from './plain.ts'

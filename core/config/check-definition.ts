@@ -2,7 +2,7 @@
 // that was meant to protect would leave open what it is on. core/mcp/catalog.ts checks every definition that it takes;
 // check-config.ts and core/config/load-toolsets.ts check theirs before, all at once and with lines.
 
-import { formatPath } from '../http/start-error.ts'
+import { formatPath } from '../http/errors.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
 import { DEFINITION_SCHEMAS } from './definition-schema.ts'
 import type { Finding } from './explain-problems.ts'

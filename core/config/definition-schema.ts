@@ -60,7 +60,7 @@ const origins = (description: string) =>
   )
 const asked = closed({})
 
-/** core/mcp/define-app.ts. */
+/** `AppDefinition`. */
 const app = closed(
   {
     name: text('What it is called; unique on a route.', {

@@ -1,5 +1,5 @@
 // What a plugin finds out about what it depends on, while nothing is served: `examine` of plugins, for `mcp-host doctor`.
-import type { Path } from '../http/start-error.ts'
+import type { Path } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 
 /** One thing that was looked at. No text of it may have a secret. */

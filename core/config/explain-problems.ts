@@ -1,11 +1,11 @@
 // Turns ajv's errors into findings: one a place, alternatives merged, in words.
 // Used by check-config.ts, which adds file and line.
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import { shownUrl } from '../http/shown-url.ts'
-import { formatPath, type Path } from '../http/start-error.ts'
+import { formatPath, type Path } from '../http/errors.ts'
+import { shownUrl } from '../http/request-target.ts'
 import { nearest } from '../mcp/nearest.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
-import { readErrors, type SchemaProblem, stepsOf } from '../mcp/schema/read-errors.ts'
+import { readErrors, type SchemaProblem, stepsOf } from '../mcp/schema/explain-errors.ts'
 import { describeKind, describeSchema, describeValue, orList, soundsSecret } from './describe.ts'
 import { branchesOf, followRef, isSchema } from './follow-ref.ts'
 import type { Problem } from './problems.ts'

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { type Path, StartError } from '../http/start-error.ts'
+import { type Path, StartError } from '../http/errors.ts'
 import { isConfiguredPlugin, isPluginFactory, type Plugin } from '../kernel/define-plugin.ts'
 import { isObject } from '../mcp/is-object.ts'
 import { nearest } from '../mcp/nearest.ts'

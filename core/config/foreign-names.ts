@@ -1,7 +1,7 @@
 // What other frameworks for MCP call the parts of a tool, a resource or a prompt: recognised, and told the name that is right
 // here, with its form. For check-definition.ts and load-toolsets.ts.
 import { readFileSync } from 'node:fs'
-import { formatPath, type Path } from '../http/start-error.ts'
+import { formatPath, type Path } from '../http/errors.ts'
 import { kindOf } from '../mcp/define.ts'
 import { type Finding, omitMisspelledKeys } from './explain-problems.ts'
 import { isPlain } from './plain.ts'

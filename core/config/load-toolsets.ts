@@ -2,7 +2,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { type Path, StartError } from '../http/start-error.ts'
+import { type Path, StartError } from '../http/errors.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
 import { noteModule } from '../mcp/isolate.ts'

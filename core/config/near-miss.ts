@@ -1,5 +1,5 @@
 // A variable of the environment that is nearly one that we read: nothing reads it, and nobody would be told.
-import { type Report, StartError } from '../http/start-error.ts'
+import { type Report, StartError } from '../http/errors.ts'
 import { nearest } from '../mcp/nearest.ts'
 
 /** Warns of a variable that is set and whose name is nearly `wanted`, which is not set. */

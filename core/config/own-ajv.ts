@@ -1,7 +1,7 @@
 // The ajv that our own schemas, and plugins' options, are validated by: at start by validate-value.ts, and when the
 // package is built by build/write-validators.ts, whose code must mean the same.
 import type { Ajv2020, KeywordCxt } from 'ajv/dist/2020.js'
-import { loadAjv2020, loadFormats } from '../mcp/schema/load-ajv.ts'
+import { loadAjv2020, loadFormats } from '../mcp/schema/ajv.ts'
 
 /** What our own schemas ask of a text. Built validators have these functions as they are written: they use nothing of this file. */
 export const OWN_FORMATS = { uri: (text: string): boolean => URL.canParse(text) }

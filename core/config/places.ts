@@ -1,7 +1,7 @@
 // Where what a config says is written: its own keys, and the definitions of the modules that it names. For create-host.ts,
 // which gives mistakes their file and line; a file is read again only for one that is in it.
 import { readFileSync } from 'node:fs'
-import { formatPath, type Path, type Written } from '../http/start-error.ts'
+import { formatPath, type Path, type Written } from '../http/errors.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
 import type { LoadedConfig } from './load-config.ts'

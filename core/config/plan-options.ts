@@ -1,7 +1,7 @@
 // Which plugins run, with which options, on which routes: what the config says, the general and the routes' own.
 // For core/host.ts, which sets them up in the order that core/kernel/plugin-plan.ts gives them.
 
-import type { Path, Report } from '../http/start-error.ts'
+import type { Path, Report } from '../http/errors.ts'
 import { isConfiguredPlugin, type Plugin } from '../kernel/define-plugin.ts'
 import { orderByNeeds, type PluginInstance, type SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'

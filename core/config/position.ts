@@ -1,6 +1,6 @@
 // Where something stands in a config file, and the path that leads to a value.
 // Readers of every format (read-document.ts, locate-in-code.ts) answer with these.
-import type { Path } from '../http/start-error.ts'
+import type { Path } from '../http/errors.ts'
 
 /** Both count from 1. */
 export interface Position {

@@ -1,7 +1,7 @@
 // What is wrong with a config, said so that an operator can mend it: place, what was found, what fits. Whoever checks tells
 // it here and goes on, as far as it can; the start then stops once, with all of it (create-host.ts).
 import { relative } from 'node:path'
-import { type Report, StartError, type Written } from '../http/start-error.ts'
+import { type Report, StartError, type Written } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 
 export interface Place {

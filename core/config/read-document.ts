@@ -3,8 +3,7 @@
 import { createRequire } from 'node:module'
 import type { Node as JsonNode, ParseError } from 'jsonc-parser'
 import type { Document, LineCounter, Pair, YAMLMap } from 'yaml'
-import { errorText } from '../http/errors.ts'
-import type { Path } from '../http/start-error.ts'
+import { errorText, type Path } from '../http/errors.ts'
 import { type Locate, positionAt } from './position.ts'
 
 const require = createRequire(import.meta.url)

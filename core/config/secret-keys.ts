@@ -1,7 +1,7 @@
 // Which values of a config are secrets: those whose schema says `writeOnly: true`, wherever it stands. The one mark that
 // errors (explain-problems.ts), the start (validate-value.ts, plan-options.ts) and editors go by.
 
-import type { Path } from '../http/start-error.ts'
+import type { Path } from '../http/errors.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { branchesOf, followRef, schemasBelow } from './follow-ref.ts'
 import { isPlain } from './plain.ts'

@@ -5,8 +5,7 @@ import { constants, existsSync } from 'node:fs'
 import { access, type FileHandle, link, mkdir, open, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { errorText } from '../http/errors.ts'
-import { publicKeyIn } from '../kernel/public-key.ts'
-import { MIN_SECRET_LENGTH } from '../kernel/secrets.ts'
+import { MIN_SECRET_LENGTH, publicKeyIn } from '../kernel/secrets.ts'
 
 /** Bytes: a thousand secrets, and nothing that is read without end. */
 const MAX_SIZE = 65_536

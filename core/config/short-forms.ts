@@ -1,6 +1,6 @@
 // Keys of a route that are short for a plugin with these options there, such as `search`. Between the check of a config's
 // shape and its plan, which finds the plugin among the others.
-import { type Report, StartError } from '../http/start-error.ts'
+import { type Report, StartError } from '../http/errors.ts'
 import type { FilledConfig } from './define-config.ts'
 
 /** The plugin that a key is short for, by the key. */

@@ -1,8 +1,7 @@
 // Holds a value against one of our schemas, or a plugin's, and explains what does not fit.
 // For check-config.ts and check-definition.ts, which know where the value stands.
 import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js'
-import { errorText, StartError } from '../http/errors.ts'
-import type { Path } from '../http/start-error.ts'
+import { errorText, type Path, StartError } from '../http/errors.ts'
 import { BUILT_VALIDATORS } from './built-validators.ts'
 import { explainProblems, type Finding } from './explain-problems.ts'
 import { createAjv } from './own-ajv.ts'

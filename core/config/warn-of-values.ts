@@ -1,5 +1,5 @@
 // Warns about valid values that are probably mistakes. For core/host.ts.
-import { type Path, type Report, StartError } from '../http/start-error.ts'
+import { type Path, type Report, StartError } from '../http/errors.ts'
 import type { Plugin } from '../kernel/define-plugin.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
 import type { FilledConfig } from './define-config.ts'

@@ -1,6 +1,6 @@
 // Removes the invalid parts of a config, so that later checks report their problems in the same run. For create-host.ts; a host
 // is never served from the result.
-import type { Path } from '../http/start-error.ts'
+import type { Path } from '../http/errors.ts'
 import { isObject } from '../mcp/is-object.ts'
 import type { Finding } from './explain-problems.ts'
 

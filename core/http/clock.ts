@@ -26,3 +26,21 @@ export const systemClock: Clock = {
   setInterval: (task, milliseconds) => setInterval(task, milliseconds),
   clear: timer => clearTimeout(timer as NodeJS.Timeout | undefined),
 }
+
+/** The result of `awaited`; after `limit` milliseconds, that of `late`. The timer keeps the process alive until then. */
+export async function withTimeout<Value, Late>(
+  awaited: Promise<Value>,
+  limit: number,
+  late: () => Late,
+  clock = systemClock,
+): Promise<Value | Late> {
+  let timer: Timer | undefined
+  const timeout = new Promise<void>(resolve => {
+    timer = clock.setTimeout(resolve, limit)
+  })
+  try {
+    return await Promise.race([awaited, timeout.then(late)])
+  } finally {
+    clock.clear(timer)
+  }
+}

@@ -1,12 +1,23 @@
-// The HTTP server of a host: Node's, with its time limits, one request of a connection at a time, and an end for readers
-// who do not read. Between the pipeline and the port (core/http/listen.ts).
-import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
-import type { Clock } from './clock.ts'
-import { leaveUnread } from './leave-unread.ts'
-import { onConnection } from './on-connection.ts'
-import { refusePipelined } from './refuse-pipelined.ts'
+// The HTTP server of a host: Node's, with time limits, one request at a time per connection, and limits for slow readers.
+
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http'
+import type { Socket } from 'node:net'
+import { type Clock, systemClock, type Timer } from './clock.ts'
 import { HostResponse } from './response.ts'
-import { endSlowReaders, type SlowReaders } from './slow-readers.ts'
+
+/** Refused pipelined requests after which the connection closes at once. */
+export const MAX_PIPELINED = 10
+/** Bytes that a slow reader must receive within `http.writeTimeout`. */
+export const LEAST_TAKEN = 64 * 1024
+/** Bytes that can wait for all readers together before idle readers are closed. */
+export const MAX_WAITING_IN_ALL = 256 * 1024 * 1024
 
 /** Refuses unsupported expectations (RFC 9110 section 10.1.1) and closes the connection. */
 const refuseExpectations =
@@ -22,15 +33,15 @@ const refuseExpectations =
 
 /** How long a server waits for others, milliseconds. */
 export interface TimeLimits {
-  /** How long receiving one request may take. */
+  /** For one request. */
   readonly requestTimeout: number
-  /** How long an idle connection is kept. */
+  /** For an idle connection. */
   readonly keepAliveTimeout: number
-  /** How long a reader may leave what waits for it. */
+  /** For a reader that receives nothing. */
   readonly writeTimeout: number
 }
 
-/** What an operator is told of connections that the server closes. */
+/** Receives the connections that the server closes. */
 export interface ServerNews {
   /** A client sent a request before the previous response had ended. */
   pipelined(address: string | undefined): void
@@ -38,18 +49,17 @@ export interface ServerNews {
   slowReaders(readers: SlowReaders): void
 }
 
-/** A server, and what waits for its readers. */
+/** A server with the number of bytes that wait for its readers. */
 export interface WatchedServer {
   readonly server: Server
-  /** Bytes that wait for readers now. */
+  /** Bytes that wait for readers. */
   waiting(): number
 }
 
 type HttpServerOptions = ServerOptions & { readonly ServerResponse: typeof HostResponse }
-/** Makes a server, as node:http's `createServer` does. */
 export type HttpServerFactory<Made = Server> = (options: HttpServerOptions, serve: RequestListener) => Made
 
-/** A server that answers with `serve`; it does not listen yet. `make`: Node's own, or one that speaks TLS. */
+/** Creates a server that does not listen yet. `make`: `createServer` of `node:http` or `node:https`. */
 export function createHttpServer(
   serve: RequestListener,
   { requestTimeout, keepAliveTimeout, writeTimeout }: TimeLimits,
@@ -64,18 +74,208 @@ export function createHttpServer(
       requestTimeout,
       headersTimeout: requestTimeout,
       keepAliveTimeout,
-      // A second Host, Content-Type or Authorization makes the header malformed; else the first would pass for all.
+      // A repeated Host, Content-Type or Authorization then makes the header invalid.
       joinDuplicateHeaders: true,
-      // How often Node looks for requests past their time.
+      // Interval of Node's check for these timeouts.
       connectionsCheckingInterval: Math.min(30_000, Math.max(100, requestTimeout / 4)),
     },
     listener,
   )
   server.on('checkExpectation', listener)
-  // Asked now, it is known for as long as the socket is: of one that its client has reset nobody could tell whose it was.
+  // Reading the address now keeps it: it is unknown once the client has reset the connection.
   onConnection(server, socket => {
     if (socket.remoteAddress === undefined) socket.destroy()
   })
   const waiting = endSlowReaders(server, { timeout: writeTimeout, clock }, readers => news.slowReaders(readers))
   return { server, waiting }
+}
+
+/** Whether the server speaks TLS, without loading `node:tls`. */
+export const isSecure = (server: object): boolean => 'setSecureContext' in server
+
+/** Calls `listener` with each connection that can carry requests. With HTTPS these are the TLS connections. */
+export function onConnection(server: Server, listener: (socket: Socket) => void): void {
+  server.on(isSecure(server) ? 'secureConnection' : 'connection', listener)
+}
+
+/** Maximum bytes of an unused body that Node reads, to keep the connection. */
+const SMALL_BODY = 64 * 1024
+/** How long a client that is still sending can take to read the response, milliseconds. */
+const LINGER = 2_000
+
+const isSmall = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= SMALL_BODY
+
+/**
+ * Closes the connection after a response to a body that nobody reads. `Connection: close` would make Node reset the
+ * connection while the client still sends, and many clients then lose the response.
+ */
+export function leaveUnread(req: IncomingMessage, res: ServerResponse): void {
+  if (isSmall(req)) return
+  // Before the listener of Node, which starts to read.
+  res.prependOnceListener('finish', () => {
+    if (req.complete || req.readableFlowing) return
+    const { socket } = req
+    // Later than the ticks in which Node resumes the connection. `req.pause()` has no effect by then: Node discards the rest
+    // of the body without backpressure.
+    setImmediate(() => {
+      socket.pause()
+      socket.end()
+    })
+    const timer = setTimeout(() => socket.destroy(), LINGER).unref()
+    socket.once('close', () => clearTimeout(timer))
+  })
+}
+
+type Serve<Result> = (req: IncomingMessage, res: ServerResponse) => Result
+
+/**
+ * Refuses requests that arrive before the previous response has ended: the connection closes after that response. More than
+ * `MAX_PIPELINED` of them close the connection at once. Node would start them all, and emit no `close` for those whose client
+ * disconnects before their turn.
+ */
+export function refusePipelined<Result>(
+  serve: Serve<Result>,
+  refused: (socket: Socket) => void,
+): Serve<Result | undefined> {
+  const counts = new WeakMap<Socket, number>()
+
+  function refuse(req: IncomingMessage, res: ServerResponse) {
+    const { socket } = req
+    const count = (counts.get(socket) ?? 0) + 1
+    counts.set(socket, count)
+    if (count > MAX_PIPELINED) return void socket.destroy()
+    req.resume()
+    res.writeHead(503, { 'Content-Length': 0, 'Retry-After': 0, Connection: 'close' }).end()
+    if (count === 1) refused(socket)
+  }
+
+  // Node assigns the connection to a response when it is the first of the queue.
+  return (req, res) => (res.socket ? serve(req, res) : (refuse(req, res) as undefined))
+}
+
+/** Maximum interval between checks, milliseconds. */
+const LOOK_INTERVAL = 1_000
+
+/** The state of a reader when it last kept up. */
+interface Mark {
+  readonly taken: number
+  readonly at: number
+  /** At the previous check. */
+  lately: number
+}
+
+interface Reader {
+  readonly socket: Socket
+  /** Undefined while nothing waits for the reader. */
+  mark: Mark | undefined
+}
+
+/** Bytes of completed writes. A write is complete once the client's side has received all of it. */
+const takenBy = ({ bytesWritten, writableLength }: Socket): number => bytesWritten - writableLength
+
+export interface SlowReaders {
+  readonly connections: number
+  /** Bytes that waited for them. */
+  readonly waiting: number
+}
+
+export interface SlowReaderBounds {
+  /** Milliseconds. */
+  readonly timeout: number
+  /** Bytes that may wait for all readers together. Default `MAX_WAITING_IN_ALL`. */
+  readonly inAll?: number
+  readonly clock?: Clock | undefined
+}
+
+export interface ReaderWatch {
+  /** Watches a connection until `over`, the connection or a response, is closed. */
+  watch(socket: Socket, over: Pick<Socket | ServerResponse, 'once'>): void
+  /** Bytes that wait for all readers. */
+  waiting(): number
+}
+
+/**
+ * Closes slow readers. Within `timeout`, a reader must receive everything that waits for it, or complete writes of
+ * `LEAST_TAKEN` bytes. A response is one write, so all of it must be received in that time. If more than `inAll` bytes wait,
+ * readers that received nothing since the last check are closed, those with the most bytes first.
+ */
+export function watchReaders(
+  { timeout, inAll = MAX_WAITING_IN_ALL, clock = systemClock }: SlowReaderBounds,
+  ended: (readers: SlowReaders) => void,
+): ReaderWatch {
+  const readers = new Set<Reader>()
+  let timer: Timer | undefined
+
+  function forget(reader: Reader) {
+    readers.delete(reader)
+    if (readers.size > 0) return
+    clock.clear(timer)
+    timer = undefined
+  }
+
+  /** Adds the socket to `idle` if its reader received nothing since the previous check. */
+  function isSlow(reader: Reader, now: number, idle: Socket[]): boolean {
+    const { socket, mark } = reader
+    const taken = takenBy(socket)
+    if (!mark || taken - mark.taken >= LEAST_TAKEN) {
+      reader.mark = { taken, at: now, lately: taken }
+      return false
+    }
+    if (mark.lately === taken) idle.push(socket)
+    mark.lately = taken
+    return now - mark.at >= timeout
+  }
+
+  function look() {
+    const now = clock.monotonic()
+    const slow: Socket[] = []
+    const idle: Socket[] = []
+    let waiting = 0
+    for (const reader of readers) {
+      const { writableLength } = reader.socket
+      waiting += writableLength
+      if (writableLength === 0) reader.mark = undefined
+      else if (isSlow(reader, now, idle)) slow.push(reader.socket)
+    }
+    if (slow.length === 0 && waiting <= inAll) return
+    end(slow, idle, waiting)
+  }
+
+  function end(slow: readonly Socket[], idle: readonly Socket[], waiting: number) {
+    let left = waiting
+    let connections = 0
+    const close = (socket: Socket) => {
+      left -= socket.writableLength
+      connections++
+      socket.destroy()
+    }
+    for (const socket of slow) close(socket)
+    for (const socket of [...idle].sort((a, b) => b.writableLength - a.writableLength)) {
+      if (left <= inAll) break
+      if (!socket.destroyed) close(socket)
+    }
+    if (connections > 0) ended({ connections, waiting: waiting - left })
+  }
+
+  return {
+    watch(socket, over) {
+      const reader = { socket, mark: undefined }
+      readers.add(reader)
+      over.once('close', () => forget(reader))
+      timer ??= clock.setInterval(look, Math.min(LOOK_INTERVAL, Math.max(50, timeout / 4))).unref()
+    },
+    waiting: () => [...readers].reduce((bytes, { socket }) => bytes + socket.writableLength, 0),
+  }
+}
+
+/** Watches every connection of a server. Returns a function that gives the waiting bytes. */
+export function endSlowReaders(
+  server: Server,
+  bounds: SlowReaderBounds,
+  ended: (readers: SlowReaders) => void,
+): ReaderWatch['waiting'] {
+  const { watch, waiting } = watchReaders(bounds, ended)
+  onConnection(server, socket => watch(socket, socket))
+  return waiting
 }

@@ -1,30 +1,29 @@
-// The paths of config and plugins, as patterns: what each may match, and which of two is the narrower.
-// From the text of a key to what the path table (path-table.ts) and the routes (routes.ts) compare.
+// Path patterns of routes and plugins: which paths they match, and which of two is narrower.
+
+import { StartError, stopAtFirst, type Written } from './errors.ts'
 import { canonicalPath, encodeSegment } from './request-target.ts'
-import { StartError, type Written } from './start-error.ts'
 
 export const PARAMETER = /^:([A-Za-z_]\w*)(\?)?$/
 
 export interface PathPart {
-  /** Canonical, where the part is no parameter. */
+  /** Canonical, unless the part is a parameter. */
   readonly text: string
   readonly parameter?: string
   readonly optional?: boolean
 }
 
-/** A path whose every part is there. */
 export type Pattern = readonly PathPart[]
 
-/** Without its trailing slash. */
+/** Without a trailing slash. */
 export const normalize = (path: string): string => (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path)
 
-/** A part's text in its one spelling: what a URL escapes may be written escaped or plain. */
+/** Text can be written escaped or plain. */
 function canonicalText(text: string): string | undefined {
   const written = text.includes('%') ? text : encodeSegment(text)
   return canonicalPath(`/${written}`)?.slice(1)
 }
 
-/** Splits `/t/:category?`. Throws a StartError for what no path may have; it begins with `where`, or is there. */
+/** Parses `/t/:category?`. Throws a StartError at `where`. */
 export function parsePattern(path: string, where: string | Written): Pattern {
   const bad = (why: string) =>
     typeof where === 'string' ? new StartError(`${where}: ${why}`, { exitCode: 2 }) : new StartError(why, where)
@@ -43,24 +42,24 @@ export function parsePattern(path: string, where: string | Written): Pattern {
   return parts
 }
 
-/** Each form that a pattern's addresses can have: with its optional parameter, and without. */
+/** The pattern with its optional parameter, and without. */
 export function formsOf(pattern: Pattern): Array<{ readonly pattern: Pattern; readonly shortened: boolean }> {
   const full = { pattern: pattern.map(({ optional: _, ...part }) => part), shortened: false }
   if (!pattern.some(({ optional }) => optional)) return [full]
   return [full, { pattern: pattern.filter(({ optional }) => !optional), shortened: true }]
 }
 
-/** Patterns of one shape match the same paths; that of a fixed path is the path. */
+/** Patterns of one shape match the same paths. */
 export const shapeOf = (pattern: Pattern): string =>
   `/${pattern.map(({ text, parameter }) => (parameter === undefined ? text : '{}')).join('/')}`
 
-/** Orders patterns that can match one path: the one whose text comes first before the one whose parameter does. */
+/** Sorts text before parameters. */
 export const rankOf = (pattern: Pattern): string =>
   pattern.map(({ parameter }) => (parameter === undefined ? '0' : '1')).join('')
 
 const isFixed = ({ parameter }: PathPart) => parameter === undefined
 
-/** The pattern of what both match; undefined where nothing is. */
+/** The pattern of the paths that both match; undefined for none. */
 export function meetingOf(one: Pattern, other: Pattern): Pattern | undefined {
   if (one.length !== other.length) return undefined
   const parts: PathPart[] = []
@@ -72,21 +71,118 @@ export function meetingOf(one: Pattern, other: Pattern): Pattern | undefined {
   return parts
 }
 
-/** Whether `one` matches every path that `other` does. */
+/** Whether `one` matches every path of `other`. */
 export function covers(one: Pattern, other: Pattern): boolean {
   const meeting = meetingOf(one, other)
   return meeting !== undefined && shapeOf(meeting) === shapeOf(other)
 }
 
-/** Whether a path that `pattern` matches is at `place` or below it. */
+/** Whether `pattern` matches a path at or below `place`. */
 export const reaches = (place: Pattern, pattern: Pattern): boolean =>
   pattern.length >= place.length && meetingOf(place, pattern.slice(0, place.length)) !== undefined
 
-/** The pattern with these parameters filled in. An optional one that is absent is left out. */
+/** The pattern with parameters filled in, without an absent optional one. */
 export function fill(pattern: Pattern, params: Readonly<Record<string, string>>): Pattern {
   return pattern.flatMap((part): PathPart[] => {
     const value = part.parameter === undefined ? undefined : params[part.parameter]
     if (value !== undefined) return [{ text: encodeSegment(value) }]
     return part.optional ? [] : [part]
   })
+}
+
+type Params = Readonly<Record<string, string>>
+
+/** A route's pattern, with its optional parameter or without. */
+interface Form {
+  /** As configured. */
+  readonly path: string
+  readonly pattern: Pattern
+  readonly shortened: boolean
+}
+
+/** For two forms that overlap. */
+function isNarrower(one: Form, other: Form): boolean {
+  const [first, second] = [rankOf(one.pattern), rankOf(other.pattern)]
+  return first === second ? other.shortened && !one.shortened : first < second
+}
+
+/** Reports routes with the same path, and paths that match two routes equally. */
+function checkPair(
+  one: Form,
+  other: Form,
+  shapes: ReadonlySet<string>,
+  report: (of: string, mistake: StartError) => void,
+) {
+  const meeting = meetingOf(one.pattern, other.pattern)
+  if (!meeting) return
+  const beside = `routes['${other.path}']`
+  const clash = (why: string) =>
+    report(one.path, new StartError(why, { at: ['routes', one.path], also: [{ at: ['routes', other.path] }] }))
+  const shape = shapeOf(meeting)
+  if (shapeOf(one.pattern) === shapeOf(other.pattern)) {
+    if (one.shortened === other.shortened) clash(`it and ${beside} are one path; change one of them`)
+  } else if (!covers(one.pattern, other.pattern) && !covers(other.pattern, one.pattern) && !shapes.has(shape)) {
+    const place = `/${meeting.map(({ text }) => text).join('/')}`
+    const fix = `say what is there with routes['${place}'], or change one of them`
+    clash(`it and ${beside} both match ${place}, and neither is the narrower; ${fix}`)
+  }
+}
+
+export interface RoutePlaces {
+  /** Whether it was reported. */
+  isLost(path: string): boolean
+  /** Whether a narrower route serves this path of the route. */
+  isTaken(path: string, params: Params): boolean
+  /** Whether narrower routes serve every path of the route that has these parameters. */
+  isWhollyTaken(path: string, params: Params): boolean
+}
+
+/** Reports conflicts. Keys are the paths as configured. */
+export function placeRoutes(patterns: ReadonlyMap<string, Pattern>, report = stopAtFirst): RoutePlaces {
+  const forms = [...patterns].flatMap(([path, pattern]) => formsOf(pattern).map(form => ({ path, ...form })))
+  const shapes = new Set(forms.map(({ pattern }) => shapeOf(pattern)))
+  const lost = new Set<string>()
+  const lose = (path: string, mistake: StartError) => {
+    if (!lost.has(path)) report(mistake)
+    lost.add(path)
+  }
+  for (const [index, form] of forms.entries()) {
+    for (const other of forms.slice(0, index)) if (other.path !== form.path) checkPair(form, other, shapes, lose)
+  }
+  /** The forms of each route, with narrower forms of other routes. */
+  const byRoute = new Map(
+    [...patterns.keys()].map(path => [
+      path,
+      forms
+        .filter(form => form.path === path)
+        .map(form => {
+          const met = forms.filter(other => other.path !== path && meetingOf(other.pattern, form.pattern))
+          return { form, narrower: met.filter(other => isNarrower(other, form)) }
+        }),
+    ]),
+  )
+  const isFull = ({ pattern }: Form, params: Params) =>
+    pattern.every(({ parameter }) => parameter === undefined || params[parameter] !== undefined)
+
+  return {
+    isLost: path => lost.has(path),
+    isTaken(path, params) {
+      // The longest form for which all parameters are present.
+      const { form, narrower } = byRoute.get(path)?.find(entry => isFull(entry.form, params)) ?? {}
+      if (!form || !narrower || narrower.length === 0) return false
+      const address = fill(form.pattern, params)
+      return narrower.some(({ pattern }) => covers(pattern, address))
+    },
+    isWhollyTaken(path, params) {
+      const entries = byRoute.get(path) ?? []
+      const named = Object.keys(params)
+      const having = entries.filter(({ form }) =>
+        named.every(name => form.pattern.some(({ parameter }) => parameter === name)),
+      )
+      return having.every(({ form, narrower }) => {
+        const addresses = fill(form.pattern, params)
+        return narrower.some(({ pattern }) => covers(pattern, addresses))
+      })
+    },
+  }
 }

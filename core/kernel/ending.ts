@@ -1,34 +1,32 @@
-// A host's end: it leaves its port to others, lets what runs end, tells the rest that it is cancelled, and closes what
-// plugins opened. For host.ts.
+// Shuts a host down: leaves the port, drains requests, cancels the rest and closes plugins.
+
 import type { Server } from 'node:http'
-import { createPort, within } from '../http/hand-over.ts'
+import { shuttingDown } from '../http/errors.ts'
+import { type Linked, LinkedList } from '../http/linked-list.ts'
+import { createPort, within } from '../http/port.ts'
 import { RETRY } from '../http/sse.ts'
-import type { CloseReport, InFlight } from './in-flight.ts'
 import type { KernelNotes } from './set-up.ts'
 
-/** How long the last that clients are told may take to reach them, milliseconds: nodes look at streams each second, stores are slow. */
+/** How long last messages can take to reach clients, milliseconds. */
 const FLUSH_TIME = 1_500
 
-/** What outlasts requests and ends with the host. */
 export interface Lasting {
   /** Ends every stream with a hint to come back after `retry` milliseconds. */
   release(retry: number): void
-  /** Ends all of it, and gives each up to `patience` milliseconds to clean up. */
+  /** Ends everything; each session has up to `patience` milliseconds to clean up. */
   close(reason: Error, patience: number): Promise<void>
 }
 
 export interface Ending {
   /**
-   * Leaves the port to other processes that listen there: refuses new connections, and closes open ones with their next
-   * response or after `http.keepAliveTimeout`, for 10 s at most. `close` ends the rest.
+   * Leaves the port to other processes: new connections are refused, open ones close after their next response or
+   * `http.keepAliveTimeout`, at most 10 s.
    */
   handOver(): Promise<void>
   /**
-   * Ends: it is not ready any more, leaves its port, gives what runs `grace` milliseconds (default 10,000) to end, cancels
-   * the rest and says so to its clients, which may take 1.5 s more; with 0 all ends at once. `handOver`: connections that
-   * idle are left for as long as in `handOver`, so that no request on one of them is lost, rather than closed at once;
-   * default: true unless sessions live in this process alone. Then, too, the port stays open until what runs has ended:
-   * only here can clients answer what their calls ask.
+   * Drains for `grace` milliseconds (default 10,000; 0 ends at once) and cancels the rest. `handOver`: idle connections stay
+   * open as in `handOver`; default true, unless sessions exist in this process only. The port then stays open until running
+   * calls have ended, because only this process can receive responses of clients.
    */
   close(options?: { grace?: number; handOver?: boolean }): Promise<CloseReport>
 }
@@ -38,7 +36,7 @@ export interface EndingParts {
   readonly inFlight: InFlight
   readonly sessions: Lasting
   readonly notes: KernelNotes
-  /** Whether sessions live in this process alone, so that nobody else can serve them. */
+  /** Sessions exist in this process only. */
   readonly isAlone: () => boolean
 }
 
@@ -46,12 +44,12 @@ export function createEnding(parts: EndingParts): Ending {
   const { server, inFlight, sessions, notes, isAlone } = parts
   const port = createPort(server)
 
-  /** Lets what runs, and what still comes, end within what is `left`, in milliseconds; cancels the rest. */
+  /** Cancels what has not ended within `left` milliseconds. */
   async function drain(left: () => number, handOver: boolean) {
     const draining = inFlight.drain()
     sessions.release(RETRY)
     for (const task of notes.draining) task()
-    // What calls of these sessions ask is answered on new connections, and nowhere else.
+    // Clients respond to calls of these sessions on new connections.
     if (isAlone()) await within(left(), draining.begun)
     const stopSweeping = handOver ? undefined : port.sweep()
     if (handOver) await within(left(), port.handOver())
@@ -74,6 +72,85 @@ export function createEnding(parts: EndingParts): Ending {
       await port.end()
       for (const task of notes.closing.splice(0).reverse()) await task()
       return report
+    },
+  }
+}
+
+export interface CloseReport {
+  /** Requests that ended within the grace period. */
+  readonly finished: number
+  /** Requests that were cancelled after it. */
+  readonly cancelled: number
+}
+
+export interface Drain {
+  /** Resolves when the requests that ran at the start of the drain have ended. */
+  readonly begun: Promise<void>
+  /** Resolves when no request runs. */
+  empty(): Promise<void>
+  /** Cancels running requests and refuses new ones. */
+  end(): CloseReport
+}
+
+export interface InFlight {
+  /** Counts a request until the returned function is called. Throws `unavailable` after the drain. */
+  enter(cancel: (reason: Error) => void): () => void
+  /** The host is closing: not ready, but still serving. */
+  readonly draining: () => boolean
+  drain(): Drain
+  count(): number
+}
+
+type Running = Linked & { readonly cancel: (reason: Error) => void }
+
+export function createInFlight(): InFlight {
+  const running = new LinkedList<Running>()
+  const before = new Set<Running>()
+  const waiting = new Set<() => void>()
+  let stage: 'open' | 'draining' | 'over' = 'open'
+  let finished = 0
+
+  function leave(request: Running) {
+    if (!running.delete(request)) return
+    before.delete(request)
+    if (stage === 'draining') finished++
+    if (waiting.size > 0) for (const look of [...waiting]) look()
+  }
+
+  const emptied = (set: { readonly size: number }) =>
+    new Promise<void>(resolve => {
+      const look = () => {
+        if (set.size > 0) return
+        waiting.delete(look)
+        resolve()
+      }
+      waiting.add(look)
+      look()
+    })
+
+  return {
+    enter(cancel) {
+      if (stage === 'over') throw shuttingDown()
+      const request: Running = { cancel, older: undefined, newer: undefined, linked: false }
+      running.add(request)
+      return () => leave(request)
+    },
+    draining: () => stage !== 'open',
+    count: () => running.size,
+    drain() {
+      if (stage === 'open') stage = 'draining'
+      finished = 0
+      for (const request of running) before.add(request)
+      return {
+        begun: emptied(before),
+        empty: () => emptied(running),
+        end() {
+          stage = 'over'
+          const cancelled = running.size
+          for (const { cancel } of [...running]) cancel(new Error('the server is shutting down'))
+          return { finished, cancelled }
+        },
+      }
     },
   }
 }

@@ -1,10 +1,8 @@
-// The host's log: structured lines on stderr, written by pino. Never a token, a secret or a whole session id; no more
-// of one kind than an operator can read, and never at the cost of those who are served.
+// The host's log: structured lines on stderr, written by pino, without tokens, secrets and whole session ids. Lines that
+// clients
+// can cause are limited, and a log that nobody reads never delays requests.
 import { pino } from 'pino'
-import { cutFields } from '../http/cut-fields.ts'
 import { describeFailure } from '../http/describe-thrown.ts'
-import { createLogBudget } from './log-budget.ts'
-import { createLogWriter, type LogOutput } from './log-writer.ts'
 
 type Write = (fields: object, message?: string) => void
 
@@ -19,37 +17,138 @@ export interface Logger {
 
 /** A log that a process ends with. */
 export interface ProcessLog extends Logger {
-  /** For what ends the process: such a line is never left out. */
+  /** For the reason why the process ends; never left out. */
   fatal: Write
-  /** Tells what was left out and waits until the lines are on their way, a second at most. */
+  /** Reports what was left out and waits until the lines are sent, a second at most. */
   flush(): Promise<void>
 }
 
-const PATIENCE = 1_000
+/** Maximum characters of one text in a line. */
+const MAX_TEXT = 1_000
+
+const cutText = (_key: string, value: unknown) =>
+  typeof value === 'string' && value.length > MAX_TEXT ? `${value.slice(0, MAX_TEXT)}…` : value
+
+function cutObject(value: object): unknown {
+  try {
+    const json = JSON.stringify(value, cutText)
+    return json === undefined || json.length <= 4 * MAX_TEXT ? value : `${json.slice(0, MAX_TEXT)}…`
+  } catch {
+    return 'a value that cannot be written as JSON'
+  }
+}
+
+/** The fields of a line, shortened: clients choose some of them. */
+const cutFields = (fields: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => {
+      if (name === 'err') return [name, value]
+      return [name, typeof value === 'object' && value !== null ? cutObject(value) : cutText(name, value)]
+    }),
+  )
+
+/** Maximum lines of one kind in one span. */
+export const MAX_LINES = 30
+/** Milliseconds. */
+const LINE_SPAN = 10_000
+/** Kinds that are counted separately in one span. */
+const MAX_KINDS = 500
+
+/** Limits the lines of one kind, which is a message. `tell` reports how many were left out, once a span. */
+export function createLogBudget(tell: (kind: string, lines: number) => void) {
+  const written = new Map<string, number>()
+  let timer: NodeJS.Timeout | undefined
+
+  function settle() {
+    clearTimeout(timer)
+    timer = undefined
+    const counts = [...written]
+    written.clear()
+    for (const [kind, lines] of counts) if (lines > MAX_LINES) tell(kind, lines - MAX_LINES)
+  }
+
+  return {
+    /** False: leave the line out. */
+    admits(message: string): boolean {
+      const kind = written.has(message) || written.size < MAX_KINDS ? message : 'lines of other kinds'
+      const lines = (written.get(kind) ?? 0) + 1
+      written.set(kind, lines)
+      timer ??= setTimeout(settle, LINE_SPAN).unref()
+      return lines <= MAX_LINES
+    },
+    settle,
+  }
+}
+
+/** Maximum bytes that wait for a reader of stderr. */
+export const MAX_WAITING_LOG = 1024 * 1024
+
+/** Outputs that have an error listener: all hosts of a process write to one. */
+const listened = new WeakSet<object>()
+
+type LogOutput = NodeJS.WritableStream & Pick<NodeJS.WriteStream, 'writableLength'>
+
+/**
+ * Writes lines without waiting for their reader; past `MAX_WAITING_LOG` they are dropped. `dropped`: the line that reports
+ * their number.
+ */
+export function createLogWriter(
+  stderr: LogOutput,
+  dropped: (lines: number) => string,
+  render: (line: string) => string = line => line,
+) {
+  let lost = 0
+  if (!listened.has(stderr)) stderr.on('error', () => undefined)
+  listened.add(stderr)
+  return {
+    write(line: string): void {
+      if (stderr.writableLength > 0 && stderr.writableLength + line.length > MAX_WAITING_LOG) {
+        lost++
+        return
+      }
+      if (lost > 0) {
+        const lines = lost
+        lost = 0
+        stderr.write(render(dropped(lines)))
+      }
+      stderr.write(render(line))
+    },
+    /** Waits until the lines are sent, at most `limit` milliseconds. */
+    async flush(limit: number): Promise<void> {
+      const end = performance.now() + limit
+      while (stderr.writableLength > 0 && performance.now() < end) {
+        await new Promise(resolve => setTimeout(resolve, 10))
+      }
+    },
+  }
+}
+
+const FLUSH_TIME = 1_000
 const WARN = 40
 const FATAL = 60
 const LEFT_OUT = 'left out log lines of one kind'
 const ALL_LINES = '--log-level debug writes all of them'
 
-/** What strangers can cause: warnings and errors, and denials. What plugins tell at `info`, such as an audit, is whole. */
+/** Lines that clients can cause: warnings, errors and denials. An audit at `info` is complete. */
 const isLimited = (level: number, fields: unknown) =>
   (level >= WARN && level < FATAL) || (typeof fields === 'object' && fields !== null && 'denied' in fields)
 
 export interface LoggerOptions {
   /** True: the default of `level` is `debug`. */
   readonly verbose?: boolean
-  /** Default: `info`. `debug` adds whole stacks, and no kind of line is cut off. */
+  /** Default: `info`. `debug` adds whole stacks, and no kind of line is limited. */
   readonly level?: 'debug' | 'info' | 'warn' | 'error' | 'fatal'
-  /** In each line, where several processes write to one log. */
+  /** In each line, if several processes write to one log. */
   readonly pid?: number | undefined
-  /** Files in stacks are shown from there. Default: the working directory. */
+  /** Files in stacks are shown relative to it. Default: the working directory. */
   readonly directory?: () => string
+  /** Default: stderr. */
   readonly output?: LogOutput | undefined
-  /** Makes of each line, which is JSON, what is written. */
+  /** Formats each JSON line. */
   readonly render?: ((line: string) => string) | undefined
 }
 
-/** Lines of JSON on `output`, by default stderr, or what `render` makes of them. */
+/** A log of JSON lines. */
 export function createLogger(options: LoggerOptions = {}): ProcessLog {
   const { verbose = false, level = verbose ? 'debug' : 'info', pid, directory = process.cwd, render } = options
   const base = pid === undefined ? null : { pid }
@@ -81,7 +180,7 @@ export function createLogger(options: LoggerOptions = {}): ProcessLog {
   )
   const flush = async () => {
     budget.settle()
-    await writer.flush(PATIENCE)
+    await writer.flush(FLUSH_TIME)
   }
   return Object.assign(log as Logger & Pick<ProcessLog, 'fatal'>, { flush })
 }

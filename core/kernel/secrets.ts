@@ -1,15 +1,15 @@
-// Keys for everything that the host signs or seals, derived from the config's `secrets`: one key for each use.
-import { hkdfSync, randomBytes } from 'node:crypto'
-import { StartError, stopAtFirst } from '../http/start-error.ts'
-import { publicKeyIn } from './public-key.ts'
+// Derives one key per use from the config's `secrets`, for everything that the host signs or seals.
 
-/** Characters; a passphrase shorter than this can be guessed. */
+import { createPublicKey, hkdfSync, randomBytes } from 'node:crypto'
+import { StartError, stopAtFirst } from '../http/errors.ts'
+
+/** Characters. */
 export const MIN_SECRET_LENGTH = 32
 
 export interface Secrets {
-  /** True when no secret was given: the keys live as long as this process, and no other process has them. */
+  /** No secret was configured: the keys are temporary and only this process has them. */
   readonly generated: boolean
-  /** 32 bytes for one use, per secret: the first signs, all verify. */
+  /** 32 bytes per secret for one use: the first key signs, all verify. */
   keys(use: string): readonly Buffer[]
 }
 
@@ -17,8 +17,8 @@ const isGiven = (secret: string | undefined | null): secret is string =>
   secret !== undefined && secret !== null && secret !== ''
 
 /**
- * Where the config gives none, `fromEnvironment` may: MCP_HOST_SECRETS, one or several with commas between them. Reports a
- * secret shorter than 32 characters, and a key or a certificate in the place of one.
+ * `fromEnvironment`: MCP_HOST_SECRETS, separated by commas, used if the config has no secrets. Reports short secrets and public
+ * keys.
  */
 export function createSecrets(
   given: ReadonlyArray<string | undefined | null> = [],
@@ -57,5 +57,55 @@ export function createSecrets(
       derived.set(use, keys)
       return keys
     },
+  }
+}
+
+const isEncoded = (text: string) => /^[A-Za-z0-9+/_\s-]+={0,2}\s*$/.test(text)
+
+function isKeyInDer(der: Buffer): boolean {
+  if (der.length < 40) return false
+  for (const type of ['spki', 'pkcs1'] as const) {
+    try {
+      createPublicKey({ key: der, format: 'der', type })
+      return true
+    } catch {}
+  }
+  return false
+}
+
+function isObjectInJson(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null
+  } catch {
+    return false
+  }
+}
+
+function keyIn(text: string): string | undefined {
+  if (/-----\s*BEGIN/.test(text)) return /BEGIN [A-Z ]*CERTIFICATE/.test(text) ? 'a certificate' : 'a key in PEM'
+  if (/^(?:ssh-|ecdsa-sha2-)\S+ AAAA/.test(text)) return 'a public key of SSH'
+  return isObjectInJson(text) ? 'a JWK, or other JSON' : undefined
+}
+
+/**
+ * The kind of key that a text is, also in base64; undefined if it can be a secret. A public key as a secret would let anyone
+ * sign.
+ */
+export function publicKeyIn(text: string): string | undefined {
+  const trimmed = text.trim()
+  const plain = keyIn(trimmed)
+  if (plain !== undefined || !isEncoded(trimmed)) return plain
+  const der = Buffer.from(trimmed, 'base64')
+  return keyIn(der.toString().trim()) ?? (isKeyInDer(der) || isCertificate(der) ? 'a key in base64' : undefined)
+}
+
+function isCertificate(der: Buffer): boolean {
+  try {
+    // Node reads certificates in PEM only.
+    createPublicKey(`-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`)
+    return true
+  } catch {
+    return false
   }
 }

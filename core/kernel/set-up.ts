@@ -1,24 +1,24 @@
-// The set-up of plugins: what each of them declares is written down by hook point, with the routes it holds for. From the
-// plan (plugin-plan.ts) to the pipeline, which is built from these notes.
-import { errorText, StartError } from '../http/errors.ts'
-import { type Report, stopAtFirst } from '../http/start-error.ts'
+// Sets plugins up: collects what each registers with the kernel, with the routes that it holds for. The pipeline is built from
+// these notes.
+
+import { systemClock, withTimeout } from '../http/clock.ts'
+import { errorText, type Report, StartError, stopAtFirst } from '../http/errors.ts'
 import type { SectionReader } from './define-plugin.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
 import type { KernelHost } from './kernel-host.ts'
 import type { Logger } from './log.ts'
 import { HOOK_POINTS, type HookPoint } from './order.ts'
-import { CLOSE_PATIENCE, inTime, START_PATIENCE } from './patience.ts'
 import type { PluginInstance } from './plugin-plan.ts'
 import type { Route } from './route.ts'
 import type { SlotTable } from './slots.ts'
 
-/** One thing that an instance of a plugin registered; it holds for that instance's routes. */
+/** A registration; it holds for the routes of its plugin instance. */
 export interface Note<Value> {
   readonly instance: PluginInstance
   readonly value: Value
 }
 
-/** Everything that the plugins of one host registered with the kernel, in the order of set-up. */
+/** What the plugins of a host registered with the kernel, in the order of set-up. */
 export interface KernelNotes<Services = never> {
   readonly middleware: Record<HookPoint, Note<HostMiddleware>[]>
   readonly crossOrigin: Note<(route: Route) => CrossOrigin | undefined>[]
@@ -31,7 +31,7 @@ export interface KernelNotes<Services = never> {
   readonly starting: Array<() => void | Promise<void>>
   readonly closing: Array<() => void | Promise<void>>
   readonly draining: Array<() => void>
-  /** By the key of those who share it. */
+  /** See `KernelHost.share`. */
   readonly shared: Map<symbol | object, unknown>
   readonly ready: Map<string, () => boolean | string | Promise<boolean | string>>
 }
@@ -52,11 +52,11 @@ export const createNotes = <Services>(): KernelNotes<Services> => ({
   ready: new Map(),
 })
 
-/** The values of the notes that hold on a route. */
+/** The registrations that hold on a route. */
 export const notesFor = <Value>(notes: readonly Note<Value>[], route: Route): Value[] =>
   notes.filter(({ instance }) => instance.routes.includes(route)).map(({ value }) => value)
 
-/** What every plugin of a host is told alike. */
+/** The members of `KernelHost` that are the same for every plugin. */
 export interface HostFacts<Slots extends object>
   extends Pick<
       KernelHost,
@@ -66,13 +66,32 @@ export interface HostFacts<Slots extends object>
   readonly slots: SlotTable<Slots>
   /** The host's own URL, without a slash at its end. */
   address(): string
-  /** What this node is called by the plugins of these routes. */
+  /** The name of this node for these routes. */
   nodeOf(instance: PluginInstance): string
-  /** What stands at a top-level key of the config. */
+  /** The value of a top-level key of the config. */
   section(name: string): unknown
 }
 
-/** Runs a plugin's part of the start; what it throws stops the start, with the plugin's name, or is reported. */
+/** How long each of `setup`, `serving` and `starting` can take, milliseconds. */
+const START_PATIENCE = 60_000
+/** How long each `closing` task can take, milliseconds. */
+export const CLOSE_PATIENCE = 5_000
+
+/** Rejects if `part` takes longer than `limit` milliseconds. */
+export async function inTime(part: () => void | Promise<void>, limit: number, clock = systemClock): Promise<void> {
+  const running = part()
+  if (running === undefined) return
+  await withTimeout(
+    running,
+    limit,
+    () => {
+      throw new Error(`it has not ended after ${limit / 1_000} s; something that it waits for does not come`)
+    },
+    clock,
+  )
+}
+
+/** Runs a part of a plugin's startup. Reports its error with the plugin's name; without `report` it stops the start. */
 export async function startPlugin(
   instance: PluginInstance,
   part: () => void | Promise<void>,
@@ -87,7 +106,7 @@ export async function startPlugin(
   }
 }
 
-/** Runs a plugin's part of the end: one that fails is logged, and the others close all the same. */
+/** Runs a closing task. Errors are logged, so that the other plugins close, too. */
 async function closePlugin(log: Logger, clock: KernelHost['clock'], part: () => void | Promise<void>): Promise<void> {
   try {
     await inTime(part, CLOSE_PATIENCE, clock)
@@ -96,7 +115,7 @@ async function closePlugin(log: Logger, clock: KernelHost['clock'], part: () => 
   }
 }
 
-/** The host as one instance of a plugin sees it. */
+/** The kernel's part of the host that a plugin instance receives. */
 export function createKernelHost<Slots extends object, Services>(
   instance: PluginInstance,
   notes: KernelNotes<Services>,
@@ -145,7 +164,7 @@ export function createKernelHost<Slots extends object, Services>(
   }
 }
 
-/** The first phase: sets the plugins up, one after the other. */
+/** Calls `setup` of each plugin, one after the other. */
 export async function setUpPlugins<Host>(
   instances: readonly PluginInstance[],
   hostFor: (instance: PluginInstance) => Host,
@@ -158,16 +177,11 @@ export async function setUpPlugins<Host>(
   }
 }
 
-/** The second phase: what is served is defined with the services. */
-export async function definePlugins<Services>(
-  { serving }: KernelNotes<Services>,
-  services: Services,
+/** Runs tasks that plugins registered for one phase, in order. */
+export async function runTasks<Given>(
+  tasks: readonly Note<(given: Given) => void | Promise<void>>[],
+  given: Given,
   report: Report,
 ): Promise<void> {
-  for (const { instance, value: task } of serving) await startPlugin(instance, () => task(services), report)
-}
-
-/** What plugins hold against everything that is defined. */
-export async function checkDefined({ checking }: Pick<KernelNotes, 'checking'>, report: Report): Promise<void> {
-  for (const { instance, value: task } of checking) await startPlugin(instance, task, report)
+  for (const { instance, value: task } of tasks) await startPlugin(instance, () => task(given), report)
 }

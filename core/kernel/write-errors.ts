@@ -1,19 +1,20 @@
-// The one writer of error answers outside a transport: whatever is thrown becomes an answer here, and a line in the log.
-// A step of the pipeline (core/kernel/pipeline.ts).
-import { blamed } from '../http/describe-thrown.ts'
-import { HostError, statusOf } from '../http/errors.ts'
-import { isClientGone, isHttpError, textFor } from '../http/http-error.ts'
-import { requestIdIn } from '../http/request-id.ts'
-import { shownUrl } from '../http/shown-url.ts'
-import { isShownInstead } from '../http/visit.ts'
-import type { Endpoint, HostContext } from './endpoint.ts'
-import type { Logger } from './log.ts'
-import { mountedAppOf } from './mounted-app.ts'
+// Writes and logs all error responses outside of transports, and serves mounted apps.
 
-/** What of a request target that names no path goes into a log line. */
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import { Readable } from 'node:stream'
+import type Koa from 'koa'
+import koaMount from 'koa-mount'
+import { blamed, isError } from '../http/describe-thrown.ts'
+import { HostError, statusOf } from '../http/errors.ts'
+import { requestIdIn, shownUrl } from '../http/request-target.ts'
+import { isShownInstead } from '../http/response.ts'
+import type { Endpoint, HostContext, HostMiddleware, MountedApp } from './endpoint.ts'
+import type { Logger } from './log.ts'
+
+/** Maximum characters of a request target without a path in a log line. */
 const SHOWN_TARGET = 200
 
-/** The path for a log line; of a target without one, what is before its query, where neither user nor password can be. */
+/** The path for a log line, without the query and credentials. */
 function shownPath({ state, req }: HostContext): string {
   if (state.path !== undefined) return state.path
   const [target = ''] = (req.url ?? '').split(/[?#]/, 1)
@@ -32,7 +33,7 @@ function logRefusal(log: Logger, ctx: HostContext, { kind, detail, cause }: Host
 
 type TellFailure = (thrown: unknown, ctx?: HostContext) => void
 
-/** Puts what failed into the log, once a request, and tells the `error` listeners of the mounted app that it came from. */
+/** Logs an error once per request and emits it to the `error` listeners of its mounted app. */
 export function createFailureLog(log: Logger): TellFailure {
   const told = new WeakMap<object, unknown>()
   const isToClient = (thrown: unknown) => isHttpError(thrown) && thrown.expose && thrown.status < 500
@@ -49,7 +50,7 @@ export function createFailureLog(log: Logger): TellFailure {
   return (err, ctx) => {
     if (!ctx) return log.error({ err }, 'a request failed')
     if (HostError.is(err)) return logRefusal(log, ctx, err)
-    // Of one that breaks off, Koa tells twice.
+    // Koa reports a broken connection twice.
     if (told.has(ctx) && told.get(ctx) === err) return
     told.set(ctx, err)
     const fields = { err, ...blamed(err), path: shownPath(ctx), requestId: requestIdIn(ctx.req.headers) }
@@ -61,13 +62,13 @@ export function createFailureLog(log: Logger): TellFailure {
 
 export interface ErrorWriterSettings {
   readonly tellFailure: TellFailure
-  /** The body of an error answer, as JSON. */
+  /** The JSON body of an error response. */
   readonly encode: (error: HostError) => string
 }
 
 /**
- * Answers what is thrown behind it; headers that were set before, such as CORS, stay. Where the answer has begun, its
- * connection is cut, so that nobody takes what came for all of it; `spare` leaves it alone instead.
+ * Responds to errors of inner middleware; headers such as CORS stay. If the response has begun, its connection is destroyed,
+ * unless `spare` is set.
  */
 export function createErrorWriter(
   { tellFailure, encode }: ErrorWriterSettings,
@@ -93,4 +94,83 @@ export function createErrorWriter(
       write(ctx, thrown)
     }
   }
+}
+
+/** An error of http-errors, as `ctx.throw` throws it. `expose`: the client gets the message. */
+export interface HttpError extends Error {
+  readonly expose: boolean
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export function isHttpError(thrown: unknown): thrown is HttpError {
+  if (!isError(thrown) || !('expose' in thrown) || typeof thrown.expose !== 'boolean') return false
+  return 'status' in thrown && typeof thrown.status === 'number' && thrown.status >= 400 && thrown.status < 600
+}
+
+export const textFor = ({ expose, message, status }: HttpError): string =>
+  expose ? message : (STATUS_CODES[status] ?? String(status))
+
+/** True for errors of a connection that the client closed. */
+export function isClientGone(
+  thrown: unknown,
+  { req, body }: { readonly req: IncomingMessage; readonly body?: unknown },
+) {
+  if (!isError(thrown) || !('code' in thrown)) return false
+  if (thrown.code === 'ERR_STREAM_PREMATURE_CLOSE') return true
+  if (body instanceof Readable && body.errored === thrown) return false
+  // A connection keeps only the first of several parse errors.
+  const isNoHttp = String(thrown.code).startsWith('HPE_') && req.socket.destroyed
+  return isNoHttp || thrown === req.socket.errored
+}
+
+const apps = new WeakMap<object, Koa>()
+
+/** The Koa app that serves a request. */
+export const mountedAppOf = (ctx: object): Koa | undefined => apps.get(ctx)
+
+export const isKoaApp = (value: unknown): value is Koa =>
+  typeof value === 'object' && value !== null && 'middleware' in value && Array.isArray(value.middleware)
+
+/** Undocumented field of Koa 2 and 3: a status was set. */
+interface KoaResponse {
+  readonly _explicitStatus?: boolean
+}
+
+const isUnanswered = ({ body, respond, response, res }: HostContext): boolean =>
+  !(response as KoaResponse)._explicitStatus && (body ?? null) === null && respond !== false && !res.headersSent
+
+/** Serves an app at a fixed path. Requests that it does not answer get the host's 404. */
+export function serveMounted(path: string, app: MountedApp): HostMiddleware {
+  const serve = koaMount(path, app) as HostMiddleware
+  return async (ctx, next) => {
+    if (isKoaApp(app)) apps.set(ctx, app)
+    await serve(ctx, next)
+    if (isUnanswered(ctx)) refuseAddress()
+  }
+}
+
+export const refuseAddress = (hint = ''): never => {
+  throw new HostError('notFound', { detail: `nothing is served at this path${hint}` })
+}
+
+interface Known {
+  readonly kind: string
+  readonly route?: { readonly path: string; readonly authorize: unknown } | undefined
+}
+
+/** The paths of open routes. */
+export const openPaths = (served: readonly Known[]): string[] => [
+  ...new Set(
+    served.flatMap(({ kind, route }) => (kind === 'R' && route && route.authorize === undefined ? route.path : [])),
+  ),
+]
+
+const MAX_HINTS = 20
+const MAX_HINT = 500
+
+/** Lists what exists instead, in a 404. */
+export function hintAt(where: string, names: readonly string[]): string {
+  const shown = names.slice(0, MAX_HINTS).join(', ').slice(0, MAX_HINT)
+  return names.length === 0 ? '' : `; ${where}: ${shown}${names.length > MAX_HINTS ? ', …' : ''}`
 }

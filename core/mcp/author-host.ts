@@ -1,6 +1,6 @@
 // What MCP adds to the host for plugin authors: what is served, and what happens around each Call.
-import { StartError } from '../http/errors.ts'
-import type { Report } from '../http/start-error.ts'
+
+import { type Report, StartError } from '../http/errors.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
 import { type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'

@@ -1,4 +1,4 @@
-// A definition, compiled: what lists show, calls use and access is decided about. For catalog.ts, which holds them.
+// Compiles definitions for lists, calls and access decisions.
 import { createHash } from 'node:crypto'
 import { errorText, StartError } from '../http/errors.ts'
 import {
@@ -7,64 +7,69 @@ import {
   labelOf,
   type PromptDefinition,
   type ResourceDefinition,
+  TOOL_KEYS,
   type ToolDefinition,
+  type ToolKeyName,
 } from './define.ts'
 import { type IsolateBounds, isolateBounds, isolateFault } from './isolate.ts'
 import { didYouMean } from './nearest.ts'
 import { normalTemplate, normalUri } from './normal-uri.ts'
 import type { JsonSchema } from './protocol.ts'
-import { advertisedSchema } from './schema/advertised-schema.ts'
+import { SchemaFault } from './schema/check-schema.ts'
 import { collectHeaderParams, type HeaderParam } from './schema/header-params.ts'
-import { compileOutput, type OutputSchema } from './schema/output-schema.ts'
-import { type CompiledSchema, compileSchema, SchemaFault } from './schema/schema.ts'
-import { unknownRequired } from './schema/unknown-required.ts'
+import { unknownRequired } from './schema/lint-schema.ts'
+import {
+  advertisedSchema,
+  type CompiledSchema,
+  compileOutput,
+  compileSchema,
+  type OutputSchema,
+} from './schema/schema.ts'
 import { type CompiledUriTemplate, compileUriTemplate } from './schema/uri-template.ts'
-import { keysOf, type ToolKeyName } from './tool-key-names.ts'
 import { parseDuration } from './units.ts'
 
 interface Item<D extends Definition> {
   readonly definition: D
-  /** What identifies it among its kind: a name, a URI or a URI template. */
+  /** Name, URI or URI template. */
   readonly key: string
-  /** As clients see it in a list. */
+  /** As lists contain it. */
   readonly wire: Readonly<Record<string, unknown>>
-  /** Changes when the definition or its handler's source does; the same on every node of one release. */
+  /** Digest of the definition and the source of its handler; the same on every node of a release. */
   readonly digest: string
 }
-/** A tool, compiled. */
+/** A compiled tool. */
 export interface ToolItem extends Item<ToolDefinition> {
   readonly kind: 'tools'
   readonly input: CompiledSchema
   readonly output: OutputSchema | undefined
   readonly headerParams: readonly HeaderParam[]
-  /** Milliseconds; undefined: the host's default. */
+  /** Milliseconds. Default: that of the host. */
   readonly timeout: number | undefined
-  /** Calls that may run at a time; undefined: no limit. */
+  /** Maximum number of concurrent calls. */
   readonly concurrency: number | undefined
-  /** Its handler runs in a thread, within these. */
+  /** Limits of the worker process of its handler. */
   readonly isolate: IsolateBounds | undefined
-  /** Those of its keys that extensions read. */
+  /** Its keys that extensions read. */
   readonly keys: readonly ToolKeyName[]
 }
-/** A resource or a family of them, compiled. */
+/** A compiled resource or resource template. */
 export interface ResourceItem extends Item<ResourceDefinition> {
   readonly kind: 'resources'
   readonly template: CompiledUriTemplate | undefined
-  /** The normal form of `uri`, for look-ups; of a template its `uriTemplate`. */
+  /** The normal form of `uri`; of a template its `uriTemplate`. */
   readonly normalUri: string
   /** Matches normal forms of URIs. */
   readonly normalTemplate: CompiledUriTemplate | undefined
 }
-/** A prompt, compiled. */
+/** A compiled prompt. */
 export interface PromptItem extends Item<PromptDefinition> {
   readonly kind: 'prompts'
 }
-/** A definition, compiled: what lists show and access is decided about. */
+/** A compiled definition. */
 export type CatalogItem = ToolItem | ResourceItem | PromptItem
-/** As the lists of the protocol are called. */
+/** The names of the protocol's lists. */
 export type ItemKind = CatalogItem['kind']
 
-/** Without the fields that are undefined, so that nothing empty travels. */
 const defined = (fields: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
@@ -74,7 +79,7 @@ const digestOf = (wire: object, definition: Definition) =>
     .digest('base64url')
     .slice(0, 22)
 
-/** Throws for an input that no arguments can match. */
+/** Throws for an input schema that no arguments can match. */
 function checkRequired(input: JsonSchema): void {
   const unknown = unknownRequired(input).find(({ isClosed }) => isClosed)
   if (!unknown) return
@@ -105,7 +110,7 @@ function compileTool(definition: ToolDefinition): ToolItem {
     timeout: timeout === undefined ? undefined : parseDuration(timeout),
     concurrency,
     isolate,
-    keys: keysOf(definition),
+    keys: TOOL_KEYS.filter(key => definition[key] !== undefined),
   }
 }
 
@@ -142,12 +147,12 @@ function compilePrompt(definition: PromptDefinition): PromptItem {
   return { kind: 'prompts', definition, key: name, wire, digest: digestOf(wire, definition) }
 }
 
-/** What is wrong with the keys of a definition, a line each. */
+/** Faults of the keys of a definition, one line each. */
 export type FaultsOf = (definition: Definition) => readonly string[]
 
 const compiled = new WeakMap<Definition, CatalogItem>()
 
-/** Compiles a definition, once for each object. Throws a StartError that names it and says what is wrong. */
+/** Compiles a definition, once for each object. Throws a StartError that names the definition. */
 export function compileDefinition(definition: Definition, where: string, faultsOf: FaultsOf): CatalogItem {
   const known = compiled.get(definition)
   if (known) return known
@@ -170,7 +175,7 @@ export function compileDefinition(definition: Definition, where: string, faultsO
     compiled.set(definition, item)
     return item
   } catch (cause) {
-    // A fault of a schema stands under the key of that name.
+    // The location of a schema's fault starts with its role.
     const [, role] = /^its (input|output)\b/.exec(errorText(cause)) ?? []
     const at = role ? [role, ...(cause instanceof SchemaFault ? cause.steps : [])] : []
     throw new StartError(`${label}: ${errorText(cause)}`, { cause, of: definition, at })

@@ -1,35 +1,28 @@
-// Every definition that the host knows, compiled once, by toolset; and what is added or removed while it runs.
-// Views (core/mcp/view.ts) are cut from here.
-import { StartError } from '../http/errors.ts'
-import { type Report, reporting, stopAtFirst } from '../http/start-error.ts'
+// The catalog: the compiled definitions of each toolset, and their changes at startup, at run time and on reload.
+import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import { type CatalogItem, compileDefinition, type FaultsOf, type ItemKind } from './catalog-item.ts'
 import type { ChangeBus } from './change-bus.ts'
-import { type Definition, kindOf, labelOf, type RuntimeHost, type RuntimeItems } from './define.ts'
+import { type Definition, kindOf, labelOf, type RuntimeHost, type RuntimeItems, type ToolKeyName } from './define.ts'
 import { warningsOf } from './definition-warnings.ts'
 import { notePluginOwn } from './isolate.ts'
 import { createPublishing, type Publisher } from './publishing.ts'
 import type { CompiledRoute } from './routes.ts'
-import type { ToolKeyName } from './tool-key-names.ts'
 
 export type { CatalogItem, FaultsOf, ItemKind, PromptItem, ResourceItem, ToolItem } from './catalog-item.ts'
 
-/**
- * The toolset that every route serves: `host.tools.add` adds there by default. A name with a slash in front is one that
- * no config can give: what plugins contribute has such.
- */
+/** The toolset of every route, the default of `host.tools.add`. Toolsets of plugins start with a slash too, which a config cannot use. */
 export const EVERYWHERE = '/'
 const isHidden = (toolset: string) => toolset.startsWith('/')
 
-/** A toolset as an operator knows it. */
 export const describeToolset = (name: string): string =>
   name === EVERYWHERE ? 'every route' : isHidden(name) ? name.slice(1) : `toolset "${name}"`
 
 const ADDED =
   'one was added while the host runs, and another is defined now: rename it, or remove the one that was added'
 
-/** Toolsets and single definitions that are served together on a route. */
+/** Toolsets and single definitions that a route serves together. */
 export interface Combination {
   readonly route: CompiledRoute
   readonly toolsets: readonly string[]
@@ -38,61 +31,53 @@ export interface Combination {
 }
 
 export interface Catalog {
-  /** Counts changes: what was cut from an older generation is out of date. */
+  /** Number of changes. Views of an older generation are outdated. */
   readonly generation: () => number
   readonly has: (toolset: string) => boolean
   readonly names: () => string[]
-  /** A toolset's items; empty for a name that nothing was added to. */
   items(toolset: string): readonly CatalogItem[]
-  /** Compiles a definition that no toolset holds. Throws a StartError that names `where`. Logs its warnings once. */
+  /** Compiles a definition without a toolset. Throws a StartError that names `where`. Logs its warnings once. */
   compile(definition: Definition, where: string): CatalogItem
-  /** Adds before the host runs, to a toolset that may be new: nobody is told. */
+  /** Adds to an existing or new toolset before the host runs, without notifications. */
   add(toolset: string, definition: Definition): void
   /**
-   * What switches to other definitions of the config's toolsets, at once; what was added or removed while the host runs stays
-   * so. Throws a StartError, and nothing has changed, where what was added cannot be served with the new ones in one of
-   * `combinations`.
+   * Returns a function that replaces the toolsets of the config; changes at run time are applied to the new toolsets. Throws a
+   * StartError, without a change, if a definition that was added cannot be served in one of `combinations`.
    */
   replace(toolsets: ReadonlyMap<string, readonly Definition[]>, combinations: readonly Combination[]): () => void
-  /**
-   * Puts some definitions of a toolset in the place of others, at once; nobody is told. Throws a StartError, and nothing has
-   * changed, where one of them cannot be served.
-   */
+  /** Replaces definitions of a toolset, without notifications. Throws a StartError, without a change, if one cannot be served. */
   exchange(toolset: string, before: readonly Definition[], after: readonly Definition[]): void
   readonly runtime: RuntimeHost
-  /** One for a single call: its `settled` waits for the changes of that call. */
+  /** For a single call: `settled` waits for the changes of that call only. */
   openRuntime(): CallRuntime
 }
 
 /** `ctx.host` of one call. */
 export interface CallRuntime extends RuntimeHost {
-  /** `settled`, or undefined where there is nothing to wait for. */
+  /** `settled`, or undefined if there are no open changes. */
   pending(): Promise<void> | undefined
 }
 
 export interface CatalogSettings {
-  /** Told of every change. */
   readonly buses: readonly ChangeBus[]
   readonly log: Logger
-  /** Of every definition that it takes: one that was meant to protect must not be misspelt. */
+  /** Faults of the keys of a definition. */
   readonly faultsOf: FaultsOf
-  /** Why the operator's limits cannot apply to an item. Default: no check. */
+  /** Why the limits of the config cannot apply to an item. */
   readonly limitFaultOf?: (item: CatalogItem) => StartError | undefined
-  /** False where no plugin decides `access`: a definition that asks for it is refused. */
+  /** Whether a plugin decides `access`; without one, definitions with `access` are rejected. */
   readonly decidesAccess: boolean
-  /** False where no plugin reads a key of tools: a tool that has it is refused. */
+  /** Whether a plugin reads a key of tools; without one, tools with the key are rejected. */
   readonly readsKey: (key: ToolKeyName) => boolean
-  /** Names of plugins that would. */
+  /** Names plugins that do. */
   readonly suggest: SuggestPlugin
-  /** Everything that is served together now. */
   readonly combinations: () => readonly Combination[]
-  /** Throws a StartError where a combination cannot be served. Called before any change at run time. */
+  /** Throws a StartError if a combination cannot be served. Called before each change at run time. */
   readonly check: (combination: Combination) => void
-  /** Takes what is wrong with the toolsets, which are then without it. Default: the first stops. */
+  /** Receives faults of definitions, which are left out. Default: the first one is thrown. */
   readonly report?: Report
 }
 
-/** A catalog of these toolsets. */
 export function createCatalog(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
   {
@@ -111,7 +96,7 @@ export function createCatalog(
   let generation = 0
   const publishing = createPublishing(buses, log)
   let sets = new Map<string, Map<string, CatalogItem>>([[EVERYWHERE, new Map()]])
-  /** What was added to each toolset, or removed (undefined), while the host runs. */
+  /** Items that were added to each toolset at run time; undefined: removed. */
   const atRuntime = new Map<string, Map<string, CatalogItem | undefined>>()
   const itemId = ({ kind, key }: Pick<CatalogItem, 'kind' | 'key'>) => `${kind} ${key}`
 
@@ -151,7 +136,7 @@ export function createCatalog(
     return items
   }
 
-  /** Definitions whose warnings were logged, here or before the host was built. */
+  /** Definitions whose warnings were logged. */
   const told = new WeakSet<Definition>()
   function warnOnce(item: CatalogItem, where: string) {
     if (told.has(item.definition)) return
@@ -178,7 +163,7 @@ export function createCatalog(
     publish({ kind, toolset: toolset === EVERYWHERE ? undefined : toolset })
   }
 
-  /** Throws where the next toolsets cannot be served in one of these combinations. */
+  /** Throws if the next toolsets cannot be served in one of these combinations. */
   function tryOut(next: typeof sets, combinations: readonly Combination[]) {
     const before = sets
     function faultOf(candidate: typeof sets, combination: Combination): unknown {
@@ -194,12 +179,12 @@ export function createCatalog(
     }
     for (const combination of combinations) {
       const fault = faultOf(next, combination)
-      // A reload may have broken what `configureSession` chose for a caller: that is no fault of this change.
+      // A choice of `configureSession` that a reload already broke is no fault of this change.
       if (fault !== undefined && faultOf(before, combination) === undefined) throw fault
     }
   }
 
-  /** Puts other items in the place of a toolset's, where everything that serves the toolset can serve them. */
+  /** Replaces the items of a toolset, if every combination with the toolset can be served. */
   function exchangeItems(toolset: string, items: Map<string, CatalogItem>) {
     const next = new Map(sets).set(toolset, items)
     tryOut(

@@ -1,9 +1,8 @@
-// What is served together, by address or by the choice of `configureSession`, and the one check of it. For offer.ts and
-// core/assembly.ts.
-import { StartError } from '../http/errors.ts'
-import { type Report, reporting, stopAtFirst } from '../http/start-error.ts'
+// The combinations of toolsets that are served together, by URL or chosen by `configureSession`, and their one check.
+import { LRUCache } from 'lru-cache'
+import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
 import type { Catalog, CatalogItem, Combination } from './catalog.ts'
-import type { OfferedConfig } from './offered-config.ts'
+import type { OfferedConfig } from './configure-session.ts'
 import type { CompiledRoute } from './routes.ts'
 import { checkKeys, type ShownKeys } from './tool-keys.ts'
 import { collect, withResourcesOfKeys } from './view.ts'
@@ -15,7 +14,7 @@ export interface CombinationSettings {
   readonly contributed: (route: CompiledRoute) => readonly string[]
   /** The keys of tools that the extensions of this route read. */
   readonly keys: (route: CompiledRoute) => ShownKeys
-  /** False where no plugin of this route decides `access`. */
+  /** Whether a plugin of this route decides `access`. */
   readonly decidesAccess: (route: CompiledRoute) => boolean
 }
 
@@ -32,7 +31,7 @@ export function checkAccess(
   throw new StartError(why, { of: definition, at: ['access'], also: [{ at: ['routes', route.path] }] })
 }
 
-/** What each address of these routes serves together; `names` are the toolsets of the config. */
+/** The combination of each URL of these routes. `names`: its toolsets of the config. */
 export const addressCombinations = (
   routes: readonly CompiledRoute[],
   contributed: CombinationSettings['contributed'],
@@ -42,9 +41,8 @@ export const addressCombinations = (
   )
 
 /**
- * Reports what keeps definitions from being served together: two of one name, a key that no plugin of the route reads,
- * `access` that none decides, two resources of one URI. The one check of startup, `host.tools.add`, plugins, a reload and
- * `configureSession`. True: nothing was reported.
+ * Reports why definitions cannot be served together: two of one name or URI, a key that no plugin of the route reads, `access`
+ * that none decides. False if anything was reported.
  */
 export function checkCombination(
   settings: CombinationSettings,
@@ -67,38 +65,77 @@ export function checkCombination(
   return checked ?? false
 }
 
-/** A toolset that only `addToolset` reaches. */
+/** Each toolset that only `addToolset` reaches, on each route; `isServable`: whether the route can serve it. */
+function unrouted(routes: readonly CompiledRoute[], settings: CombinationSettings) {
+  const { config, catalog, contributed } = settings
+  if (!config.now.configureSession) return []
+  const names = catalog.names().filter(name => !routes.some(route => route.toolsets.includes(name)))
+  return names.map(name => ({
+    name,
+    on: routes.map(route => {
+      const combination = { route, toolsets: [name, ...contributed(route)], extra: [] }
+      return { combination, isServable: checkCombination(settings, combination, () => undefined) }
+    }),
+  }))
+}
+
+/** A toolset that only `addToolset` reaches, and a route that can serve it. */
 export interface UnroutedToolset {
   readonly name: string
   readonly route: CompiledRoute
 }
 
-/** The toolsets that no route serves, where the config has a `configureSession` to add them. */
-const unroutedNames = (routes: readonly CompiledRoute[], { config, catalog }: CombinationSettings): string[] =>
-  config.now.configureSession
-    ? catalog.names().filter(name => !routes.some(route => route.toolsets.includes(name)))
-    : []
-
-const unroutedOn = ({ contributed }: CombinationSettings, route: CompiledRoute, name: string): Combination => ({
-  route,
-  toolsets: [name, ...contributed(route)],
-  extra: [],
-})
-
-/** Each of these toolsets on each route that can serve it. */
-export function findUnrouted(routes: readonly CompiledRoute[], settings: CombinationSettings): UnroutedToolset[] {
-  const canServe = (route: CompiledRoute, name: string) =>
-    checkCombination(settings, unroutedOn(settings, route, name), () => undefined)
-  return unroutedNames(routes, settings).flatMap(name =>
-    routes.filter(route => canServe(route, name)).map(route => ({ name, route })),
+export const findUnrouted = (routes: readonly CompiledRoute[], settings: CombinationSettings): UnroutedToolset[] =>
+  unrouted(routes, settings).flatMap(({ name, on }) =>
+    on.filter(({ isServable }) => isServable).map(({ combination: { route } }) => ({ name, route })),
   )
+
+/** Reports toolsets that no route can serve: `addToolset` would always fail. */
+export function checkUnrouted(routes: readonly CompiledRoute[], settings: CombinationSettings, report: Report): void {
+  for (const { on } of unrouted(routes, settings)) {
+    const [first] = on
+    if (first && !on.some(({ isServable }) => isServable)) checkCombination(settings, first.combination, report)
+  }
 }
 
-/** Reports a toolset that no route can serve: `addToolset` would always fail. */
-export function checkUnrouted(routes: readonly CompiledRoute[], settings: CombinationSettings, report: Report): void {
-  const found = new Set(findUnrouted(routes, settings).map(({ name }) => name))
-  const [first] = routes
-  for (const name of unroutedNames(routes, settings)) {
-    if (first && !found.has(name)) checkCombination(settings, unroutedOn(settings, first, name), report)
+/** Combinations of `configureSession` that are kept, those that were used last. */
+const MAX_CHOSEN = 1_000
+
+export interface ChosenCombinations {
+  /** Those that callers were offered since the last reload. Definitions that are added at run time are checked with them. */
+  list(): Combination[]
+  /** Throws a StartError for a combination that cannot be served, and keeps it otherwise. */
+  check(combination: Combination): void
+  /** Keeps a combination that callers are offered. */
+  note(combination: Combination): void
+}
+
+export function createChosenCombinations(settings: CombinationSettings): ChosenCombinations {
+  const { catalog, config } = settings
+  const known = new LRUCache<string, { readonly combination: Combination; checked?: number }>({ max: MAX_CHOSEN })
+  const ids = new WeakMap<CatalogItem, number>()
+  let nextId = 0
+  let { reloads } = config
+
+  function entryOf(combination: Combination) {
+    // A reload can make a stored choice invalid.
+    if (reloads !== config.reloads) known.clear()
+    reloads = config.reloads
+    const { route, toolsets, extra } = combination
+    for (const item of extra) if (!ids.has(item)) ids.set(item, nextId++)
+    const key = JSON.stringify([route.path, toolsets, extra.map(item => ids.get(item))])
+    const entry = known.get(key) ?? { combination }
+    return { entry, keep: () => void known.set(key, entry) }
+  }
+
+  return {
+    list: () => (reloads === config.reloads ? [...known.values()].map(({ combination }) => combination) : []),
+    check(combination) {
+      const { entry, keep } = entryOf(combination)
+      if (entry.checked !== catalog.generation()) checkCombination(settings, combination)
+      entry.checked = catalog.generation()
+      keep()
+    },
+    note: combination => entryOf(combination).keep(),
   }
 }

@@ -1,18 +1,18 @@
-// What the config's `configureSession` and `runSession` are given: the operator's own say on what each caller is offered.
+// The config functions `configureSession` and `runSession`, which change what each caller is offered.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
 import type { Definition } from './define.ts'
 import type { Implementation, ServerCapabilities } from './protocol.ts'
 
-/** The config's `server`: who this server says it is. */
+/** The config's `server`: its name and version for clients. */
 export interface ServerSettings extends Implementation {
   /** For the model: how to use this server. */
   instructions?: string
 }
 
-/** What `configureSession` and `runSession` learn of the request. */
+/** The request that `configureSession` and `runSession` receive. */
 export interface SessionRequest {
-  /** Of the request that opens it; where the session is restored at another node, without what looks like a credential. */
+  /** The headers of the request that opens the session; without credentials if another node restores it. */
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly user: User | undefined
   readonly route: { readonly path: string; readonly params: Readonly<Record<string, string>> }
@@ -20,9 +20,9 @@ export interface SessionRequest {
   readonly ip: string
 }
 
-/** What `configureSession` may change, for this session (or, without sessions, this request) alone. */
+/** What `configureSession` can change for this session or, without sessions, this request. */
 export interface SessionOptions {
-  /** Undefined where requests are served one by one. */
+  /** Undefined without sessions. */
   readonly id: string | undefined
   /** Name and version as clients see them; assign to change. */
   server: ServerSettings
@@ -37,8 +37,8 @@ export interface SessionOptions {
   addToolset(name: string): void
   removeToolset(name: string): void
   /**
-   * Adds definitions of this session's own. Give the same objects each time: the view is cached by them. Throws for
-   * definitions that cannot be served with the toolsets in view.
+   * Adds definitions for this session. Pass the same objects each time: the view is cached by them. Throws for definitions
+   * that cannot be served with the toolsets in view.
    */
   add(...definitions: Definition[]): void
 }
@@ -50,14 +50,24 @@ export type ConfigureSession = (
   context: { readonly signal: AbortSignal },
 ) => void | Promise<void>
 
-/** The config's `runSession`: acts around a session, and must call `run`, which resolves when the session is over. */
+/** The config's `runSession`: runs around a session, and must call `run`, which resolves when the session is over. */
 export type RunSession = (
   request: SessionRequest,
   session: {
     readonly id: string | undefined
-    /** True where the node that ran it before is gone: the session goes on, and so does what was done for it. */
+    /** True if the session continues after the node that ran it failed. */
     readonly restored: boolean
   },
   run: () => Promise<void>,
   context: { readonly signal: AbortSignal },
 ) => void | Promise<void>
+
+/** The part of the config that callers are offered. A reload replaces `now`, and counts. */
+export interface OfferedConfig {
+  now: {
+    readonly server: ServerSettings
+    readonly configureSession?: ConfigureSession
+    readonly runSession?: RunSession
+  }
+  reloads: number
+}

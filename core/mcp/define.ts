@@ -1,8 +1,6 @@
-// What an author writes: tools, resources and prompts. One shape for all three: identity, `access`, `handler`.
-// Nothing is checked or compiled here; that happens once at start-up, in core/mcp/catalog.ts.
+// Definitions, as authors write them: tools, resources, prompts and apps. catalog-item.ts checks and compiles them.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
-import type { AppDefinition } from './define-app.ts'
 import type { GivenFor, StandardSchema, ValueOf } from './infer.ts'
 import type {
   Annotations,
@@ -27,59 +25,59 @@ import type {
   SampleResult,
   ToolAnnotations,
 } from './protocol.ts'
+import type { TypedResult } from './result-type.ts'
 import type { Revision } from './revisions.ts'
-import type { TypedResult } from './typed-result.ts'
 
-/** Options of the three asks. */
+/** Options of `elicit`, `sample` and `roots`. */
 export interface AskOptions {
-  /** Names the entry in `inputRequests`; default: the kind of ask and its ordinal, such as `elicit-1`. */
+  /** Name of the entry in `inputRequests`. Default: kind and number, such as `elicit-1`. */
   key?: string
 }
 
-/** What a tool says of the token that it wants from the company's identity provider. */
+/** The token that a tool requests from the company's identity provider. */
 export interface UpstreamTokenRequest {
-  /** Scopes there, with spaces between them. Default: those that the caller signed in with. */
+  /** Scopes, separated by spaces. Default: those of the caller's login. */
   readonly scope?: string
 }
 
-/** Adds and removes definitions while the host runs; every client that can be told is told. */
+/** Adds and removes definitions while the host runs, and notifies clients. */
 export interface RuntimeItems<Definition> {
   /**
-   * Adds to `toolset` (default: every route). Throws for what would fail startup, on any route and for any caller who is
-   * served the toolset: a second definition of one name, `access` without a policy plugin, a key that no plugin reads.
+   * Adds to `toolset` (default: every route). Throws for mistakes that would fail startup on any route that serves the toolset:
+   * a second definition of one name, `access` without a policy plugin, a key that no plugin reads.
    */
   add(definition: Definition, options?: { toolset?: string }): void
-  /** Removes what `add` added or a toolset defined. False when there was none of that name. */
+  /** Removes a definition. False if there is none of that name. */
   remove(name: string, options?: { toolset?: string }): boolean
 }
 
-/** What a handler may do to the running host: `ctx.host`, and `host` of `createHost`. */
+/** Changes of the running host: `ctx.host`, and `host` of `createHost`. */
 export interface RuntimeHost {
   readonly tools: RuntimeItems<ToolDefinition>
   /** Named by `uri` or `uriTemplate`. */
   readonly resources: RuntimeItems<ResourceDefinition>
   readonly prompts: RuntimeItems<PromptDefinition>
-  /** Tells those who watch `uri` that its contents changed. */
+  /** Notifies subscribers of `uri` that its contents changed. */
   resourceUpdated(uri: string): void
   /**
-   * Resolves once all that was changed here so far is sure to be told, on every node; where nodes share a bus that is
-   * away, after its time-out. A handler need not wait: its call is answered after that.
+   * Resolves once notifications of all changes so far reach every node, or the timeout of the change bus passes. Handlers need
+   * not wait: their results are sent after that.
    */
   settled(): Promise<void>
 }
 
 /** The second argument of every handler. */
 export interface CallContext {
-  /** Aborts when the client is gone or cancels, the call's timeout passes, or the host shuts down. */
+  /** Aborts when the client disconnects or cancels, the timeout of the call passes, or the host shuts down. */
   readonly signal: AbortSignal
   /** Undefined for an anonymous caller. */
   readonly user: User | undefined
-  /** The session that this call belongs to; undefined where requests are served one by one. */
+  /** Undefined without sessions. */
   readonly session: { readonly id: string } | undefined
   /** The route's path as configured, and its parameters as matched. */
   readonly route: { readonly path: string; readonly params: Readonly<Record<string, string>> }
   readonly headers: Readonly<IncomingHttpHeaders>
-  /** What the client says of itself: for display and logs, never for decisions about access. */
+  /** As declared by the client: for display and logs, never for access decisions. */
   readonly client: {
     readonly info: Implementation | undefined
     readonly capabilities: ClientCapabilities
@@ -87,35 +85,31 @@ export interface CallContext {
   }
   /** The request's own `_meta`. */
   readonly meta: Readonly<Meta>
-  /** Reports progress; does nothing when the client asked for none. `progress` must grow from call to call. */
+  /** Reports progress, if the client requested it. `progress` must increase. */
   progress(progress: number, total?: number, message?: string): void
-  /** Sends a log message to the client that asked for this level or a lower one. */
+  /** Sends a log message to the client, if it requested this level or a lower one. */
   log(level: LogLevel, data: unknown, logger?: string): void
-  /** `fetch`, ended by `signal` and by the configured `tools.fetchTimeout`. */
+  /** `fetch` with `signal` and the configured `tools.fetchTimeout`. */
   fetch: typeof fetch
   /**
-   * An access token of the company's identity provider for this caller, where a plugin of the route signs them in there: for
-   * calls of the company's API in their name. Never return it, never log it. Rejects where there is none, and where the login
-   * has ended: let that one pass, so that the client is asked to sign in again.
+   * The caller's access token of the company's identity provider, if a plugin of the route signs callers in there. Never return
+   * or log it. Rejects without a token, and after the login ended: rethrow, so that the client signs in again.
    */
   upstreamToken(request?: UpstreamTokenRequest): Promise<string>
   /**
-   * Asks the user. In 2026-07-28 the call ends here with `input_required` and the handler runs again from its
-   * start once the answer is there: side effects belong after the last ask. Rejects where nobody can be asked.
+   * Asks the user. In 2026-07-28 the call ends here with `input_required`, and the handler runs again from its start with the
+   * response: put side effects after the last request. Rejects if the client cannot be asked.
    */
   elicit(params: ElicitParams, options?: AskOptions): Promise<ElicitResult>
-  /** Asks the client's language model; as `elicit`. */
+  /** Requests a completion from the client's language model; as `elicit`. */
   sample(params: SampleParams, options?: AskOptions): Promise<SampleResult>
-  /** Asks for the client's roots; as `elicit`. */
+  /** Requests the client's roots; as `elicit`. */
   roots(options?: AskOptions): Promise<RootsResult>
-  /**
-   * Resolves when the client answered a ping. At once for 2026-07-28, which has none; rejects where the client cannot
-   * be asked.
-   */
+  /** Resolves when the client answered a ping; immediately for 2026-07-28, which has none. Rejects if the client cannot be asked. */
   ping(): Promise<void>
   /**
-   * Closes the connection of a long call, not the call: a client of 2025-11-25 comes back for the rest after `retry`
-   * milliseconds (default 1,000). Does nothing for clients that cannot come back.
+   * Closes the connection of a long call, but not the call: a client of 2025-11-25 reconnects after `retry` milliseconds (default
+   * 1,000). Does nothing for clients that cannot reconnect.
    */
   disconnect(retry?: number): void
   readonly host: RuntimeHost
@@ -126,24 +120,24 @@ interface Common {
   description?: string
   icons?: Icon[]
   _meta?: Meta
-  /** A policy's name, a scope or a role that the caller needs. Absent: open to every caller of the route. */
+  /** The policy, scope or role that the caller needs. Default: open to every caller of the route. */
   access?: string
-  /** `'listed'` shows an item in lists to callers who may not use it; default: hidden from them. */
+  /** `'listed'`: lists show it to callers without access too. Default: hidden from them. */
   visibility?: 'listed'
 }
 
 type MaybePromise<T> = T | Promise<T>
 
-/** What a tool may return: text, a number, structured content, content blocks, or a whole result. */
+/** The return value of a tool: text, a number, structured content, content blocks, or a whole result. */
 export type ToolReturn = string | number | boolean | null | undefined | object | ContentBlock[] | CallToolResult
 
 const DEFINITION = Symbol.for('mcp-host.definition')
-/** Of types alone: what a tool's caller gives. */
+/** For types only: the arguments that callers send. */
 declare const GIVEN: unique symbol
 
 /**
- * A tool, as `defineTool` makes it. `Args` is what its handler gets, `Return` what that gives, `Given` what a caller sends:
- * for tests, which are typed by them. A tool of any kind is a plain `ToolDefinition`.
+ * A tool, as `defineTool` returns it. `Args`: the arguments of its handler. `Return`: its return type. `Given`: the arguments
+ * that callers send. Tests are typed by them; use plain `ToolDefinition` for any tool.
  */
 export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never> extends Common {
   readonly [DEFINITION]: 'tool'
@@ -152,64 +146,63 @@ export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never
   annotations?: ToolAnnotations
   input: JsonSchema | StandardSchema
   output?: JsonSchema | StandardSchema
-  /** How long one call may take, such as `'30s'` or milliseconds; default: the config's `tools.callTimeout`. */
+  /** Maximum time of a call, such as `'30s'` or milliseconds. Default: `tools.callTimeout` of the config. */
   timeout?: string | number
   /**
-   * How many calls of it run at a time in one process, at least 1; default: no limit. More wait in order, their time-out
-   * running, at most 32 of one user or address and 256 in all; past that they are refused with `tooManyRequests` (429).
+   * Maximum number of concurrent calls in one process, at least 1. Default: no limit. Further calls are queued within their
+   * timeout, at most 32 of one user or address and 256 in all; others get `tooManyRequests` (429).
    */
   concurrency?: number
   /**
    * Runs the handler in a worker process, where an infinite loop or a memory leak fails only its own call. `memory` (default
-   * `'128mb'`, at least `'64mb'`) limits heap and buffers. `cpuTime` (default `'5s'`) limits one call, without the time that it
-   * waits. `processes` (default 4) limits the processes and the concurrent calls. For tools that a module exports.
+   * `'128mb'`, at least `'64mb'`) limits heap and buffers, `cpuTime` (default `'5s'`) one call, `processes` (default 4) the
+   * processes and concurrent calls. Only for tools that a module exports.
    */
   isolate?: true | { memory?: string | number; cpuTime?: string | number; processes?: number }
   /**
-   * Calls become tasks for clients that know them: `'optional'` for those, `'required'` refuses others (-32021). `retry: 'safe'`:
-   * it may run again where the node that ran it died; default: the task fails then. `before` runs in the call, before there is
-   * a task: what it asks leaves in the call's own result, what it returns are the task's arguments. Read by plugins such as
-   * `tasks`.
+   * Calls become tasks for clients that support them; `'required'` rejects other clients (-32021). `retry: 'safe'`: the task runs
+   * again after its node failed; default: it fails. `before` runs in the call, can ask the client, and returns the arguments of
+   * the task. Read by plugins such as `tasks`.
    */
   task?: TaskUse | { use: TaskUse; retry?: 'safe'; before?: BeforeTask }
-  /** The app that shows its results to people, as `defineApp` makes it. Read by plugins such as `apps`. */
+  /** The app that shows the results to people. Read by plugins such as `apps`. */
   app?: AppDefinition
   handler(args: Args, ctx: CallContext): MaybePromise<Return>
 }
 
-/** Gives the arguments that a task runs with: those of the call, with what it asked for. They are checked again. */
+/** Returns the arguments of a task, which are validated again. */
 type BeforeTask = (args: never, ctx: CallContext) => MaybePromise<object>
 
 /** Whether a client must know tasks to call a tool. */
 export type TaskUse = 'optional' | 'required'
 
-/** A resource or a family of them, as `defineResource` makes it. */
+/** A resource or a resource template, as `defineResource` returns it. */
 export interface ResourceDefinition extends Common {
   readonly [DEFINITION]: 'resource'
   name: string
-  /** One resource; or `uriTemplate` for a family of them. */
+  /** Of a resource; a resource template has `uriTemplate`. */
   uri?: string
   /** RFC 6570. */
   uriTemplate?: string
   mimeType?: string
-  /** Bytes, where known. */
+  /** Bytes. */
   size?: number
   annotations?: Annotations
-  /** Suggests values of the template's variables. */
+  /** Completes the variables of the template. */
   complete?: Record<string, Completer>
   /**
-   * Lists resources of the template for the caller, at the end of `resources/list`. Runs for every page, and only for callers who
-   * can read the template. It has 10 seconds and at most 10,000 entries.
+   * Lists resources of the template, at the end of `resources/list`. Runs for every page, and only for callers who can read the
+   * template; within 10 seconds, at most 10,000 entries.
    */
   list?(ctx: CallContext): MaybePromise<ListedResource[]>
-  /** `args` holds the template's variables, decoded, and `uri`. It returns nothing where there is no such resource. */
+  /** `args`: the decoded variables of the template, and `uri`. Returns nothing if the resource does not exist. */
   handler(args: Record<string, string>, ctx: CallContext): MaybePromise<ResourceReturn | null | undefined>
 }
 
 /** An entry of `list`. Its URI matches the template. Default `mimeType`: that of the template. */
 export type ListedResource = Omit<ResourceLink, 'type'>
 
-/** What a resource may return: text, bytes, contents, or a whole result. */
+/** The return value of a resource: text, bytes, contents, or a whole result. */
 export type ResourceReturn =
   | string
   | Uint8Array
@@ -218,14 +211,14 @@ export type ResourceReturn =
   | ResourceContents[]
   | ReadResourceResult
 
-/** Suggests values that begin with, or suit, `value`; `context` holds the arguments already chosen. */
+/** Completes `value`. `context`: the arguments that the user already entered. */
 export type Completer = (
   value: string,
   context: { readonly arguments: Readonly<Record<string, string>> },
   ctx: CallContext,
 ) => MaybePromise<string[] | Completion>
 
-/** An argument of a prompt; its value is a string. */
+/** An argument of a prompt, a string. */
 export interface PromptArgument {
   title?: string
   description?: string
@@ -233,7 +226,7 @@ export interface PromptArgument {
   complete?: Completer
 }
 
-/** A prompt, as `definePrompt` makes it. */
+/** A prompt, as `definePrompt` returns it. */
 export interface PromptDefinition extends Common {
   readonly [DEFINITION]: 'prompt'
   name: string
@@ -241,7 +234,7 @@ export interface PromptDefinition extends Common {
   handler(args: never, ctx: CallContext): MaybePromise<string | PromptMessage[] | GetPromptResult>
 }
 
-/** What a toolset is made of. */
+/** An entry of a toolset. */
 export type Definition = ToolDefinition | ResourceDefinition | PromptDefinition
 
 /** The kind of a definition, or undefined for any other value. */
@@ -251,14 +244,14 @@ export const kindOf = (value: unknown): Definition[typeof DEFINITION] | undefine
 type Unbranded<D> = Omit<D, typeof DEFINITION | typeof GIVEN | 'handler'>
 type NoArguments = { readonly type: 'object' }
 
-/** The return type of a handler: for a Standard Schema as `output` its input, a whole result, or an extension's. */
+/** The return type of a handler: the input of a Standard Schema `output`, a whole result, or the result of an extension. */
 type ReturnFor<Output> =
   Output extends StandardSchema<infer Taken, infer _Value>
     ? Taken | CallToolResult<Taken> | TypedResult
     : // biome-ignore lint/suspicious/noConfusingVoidType: what a handler without a `return` returns is void
       ToolReturn | void
 
-/** Declared as a method, so that a handler can annotate its arguments with a narrower type. */
+/** A method, so that a handler can annotate its arguments with a narrower type. */
 interface WithHandler<Input, Output> {
   handler(args: ValueOf<Input>, ctx: CallContext): MaybePromise<ReturnFor<Output>>
 }
@@ -266,14 +259,14 @@ interface WithHandler<Input, Output> {
 type DefinedTool<Input, Return> = ToolDefinition<ValueOf<Input>, Exclude<Awaited<Return>, void>, GivenFor<Input>>
 
 /**
- * A tool. `input` and `output` are JSON Schemas (draft 2020-12, or draft-07 that says so) or Standard Schemas;
- * the handler's arguments are typed by `input` and reach it only when they passed. A throw becomes a result with
- * `isError` whose text is hidden unless it is a `ToolError`.
+ * Defines a tool. `input` and `output` are JSON Schemas (draft 2020-12, or draft-07 with `$schema`) or Standard Schemas. The
+ * handler receives valid arguments only, typed by `input`. An error becomes a result with `isError`; clients see its message
+ * only if it is a `ToolError`.
  */
 export function defineTool<
   const Input extends JsonSchema | StandardSchema = NoArguments,
   const Output extends JsonSchema | StandardSchema = JsonSchema,
-  // A type parameter, since the compiler then applies `output` to the literals that the handler returns.
+  // A type parameter, so that the compiler applies `output` to the literals that the handler returns.
   Handler extends WithHandler<Input, Output>['handler'] = WithHandler<Input, Output>['handler'],
 >(
   tool: Omit<Unbranded<ToolDefinition>, 'input' | 'output'> & { input?: Input; output?: Output; handler: Handler },
@@ -281,7 +274,7 @@ export function defineTool<
   return { input: { type: 'object' }, ...tool, [DEFINITION]: 'tool' } as DefinedTool<Input, ReturnType<Handler>>
 }
 
-/** A resource (`uri`) or a family of them (`uriTemplate`). */
+/** Defines a resource (`uri`) or a resource template (`uriTemplate`). */
 export function defineResource(
   resource: Unbranded<ResourceDefinition> & Pick<ResourceDefinition, 'handler'>,
 ): ResourceDefinition {
@@ -292,7 +285,7 @@ type PromptArguments<A> = { [K in keyof A as A[K] extends { required: true } ? K
   [K in keyof A as A[K] extends { required: true } ? never : K]?: string
 }
 
-/** A prompt. The handler's arguments are strings, those that are `required` always present. */
+/** Defines a prompt. The arguments of the handler are strings; `required` ones are always present. */
 export function definePrompt<const A extends Record<string, PromptArgument> = Record<never, PromptArgument>>(
   prompt: Omit<Unbranded<PromptDefinition>, 'arguments'> & {
     arguments?: A & Record<string, PromptArgument>
@@ -304,3 +297,61 @@ export function definePrompt<const A extends Record<string, PromptArgument> = Re
 
 /** `tool "purge"`. */
 export const labelOf = (definition: Definition): string => `${kindOf(definition)} "${definition.name}"`
+
+/** Other origins that the page of an app can use, such as `https://api.acme.example`. Default: none. */
+export interface AppCsp {
+  /** `connect-src`: `fetch`, `WebSocket`. */
+  connectDomains?: string[]
+  /** Images, scripts, styles, fonts and media. `https://*.acme.example`: all subdomains. */
+  resourceDomains?: string[]
+  /** `frame-src`. */
+  frameDomains?: string[]
+  /** `base-uri`. */
+  baseUriDomains?: string[]
+}
+
+/** Browser features that the page requests, each with `{}`. A client can reject them. */
+export interface AppPermissions {
+  camera?: Readonly<Record<never, never>>
+  microphone?: Readonly<Record<never, never>>
+  geolocation?: Readonly<Record<never, never>>
+  clipboardWrite?: Readonly<Record<never, never>>
+}
+
+/** An app, as `defineApp` returns it (MCP Apps, SEP-1865). Its page is the resource `ui://<name>/app.html`. */
+export interface AppDefinition {
+  /** 1 to 64 lower-case letters, digits and `. _ -`; unique on a route. */
+  name: string
+  title?: string
+  description?: string
+  icons?: Icon[]
+  /** The page: a text that begins with `<`, or a file. Paths are relative to the folder of the config. Or use `module`. */
+  html?: string
+  /** A JavaScript or TypeScript file, bundled with its imports and CSS into one page. */
+  module?: string
+  csp?: AppCsp
+  permissions?: AppPermissions
+  /** The origin of the page, in the format of the client. Default: chosen by the client. */
+  domain?: string
+  /** Whether the client draws a border and a background. Default: chosen by the client. */
+  prefersBorder?: boolean
+}
+
+/**
+ * Defines an app: a page that clients show for the results of tools with this `app`. Set `html` or `module`; a file next to
+ * your module is `new URL('./chart.ts', import.meta.url)`. The plugin `apps` serves it.
+ */
+export function defineApp(
+  app: Omit<AppDefinition, 'html' | 'module'> & { html?: string | URL; module?: string | URL },
+): AppDefinition {
+  const { html, module, ...rest } = app
+  return {
+    ...rest,
+    ...(html !== undefined && { html: html instanceof URL ? html.href : html }),
+    ...(module !== undefined && { module: module instanceof URL ? module.href : module }),
+  }
+}
+
+/** The keys of tools that extensions read; the first is outermost if a tool has several. */
+export const TOOL_KEYS = ['task', 'app'] as const
+export type ToolKeyName = (typeof TOOL_KEYS)[number]

@@ -1,12 +1,11 @@
-// What a definition may have that some clients or callers cannot use: warned of at startup, and when it is added at run time.
+// Warnings about definitions that some clients or callers cannot use, at startup and when one is added at run time.
 import type { CatalogItem, ResourceItem, ToolItem } from './catalog-item.ts'
 import { didYouMean } from './nearest.ts'
 import { hasUriCharacters, normalTemplate, normalUri } from './normal-uri.ts'
 import type { JsonSchema } from './protocol.ts'
-import { isDraft07 } from './schema/advertised-schema.ts'
-import { contradictionsIn } from './schema/contradictions.ts'
+import { isDraft07 } from './schema/ajv.ts'
+import { contradictionsIn, unknownRequired } from './schema/lint-schema.ts'
 import { subschemas } from './schema/subschemas.ts'
-import { unknownRequired } from './schema/unknown-required.ts'
 
 interface DefinitionWarning {
   readonly why: string
@@ -14,15 +13,13 @@ interface DefinitionWarning {
   readonly at: readonly string[]
 }
 
-/** 2025-11-25 server/tools "Tool Names": what others use, some clients refuse with all tools of the server. */
+/** 2025-11-25 server/tools "Tool Names": clients can refuse all tools of a server with another name. */
 const TOOL_NAME = /^[A-Za-z0-9_.-]{1,128}$/
-
 /** The limit of the APIs of Anthropic and OpenAI. */
 const API_NAME = /^[A-Za-z0-9_-]{1,64}$/
-const AT_ROOT = ['anyOf', 'oneOf', 'allOf']
 const APIS = 'Claude and OpenAI clients (Claude Code, Claude Desktop, Codex, ChatGPT)'
 
-/** Reasons for which major clients refuse a tool that MCP allows. */
+/** Reasons why major clients refuse a tool that MCP allows. */
 function refusalsOf({ key, wire }: ToolItem): DefinitionWarning[] {
   const { inputSchema = {}, outputSchema = {} } = wire as Partial<Record<'inputSchema' | 'outputSchema', JsonSchema>>
   const refusals: DefinitionWarning[] = []
@@ -31,7 +28,7 @@ function refusalsOf({ key, wire }: ToolItem): DefinitionWarning[] {
     const who = TOOL_NAME.test(key) ? `${APIS} change or refuse` : 'clients may refuse'
     refuse(`${who} its name; use 1 to 64 letters, digits, "_" and "-"`, 'name')
   }
-  const root = AT_ROOT.find(keyword => keyword in inputSchema)
+  const root = ['anyOf', 'oneOf', 'allOf'].find(keyword => keyword in inputSchema)
   if (root !== undefined) {
     refuse(`${APIS} refuse \`${root}\` at the root of its input; move it into a property`, 'input', root)
   }
@@ -43,8 +40,9 @@ function refusalsOf({ key, wire }: ToolItem): DefinitionWarning[] {
     refuse(why, 'input', ...open.path)
   }
   for (const [role, schema] of Object.entries({ input: inputSchema, output: outputSchema })) {
-    if (!isDraft07(schema)) continue
-    refuse(`Claude clients refuse the draft-07 schema of its ${role}; write it in draft 2020-12`, role)
+    if (isDraft07(schema)) {
+      refuse(`Claude clients refuse the draft-07 schema of its ${role}; write it in draft 2020-12`, role)
+    }
   }
   return refusals
 }

@@ -1,21 +1,21 @@
-// What a request's caller sees: the route's toolsets, changed by `configureSession`, cut to a view. A route without
-// `configureSession` has its few views ready; a request only picks one.
-
-import { HostError, StartError } from '../http/errors.ts'
-import type { Report } from '../http/start-error.ts'
+// Decides what a caller is offered: the toolsets of the route, changed by `configureSession`, as a view.
+import { HostError, type Report, StartError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessDecider, Audience } from './access-decider.ts'
-import type { AdmitCaller, Offer, RequestFacts } from './call.ts'
-import { CallerOffer, type Way } from './caller-offer.ts'
-import type { ChosenCombinations } from './chosen-combinations.ts'
-import { addressCombinations, type CombinationSettings, checkAccess, checkCombination } from './combinations.ts'
-import type { ConfigureSession, RunSession, SessionRequest } from './configure-session.ts'
+import type { AdmitCaller, Offer, RequestFacts, ToolsetChoice } from './call.ts'
+import type { CatalogItem } from './catalog.ts'
+import {
+  addressCombinations,
+  type ChosenCombinations,
+  type CombinationSettings,
+  checkAccess,
+  checkCombination,
+} from './combinations.ts'
+import type { OfferedConfig, RunSession, SessionOptions, SessionRequest } from './configure-session.ts'
 import { isObject } from './is-object.ts'
-import type { OfferedConfig } from './offered-config.ts'
 import type { JsonObject } from './protocol.ts'
 import type { CompiledRoute } from './routes.ts'
-import { type Chosen, createSessionOptions, toolsetsOf } from './session-options.ts'
 import type { View, ViewRequest } from './view.ts'
 
 export interface OfferSettings extends CombinationSettings {
@@ -23,52 +23,168 @@ export interface OfferSettings extends CombinationSettings {
   readonly viewFor: (request: ViewRequest, audience: Audience) => View
   /** Decides what a caller may use on a route. */
   readonly accessOn: (route: CompiledRoute) => AccessDecider
-  /** Asked of callers whom no HTTP request brought through `admit`. */
+  /** Admits callers that no HTTP request brought. */
   readonly admit: AdmitCaller
-  /** True where what is listed may differ between callers of this route. */
+  /** Whether lists can differ between callers of this route. */
   readonly varies: (route: CompiledRoute) => boolean
-  /** What `capabilities.extensions` says on this route. */
+  /** `capabilities.extensions` on this route. */
   readonly extensions: (route: CompiledRoute) => Readonly<Record<string, JsonObject>>
-  /** What plugins leave out of the lists of this route; the same function every time. */
+  /** The tools that plugins leave out of the lists of this route; the same function every time. */
   readonly unlists: (route: CompiledRoute) => ViewRequest['unlists']
 }
 
-/** What `createOffers` needs beside what a view is cut from. */
-interface OffersSettings extends OfferSettings {
-  readonly chosen: ChosenCombinations
+/** The choice of `configureSession` for a caller. A reload applies it to the new toolsets of the route. */
+interface Chosen extends ToolsetChoice, Pick<ViewRequest, 'extra' | 'server' | 'capabilities'> {}
+
+interface OfferRequest extends ViewRequest {
+  /** Absent without `configureSession`. */
+  readonly chosen?: Chosen
 }
 
-type Choice = Pick<ViewRequest, 'toolsets'> & Partial<ViewRequest>
-
-/** What a view of this route is cut from, for this choice of toolsets. */
-function requestView(settings: OfferSettings, route: CompiledRoute, choice: Choice): ViewRequest {
-  const { config, varies, contributed, extensions: extensionsOn } = settings
-  const toolsets = [...choice.toolsets, ...contributed(route)]
-  const cacheScope = varies(route) ? 'private' : 'public'
-  const extensions = { ...extensionsOn(route), ...choice.capabilities?.extensions }
-  const capabilities = { ...choice.capabilities, ...(Object.keys(extensions).length > 0 && { extensions }) }
+function requestView(
+  settings: OfferSettings,
+  route: CompiledRoute,
+  names: readonly string[],
+  chosen?: Chosen,
+): OfferRequest {
+  const extensions = { ...settings.extensions(route), ...chosen?.capabilities.extensions }
   return {
-    extra: [],
-    server: config.now.server,
-    ...choice,
-    capabilities,
-    toolsets,
-    cacheScope,
+    extra: chosen?.extra ?? [],
+    server: chosen?.server ?? settings.config.now.server,
+    capabilities: { ...chosen?.capabilities, ...(Object.keys(extensions).length > 0 && { extensions }) },
+    toolsets: [...names, ...settings.contributed(route)],
+    cacheScope: settings.varies(route) ? 'private' : 'public',
     keys: settings.keys(route),
     unlists: settings.unlists(route),
+    ...(chosen && { chosen }),
   }
 }
 
-/** The view of a route. Throws a StartError where it has an item whose `access` nobody would decide. */
+/** Throws a StartError for an item whose `access` no plugin decides. */
 function cutView(settings: OfferSettings, route: CompiledRoute, request: ViewRequest, user?: User): View {
   const view = settings.viewFor(request, settings.accessOn(route).audienceOf(user, route))
   checkAccess(settings, route, view.restricted)
   return view
 }
 
-/** What a route serves with one choice of toolsets, as it is before anybody calls, to those who show no token. */
+/** The view of a route with these toolsets for callers without a token. */
 export const plainView = (settings: OfferSettings, route: CompiledRoute, toolsets: readonly string[]): View =>
-  cutView(settings, route, requestView(settings, route, { toolsets }))
+  cutView(settings, route, requestView(settings, route, toolsets))
+
+/** Checks the combination of each URL and builds its view, so that no request has to. */
+export function prepareViews(routes: readonly CompiledRoute[], settings: OfferSettings, report: Report): void {
+  for (const combination of addressCombinations(routes, settings.contributed)) {
+    if (checkCombination(settings, combination, report)) plainView(settings, combination.route, combination.names)
+  }
+}
+
+/** The toolsets of a caller. One that was added to the route later is included only if `configureSession` ignored all toolsets. */
+function toolsetsOf(base: readonly string[], { left, added }: ToolsetChoice): string[] {
+  const kept = left ? base.filter(name => left.includes(name)) : base
+  return [...new Set([...kept, ...added])].sort()
+}
+
+/** Claims that differ between tokens of one grant. */
+const OF_ONE_TOKEN: ReadonlySet<string> = new Set(['exp', 'iat', 'jti', 'nbf'])
+
+const grantedTo = ({ clientId, scopes, roles, claims }: User): string =>
+  JSON.stringify([clientId, scopes, roles, Object.entries(claims).filter(([name]) => !OF_ONE_TOKEN.has(name))])
+
+/** Whether two tokens of a user have the same client, scopes, roles and claims, apart from times and token id. */
+const sameGrant = (one: User | undefined, other: User | undefined): boolean =>
+  one === other || (one !== undefined && other !== undefined && grantedTo(one) === grantedTo(other))
+
+/** How the offers of a host get their views. */
+interface OfferMaker {
+  readonly config: OfferedConfig
+  /** Throws if the choice of `configureSession` conflicts, which can happen after a reload. */
+  cut(route: CompiledRoute, request: OfferRequest, user: User | undefined): View
+  /** The request after a reload: the current toolsets of the route with the choice of `configureSession`. */
+  renew(route: CompiledRoute, request: OfferRequest, params: RequestFacts['params']): OfferRequest
+}
+
+/** The config functions of an offer, if configured: `rechoose` makes the offer again for another token. */
+interface OfferHooks {
+  readonly runs: Offer['run'] | undefined
+  readonly rechoose: ((user: User | undefined) => Promise<Offer>) | undefined
+}
+
+/** The offer for a caller, updated by reloads. A class, because idle sessions keep one each. */
+class CallerOffer implements Offer {
+  readonly route: CompiledRoute
+  readonly params: Offer['params']
+  readonly user: Offer['user']
+  readonly ip: string
+  readonly sessionId: string | undefined
+  readonly #maker: OfferMaker
+  #request: OfferRequest
+  #reloads: number
+  readonly #hooks: OfferHooks
+  /** The user of the last token with the same grant, so that each token is compared once. */
+  #alike: User | undefined
+  /** The last offer for another token. */
+  #other: { readonly user: User | undefined; readonly offer: Promise<Offer> } | undefined
+
+  /** `reloads`: number of reloads when the request was made. */
+  constructor(facts: RequestFacts, request: OfferRequest, reloads: number, maker: OfferMaker, hooks: OfferHooks) {
+    this.route = facts.route as CompiledRoute
+    this.params = facts.params
+    this.user = facts.user
+    this.ip = facts.ip
+    this.sessionId = facts.sessionId
+    this.#maker = maker
+    this.#request = request
+    this.#reloads = reloads
+    this.#hooks = hooks
+    this.#alike = facts.user
+  }
+
+  #now(): OfferRequest {
+    if (this.#reloads !== this.#maker.config.reloads) {
+      this.#request = this.#maker.renew(this.route, this.#request, this.params)
+      this.#reloads = this.#maker.config.reloads
+    }
+    return this.#request
+  }
+  get view() {
+    return this.viewFor(this.user)
+  }
+  viewFor(user: User | undefined) {
+    return this.#maker.cut(this.route, this.#now(), user)
+  }
+  withToken(user: User | undefined): Offer | Promise<Offer> {
+    const { rechoose } = this.#hooks
+    if (!rechoose || user === this.#alike) return this
+    if (sameGrant(user, this.user)) {
+      this.#alike = user
+      return this
+    }
+    // Concurrent requests share one call of `configureSession`.
+    if (!this.#other || !sameGrant(user, this.#other.user)) {
+      const offer = rechoose(user)
+      this.#other = { user, offer }
+      offer.catch(() => {
+        if (this.#other?.offer === offer) this.#other = undefined
+      })
+    }
+    return this.#other.offer
+  }
+  toolsets() {
+    return this.#now().toolsets
+  }
+  get choice() {
+    const { chosen } = this.#now()
+    return chosen && { left: chosen.left, added: chosen.added }
+  }
+  get spansRun() {
+    return this.#hooks.runs !== undefined
+  }
+  run(body: () => Promise<void>, restored?: boolean) {
+    return this.#hooks.runs ? this.#hooks.runs(body, restored) : body()
+  }
+}
+
+const NO_HOOKS: OfferHooks = { runs: undefined, rechoose: undefined }
 
 const sessionRequest = ({ headers, user, route, params, ip }: RequestFacts): SessionRequest => ({
   headers,
@@ -77,127 +193,131 @@ const sessionRequest = ({ headers, user, route, params, ip }: RequestFacts): Ses
   ip,
 })
 
-/** How often `configureSession` is asked again because a reload came in between. */
+async function runWith(runSession: RunSession, facts: RequestFacts, body: () => Promise<void>, restored: boolean) {
+  let running: Promise<void> | undefined
+  const once = () => {
+    running ??= body()
+    // A `runSession` that does not await it must not end the process.
+    running.catch(() => undefined)
+    return running
+  }
+  await runSession(sessionRequest(facts), { id: facts.sessionId, restored }, once, { signal: facts.signal() })
+  if (!running) throw new TypeError('runSession returned without having called `run`')
+  await running
+}
+
+function baseOf({ route, params }: RequestFacts): readonly string[] {
+  const base = (route as CompiledRoute).toolsetsFor(params)
+  if (!base) throw new HostError('notFound', { detail: 'there is nothing at this address' })
+  return base
+}
+
+/** How often `configureSession` runs again because a reload came in between. */
 const MAX_AGAIN = 3
-const NOTHING: readonly string[] = []
 
 /** Makes offers: for one request, or for as long as a session lasts. */
-export function createOffers(settings: OffersSettings) {
-  const { config, catalog, admit, log, contributed } = settings
+export function createOffers(settings: OfferSettings & { readonly chosen: ChosenCombinations }) {
+  const { config, catalog, admit, log, contributed, chosen: combinations } = settings
 
-  /** Asks `configureSession` what one caller is offered. */
-  async function choose(configureSession: ConfigureSession, base: readonly string[], facts: RequestFacts) {
-    const route = facts.route as CompiledRoute
-    const { options, chosen } = createSessionOptions({
-      base,
-      route: route.path,
+  /** Runs `configureSession` for one caller. */
+  async function choose(base: readonly string[], facts: RequestFacts): Promise<Chosen> {
+    const { path } = facts.route
+    const toolsets = new Set(base)
+    const added = new Set<string>()
+    let leavesAll = true
+    let extra: readonly CatalogItem[] = []
+    const check = (names: Iterable<string>, extra: readonly CatalogItem[]) => {
+      const route = facts.route as CompiledRoute
+      combinations.check({ route, toolsets: [...new Set(names), ...contributed(route)], extra })
+    }
+    const options: SessionOptions = {
       id: facts.sessionId,
       server: config.now.server,
-      catalog,
-      check: ({ toolsets, extra }) =>
-        settings.chosen.check({ route, toolsets: [...toolsets, ...contributed(route)], extra }),
-    })
-    await configureSession(sessionRequest(facts), options, { signal: facts.signal() })
-    if (!isObject(options.server) || typeof options.server.name !== 'string') {
+      capabilities: {},
+      get toolsets() {
+        leavesAll = false
+        return [...toolsets]
+      },
+      addToolset(name) {
+        if (!catalog.has(name)) {
+          const known = catalog.names().join(', ')
+          throw new Error(`configureSession, route ${path}: there is no toolset "${name}"; there are: ${known}`)
+        }
+        check([...toolsets, name], extra)
+        toolsets.add(name)
+        added.add(name)
+      },
+      removeToolset(name) {
+        leavesAll = false
+        toolsets.delete(name)
+        added.delete(name)
+      },
+      add(...definitions) {
+        const more = [...extra, ...definitions.map(definition => catalog.compile(definition, 'configureSession'))]
+        check(toolsets, more)
+        extra = more
+      },
+    }
+    await config.now.configureSession?.(sessionRequest(facts), options, { signal: facts.signal() })
+    const { server, capabilities } = options
+    if (!isObject(server) || typeof server.name !== 'string') {
       throw new TypeError('configureSession left a `server` without a name')
     }
-    return chosen()
+    return { left: leavesAll ? undefined : [...toolsets], added: [...added], extra, server, capabilities }
   }
 
-  /** Those that `configureSession` had a say in. */
-  const choices = new WeakMap<ViewRequest, Chosen>()
-  function configured(chosen: Chosen, base: readonly string[], route: CompiledRoute): ViewRequest {
-    const { extra, server, capabilities } = chosen
-    const request = requestView(settings, route, { toolsets: toolsetsOf(base, chosen), extra, server, capabilities })
-    choices.set(request, chosen)
-    settings.chosen.note({ route, toolsets: request.toolsets, extra })
+  function configured(chosen: Chosen, base: readonly string[], route: CompiledRoute): OfferRequest {
+    const request = requestView(settings, route, toolsetsOf(base, chosen), chosen)
+    combinations.note({ route, toolsets: request.toolsets, extra: chosen.extra })
     return request
   }
 
-  const told = new WeakSet<ViewRequest>()
-  /** What a caller is refused with whose view cannot be cut. */
-  function refusalOf(thrown: unknown, request: ViewRequest, route: CompiledRoute): unknown {
-    if (!(thrown instanceof StartError) || !choices.has(request)) return thrown
-    if (!told.has(request)) log.error({ err: thrown, route: route.path }, UNSERVABLE)
-    told.add(request)
-    const detail = 'what this server chose for its caller cannot be served together; its log says why'
-    return new HostError('internal', { detail, cause: thrown })
-  }
-
-  // By the route first: a list of toolsets is the config's own, and two routes may have one list between them.
-  let plain = new WeakMap<CompiledRoute, WeakMap<readonly string[], ViewRequest>>()
+  // By the route first: two routes can share one list of toolsets of the config.
+  let plain = new WeakMap<CompiledRoute, WeakMap<readonly string[], OfferRequest>>()
   let reloads = config.reloads
 
-  function unchanged(toolsets: readonly string[], route: CompiledRoute): ViewRequest {
+  function unchanged(toolsets: readonly string[], route: CompiledRoute): OfferRequest {
     if (reloads !== config.reloads) {
       plain = new WeakMap()
       reloads = config.reloads
     }
-    const ofRoute = plain.get(route) ?? new WeakMap<readonly string[], ViewRequest>()
+    const ofRoute = plain.get(route) ?? new WeakMap<readonly string[], OfferRequest>()
     plain.set(route, ofRoute)
-    const request = ofRoute.get(toolsets) ?? requestView(settings, route, { toolsets })
+    const request = ofRoute.get(toolsets) ?? requestView(settings, route, toolsets)
     ofRoute.set(toolsets, request)
     return request
   }
 
-  async function run(runSession: RunSession, facts: RequestFacts, body: () => Promise<void>, restored: boolean) {
-    let running: Promise<void> | undefined
-    const once = () => {
-      running ??= body()
-      // Whoever forgets to wait for it must not end the process.
-      running.catch(() => undefined)
-      return running
-    }
-    await runSession(sessionRequest(facts), { id: facts.sessionId, restored }, once, { signal: facts.signal() })
-    if (!running) throw new TypeError('runSession returned without having called `run`')
-    await running
+  const logged = new WeakSet<OfferRequest>()
+  const maker: OfferMaker = {
+    config,
+    cut(route, request, user) {
+      try {
+        return cutView(settings, route, request, user)
+      } catch (cause) {
+        if (!(cause instanceof StartError) || !request.chosen) throw cause
+        if (!logged.has(request)) log.error({ err: cause, route: route.path }, UNSERVABLE)
+        logged.add(request)
+        const detail = 'what this server chose for its caller cannot be served together; its log says why'
+        throw new HostError('internal', { detail, cause })
+      }
+    },
+    renew(route, { chosen }, params) {
+      const base = route.toolsetsFor(params) ?? NOTHING
+      return chosen ? configured(chosen, base, route) : unchanged(base, route)
+    },
   }
 
-  const runIn =
-    (runSession: RunSession, facts: RequestFacts): Offer['run'] =>
-    (body, restored = false) =>
-      run(runSession, facts, body, restored)
-
-  // One a route: a hundred thousand idle sessions must not each have their own.
-  const ways = new WeakMap<CompiledRoute, Way>()
-  function wayOf(route: CompiledRoute): Way {
-    const way = ways.get(route) ?? {
-      config,
-      cut(request, asker) {
-        try {
-          return cutView(settings, route, request, asker)
-        } catch (error) {
-          throw refusalOf(error, request, route)
-        }
-      },
-      renew(request, params) {
-        const base = route.toolsetsFor(params) ?? NOTHING
-        const chosen = choices.get(request)
-        return chosen ? configured(chosen, base, route) : unchanged(base, route)
-      },
-      choiceOf(request) {
-        const chosen = choices.get(request)
-        return chosen && { left: chosen.left, added: chosen.added }
-      },
-    }
-    ways.set(route, way)
-    return way
-  }
-
-  function baseOf({ route, params }: RequestFacts): readonly string[] {
-    const base = (route as CompiledRoute).toolsetsFor(params)
-    if (!base) throw new HostError('notFound', { detail: 'there is nothing at this address' })
-    return base
-  }
-
-  /** By the config as it was when the request was made. */
-  function offerOf(facts: RequestFacts, request: ViewRequest, { now, reloads: version }: OfferedConfig): Offer {
-    const way = wayOf(facts.route as CompiledRoute)
+  /** `config`: as it was when the request was made. */
+  function offerOf(facts: RequestFacts, request: OfferRequest, { now, reloads: version }: OfferedConfig): Offer {
+    const { runSession } = now
     // Without these functions nothing of the request that opened the session is kept.
-    const runs = now.runSession && runIn(now.runSession, facts)
-    const isChosen = choices.has(request) && facts.sessionId !== undefined
-    const rechoose = isChosen ? (user: User | undefined) => chooseOffer({ ...facts, user }) : undefined
-    return new CallerOffer(facts, request, version, way, { runs, rechoose })
+    const rechooses = request.chosen !== undefined && facts.sessionId !== undefined
+    if (!runSession && !rechooses) return new CallerOffer(facts, request, version, maker, NO_HOOKS)
+    return new CallerOffer(facts, request, version, maker, {
+      runs: runSession && ((body, restored = false) => runWith(runSession, facts, body, restored)),
+      rechoose: rechooses ? user => chooseOffer({ ...facts, user }) : undefined,
+    })
   }
 
   async function chooseOffer(facts: RequestFacts): Promise<Offer> {
@@ -205,17 +325,16 @@ export function createOffers(settings: OffersSettings) {
     for (let again = 0; ; again++) {
       const asked = { ...config }
       const base = baseOf(facts)
-      const { configureSession } = asked.now
-      const request = configureSession
-        ? configured(await choose(configureSession, base, facts), base, route)
+      const request = asked.now.configureSession
+        ? configured(await choose(base, facts), base, route)
         : unchanged(base, route)
       if (asked.reloads === config.reloads || again === MAX_AGAIN) return offerOf(facts, request, asked)
     }
   }
 
   /**
-   * Throws `notFound` where the address names no toolset, and as `admit` for a caller who was not admitted yet; or rejects so.
-   * At once where the config has no `configureSession`.
+   * Throws or rejects with `notFound` if the URL names no toolset, and as `admit` for a caller that is not admitted yet.
+   * Synchronous without `configureSession`.
    */
   return function makeOffer(facts: RequestFacts): Offer | Promise<Offer> {
     if (!facts.admitted) admit(facts)
@@ -229,11 +348,5 @@ export function createOffers(settings: OffersSettings) {
   }
 }
 
+const NOTHING: readonly string[] = []
 const UNSERVABLE = 'what configureSession chose cannot be served: its callers are refused'
-
-/** Checks what each address serves and builds its view, so that no request has to. */
-export function prepareViews(routes: readonly CompiledRoute[], settings: OfferSettings, report: Report): void {
-  for (const combination of addressCombinations(routes, settings.contributed)) {
-    if (checkCombination(settings, combination, report)) plainView(settings, combination.route, combination.names)
-  }
-}

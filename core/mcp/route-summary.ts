@@ -1,33 +1,32 @@
-// A route as the start-up page shows it.
-
-import type { CatalogItem } from './catalog.ts'
-import { type ExampleCall, findExampleCall } from './example-call.ts'
+// A route on the start page, with a call that a user can try.
+import type { CatalogItem, ToolItem } from './catalog.ts'
+import { isObject } from './is-object.ts'
 import type { Revision } from './revisions.ts'
 import { type CompiledRoute, samplePath, sampleUrl } from './routes.ts'
+import { isStandardSchema } from './schema/standard-schema.ts'
 
-/** One line of the start-up page. */
+/** One line of the start page. */
 export interface RouteSummary {
   readonly path: string
-  /** One of its addresses as clients reach it; a parameter that it needs has the name of a toolset. */
+  /** A URL of the route for clients; a required parameter has the name of a toolset. */
   readonly url: string
-  /** The path of that address. */
+  /** The path of that URL. */
   readonly samplePath: string
   readonly toolsets: readonly string[]
   readonly revisions: readonly Revision[]
   readonly stateless: boolean
-  /** Who may call, in words. */
+  /** Who can call, as text. */
   readonly callers: string
-  /** Whether anybody comes in; single tools may ask for a token all the same. */
+  /** Whether callers need no token; some tools can still require one. */
   readonly open: boolean
-  /** Whether clients are told where to log in. */
+  /** Whether clients learn where to log in. */
   readonly tellsLogin: boolean
-  /** Absent where no tool has arguments that are easily made. */
+  /** Absent if no tool has arguments with known values. */
   readonly example?: ExampleCall
 }
 
-/** What others know of a route. */
 export interface RouteFacts {
-  /** What a caller may use there, as far as that can be known. */
+  /** The items that a caller can probably use there. */
   readonly items: readonly CatalogItem[]
   readonly tellsLogin: boolean
 }
@@ -52,4 +51,64 @@ export function summarizeRoute(route: CompiledRoute, { items, tellsLogin }: Rout
     tellsLogin,
     ...(example && { example }),
   }
+}
+
+interface ExampleCall {
+  readonly tool: string
+  readonly arguments: Readonly<Record<string, unknown>>
+}
+
+/** Maximum depth of nested objects. */
+const MAX_DEPTH = 4
+
+/** A value from the schema itself, in a list; empty if there is none, because an invented value usually fails. */
+function knownValue(schema: unknown, depth: number): readonly unknown[] {
+  if (!isObject(schema)) return []
+  const { examples, enum: values } = schema
+  for (const list of [examples, values]) if (Array.isArray(list) && list.length > 0) return list.slice(0, 1)
+  for (const key of ['default', 'const']) if (key in schema) return [schema[key]]
+  const object = schema['type'] === 'object' && depth < MAX_DEPTH ? knownObject(schema, depth + 1) : undefined
+  return object ? [object] : []
+}
+
+/** The required properties; undefined if one of them has no known value. */
+function knownObject({ properties, required }: Record<string, unknown>, depth: number) {
+  const object: Record<string, unknown> = {}
+  for (const name of Array.isArray(required) ? required : []) {
+    const known = knownValue(isObject(properties) ? properties[name] : undefined, depth)
+    if (known.length === 0) return undefined
+    object[name] = known[0]
+  }
+  return object
+}
+
+/** Keywords that never reject `{}` if no property is required. */
+const FIT_EMPTY: ReadonlySet<string> = new Set([
+  ...['$schema', '$defs', 'definitions', 'title', 'description', 'type', 'properties', 'additionalProperties'],
+  ...['required', 'default', 'examples'],
+])
+
+const isEmpty = (object: object) => Object.keys(object).length === 0
+
+function fits({ input, definition }: ToolItem, given: ExampleCall['arguments']): boolean {
+  const keywords = Object.keys(input.json)
+  // The usual case, which does not load ajv.
+  if (isEmpty(given) && !isStandardSchema(definition.input) && keywords.every(name => FIT_EMPTY.has(name))) return true
+  const checked = input.validate(given)
+  return !(checked instanceof Promise) && checked.ok
+}
+
+/** Prefers tools without arguments, then read-only tools; never destructive ones. */
+function findExampleCall(items: readonly CatalogItem[]): ExampleCall | undefined {
+  const tools = items
+    .filter(item => item.kind === 'tools')
+    .filter(({ definition }) => definition.annotations?.destructiveHint !== true)
+  const isReading = ({ definition }: ToolItem) => definition.annotations?.readOnlyHint === true
+  const known = [...tools.filter(isReading), ...tools.filter(tool => !isReading(tool))].flatMap(tool => {
+    const given = knownObject(tool.input.json, 0)
+    return given ? [{ tool, given }] : []
+  })
+  const ordered = [...known.filter(({ given }) => isEmpty(given)), ...known.filter(({ given }) => !isEmpty(given))]
+  const found = ordered.find(({ tool, given }) => fits(tool, given))
+  return found && { tool: found.tool.key, arguments: found.given }
 }

@@ -1,10 +1,8 @@
 // The config's routes, compiled: which toolsets an address serves, and what its URL is. Which endpoint a request's path
 // names is the path table's (path-table.ts); where routes' paths meet, the narrowest has the address (route-places.ts).
 
-import { StartError } from '../http/errors.ts'
-import { fill, PARAMETER, type Pattern, parsePattern } from '../http/path-pattern.ts'
-import { placeRoutes, type RoutePlaces } from '../http/route-places.ts'
-import { type Path, type Report, reporting, stopAtFirst } from '../http/start-error.ts'
+import { type Path, type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
+import { fill, PARAMETER, type Pattern, parsePattern, placeRoutes, type RoutePlaces } from '../http/path-pattern.ts'
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
 import { isObject } from './is-object.ts'
 import { didYouMean } from './nearest.ts'

@@ -1,8 +1,7 @@
 // From a tool's checked call to its handler, through what extensions do with the keys that the tool has.
 import type { Call } from './call.ts'
 import type { ToolItem } from './catalog.ts'
-import type { CallContext, ToolDefinition } from './define.ts'
-import type { ToolKeyName } from './tool-key-names.ts'
+import type { CallContext, ToolDefinition, ToolKeyName } from './define.ts'
 import type { ShownKey } from './tool-keys.ts'
 
 type MaybePromise<T> = T | Promise<T>

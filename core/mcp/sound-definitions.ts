@@ -1,6 +1,6 @@
 // Holds every definition of the toolsets against what it must be, and tells of those that clients or callers will stumble
 // over, before any plugin is set up. For core/host.ts; the catalog then takes what is sound.
-import { type Report, reporting, StartError } from '../http/start-error.ts'
+import { type Report, reporting, StartError } from '../http/errors.ts'
 import { describeToolset } from './catalog.ts'
 import { compileDefinition, type FaultsOf } from './catalog-item.ts'
 import { type Definition, labelOf } from './define.ts'

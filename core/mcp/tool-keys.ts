@@ -2,9 +2,8 @@
 // there is checked with its other keys (core/config/definition-schema.ts).
 import { StartError } from '../http/errors.ts'
 import type { Catalog, CatalogItem, ResourceItem, ToolItem } from './catalog.ts'
-import type { ResourceDefinition, ToolDefinition } from './define.ts'
+import type { ResourceDefinition, ToolDefinition, ToolKeyName } from './define.ts'
 import type { Meta } from './protocol.ts'
-import type { ToolKeyName } from './tool-key-names.ts'
 
 /** What an extension adds to what is served of the tools that have a key. */
 export interface ShownKey {

@@ -1,7 +1,7 @@
 // Limits of each tool: call time, concurrency and isolation, from its definition and `tools.limits`. The stricter value applies.
 import type { Clock } from '../http/clock.ts'
+import { type Report, StartError } from '../http/errors.ts'
 import { LinkedList } from '../http/linked-list.ts'
-import { type Report, StartError } from '../http/start-error.ts'
 import type { Figures } from '../kernel/figures.ts'
 import { CallQueue } from './call-queue.ts'
 import type { CatalogItem, ToolItem } from './catalog.ts'

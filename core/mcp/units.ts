@@ -1,5 +1,5 @@
 // Durations and sizes as an operator writes them, turned into milliseconds and bytes.
-// The patterns go into JSON Schemas (host-schema.ts, plugin options), so that editors refuse what these would.
+// The patterns go into JSON Schemas (config-schema.ts, plugin options), so that editors refuse what these would.
 
 /** Milliseconds, or a number with its unit: `'250ms'`, `'30s'`, `'5m'`, `'2h'`, `'1d'`. */
 export type Duration = string | number

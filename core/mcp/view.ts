@@ -1,84 +1,78 @@
-// What one route serves to one kind of caller: sorted items, capabilities, and list pages serialized once.
-// Computed once per distinct combination and reused; a request never builds one that exists.
-
+// Views: the items, capabilities and serialized list pages that a route serves to a class of callers. Views are cached.
 import { LRUCache } from 'lru-cache'
-import { HostError, StartError } from '../http/errors.ts'
-import { stopAtFirst } from '../http/start-error.ts'
+import { HostError, StartError, stopAtFirst } from '../http/errors.ts'
 import type { Audience, Denial } from './access-decider.ts'
 import {
   type Catalog,
   type CatalogItem,
   describeToolset,
   EVERYWHERE,
+  type ItemKind,
   type PromptItem,
   type ResourceItem,
   type ToolItem,
 } from './catalog.ts'
 import type { ServerSettings } from './configure-session.ts'
+import { SerializedResult } from './message.ts'
 import { type Implementation, META, type ServerCapabilities } from './protocol.ts'
 import type { RevisionRules } from './revisions.ts'
 import { digestsOfKeys, resourcesOfKeys, type ShownKeys, wireWithKeys } from './tool-keys.ts'
-import { SerializedResult } from './wire.ts'
 
-/** A list that is served in pages. */
+/** A paginated list. */
 export type ListName = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
 
-/** What a caller is served, sorted and serialized once. */
+/** What a route serves to a class of callers. */
 export interface View {
   readonly serverInfo: Implementation
-  /** What 2026-07-28 wants in the `_meta` of every result, as JSON. */
+  /** The `_meta` of every 2026-07-28 result, as JSON. */
   readonly metaJson: string
   readonly instructions: string | undefined
   readonly capabilities: ServerCapabilities
   readonly tools: ReadonlyMap<string, ToolItem>
-  /** Listed resources, by URI. */
+  /** By URI. */
   readonly resources: ReadonlyMap<string, ResourceItem>
-  /** The same by the normal forms of their URIs. */
+  /** By normal form of the URI. */
   readonly resourcesByNormalUri: ReadonlyMap<string, ResourceItem>
   readonly templates: readonly ResourceItem[]
-  /** Templates with `list` that its callers can read. */
+  /** Templates with `list` that the callers can read. */
   readonly listing: readonly ResourceItem[]
   readonly prompts: ReadonlyMap<string, PromptItem>
-  /** An item that not every caller may use; undefined where there is none. */
+  /** An item with `access`. */
   readonly restricted: CatalogItem | undefined
-  /** `public` only where every caller of the route gets the same. */
+  /** `public` if every caller of the route gets the same lists. */
   readonly cacheScope: 'public' | 'private'
-  /** Why its callers may not use an item; undefined: they may. */
+  /** Why the callers cannot use an item; undefined if they can. */
   denialOf(item: CatalogItem): Denial | undefined
-  /** Whether its callers see it in lists; who may call it may do so by its name all the same. */
+  /** Whether lists contain the item. Callers with access can use it by name in any case. */
   isListed(item: CatalogItem): boolean
-  /** Whether plugins leave it out of lists, whoever asks. */
+  /** Whether plugins leave the item out of lists for all callers. */
   isUnlisted(item: CatalogItem): boolean
-  /** What its lists do not show of a tool's keys. */
+  /** Digests of the keys of a tool that lists do not show. */
   digestsOf(tool: ToolItem): Readonly<Record<string, string>>
-  /** An item as its lists show it. */
+  /** An item as lists contain it. */
   wireOf(item: CatalogItem): CatalogItem['wire']
-  /** One page of a list. Throws `invalidParams` for a cursor that no page gave. */
+  /** A page of a list. Throws `invalidParams` for an invalid cursor. */
   page(list: ListName, cursor: unknown, rules: RevisionRules, tail?: ListTail): SerializedResult
 }
 
-/**
- * Entries for one caller that follow the items of a list: at most `room` of them, with keys greater than `after`. `last`: the key
- * of the last one, if more follow.
- */
+/** At most `room` entries for one caller at the end of a list, with keys greater than `after`. `last`: the last key, if more follow. */
 export type ListTail = (after: string, room: number) => { entries: readonly object[]; last: string | undefined }
 
-/** What distinguishes one view from another. */
 export interface ViewRequest {
   readonly toolsets: readonly string[]
   readonly extra: readonly CatalogItem[]
   readonly server: ServerSettings
   readonly capabilities: ServerCapabilities
   readonly cacheScope: 'public' | 'private'
-  /** The keys of tools that its route's extensions read. */
+  /** The keys of tools that the extensions of the route read. */
   readonly keys: ShownKeys
-  /** Whether plugins leave the tool of a name out of the lists of its route. The same function every time. */
+  /** Whether plugins leave a tool out of lists, by name. The same function every time. */
   readonly unlists: (name: string) => boolean
 }
 
 /** Items on one page of a list. */
 export const PAGE_SIZE = 500
-/** How long a client may take a list for fresh, milliseconds (server/utilities/caching). */
+/** Milliseconds that clients can cache a list (server/utilities/caching). */
 export const LIST_TTL = 60_000
 const MAX_VIEWS = 1_000
 
@@ -94,7 +88,7 @@ function decodeCursor(list: ListName, cursor: unknown): readonly [part: Part, ke
   throw new HostError('invalidParams', { detail: 'the cursor is invalid' })
 }
 
-/** An item without an output schema that its revision has no word for. */
+/** A tool without an output schema that earlier protocol versions do not allow. */
 export function objectWire(wire: CatalogItem['wire']) {
   const output = wire['outputSchema'] as { type?: unknown } | undefined
   if (output === undefined || output.type === 'object') return wire
@@ -116,11 +110,8 @@ function createPager(list: ListName, items: readonly CatalogItem[], { cacheScope
     const more = last !== undefined && from + PAGE_SIZE < items.length
     const rest = more ? undefined : tail?.(after, PAGE_SIZE - page.length)
     const entries = page.map(item => (objectsOnly ? objectWire(wireOf(item)) : wireOf(item)))
-    const nextCursor = more
-      ? encodeCursor('after', last.key)
-      : rest?.last === undefined
-        ? undefined
-        : encodeCursor('listed', rest.last)
+    const nextListed = rest?.last === undefined ? undefined : encodeCursor('listed', rest.last)
+    const nextCursor = more ? encodeCursor('after', last.key) : nextListed
     const body = { [list]: rest ? [...entries, ...rest.entries] : entries, nextCursor }
     const caching = tail ? ofCaller : shared
     const full = handshake ? body : { resultType: 'complete', ...body, ...caching, _meta: meta }
@@ -140,7 +131,7 @@ function createPager(list: ListName, items: readonly CatalogItem[], { cacheScope
   }
 }
 
-/** Every item, once; reports those of which there are two. */
+/** The items of these toolsets, sorted. Reports two items with one key. */
 export function collect(
   catalog: Pick<Catalog, 'items'>,
   { toolsets, extra }: Pick<ViewRequest, 'toolsets' | 'extra'>,
@@ -184,7 +175,7 @@ function capabilitiesOf(items: readonly CatalogItem[]): ServerCapabilities {
 
 const mapOf = <T extends CatalogItem>(items: readonly T[]) => new Map(items.map(item => [item.key, item]))
 
-/** These, and what goes along with tools. Throws a StartError where two are called the same. */
+/** Adds the resources of tools. Throws a StartError for two resources with one URI. */
 function merge(items: readonly CatalogItem[], added: ReadonlyMap<ResourceItem, readonly ToolItem[]>): CatalogItem[] {
   const merged = new Map(items.map(item => [`${item.kind} ${item.key}`, item]))
   for (const [item, [user]] of added) {
@@ -196,7 +187,7 @@ function merge(items: readonly CatalogItem[], added: ReadonlyMap<ResourceItem, r
   return [...merged.values()].sort(byKey)
 }
 
-/** These items and the resources that go along with their tools. Throws a StartError where two are called the same. */
+/** These items and the resources of their tools. Throws a StartError for two resources with one URI. */
 export const withResourcesOfKeys = (
   items: readonly CatalogItem[],
   keys: ShownKeys,
@@ -266,10 +257,10 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
   }
 }
 
-/** Finds the view for a request and a class of callers, or builds it: the 1,000 that were used last are kept. */
+/** Finds or builds the view for a request and a class of callers. Keeps the 1,000 that were used last. */
 export function createViews(catalog: Catalog): (request: ViewRequest, audience: Audience) => View {
   const views = new LRUCache<string, View>({ max: MAX_VIEWS })
-  // Requests that are the same object need no key: a session keeps its own, and so does a route.
+  // A session and a route keep their request, which then needs no key.
   let byRequest = new WeakMap<ViewRequest, Map<string, View>>()
   const idsOf = new WeakMap<object, number>()
   let nextId = 0
@@ -299,4 +290,39 @@ export function createViews(catalog: Catalog): (request: ViewRequest, audience: 
     }
     return byRequest.get(request)?.get(audience.key) ?? find(request, audience)
   }
+}
+
+/** The lists that change notifications exist for. */
+export const LIST_KINDS = ['tools', 'resources', 'prompts'] as const satisfies readonly ItemKind[]
+
+type Lists = Readonly<Record<ItemKind, string>>
+
+/** The lists of a view as texts; `all` includes hidden items. Many callers share a view. */
+const listTexts = new WeakMap<View, { readonly shown: Lists; readonly all: Lists }>()
+
+function textsOf(view: View, textOf: (item: CatalogItem) => unknown): Lists {
+  const text = (items: Iterable<CatalogItem>) => JSON.stringify([...items].map(textOf).filter(Boolean))
+  return {
+    tools: text(view.tools.values()),
+    resources:
+      text([...view.resources.values(), ...view.templates]) +
+      JSON.stringify(view.listing.map(({ key, definition }) => [key, `${definition.list}`])),
+    prompts: text(view.prompts.values()),
+  }
+}
+
+function listsOf(view: View) {
+  const lists = listTexts.get(view) ?? {
+    shown: textsOf(view, item => view.isListed(item) && view.wireOf(item)),
+    all: textsOf(view, item => [view.isListed(item), view.wireOf(item)]),
+  }
+  listTexts.set(view, lists)
+  return lists
+}
+
+/** The lists that differ between two views; `hidden`: including items that are not listed. */
+export function changedLists(before: View, after: View, hidden = false): ItemKind[] {
+  if (before === after) return []
+  const [one, other] = [listsOf(before), listsOf(after)].map(({ shown, all }) => (hidden ? all : shown))
+  return LIST_KINDS.filter(kind => one?.[kind] !== other?.[kind])
 }

@@ -1,56 +1,56 @@
-// Brings changes from the bus to those who asked for them: sessions and `subscriptions/listen` streams alike. What a
-// change says is serialized once, however many are told.
-
+// Delivers changes from the bus to sessions and `subscriptions/listen` streams. A change is serialized once for all of them.
 import { HostError } from '../http/errors.ts'
+import type { EventStream } from '../http/sse.ts'
 import type { Logger } from '../kernel/log.ts'
+import type { User } from '../kernel/user.ts'
+import type { Offer } from '../mcp/call.ts'
 import type { ItemKind } from '../mcp/catalog.ts'
 import type { Change, ChangeBus } from '../mcp/change-bus.ts'
-import { changedLists, LIST_KINDS } from '../mcp/changed-lists.ts'
-import { MAX_WATCHED } from '../mcp/limits.ts'
+import { MAX_WATCHED, MAX_WATCHED_BYTES, MAX_WATCHED_BYTES_PER_OWNER, WATCH_COST } from '../mcp/client-limits.ts'
+import { mayHearNow } from '../mcp/methods/resources.ts'
 import { META, type RequestId } from '../mcp/protocol.ts'
-import type { View } from '../mcp/view.ts'
-import { Watchers } from './watchers.ts'
+import { changedLists, LIST_KINDS, type View } from '../mcp/view.ts'
 
-/** A notification that is told to many. */
+/** A change notification for many subscribers. */
 export interface Announcement {
   readonly method: string
-  /** As a message for a session. */
+  /** The message for a session. */
   readonly plain: string
-  /** Its place on a bus that nodes share. */
+  /** Its position on a shared bus. */
   readonly place: string | undefined
-  /** The resource that it is about. */
+  /** The updated resource. */
   readonly uri: string | undefined
-  /** As a message of the subscription that the request `id` opened. */
+  /** The message for the subscription of request `id`. */
   tagged(id: RequestId): string
 }
 
-/** Who is told of changes, and of which. */
+/** A session or a `subscriptions/listen` stream. */
 export interface Subscriber {
-  /** The lists it wants to hear of. */
+  /** The lists whose changes it receives. */
   readonly lists: ReadonlySet<ItemKind>
-  /** Whether a change of this toolset is in its view; undefined: of every route. */
+  /** Whether its view contains this toolset; undefined: changes for every route. */
   covers(toolset: string | undefined): boolean
   deliver(announcement: Announcement): void
-  /** What it is served now. Absent, or throws: a reload tells it of every list. */
+  /** Its current view. If absent or throwing, a reload announces every list. */
   view?(): View
-  /** True where it may be shown what that view hides. */
+  /** True if a later request of its user may see items that the view hides. */
   readonly mayShowMore?: boolean
 }
 
-/** A subscriber's place in the feed. */
+/** A subscription to a change feed. */
 export interface Subscription {
-  /** False, and not watched, where it watches `MAX_WATCHED` resources already. */
+  /** Returns false, without a change, above `MAX_WATCHED` resources. */
   watch(uri: string): boolean
   unwatch(uri: string): void
-  /** Delivers a change that was on the bus before, if it is one of the subscriber's. */
+  /** Delivers an earlier change of the bus if it concerns the subscriber. */
   replay(change: Change, place: string | undefined): void
   end(): void
 }
 
-/** Tells subscribers of changes. */
+/** Delivers the changes of a bus to subscribers. */
 export interface ChangeFeed {
   subscribe(subscriber: Subscriber): Subscription
-  /** Looks at what each is served; what it gives looks again, tells those whose own lists changed, and counts them. Neither throws. */
+  /** Records the views; the returned function notifies subscribers whose lists changed since and counts them. Neither throws. */
   review(): () => number
   readonly size: number
 }
@@ -61,69 +61,94 @@ const RESOURCE_UPDATED = 'notifications/resources/updated'
 const headOf = (method: string) => `{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":{`
 const UPDATED_HEAD = headOf(RESOURCE_UPDATED)
 
-/** The resource that a message for a session says was updated; undefined for any other message. */
+/** The resource in a `notifications/resources/updated` message; undefined for any other message. */
 export function updatedUri(message: string): string | undefined {
   if (!message.startsWith(UPDATED_HEAD)) return undefined
   return (JSON.parse(message) as { params: { uri: string } }).params.uri
 }
 
-function announce(method: string, params: { uri?: string }, place: string | undefined): Announcement {
+type KnownChange = Exclude<Change, { kind: 'missed' }>
+
+function announce(change: KnownChange, place?: string): Announcement {
+  const uri = change.kind === 'resource' ? change.uri : undefined
+  const method = change.kind === 'resource' ? RESOURCE_UPDATED : listChanged(change.kind)
   const head = headOf(method)
-  const rest = JSON.stringify(params).slice(1)
+  const rest = JSON.stringify({ uri }).slice(1)
   const tag = `"_meta":{${JSON.stringify(META.subscriptionId)}:`
   return {
     method,
     plain: `${head}${rest}}`,
     place,
-    uri: params.uri,
-    tagged: id => `${head}${tag}${JSON.stringify(id)}}${rest === '}' ? '' : ','}${rest}}`,
+    uri,
+    tagged: id => `${head}${tag}${JSON.stringify(id)}}${uri === undefined ? '' : ','}${rest}}`,
   }
 }
 
-type Told = Exclude<Change, { kind: 'missed' }>
-
-/** What may have changed, as far as one subscriber goes. */
-const everything = (uris: ReadonlySet<string>): Told[] => [
+/** Every change that one subscriber may have missed. */
+const everything = (uris: ReadonlySet<string>): KnownChange[] => [
   ...LIST_KINDS.map(kind => ({ kind, toolset: undefined })),
   ...[...uris].map(uri => ({ kind: 'resource' as const, uri })),
 ]
 
-/** The feed of what this bus carries. */
+/** Subscribers per resource. Most resources have one, which is stored without a set. */
+export class Watchers<Watcher extends object> {
+  readonly #byUri = new Map<string, Watcher | Set<Watcher>>()
+
+  add(uri: string, watcher: Watcher): void {
+    const found = this.#byUri.get(uri)
+    if (found instanceof Set) found.add(watcher)
+    else if (found === undefined) this.#byUri.set(uri, watcher)
+    else if (found !== watcher) this.#byUri.set(uri, new Set([found, watcher]))
+  }
+
+  delete(uri: string, watcher: Watcher): void {
+    const found = this.#byUri.get(uri)
+    if (found === watcher || (found instanceof Set && found.delete(watcher) && found.size === 0))
+      this.#byUri.delete(uri)
+  }
+
+  has(uri: string, watcher: Watcher): boolean {
+    const found = this.#byUri.get(uri)
+    return found instanceof Set ? found.has(watcher) : found === watcher
+  }
+
+  /** A copy: subscribers can come and go while it is iterated. */
+  of(uri: string): readonly Watcher[] {
+    const found = this.#byUri.get(uri)
+    if (found === undefined) return []
+    return found instanceof Set ? [...found] : [found]
+  }
+}
+
+/** The feed of a bus. */
 export function createChangeFeed(bus: ChangeBus, log: Logger): ChangeFeed {
   /** With the resources that each watches. */
   const subscribers = new Map<Subscriber, Set<string>>()
   const watchers = new Watchers<Subscriber>()
   let unsubscribe: (() => void) | undefined
 
-  function onChange(change: Change, place?: string) {
-    if (change.kind === 'missed') {
-      for (const [subscriber, uris] of [...subscribers])
-        for (const one of everything(uris)) tell(subscriber, one, place)
-      return
-    }
-    if (change.kind === 'resource') {
-      const concerned = watchers.of(change.uri)
-      if (concerned.length === 0) return
-      const announcement = announce(RESOURCE_UPDATED, { uri: change.uri }, place)
-      for (const subscriber of concerned) subscriber.deliver(announcement)
-      return
-    }
-    const { kind, toolset } = change
-    const announcement = announce(listChanged(kind), {}, place)
-    for (const subscriber of [...subscribers.keys()]) {
-      if (subscriber.lists.has(kind) && subscriber.covers(toolset)) subscriber.deliver(announcement)
-    }
+  const concerns = (subscriber: Subscriber, change: KnownChange) =>
+    change.kind === 'resource'
+      ? watchers.has(change.uri, subscriber)
+      : subscriber.lists.has(change.kind) && subscriber.covers(change.toolset)
+
+  function replay(subscriber: Subscriber, uris: ReadonlySet<string>, change: Change, place: string | undefined) {
+    for (const one of change.kind === 'missed' ? everything(uris) : [change])
+      if (concerns(subscriber, one)) subscriber.deliver(announce(one, place))
   }
 
-  /** A change that is of no interest to others, or that they were told before. */
-  function tell(subscriber: Subscriber, change: Told, place: string | undefined) {
-    if (change.kind === 'resource') {
-      if (watchers.has(change.uri, subscriber)) {
-        subscriber.deliver(announce(RESOURCE_UPDATED, { uri: change.uri }, place))
-      }
-    } else if (subscriber.lists.has(change.kind) && subscriber.covers(change.toolset)) {
-      subscriber.deliver(announce(listChanged(change.kind), {}, place))
+  function onChange(change: Change, place?: string) {
+    if (change.kind === 'missed') {
+      for (const [subscriber, uris] of [...subscribers]) replay(subscriber, uris, change, place)
+      return
     }
+    const concerned =
+      change.kind === 'resource'
+        ? watchers.of(change.uri)
+        : [...subscribers.keys()].filter(subscriber => concerns(subscriber, change))
+    if (concerned.length === 0) return
+    const announcement = announce(change, place)
+    for (const subscriber of concerned) subscriber.deliver(announcement)
   }
 
   return {
@@ -142,9 +167,7 @@ export function createChangeFeed(bus: ChangeBus, log: Logger): ChangeFeed {
           uris.delete(uri)
           watchers.delete(uri, subscriber)
         },
-        replay(change, place) {
-          for (const one of change.kind === 'missed' ? everything(uris) : [change]) tell(subscriber, one, place)
-        },
+        replay: (change, place) => replay(subscriber, uris, change, place),
         end() {
           subscribers.delete(subscriber)
           for (const uri of uris) watchers.delete(uri, subscriber)
@@ -156,7 +179,7 @@ export function createChangeFeed(bus: ChangeBus, log: Logger): ChangeFeed {
     },
     review() {
       const before = [...subscribers.keys()].map(subscriber => [subscriber, viewOf(subscriber, log)] as const)
-      return () => before.filter(([subscriber, view]) => tellReloaded(subscriber, view, log)).length
+      return () => before.filter(([subscriber, view]) => announceReload(subscriber, view, log)).length
     },
     get size() {
       return subscribers.size
@@ -164,22 +187,101 @@ export function createChangeFeed(bus: ChangeBus, log: Logger): ChangeFeed {
   }
 }
 
-/** What it is served, if that is known. What fails for one must not keep a reload from the others. */
+/** Undefined if unknown. An error for one subscriber must not keep the reload from the others. */
 function viewOf(subscriber: Subscriber, log: Logger): View | undefined {
   try {
     return subscriber.view?.()
   } catch (err) {
-    // A refusal is told by whoever refuses.
     if (!HostError.is(err)) log.error({ err }, 'what a client is served over a reload could not be found out')
     return undefined
   }
 }
 
-/** Tells of the lists that are not what they were; false where that is none. */
-function tellReloaded(subscriber: Subscriber, before: View | undefined, log: Logger): boolean {
+/** Announces the lists that changed; false if none did. */
+function announceReload(subscriber: Subscriber, before: View | undefined, log: Logger): boolean {
   const after = viewOf(subscriber, log)
   const kinds = before && after ? changedLists(before, after, subscriber.mayShowMore) : LIST_KINDS
   const concerned = kinds.filter(kind => subscriber.lists.has(kind))
-  for (const kind of concerned) subscriber.deliver(announce(listChanged(kind), {}, undefined))
+  for (const kind of concerned) subscriber.deliver(announce({ kind, toolset: undefined }))
   return concerned.length > 0
+}
+
+/** Bytes that a watched resource costs. */
+export const watchCost = (uri: string): number => Buffer.byteLength(uri) + WATCH_COST
+
+/** Bytes that watched resources cost. */
+export const watchedCost = (uris: readonly string[]): number => uris.reduce((bytes, uri) => bytes + watchCost(uri), 0)
+
+/** Counts bytes, or releases negative ones; returns false, without a change, above the limit unless `letIn`. */
+export type Charge = (bytes: number, letIn: boolean) => boolean
+
+/** Counts what all sessions, or all `subscriptions/listen` streams, of each owner watch on this node. */
+export function createWatchCharges(): (holder: string, bytes: number, letIn: boolean) => boolean {
+  const byHolder = new Map<string, number>()
+  return (holder, bytes, letIn) => {
+    const watched = (byHolder.get(holder) ?? 0) + bytes
+    if (bytes > 0 && !letIn && watched > MAX_WATCHED_BYTES_PER_OWNER) return false
+    if (watched > 0) byHolder.set(holder, watched)
+    else byHolder.delete(holder)
+    return true
+  }
+}
+
+/** The resources that a session watches. */
+export class WatchedUris implements Iterable<string> {
+  readonly #uris = new Set<string>()
+  readonly #charge: Charge
+  #bytes = 0
+
+  constructor(charge: Charge) {
+    this.#charge = charge
+  }
+
+  /** Returns false, without a change, above the limits; `letIn`: another node has checked them. */
+  add(uri: string, letIn: boolean): boolean {
+    if (this.#uris.has(uri)) return true
+    const cost = watchCost(uri)
+    if (!letIn && (this.#uris.size >= MAX_WATCHED || this.#bytes + cost > MAX_WATCHED_BYTES)) return false
+    if (!this.#charge(cost, letIn)) return false
+    this.#bytes += cost
+    this.#uris.add(uri)
+    return true
+  }
+
+  delete(uri: string): void {
+    if (!this.#uris.delete(uri)) return
+    const cost = watchCost(uri)
+    this.#bytes -= cost
+    this.#charge(-cost, true)
+  }
+
+  clear(): void {
+    this.#charge(-this.#bytes, true)
+    this.#bytes = 0
+    this.#uris.clear()
+  }
+
+  [Symbol.iterator](): Iterator<string> {
+    return this.#uris.values()
+  }
+}
+
+// Filters the stream of one connection: resource updates reach it only if its own token may read the resource. Tokens of a session
+// can differ. The check runs when a change is sent, also for stored changes.
+/**
+ * The stream without updates of resources that `user` may not read; `offer`: the offer for this token. Tokens of a session can
+ * differ, so the check runs when a change is sent, also for stored changes.
+ */
+export function heardBy(stream: EventStream, offer: Offer, user: User | undefined): EventStream {
+  return {
+    ...stream,
+    get closed() {
+      return stream.closed
+    },
+    send(message, id) {
+      const uri = updatedUri(message)
+      if (uri !== undefined && !mayHearNow(offer, user, uri)) return !stream.closed
+      return stream.send(message, id)
+    },
+  }
 }

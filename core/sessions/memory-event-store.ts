@@ -1,25 +1,25 @@
-// The events of resumable streams in this process, bounded per stream and in all. The default of the slot `eventStore`.
+// The default event store: in this process, with limits per stream and in total.
 import type { EventStore, StoredEvent } from './event-store.ts'
 
-/** Bounds of the store in memory. Bytes are what is held: `EVENT_COST` and `STREAM_COST` are part of them. */
+/** Limits of the memory store. Bytes include `EVENT_COST` and `STREAM_COST`. */
 export interface MemoryBounds {
-  /** Events of one stream; the oldest go first. Default 10,000. */
+  /** Events per stream; the oldest are removed first. Default 10,000. */
   readonly events: number
-  /** Bytes of one stream; its last event is kept whatever its size. Default 4 MiB. */
+  /** Bytes per stream; the last event always stays. Default 4 MiB. */
   readonly bytes: number
-  /** Bytes of all streams; the streams that were written to longest ago go first. Default 64 MiB. */
+  /** Bytes of all streams; the streams without writes for the longest time are removed first. Default 64 MiB. */
   readonly total: number
-  /** How long after its last event a stream can be resumed, milliseconds. Default 5 minutes. */
+  /** How long a stream stays after its last event, milliseconds. Default 5 minutes. */
   readonly lifetime: number
 }
 
 const MIB = 1024 * 1024
-/** What an event, and a stream, cost beside their text: measured, test/sessions/event-store-memory.slow.ts holds it. */
+/** Bytes of an event and of a stream besides the text; measured by test/sessions/event-store-memory.slow.ts. */
 export const EVENT_COST = 80
 export const STREAM_COST = 850
 const DEFAULTS: MemoryBounds = { events: 10_000, bytes: 4 * MIB, total: 64 * MIB, lifetime: 300_000 }
 
-/** As many from the index `from` on as have so many bytes together, and one at least. */
+/** The events from an index on, up to `most` bytes but at least one. */
 function takeBytes(events: readonly StoredEvent[], from: number, most: number): StoredEvent[] {
   let end = from
   for (let bytes = 0; end < events.length; end++) {
@@ -38,15 +38,15 @@ interface StoredStream {
   expires: number
 }
 
-/** Bytes in memory: two a character as soon as one of them is not ASCII. */
+/** Bytes in memory: two per character unless all are ASCII. */
 export const costOf = (message: string): number =>
   EVENT_COST + (Buffer.byteLength(message) === message.length ? 1 : 2) * message.length
 
-/** The default store. `now` is injected by tests. */
+/** The default store. Tests inject `now`. */
 export function createMemoryEventStore(bounds: Partial<MemoryBounds> = {}, now: () => number = Date.now): EventStore {
   const { events: maxEvents, bytes: maxBytes, total: maxTotal, lifetime } = { ...DEFAULTS, ...bounds }
   const sessions = new Map<string, Map<string, StoredStream>>()
-  // In the order of their last write: what is at the front expires, and is evicted, first.
+  /** In the order of their last write. */
   const byAge = new Set<StoredStream>()
   let total = 0
 
@@ -105,7 +105,6 @@ export function createMemoryEventStore(bounds: Partial<MemoryBounds> = {}, now: 
       const first = stream.events[0]?.seq ?? stream.last + 1
       if (seq + 1 < first) return undefined
       if (most === 0) return []
-      // Their numbers have no gaps.
       const from = seq + 1 - first
       return most === undefined ? stream.events.slice(from) : takeBytes(stream.events, from, most)
     },

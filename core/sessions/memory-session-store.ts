@@ -1,23 +1,87 @@
-// The records of sessions in this process: for one node, and gone with it. The default of the slot `sessionStore`; a hundred
-// thousand idle sessions are kept in it, so a record is as small as it can be.
-import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../mcp/limits.ts'
+// The default session store: in this process. It holds 100,000 idle sessions, so records are small.
+import { type Linked, LinkedList } from '../http/linked-list.ts'
+import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../mcp/client-limits.ts'
 import type { RequestId } from '../mcp/protocol.ts'
-import { createHolders } from './holders.ts'
-import type { SessionOpening, SessionRecord, SessionState, StateChange } from './session-record.ts'
-import type { Entered, SessionStore, Victim } from './session-store.ts'
-import { watchedCost } from './watched-uris.ts'
+import { watchedCost } from './change-feed.ts'
+import type {
+  Entered,
+  SessionOpening,
+  SessionRecord,
+  SessionState,
+  SessionStore,
+  StateChange,
+  Victim,
+} from './session-store.ts'
 
-/** A record, and what is known of its use. */
-class Kept {
+/** A session as the owner limits count it. */
+export interface Held extends Linked {
+  /** The user, or the IP address of an anonymous caller. */
+  readonly holder: string
+}
+
+interface Holder<S extends Held> {
+  /** Idle sessions, longest idle first. */
+  readonly idle: LinkedList<S>
+  count: number
+}
+
+/** Counts sessions per owner. A greedy client loses only its own oldest sessions. */
+export class Holders<S extends Held> {
+  readonly #holders = new Map<string, Holder<S>>()
+  idleCount = 0
+
+  countOf(holder: string): number {
+    return this.#holders.get(holder)?.count ?? 0
+  }
+
+  /** The idle sessions of a holder, longest idle first. */
+  idleOf(holder: string): Iterable<S> {
+    return this.#holders.get(holder)?.idle ?? []
+  }
+
+  add({ holder }: S): void {
+    const known = this.#holders.get(holder)
+    if (known) known.count++
+    else this.#holders.set(holder, { idle: new LinkedList<S>(), count: 1 })
+  }
+
+  remove(session: S): void {
+    const holder = this.#holders.get(session.holder)
+    if (!holder) return
+    this.use(session)
+    if (--holder.count === 0) this.#holders.delete(session.holder)
+  }
+
+  /** The session is idle from now on. */
+  idle(session: S): void {
+    this.use(session)
+    this.#holders.get(session.holder)?.idle.add(session)
+    this.idleCount++
+  }
+
+  /** The session is in use: it cannot be evicted. */
+  use(session: S): void {
+    if (this.#holders.get(session.holder)?.idle.delete(session)) this.idleCount--
+  }
+
+  /** The session to evict first: the longest idle one of the holder with most idle sessions. */
+  victim(): S | undefined {
+    let most: Holder<S> | undefined
+    for (const holder of this.#holders.values()) if (holder.idle.size > (most?.idle.size ?? 0)) most = holder
+    return most?.idle.oldest
+  }
+}
+
+class Kept implements Held {
   readonly digest: string
   readonly opening: SessionOpening
   state: SessionState
   version: number
   home: string
-  /** When it has idled for too long, unless it is in use. */
+  /** When the idle timeout ends, unless it is in use. */
   expires: number
   inUse = true
-  /** Ids of the requests that run. */
+  /** Ids of running requests. */
   requests: RequestId[] | undefined
   claim: { readonly stream: string; readonly epoch: number } | undefined
   older: this | undefined
@@ -58,7 +122,7 @@ class Kept {
 
 const ENTERED: Entered = { kind: 'entered', record: undefined }
 const MISSING: Entered = { kind: 'missing', ended: false }
-const NOBODY: readonly string[] = []
+const NO_NODES: readonly string[] = []
 const NO_VICTIMS: readonly Victim[] = []
 
 function changed(state: SessionState, change: StateChange): SessionState | 'full' {
@@ -70,12 +134,12 @@ function changed(state: SessionState, change: StateChange): SessionState | 'full
   return more.length > MAX_WATCHED || watchedCost(more) > MAX_WATCHED_BYTES ? 'full' : { ...state, watched: more }
 }
 
-/** The default store, of the node of this name. `now` is injected by tests. */
+/** The default store of the node with this name. Tests inject `now`. */
 export function createMemorySessionStore(node: string, now: () => number = Date.now): SessionStore {
   const sessions = new Map<string, Kept>()
-  const holders = createHolders<Kept>()
+  const holders = new Holders<Kept>()
 
-  /** Undefined for one that has idled for too long. */
+  /** Undefined after the idle timeout. */
   function find(digest: string): Kept | undefined {
     const kept = sessions.get(digest)
     if (!kept || kept.inUse || kept.expires > now()) return kept
@@ -95,14 +159,14 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
     holders.remove(kept)
   }
 
-  /** Whether a holder may have one more. Those of theirs that have idled for too long are forgotten first. */
+  /** Whether a holder can have another session, after expired ones are removed. */
   function admits(holder: string, most: number | undefined): boolean {
     if (most === undefined || holders.countOf(holder) < most) return true
     for (const kept of holders.idleOf(holder)) find(kept.digest)
     return holders.countOf(holder) < most
   }
 
-  /** They count as idle no more, so that each is given once. */
+  /** Each victim is returned once: it no longer counts as idle. */
   function victims(maxIdle: number): readonly Victim[] {
     if (holders.idleCount <= maxIdle) return NO_VICTIMS
     const found: Victim[] = []
@@ -143,7 +207,7 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
       if (state === 'full') return state
       kept.state = state
       kept.version++
-      return { record: kept.record, nodes: NOBODY }
+      return { record: kept.record, nodes: NO_NODES }
     },
     nodeOf: (digest, request) => (find(digest)?.requests?.includes(request) ? node : undefined),
     adopt(digest, from) {
@@ -165,7 +229,7 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
       const kept = find(digest)
       if (!kept || (onlyIdle && (kept.inUse || kept.requests))) return undefined
       forget(kept)
-      return NOBODY
+      return NO_NODES
     },
     mark(uses, { idleTimeout, maxIdle }) {
       for (const { digest, inUse, ago } of uses) {
@@ -186,10 +250,8 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
     },
     restore(digest, record, { requests, claim }, { idleTimeout, maxPerOwner }) {
       if (find(digest)) return true
-      // Its place was given to another one.
       if (!admits(record.opening.holder, maxPerOwner)) return false
       const kept = add(digest, record, idleTimeout)
-      // Whether it is in use it is told, if it is.
       kept.inUse = false
       kept.begin(requests)
       kept.claim = claim

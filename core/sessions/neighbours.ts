@@ -1,27 +1,63 @@
-// The processes that serve one config behind one address (`--workers`), as one of them reaches the others: over what started
-// them all. A process alone has none. For neighbour-bus.ts, neighbour-peers.ts, and `countTogether` of plugins.
+// The worker processes of one config (`--workers`), as one of them reaches the others through the primary process.
 import type { CountTogether } from '../kernel/kernel-host.ts'
+import type { Change, ChangeBus } from '../mcp/change-bus.ts'
 
-/** All of it rejects with the HostError `unavailable` where what started the processes is gone, or does not answer. */
+/** All methods reject with the HostError `unavailable` if the primary process is gone or does not respond. */
 export interface Neighbours {
-  /** From now on this process hears what all are told. `missed`: something before this number could not be kept for it. */
+  /** Subscribes this process to all texts. `missed`: some text before this number was dropped. */
   hear(told: (text: string, number: number) => void, missed: (number: number) => void): void
-  /** Tells all who hear, this process too. Resolves once each of them will be told, in one order for all. */
+  /** Publishes to all subscribers, in one order for all. Resolves once delivery is certain. */
   tell(text: string): Promise<void>
-  /** The number of the last thing that this process was told, or could have been: each is one more than the one before. */
+  /** The number of the last text; numbers have no gaps. */
   readonly last: number
-  /** What all were told after this number; undefined where some of it is gone, or it is of another run of the host. */
+  /** The texts after this number; undefined if some are gone or the number is from an earlier run. */
   since(number: number): Promise<readonly string[] | undefined>
-  /** From now on this process is found by this name. What is `received` comes in the order in which `send` resolved. */
+  /** Registers this process by name. Texts arrive in the order in which `send` resolved. */
   join(node: string, received: (text: string) => void): void
-  /** It is found no more. */
   leave(node: string): Promise<void>
-  /**
-   * Resolves once it is on its way to whoever joined by this name; false where nobody did, or has left or ended since.
-   * `share`: whose it is. Each share may have as much on its way as it leaves free for the others.
-   */
+  /** Sends to the process with this name; false if there is none. `share` is the unit of fairness, such as a session. */
   send(node: string, text: string, share: string): Promise<boolean>
-  /** Whether somebody has joined by this name, and not left or ended. */
+  /** Whether a process with this name is running. */
   has(node: string): Promise<boolean>
   readonly count: CountTogether
+}
+
+/** The default of the slot `changeBus` with several worker processes. */
+export function createNeighbourBus(neighbours: Neighbours): ChangeBus {
+  const listeners = new Set<(change: Change, place?: string) => void>()
+  let isSubscribed = false
+
+  function dispatch(change: Change, place?: string) {
+    for (const listener of [...listeners]) listener(change, place)
+  }
+
+  return {
+    publish: change => neighbours.tell(JSON.stringify(change)),
+    subscribe(listener) {
+      listeners.add(listener)
+      if (!isSubscribed) {
+        isSubscribed = true
+        neighbours.hear(
+          (text, number) => {
+            const change: Change = JSON.parse(text)
+            if (change.kind === 'missed') dispatch(change)
+            else dispatch(change, String(number))
+          },
+          () => dispatch({ kind: 'missed' }),
+        )
+      }
+      return () => listeners.delete(listener)
+    },
+    history: {
+      get position() {
+        return String(neighbours.last)
+      },
+      isAfter: (one, other) => Number(one) > Number(other),
+      async since(place) {
+        const first = Number(place) + 1
+        const texts = await neighbours.since(first - 1)
+        return texts?.map((text, index) => ({ change: JSON.parse(text), place: String(first + index) }))
+      },
+    },
+  }
 }

@@ -1,14 +1,14 @@
-// What this node asked a session's client, until it is answered, withdrawn, or too late.
-
+// Requests of this node to a session's client (elicitation, sampling, roots), and their ids.
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../http/clock.ts'
 import { isError } from '../http/describe-thrown.ts'
-import { shown } from '../mcp/client-said.ts'
+import { shown } from '../mcp/client-limits.ts'
 import { isObject } from '../mcp/is-object.ts'
+import { encodeNotification } from '../mcp/message.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import { ToolError } from '../mcp/tool-error.ts'
-import { encodeNotification } from '../mcp/wire.ts'
 
-/** How long a client may take to answer a question, milliseconds; the same as a sealed `requestState` lives. */
+/** Time-out of a request to the client, milliseconds; the lifetime of a sealed `requestState`. */
 export const ANSWER_TIMEOUT = 600_000
 
 interface Question {
@@ -16,9 +16,7 @@ interface Question {
   readonly reject: (reason: Error) => void
 }
 
-/** A question as it is asked. */
 export interface Asking {
-  /** How it reaches the client. */
   readonly send: (message: string) => void
   readonly method: string
   readonly params: object
@@ -28,25 +26,18 @@ export interface Asking {
 const errorMessage = (error: unknown): string =>
   isObject(error) && typeof error['message'] === 'string' ? shown(error['message']) : 'an error'
 
+/** The open requests of this node to a session's client. */
 export class Questions {
   readonly #open = new Map<RequestId, Question>()
   readonly #nextId: () => string
   readonly #clock: Clock
 
-  /** `nextId`: gives each an id. */
   constructor(nextId: () => string, clock: Clock) {
     this.#nextId = nextId
     this.#clock = clock
   }
 
-  has(id: RequestId): boolean {
-    return this.#open.has(id)
-  }
-
-  /**
-   * Rejects with a ToolError when the client answers an error or nothing in ten minutes, with the signal's reason when
-   * that aborts, and when all are rejected.
-   */
+  /** Rejects with a ToolError if the client responds with an error or not in time, or with the signal's reason on abort. */
   ask({ send, method, params, signal }: Asking): Promise<unknown> {
     const id = this.#nextId()
     return new Promise((resolve, reject) => {
@@ -57,36 +48,68 @@ export class Questions {
       const onAbort = () => withdraw(isError(signal.reason) ? signal.reason : new Error('cancelled'))
       const tooLate = () => withdraw(new ToolError('the client did not answer in time'))
       const timer = this.#clock.setTimeout(tooLate, ANSWER_TIMEOUT)
-      const end = () => {
-        this.#clock.clear(timer)
-        signal.removeEventListener('abort', onAbort)
-        this.#open.delete(id)
-      }
-      this.#open.set(id, {
-        resolve: result => {
-          end()
-          resolve(result)
-        },
-        reject: reason => {
-          end()
-          reject(reason)
-        },
-      })
+      const ending =
+        <Value>(settle: (value: Value) => void) =>
+        (value: Value) => {
+          this.#clock.clear(timer)
+          signal.removeEventListener('abort', onAbort)
+          this.#open.delete(id)
+          settle(value)
+        }
+      this.#open.set(id, { resolve: ending(resolve), reject: ending(reject) })
       if (signal.aborted) return onAbort()
       signal.addEventListener('abort', onAbort, { once: true })
       send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
     })
   }
 
-  /** One that nobody waits for is ignored. */
-  answer(id: RequestId, body: Readonly<Record<string, unknown>>): void {
+  /** Returns false for an unknown id. */
+  answer(id: RequestId, { error, result }: Readonly<Record<string, unknown>>): boolean {
     const question = this.#open.get(id)
-    const { error, result } = body
     if (error === undefined || error === null) question?.resolve(result)
     else question?.reject(new ToolError(`the client answered: ${errorMessage(error)}`))
+    return question !== undefined
   }
 
   rejectAll(reason: Error): void {
     for (const question of [...this.#open.values()]) question.reject(reason)
+  }
+}
+
+/** Ids that contain the requesting node, signed, so that any node can forward the client's response and no other message. */
+export interface QuestionIds {
+  /** Creates an id generator for this node's requests in a session, named by its digest. */
+  series(session: string): () => string
+  /** The node that made this request in the session; undefined if no node of this config did. */
+  askerOf(session: string, id: unknown): string | undefined
+}
+
+/** Base64url characters of 16 bytes. */
+const MAC_LENGTH = 22
+const FORM = /^(ask-([0-9a-z]{1,64})-[0-9a-z]{1,8}-[1-9][0-9]{0,9})-([\w-]{22})$/
+
+const macOf = (key: Buffer, session: string, text: string) =>
+  createHmac('sha256', key).update(`${session} ${text}`).digest('base64url').slice(0, MAC_LENGTH)
+
+/** The first key signs; all keys verify. */
+export function createQuestionIds(keys: readonly Buffer[], node: string): QuestionIds {
+  const [signing] = keys
+  if (!signing) throw new Error('no key to sign the names of questions with')
+  return {
+    series(session) {
+      const prefix = `ask-${node}-${Math.random().toString(36).slice(2, 8)}`
+      let asked = 0
+      return () => {
+        const text = `${prefix}-${++asked}`
+        return `${text}-${macOf(signing, session, text)}`
+      }
+    },
+    askerOf(session, id) {
+      const [, text = '', asker, mac = ''] = (typeof id === 'string' && FORM.exec(id)) || []
+      if (asker === undefined) return undefined
+      // Compares texts, not decoded bytes, so each id has one encoding.
+      const given = Buffer.from(mac)
+      return keys.some(key => timingSafeEqual(Buffer.from(macOf(key, session, text)), given)) ? asker : undefined
+    },
   }
 }

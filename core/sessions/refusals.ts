@@ -1,4 +1,4 @@
-// What clients are told about sessions and events that are not there, or not yet.
+// Errors for sessions and events that do not exist or are not available yet.
 import { HostError } from '../http/errors.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 
@@ -9,6 +9,8 @@ export const tooManySessions = (most: number | undefined) =>
   })
 
 export const sessionGone = () => new HostError('sessionNotFound', { detail: 'open a new one with initialize' })
+
+export const notYours = () => new HostError('forbidden', { detail: 'the session is not yours' })
 
 export const notSure = () =>
   new HostError('unavailable', { detail: 'sessions are being restored; try again', headers: { 'Retry-After': '2' } })
@@ -22,7 +24,9 @@ export const perhapsRunning = (id: RequestId) =>
     headers: { 'Retry-After': '1' },
   })
 
-/** The client opens a new session: what it would have missed cannot be told. */
+export const cannotResume = () =>
+  new HostError('invalidRequest', { detail: 'this Last-Event-ID is not one of this session' })
+
 export const eventsGone = () =>
   new HostError('sessionNotFound', {
     detail: 'its events after this Last-Event-ID are gone; open a new one with initialize',

@@ -1,115 +1,110 @@
-// Every session of this node: opened within the bounds, found by its id for the caller who owns it, ended when idle. What
-// is written down of them is in the store, here or where every node finds it.
-import { setTimeout as pause } from 'node:timers/promises'
+// The sessions of a node: opened within limits, found by id for their owner, ended when idle.
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { HostError, shuttingDown } from '../http/errors.ts'
 import { sameUser } from '../kernel/user.ts'
 import type { AdmitCaller, Offer, RequestFacts } from '../mcp/call.ts'
+import { holderOf } from '../mcp/client-limits.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { McpRoute } from '../mcp/routes.ts'
-import { buildSession } from './build-session.ts'
-import { type Caller, openingOf, ownerOf, sameParams } from './callers.ts'
-import type { ChangeFeed } from './change-feed.ts'
-import { createEntrance, type Entering } from './entrance.ts'
-import { createNodeMessages, type StreamMessage } from './nodes/messages.ts'
-import { createRestoring } from './nodes/restoring.ts'
-import { sessionGone as gone, tooManySessions } from './refusals.ts'
-import { createRunningCalls, type RunningCalls } from './running-calls.ts'
-import type { Session, SessionFacts } from './session.ts'
-import { digestOf, type SessionIds, shortId } from './session-id.ts'
-import type { SessionKeeper } from './session-keeper.ts'
-import { createSessionMarks } from './session-marks.ts'
-import { FIRST_STATE, type SessionRecord } from './session-record.ts'
-import { createSessionRuns } from './session-runs.ts'
-import { createKeeping } from './state-changes.ts'
-import { startSweeping } from './sweep.ts'
-import { takeRecord } from './take-record.ts'
-import type { ThisNode } from './this-node.ts'
-import { createWatchCharges } from './watched-uris.ts'
+import { type ChangeFeed, createWatchCharges } from './change-feed.ts'
+import { withoutCredentials } from './credentials.ts'
+import { type Caller, createEntrance, type Entering, sameParams } from './enter-session.ts'
+import { createNodeMessages, type StreamMessage, takeRecord } from './node-messages.ts'
+import { sessionGone as gone, notYours, tooManySessions } from './refusals.ts'
+import { Session, type SessionFacts, type SessionKeeper, type ThisNode } from './session.ts'
+import { digestOf, type Owner, type SessionIds, shortId } from './session-id.ts'
+import { FIRST_STATE, type SessionBounds, type SessionRecord } from './session-store.ts'
+import { createSessionUpkeep } from './session-upkeep.ts'
+
+const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user })
 
 export interface RegistrySettings {
   readonly node: ThisNode
   readonly ids: SessionIds
-  /** The paths of all routes of the host, those whose sessions are kept elsewhere too. */
+  /** The paths of all routes of the host. */
   readonly paths: readonly string[]
-  /** What brings changes to the sessions of a route. */
+  /** The change feed of a route. */
   readonly feedOn: (route: McpRoute) => ChangeFeed
   readonly makeOffer: (facts: RequestFacts) => Offer | Promise<Offer>
-  /** Asked of callers whom no HTTP request brought through `admit`. */
+  /** Checks callers that did not come through the HTTP step `admit`. */
   readonly admit: AdmitCaller
 }
 
 /** The sessions of a node. */
 export interface SessionRegistry {
-  /** Opens a session. Throws as `admit` for who was not admitted, `tooManyRequests` where its owner has as many as it may, `unavailable` where it would end with the host. */
+  /** Opens a session. Throws like `admit` if the caller was not admitted, `tooManyRequests` above the owner's limit, `unavailable` while closing. */
   open(facts: RequestFacts, transport: string): Promise<Session>
   /**
-   * The session that an id names, for its owner on its route and transport. Throws `sessionNotFound` where there is none,
-   * so that the client opens a new one, `forbidden` where it is another user's, `invalidRequest` where one of `requests`
-   * runs at another node, and `unavailable` where the store cannot be asked. At once where nothing is to be waited for.
+   * Returns the caller's session on its route and transport; synchronously if no store must be awaited. Throws
+   * `sessionNotFound` if there is none, `forbidden` if it belongs to another user, `invalidRequest` if one of `requests` is
+   * running on another node, and `unavailable` if the store cannot be reached.
    */
   find(id: string, caller: Caller, transport: string, requests?: readonly RequestId[]): Session | Promise<Session>
-  /** Ends a session, for every node. Rejects with `unavailable` where the store cannot be told; it lives on then. */
+  /** Ends a session on every node. Rejects with `unavailable`, and the session continues, if the store cannot be reached. */
   end(session: Session, reason: Error): Promise<void>
-  /** True once `release` was called: streams that would never end are ended as they come. */
+  /** True after `release`: new endless streams must end at once. */
   readonly released: boolean
-  /** Ends every stream with a hint to come back. */
+  /** Ends every endless stream with a reconnection hint. */
   release(retry: number): void
-  /** Ends every session, and gives each `runSession` up to `patience` milliseconds to clean up. */
+  /** Ends every session and waits up to `patience` milliseconds for each `runSession`. */
   close(reason: Error, patience: number): Promise<void>
   readonly count: number
-  /** For transports: the requests that run. */
+  /** For transports: the running requests. */
   readonly calls: RunningCalls
 }
 
-/** What is written to streams has this long to get into a store, milliseconds. */
+/** How long `close` waits until written events are stored, milliseconds. */
 const STORE_PATIENCE = 5_000
+
+const NO_HEADERS: RequestFacts['headers'] = Object.freeze({})
 
 export function createSessionRegistry(settings: RegistrySettings) {
   const { node, ids, paths, feedOn, makeOffer, admit } = settings
   const { name, store, peers, events, bounds, log, clock, figures, sessions: byDigest } = node
   const sessions = new Map<string, Session>()
-  const runs = createSessionRuns(log, (session, reason) => void endQuietly(session, reason))
+  const runs = new Set<Promise<void>>()
   const charge = createWatchCharges()
-  const messages = createNodeMessages(node)
-  const marks = createSessionMarks(node, ({ digest, holder }) =>
+  const { tell, runsAt, listen, ...messages } = createNodeMessages(node)
+  const upkeep = createSessionUpkeep(node, ({ digest, holder }) =>
     endEverywhere(digest, holder, 'the session idled while too many did', true),
   )
-  const { restore, begin: beginRestoring } = createRestoring(node, marks)
-  const enter = createEntrance({ node, runsAt: messages.runsAt, restore, rebuild, adoptRun: s => runs.start(s, true) })
-  const stopSweeping = startSweeping(node, marks)
+  const enter = createEntrance({
+    node,
+    runsAt,
+    restore: upkeep.restore,
+    rebuild,
+    adoptRun: session => startRun(session, true),
+  })
   let released = false
 
-  const keeper: SessionKeeper<Session> = {
+  const keeper: SessionKeeper = {
+    ...messages,
     clock,
     feedOn,
-    used: marks.mark,
+    used: upkeep.mark,
     disposed(session, elsewhere) {
       sessions.delete(session.id)
       byDigest.delete(session.digest)
       if (elsewhere) return
-      // Every node that has it hears of its end; one counts it.
+      // Every node with a copy gets here; only the home counts the end.
       if (session.home === name) figures.ended(session)
       Promise.resolve(events(session).drop(session.id)).catch(err =>
         log.warn({ err }, 'the event store could not drop a session'),
       )
     },
     finished: (session, requests) => store.leave(session.digest, requests),
-    keep: createKeeping(node, messages.tell),
-    passAnswer: messages.passAnswer,
-    passCancel: messages.passCancel,
-    nameQuestions: messages.nameQuestions,
-    // A call may outlive its session; nobody would give back what it takes then.
+    // A call can outlive its session, and no one would release what it charges then.
     charge: (session, bytes, letIn) => session.disposed || charge(session.holder, bytes, letIn),
   }
 
-  /** Throws where nobody could go on with a new session. */
+  /** Throws if no node could continue a new session. */
   function refuseWhenReleased() {
     if (released && !store.shared) throw shuttingDown()
   }
 
   async function open(facts: RequestFacts, transport: string): Promise<Session> {
     try {
-      return await begin(facts, transport)
+      return await openAdmitted(facts, transport)
     } catch (thrown) {
       if (HostError.is(thrown)) throw thrown
       log.error({ err: thrown, route: facts.route.path }, 'a session could not be opened')
@@ -117,73 +112,108 @@ export function createSessionRegistry(settings: RegistrySettings) {
     }
   }
 
-  async function begin(facts: RequestFacts, transport: string): Promise<Session> {
+  async function openAdmitted(facts: RequestFacts, transport: string): Promise<Session> {
     refuseWhenReleased()
-    // Before the store hears of it.
     if (!facts.admitted) admit(facts)
+    const { route, params, user, ip } = facts
     const id = ids.create(ownerOf(facts), clock.now())
     const digest = digestOf(id)
-    const opening = openingOf(facts, transport, store.shared !== false)
-    const record = { opening, state: FIRST_STATE, version: 1, home: name }
-    const created = store.create(digest, record, bounds)
+    const holder = holderOf(facts)
+    const headers = store.shared ? withoutCredentials(facts.headers) : NO_HEADERS
+    const opening = { transport, route: route.path, params, holder, user, ip, headers }
+    const created = store.create(digest, { opening, state: FIRST_STATE, version: 1, home: name }, bounds)
     if (!(created instanceof Promise ? await created : created)) throw tooManySessions(bounds.maxPerOwner)
-    const session = await buildNew(facts, { id, digest, keeper, opening, home: name, version: 1 })
+    let session: Session
     try {
-      await runs.start(session)
+      session = await build(facts, { id, digest, keeper, opening, home: name, version: 1 })
+    } catch (error) {
+      Promise.resolve(store.end(digest, holder)).catch(err =>
+        log.debug({ err }, 'a session that failed to open stays in the store until it has idled'),
+      )
+      throw error
+    }
+    try {
+      await startRun(session)
     } catch (error) {
       await endQuietly(session, new Error('runSession failed'))
       throw error
     }
     figures.opened(session)
-    marks.mark(session, session.inUse)
+    upkeep.mark(session, session.inUse)
     return session
   }
 
-  /** `build`, of which nothing stays where it fails. */
-  async function buildNew(facts: RequestFacts, made: Omit<SessionFacts, 'offer'>): Promise<Session> {
-    try {
-      return await build(facts, made)
-    } catch (error) {
-      void forgetFailed(made.digest, made.opening.holder)
-      throw error
-    }
-  }
-
-  async function forgetFailed(digest: string, holder: string) {
-    try {
-      await store.end(digest, holder)
-    } catch (err) {
-      log.debug({ err }, 'a session that failed to open stays in the store until it has idled')
-    }
-  }
-
   async function build(facts: RequestFacts, made: Omit<SessionFacts, 'offer'>): Promise<Session> {
-    const session = await buildSession(makeOffer, facts, made)
-    // The host may have begun to close while `configureSession` took its time.
+    let life: AbortController | undefined
+    let session: Session | undefined
+    const abort = () => life?.abort(new Error('the session is over'))
+    // Most sessions need no controller.
+    function signal() {
+      if (!life) session?.onDispose(abort)
+      life ??= new AbortController()
+      return life.signal
+    }
+    const offer = await makeOffer({ ...facts, sessionId: made.id, signal })
+    session = new Session({ ...made, offer })
+    if (life) session.onDispose(abort)
+    // The host may have begun to close during `configureSession`.
     refuseWhenReleased()
     sessions.set(session.id, session)
     byDigest.set(session.digest, session)
     return session
   }
 
-  /** A session that this node has never seen, as its record says. */
+  /** Creates a session of this node from its record. */
   async function rebuild({ id, digest, caller }: Entering, record: SessionRecord): Promise<Session> {
     const { opening, home } = record
     const { user, headers, ip, params } = opening
     const signal = () => new AbortController().signal
-    // Whoever names it by its id was admitted.
     const facts = { route: caller.route, params, user, headers, ip, signal, admitted: true as const }
     const session = await build(facts, { id, digest, keeper, opening, home, version: 0 })
     takeRecord(session, record, name)
     return session
   }
 
-  /** Undone where the store cannot be asked. `onlyIdle`: not one that is in use. */
+  /** Resolves once `runSession` called `run`; rejects with what it throws before. */
+  async function startRun(session: Session, restored = false): Promise<void> {
+    if (!session.offer.spansRun) return
+    const over = new Promise<void>(resolve => session.onRunOver(resolve))
+    await new Promise<void>((resolve, reject) => {
+      let begun = false
+      const body = () => {
+        begun = true
+        resolve()
+        return over
+      }
+      const run = session.offer.run(body, restored).catch(err => {
+        reject(err)
+        if (begun) log.error({ err, session: shortId(session.id) }, 'runSession failed')
+        void endQuietly(session, new Error('runSession failed'))
+      })
+      runs.add(run)
+      void run.then(() => runs.delete(run))
+    })
+    // So that the request also fails if `runSession` fails right after `run`.
+    await nextTurn()
+    if (session.disposed) throw new HostError('internal')
+  }
+
+  async function awaitRuns(patience: number) {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise(resolve => {
+      timer = setTimeout(resolve, patience)
+    })
+    await Promise.race([Promise.all(runs), late])
+    clearTimeout(timer)
+    if (runs.size > 0) log.warn({ runs: runs.size }, 'left without waiting for runSession any longer')
+  }
+
+  /** Changes nothing if the store rejects. `onlyIdle`: not a session in use. */
   async function endEverywhere(digest: string, holder: string, reason: string, onlyIdle: boolean) {
     const nodes = await store.end(digest, holder, onlyIdle)
     if (nodes === undefined && onlyIdle) return
     byDigest.get(digest)?.dispose(new Error(reason))
-    await messages.tell(nodes ?? [], { type: 'ended', session: digest, reason })
+    await tell(nodes ?? [], { type: 'ended', session: digest, reason })
   }
 
   async function end(session: Session, reason: Error): Promise<void> {
@@ -191,7 +221,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     session.dispose(reason)
   }
 
-  /** For ends that nobody waits for: where the others cannot be told, they find out when the session has idled. */
+  /** If other nodes cannot be told, they find out after the idle timeout. */
   async function endQuietly(session: Session, reason: Error) {
     session.dispose(reason)
     try {
@@ -201,7 +231,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     }
   }
 
-  /** Lets what was answered get into the store, for those who come back for it elsewhere. */
+  /** Waits until responses are stored for clients that resume on another node. */
   async function settleStreams(patience: number) {
     const end = performance.now() + Math.min(patience, STORE_PATIENCE)
     const unsettled = () =>
@@ -216,13 +246,13 @@ export function createSessionRegistry(settings: RegistrySettings) {
       if (!caller.admitted) admit(caller)
       const session = sessions.get(id)
       if (session && session.offer.route !== caller.route) throw gone()
-      // An id of this node is known as it stands; any other says by its signature whose it is, before a store is asked.
+      // An id of another node names its owner by its signature, which is checked before a store is asked.
       const facts = session ? undefined : ids.read(id)
       const owned = session ? sameUser(session.offer.user, caller.user) : facts?.isOwnedBy(ownerOf(caller))
       if (owned === false) {
         if (paths.some(route => facts?.isOwnedBy({ route, user: caller.user }))) throw gone()
         log.warn({ session: shortId(id), ip: caller.ip }, 'refused a session of another user')
-        throw new HostError('forbidden', { detail: 'the session is not yours' })
+        throw notYours()
       }
       if (!owned) throw gone()
       if (session && (session.transport !== transport || !sameParams(session.offer.params, caller.params))) throw gone()
@@ -237,12 +267,12 @@ export function createSessionRegistry(settings: RegistrySettings) {
       return released
     },
     async close(reason, patience) {
-      stopSweeping()
+      upkeep.stop()
       const shared = store.shared !== false
       if (shared) await settleStreams(patience)
       for (const session of [...sessions.values()]) session.dispose(reason, shared)
-      await runs.close(patience)
-      await marks.close()
+      await awaitRuns(patience)
+      await upkeep.flush()
       await peers.leave()
     },
     get count() {
@@ -252,10 +282,61 @@ export function createSessionRegistry(settings: RegistrySettings) {
 
   return {
     registry,
-    /** From now on other nodes are heard: the slots are filled. `receiveOther` takes what concerns streams. */
+    /** Starts to receive messages of other nodes, after the slots are filled. `receiveOther` takes messages for streams. */
     start(receiveOther: (message: StreamMessage) => void) {
-      messages.listen(receiveOther)
-      beginRestoring()
+      listen(receiveOther)
+      upkeep.start()
+    },
+  }
+}
+
+/** The session of a call, for the limits. */
+type CallingSession = Pick<Session, 'holder' | 'calls' | 'disposed'>
+
+/** Limits the concurrent requests per session and owner: a call continues after its client disconnected. */
+export interface RunningCalls {
+  /**
+   * Counts requests that begin; a batch counts if a single request would. Throws `sessionNotFound` if the session has ended
+   * and `tooManyRequests` above a limit.
+   */
+  enter(session: CallingSession, requests: number): void
+  leave(session: CallingSession, requests: number): void
+}
+
+const tooMany = (detail: string) => new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '1' } })
+
+/** Owners without calls are removed in batches: a Map whose keys change with every call is reallocated about once a call. */
+const MAX_QUIET = 1_000
+
+export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: SessionBounds): RunningCalls {
+  const byOwner = new Map<string, number>()
+  let quiet = 0
+
+  function set(owner: string, before: number | undefined, calls: number) {
+    if (before === 0) quiet--
+    byOwner.set(owner, calls)
+    if (calls > 0 || ++quiet <= MAX_QUIET) return
+    for (const [one, count] of byOwner) if (count === 0) byOwner.delete(one)
+    quiet = 0
+  }
+
+  return {
+    enter(session, requests) {
+      if (session.disposed) throw gone()
+      const owned = byOwner.get(session.holder)
+      if (requests > 0 && session.calls >= maxCallsPerSession) {
+        throw tooMany(`at most ${maxCallsPerSession} requests of a session run at once`)
+      }
+      if (requests > 0 && (owned ?? 0) >= maxCallsPerOwner) {
+        throw tooMany(`at most ${maxCallsPerOwner} requests of one user or address run at once`)
+      }
+      session.calls += requests
+      set(session.holder, owned, (owned ?? 0) + requests)
+    },
+    leave(session, requests) {
+      const owned = byOwner.get(session.holder)
+      session.calls -= requests
+      set(session.holder, owned, (owned ?? 0) - requests)
     },
   }
 }

@@ -1,55 +1,87 @@
-// One stream of a session: every message is stored before its event id leaves, so that a client whose connection broke
-// comes back with the id and gets exactly what it missed (2025-11-25 basic/transports, "Resumability and Redelivery").
+// A stream of a session that clients can resume: each message is stored before its event id is sent (2025-11-25
+// basic/transports, "Resumability and Redelivery").
+import { setTimeout as pause } from 'node:timers/promises'
+import { isUnavailable } from '../http/errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
-import { createStreamName } from './event-id.ts'
-import type { EventStore } from './event-store.ts'
-import { readPage } from './read-page.ts'
-import { createStreamWriting, type StreamWriting, type WriterSettings } from './stream-writing.ts'
+import type { RequestId } from '../mcp/protocol.ts'
+import { createStreamName, type EventStore, readPage, StreamFenced } from './event-store.ts'
 
-/** A stream whose messages are kept: a client that lost its connection comes back for the rest. */
+/** How long an append to a shared store is retried, milliseconds. */
+export const STORE_PATIENCE = 10_000
+/** How long the end or deletion of a stream is retried, milliseconds. */
+const END_PATIENCE = 300_000
+const FIRST_PAUSE = 50
+const LONGEST_PAUSE = 1_000
+
+/** The writer of a stream and its requests, stored with the stream. */
+export interface StreamFacts {
+  readonly node: string
+  /** Empty for messages that belong to no call. */
+  readonly requests: readonly RequestId[]
+}
+
+export const writeFacts = (facts: StreamFacts): string => JSON.stringify(facts)
+
+export const readFacts = (text: string): StreamFacts => JSON.parse(text)
+
+/** How this node writes a stream to a shared store. */
+export interface WriterSettings {
+  readonly epoch: number
+  readonly facts: string
+  /** The position on the change bus where the stream begins. */
+  readonly place?: string
+  /** True while this node closes: unanswered streams are left for other nodes. */
+  leaving(): boolean
+  /** Another node writes the stream now; readers here stay open and silent. If absent, they are told to reconnect. */
+  fenced?(): void
+  /** The store has a new message. */
+  written(stream: string): void
+}
+
+/** A stream that clients can resume. */
 export interface ResumableStream {
   readonly name: string
-  /** Stores a message, then sends it to whoever reads. `place`: where on the change bus it comes from. */
+  /** Stores a message, then sends it to the reader. `place`: its position on the change bus. */
   write(message: string, place?: string): void
-  /** After what was written, and after this last message: no more will come, and the responses of its readers end. */
+  /** Ends the stream and its responses after the written messages and this last one. */
   finish(last?: string): void
-  /** Closes the connections, not the stream; `retry` tells the clients when to come back, in milliseconds. */
+  /** Closes the connections but not the stream; `retry` is the reconnection hint in milliseconds. */
   disconnect(retry?: number): void
-  /** Writes no more and leaves the stream as it is, for another node to go on with; `silent` leaves its readers too. */
+  /** Stops writing, so that another node can continue; `silent` keeps the readers open. */
   abandon(silent?: boolean): void
-  /** False where a message could not be stored: nobody can come back to it. */
+  /** False if a message could not be stored: the stream cannot be resumed. */
   readonly isWhole: boolean
-  /** True where nothing is stored after `seq`: whoever saw that missed nothing, whatever the store still has. */
+  /** True if nothing is stored after `seq`. */
   endsAt(seq: number): boolean
   /**
-   * A reader for what comes after `seq`. It replaces the one before, which stays open and silent. False, and no
-   * reader, where something after `seq` is gone.
+   * Adds a reader for messages after `seq`. The reader before stays open and silent. Resolves to false, without a reader, if
+   * a message after `seq` is gone.
    */
   attach(reader: EventStream, seq: number): Promise<boolean>
-  /** True from `finish` on, until everything is stored and sent. */
+  /** True from `finish` until everything is stored and sent. */
   readonly ending: boolean
-  /** True while a connection is open on it, be it a silent one. */
+  /** True while a connection is open, also a silent one. */
   readonly attended: boolean
-  /** The first event, which carries an id and no message, so that even what comes first can be resumed. */
+  /** Sends the first event: an id without a message, so that the stream can be resumed from its beginning. */
   prime(reader: EventStream, retry: number): void
-  /** Makes it known again to a store that may have lost it. */
+  /** Opens the stream again in a store that may have lost it. */
   reopen(): void
 }
 
 export interface ResumableStreamSettings {
   readonly store: EventStore
   readonly session: string
-  /** Whose session it is: what clients come back for is read in turns. Default: nobody else's. */
+  /** The owner of the session, for fair reads. Default: the session. */
   readonly owner?: string
   /** Called once the stream is finished. */
   readonly finished: (name: string) => void
-  /** Called when the store fails. */
+  /** Called if the store fails. */
   readonly failed: (error: unknown) => void
-  /** How it is written to a store that every node uses. */
+  /** Present for a shared store. */
   readonly writer?: WriterSettings | undefined
   /** Default: a random one. */
   readonly name?: string
-  /** The number of the last message, where another node began it. */
+  /** The number of the last message, if another node began the stream. */
   readonly begunUntil?: number | undefined
 }
 
@@ -59,48 +91,61 @@ interface Unstored {
   readonly last: boolean
 }
 
+/** Retries while the store is unavailable. */
+async function persist<Value>(act: () => Value | Promise<Value>, patience: number): Promise<Value> {
+  const end = performance.now() + patience
+  for (let wait = FIRST_PAUSE; ; wait = Math.min(2 * wait, LONGEST_PAUSE)) {
+    try {
+      return await act()
+    } catch (error) {
+      if (!isUnavailable(error) || performance.now() > end) throw error
+    }
+    await pause(wait, undefined, { ref: false })
+  }
+}
+
 class StoredStream implements ResumableStream {
   readonly name: string
   readonly #settings: ResumableStreamSettings
-  /** Messages that wait until the store has the one before: their numbers are in the order of writing. */
+  /** Messages that wait until the one before is stored. */
   readonly #unstored: Unstored[] = []
-  readonly #writing: StreamWriting
   #appending = false
-  /** Who gets what is written. */
+  /** The reader that receives messages. */
   #reader: EventStream | undefined
-  /** True while the reader is still told what was stored before it came. */
+  /** True while the reader receives stored messages. */
   #replaying = false
-  /** Readers that were replaced. */
+  /** Replaced readers. */
   #silent: EventStream[] = []
-  /** The last message that is stored, and the last that the reader was sent. */
+  /** The number of the last stored message, and of the last that the reader was sent. */
   #stored: number
   #sent = 0
   #ending = false
   #over = false
-  /** Another node goes on with it, and its readers here stay. */
+  /** The store has the last message, marked as such. */
+  #finished = false
+  /** Another node continues the stream, and readers here stay. */
   #left = false
-  /** Nobody can come back to it: something was sent that is not stored. */
+  /** A message was sent that is not stored. */
   #broken = false
-  /** Settled once nothing of a broken stream is stored any more. */
+  /** Settled once a broken stream is deleted from the store. */
   #dropped: Promise<void> | undefined
   #primed: { readonly reader: EventStream; readonly retry: number } | undefined
-  /** A disconnection that waits until the client has an id to come back with. */
+  /** A disconnection that waits until the client has an event id. */
   #leaving: { readonly retry: number | undefined } | undefined
 
   constructor(settings: ResumableStreamSettings) {
-    const { store, session, writer, begunUntil } = settings
+    const { session, name, writer, begunUntil } = settings
     this.#settings = settings
-    this.name = settings.name ?? createStreamName(session)
+    this.name = name ?? createStreamName(session)
     this.#stored = begunUntil ?? 0
-    this.#writing = createStreamWriting({ store, session, stream: this.name, known: this.#stored }, writer)
-    // A shared store knows the stream before the client does.
+    // A shared store has the stream before the client knows it.
     if (writer && begunUntil === undefined) void this.#open()
   }
 
   async #open() {
     this.#appending = true
     try {
-      await this.#writing.open(this.#stored)
+      await this.#openStored()
       this.#sendPrimed()
     } catch (error) {
       this.#fail(error)
@@ -109,28 +154,38 @@ class StoredStream implements ResumableStream {
     void this.#appendAll()
   }
 
+  async #openStored() {
+    const { store, session, writer } = this.#settings
+    if (!writer) return
+    const { epoch, facts, place: bus } = writer
+    await store.shared?.open(session, this.name, { epoch, facts, bus }, this.#stored)
+  }
+
   #idOf(seq: number) {
     return `${this.name}.${seq}`
   }
 
   write(message: string, place?: string) {
-    if (this.#over) return
-    this.#unstored.push({ message, place, last: false })
+    if (!this.#over) this.#enqueue({ message, place, last: false })
+  }
+
+  #enqueue(message: Unstored) {
+    this.#unstored.push(message)
     if (!this.#appending) void this.#appendAll()
   }
 
-  /** Runs to its end at once where the store does. */
+  /** Synchronous if the store is. */
   async #appendAll() {
     this.#appending = true
     for (let next = this.#unstored.shift(); next !== undefined; next = this.#unstored.shift()) {
-      const { message, place, last } = next
+      const { message } = next
       try {
         if (this.#broken) throw new Error('an earlier message could not be stored')
-        const seq = this.#writing.append(message, this.#stored, place, last)
+        const seq = this.#append(next)
         this.#deliver(typeof seq === 'number' ? seq : await seq, message)
       } catch (error) {
         this.#fail(error)
-        // Nobody can come back for it, but who is here can have it.
+        // A connected reader receives it all the same.
         if (!this.#replaying && !this.#over) this.#reader?.send(message)
       }
     }
@@ -138,36 +193,49 @@ class StoredStream implements ResumableStream {
     this.#endIfDone()
   }
 
-  /** What the store has may lack a message from now on: better nothing of it than a silent gap. */
-  #fail(error: unknown) {
-    if (this.#writing.isFenced(error)) return this.#giveUp()
-    if (this.#broken) return
-    this.#settings.failed(error)
-    this.#broken = true
-    this.#dropped = this.#writing.drop()
+  #append(next: Unstored): number | Promise<number> {
+    const { store, session, writer } = this.#settings
+    return writer ? this.#appendShared(next, writer) : store.append(session, this.name, next.message, this.#stored)
   }
 
-  #giveUp() {
-    const { writer } = this.#settings
-    this.abandon(writer?.fenced !== undefined)
-    writer?.fenced?.()
+  /** Retries with the same number, so that nothing is stored twice or skipped. */
+  async #appendShared({ message, place, last }: Unstored, { epoch, facts, written }: WriterSettings) {
+    const { store, session } = this.#settings
+    const writer = place === undefined && !last ? { epoch, facts } : { epoch, facts, bus: place, finished: last }
+    const append = () => store.append(session, this.name, message, this.#stored, writer)
+    const seq = await persist(append, STORE_PATIENCE)
+    this.#finished ||= last
+    written(this.name)
+    return seq
+  }
+
+  /** Deletes the stored messages: nothing is better than a silent gap. */
+  #fail(error: unknown) {
+    const { store, session, failed, writer } = this.#settings
+    if (writer && StreamFenced.is(error)) return this.#giveUp(writer)
+    if (this.#broken) return
+    failed(error)
+    this.#broken = true
+    this.#dropped = persist(() => store.drop(session, this.name), END_PATIENCE).catch(() => undefined)
+  }
+
+  #giveUp(writer: WriterSettings) {
+    this.abandon(writer.fenced !== undefined)
+    writer.fenced?.()
   }
 
   #deliver(seq: number, message: string) {
     if (seq !== this.#stored + 1) throw wrongNumber(seq, this.#stored)
     this.#stored = seq
-    // A replay finds it in the store, or found it there before its number was known here.
+    // A replay reads it from the store, or read it before its number was known here.
     if (!this.#reader || this.#replaying || seq <= this.#sent) return
     this.#sent = seq
     if (!this.#reader.send(message, this.#idOf(seq))) this.#reader = undefined
   }
 
   finish(last?: string) {
-    if (last === undefined && this.#settings.writer?.leaving()) return this.abandon()
-    if (last !== undefined) {
-      this.#unstored.push({ message: last, place: undefined, last: true })
-      if (!this.#appending) void this.#appendAll()
-    }
+    if (last !== undefined) this.#enqueue({ message: last, place: undefined, last: true })
+    else if (this.#settings.writer?.leaving()) return this.abandon()
     this.#ending = true
     this.#endIfDone()
   }
@@ -178,10 +246,20 @@ class StoredStream implements ResumableStream {
     if (this.#over) return
     this.#over = true
     const finished = () => this.#settings.finished(this.name)
-    // Until its rest is gone a broken stream is known to be one.
+    // A broken stream stays known as such until it is deleted.
     if (this.#dropped) return void this.#dropped.then(finished)
-    this.#writing.finish()
+    this.#finishStored()
     finished()
+  }
+
+  #finishStored() {
+    const { store, session, writer } = this.#settings
+    if (!writer || this.#finished) return
+    const { epoch, facts, written } = writer
+    persist(() => store.shared?.finish(session, this.name, { epoch, facts }), END_PATIENCE).then(
+      () => written(this.name),
+      () => undefined,
+    )
   }
 
   abandon(silent = false) {
@@ -229,27 +307,28 @@ class StoredStream implements ResumableStream {
     this.#sent = seq
     this.#replaying = seq < this.#stored
     const whole = !this.#replaying || (await this.#replay(reader))
-    if (!whole && this.#reader === reader) {
-      this.#reader = undefined
-      this.#replaying = false
-    }
+    if (!whole) this.#drop(reader)
     this.#endIfDone()
     return whole
   }
 
-  /** The stream stays for its client to come back to, and nothing of the connection, 14 kB with its request. */
+  /** Keeps nothing of a closed connection, which costs 14 kB with its request. */
   #forget(reader: EventStream) {
     this.#silent = this.#silent.filter(one => one !== reader)
+    this.#drop(reader)
+  }
+
+  #drop(reader: EventStream) {
     if (this.#reader !== reader) return
     this.#reader = undefined
     this.#replaying = false
   }
 
-  /** Ends early where another reader came, or this one went. */
+  /** Ends early if the reader is replaced or closed. */
   async #replay(reader: EventStream): Promise<boolean> {
     const { store, session, owner = session } = this.#settings
     const isWanted = () => this.#reader === reader
-    // What is written meanwhile is stored, not sent: the next turn of the loop finds it, in order.
+    // Messages written meanwhile are only stored; the next page contains them.
     while (this.#reader === reader && this.#sent < this.#stored) {
       const events = await readPage({ store, session, stream: this.name, seq: this.#sent, owner }, isWanted)
       if (this.#reader !== reader) return true
@@ -257,7 +336,6 @@ class StoredStream implements ResumableStream {
       for (const { seq, message } of events) {
         if (!reader.send(message, this.#idOf(seq))) break
         this.#sent = seq
-        // The past may be long: it is told as fast as it is read, where the present is sent as it comes.
         await reader.drained()
         if (this.#reader !== reader) return true
       }
@@ -281,19 +359,19 @@ class StoredStream implements ResumableStream {
   }
 
   reopen() {
-    if (this.#over || this.#broken) return
-    this.#writing.open(this.#stored).catch(error => {
-      if (this.#writing.isFenced(error)) this.#giveUp()
+    const { writer } = this.#settings
+    if (!writer || this.#over || this.#broken) return
+    this.#openStored().catch(error => {
+      if (StreamFenced.is(error)) this.#giveUp(writer)
     })
   }
 }
 
-/** A client could come back with such an id for what it has, or for what there is not. */
 const wrongNumber = (seq: unknown, stored: number) =>
   new Error(
     `the event store numbered a message ${JSON.stringify(seq)}, where ${stored + 1} was to come: ` +
       "`append` gives one more than the stream's last, or than `known`",
   )
 
-/** A new stream; nobody reads it yet. */
+/** Creates a stream without a reader. */
 export const createResumableStream = (settings: ResumableStreamSettings): ResumableStream => new StoredStream(settings)

@@ -1,46 +1,47 @@
-// A message of a session, whatever transport brought it: requests become Calls, answers find their question,
-// notifications do what they say.
+// Serves the messages of a session for every transport: requests become Calls, responses and notifications are delivered.
 import type { IncomingHttpHeaders } from 'node:http'
 import { HostError, nodeLost } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
-import type { AskClient, Call, CallChannel, CallRequest, Offer } from '../mcp/call.ts'
-import { checkClientFacts, isShortName, shown } from '../mcp/client-said.ts'
-import { encodeAnswer } from '../mcp/encode-answer.ts'
+import type { AskClient, Call, CallChannel, CallRequest } from '../mcp/call.ts'
+import type { RefusedRequest } from '../mcp/call-record.ts'
+import { checkClientFacts, isShortName, shown } from '../mcp/client-limits.ts'
+import { encodeAnswer } from '../mcp/dispatch.ts'
 import { isObject } from '../mcp/is-object.ts'
-import type { Message } from '../mcp/message.ts'
-import type { Implementation, RequestId } from '../mcp/protocol.ts'
-import type { RefusedRequest } from '../mcp/request-record.ts'
+import { type EncodedAnswer, encodeError, type Message } from '../mcp/message.ts'
+import type { Implementation } from '../mcp/protocol.ts'
 import { isHandshakeRevision, LATEST_HANDSHAKE } from '../mcp/revisions.ts'
-import { type EncodedAnswer, encodeError } from '../mcp/wire.ts'
-import type { RunningCalls } from './running-calls.ts'
+import { running } from './refusals.ts'
+import type { RunningCalls } from './registry.ts'
 import type { Session } from './session.ts'
 
-/** How the answer to one request travels. */
+/** Sends the response to one request. */
 export interface SessionReply {
-  /** A message that belongs to the request and comes before its answer. */
+  /** A message that belongs to the request, before its response. */
   send(message: string): void
-  /** The answer, and the error it is, if it is one. */
+  /** `error`: set if the response is an error. */
   respond(answer: EncodedAnswer, error?: HostError): void
   /** Aborts when the request is cancelled or the session ends. */
   signal(): AbortSignal
-  /** Whether it has aborted, or would have. */
+  /** Whether the signal has aborted, without creating it. */
   cancelled?(): boolean
   cancel(reason: Error): void
   disconnect?(retry?: number): void
   hold?(): () => void
 }
 
-/** What the HTTP request says that brought a message: its user may have another token than who opened the session. */
+/** The HTTP request of a message. Its user can have another token than the session's opener. */
 export interface Sender {
   readonly headers: IncomingHttpHeaders
   readonly user: User | undefined
-  /** True: it brought one request, and its own answer is that of the request, so that its record says of a refusal. */
+  /** The state of the HTTP request. */
+  readonly state?: { hasRecords?: true }
+  /** True for a single request whose HTTP response is its own, so that a refusal is already recorded. */
   readonly alone?: boolean
 }
 
-/** What answers Calls, where failures are told, and where it is known what runs. */
+/** The host, as `serveRequests` needs it. */
 export interface Answering {
   readonly log: Logger
   readonly sessions: { readonly calls: RunningCalls }
@@ -52,17 +53,7 @@ export interface Answering {
 
 type Request = Extract<Message, { kind: 'request' }>
 
-/** Cancels a request because the host stops, and tells its client, unless it was answered. */
-function stopRequest(session: Session, id: RequestId, reply: SessionReply, reason: Error): void {
-  const error = nodeLost()
-  if (session.runs(id)) {
-    session.finish(id)
-    reply.respond(encodeError(error, { id, revision: session.revision }), error)
-  }
-  reply.cancel(reason)
-}
-
-/** Between the call of one request and its client. What a handler says after its answer is heard by nobody. */
+/** Connects a call to its client. Messages of a handler after its response are dropped. */
 class RequestChannel implements CallChannel, AskClient {
   answered = false
   readonly #session: Session
@@ -92,21 +83,15 @@ class RequestChannel implements CallChannel, AskClient {
   }
 }
 
-/** What an `initialize` is refused with in a session that had one. */
+/** The error for an `initialize` in an initialized session. */
 export const secondHandshake = ({ revision }: Session, method: string): HostError | undefined =>
   method === 'initialize' && revision !== undefined
     ? new HostError('invalidRequest', { detail: 'the session is initialized already' })
     : undefined
 
-/** Why the request does not run; undefined: it does from now on. */
-function begin(session: Session, id: RequestId, reply: SessionReply): HostError | undefined {
-  if (session.begin(id, reason => reply.cancel(reason))) return undefined
-  return new HostError('invalidRequest', { detail: `a request with the id ${JSON.stringify(id)} is running` })
-}
-
 type Served = readonly [Request, SessionReply]
 
-/** Answers a request that was counted, and lasts until its handler is over: long after its client cancelled it, maybe. */
+/** Answers a request that was counted. Resolves when its handler ends, which can be long after a cancellation. */
 async function serveRequest(
   host: Answering,
   session: Session,
@@ -115,37 +100,56 @@ async function serveRequest(
   leaveHost?: () => void,
 ): Promise<void> {
   const { id, method, params } = request
+  const { headers, user } = sender
   const { revision = LATEST_HANDSHAKE } = session
   const fail = (error: HostError) => reply.respond(encodeError(error, { id, revision }), error)
   function refuse(error: HostError) {
-    if (!sender.alone) tellRefused(host, session, { error, method }, sender)
+    if (!sender.alone) {
+      if (sender.state) sender.state.hasRecords = true
+      const { offer, client, revision, transport, id: sessionId } = session
+      const { route, ip } = offer
+      host.tellRefused({ error, method, headers, user, route, ip, client, revision, transport, sessionId })
+    }
     fail(error)
   }
   try {
-    const refusal = secondHandshake(session, method) ?? begin(session, id, reply)
+    const refusal =
+      secondHandshake(session, method) ?? (session.begin(id, reason => reply.cancel(reason)) ? undefined : running(id))
     if (refusal) return refuse(refusal)
     const leave = session.use()
     const channel = new RequestChannel(session, reply)
     let isCall = false
     try {
       if (method === 'initialize') negotiate(session, params)
-      const offered = session.offerFor(sender.user)
-      const offer = offered instanceof Promise ? await offered : offered
-      const call = host.createCall(callRequest(session, request, { sender, offer, channel }))
+      const offered = session.offerFor(user)
+      const call = host.createCall({
+        id,
+        method,
+        params,
+        headers,
+        user,
+        revision: session.revision ?? LATEST_HANDSHAKE,
+        offer: offered instanceof Promise ? await offered : offered,
+        session,
+        client: session.client,
+        logLevel: undefined,
+        channel,
+        asks: channel,
+      })
       isCall = true
+      if (sender.state) sender.state.hasRecords = true
       const answer = encodeAnswer(host, call, await host.answer(call))
       const { revision: negotiated, client } = session
       if (method === 'initialize' && negotiated) await session.keep({ revision: negotiated, client })
       channel.answered = true
-      // Before the client can know of it: it may send the same id to another node next.
+      // Before the response: the client may then send the same id to another node.
       session.finish(id)
       reply.respond(answer)
     } catch (thrown) {
       channel.answered = true
       if (method === 'initialize') session.revision = undefined
       const error = HostError.is(thrown) ? thrown : new HostError('internal')
-      if (!HostError.is(thrown))
-        host.log.error({ err: thrown, method, route: session.offer.route.path }, 'a call failed')
+      if (error !== thrown) host.log.error({ err: thrown, method, route: session.offer.route.path }, 'a call failed')
       if (isCall) fail(error)
       else refuse(error)
     } finally {
@@ -158,43 +162,7 @@ async function serveRequest(
   }
 }
 
-/** To those who observe: it is no Call, which they would be told of. */
-function tellRefused(
-  host: Answering,
-  { offer, client, revision, transport, id }: Session,
-  refusal: Pick<RefusedRequest, 'error' | 'method'>,
-  { headers, user }: Sender,
-): void {
-  const { route, ip } = offer
-  host.tellRefused({ ...refusal, headers, user, route, ip, client, revision, transport, sessionId: id })
-}
-
-interface Received {
-  readonly sender: Sender
-  readonly offer: Offer
-  readonly channel: RequestChannel
-}
-
-function callRequest(session: Session, { id, method, params }: Request, received: Received): CallRequest {
-  const { sender, offer, channel } = received
-  const { headers, user } = sender
-  return {
-    id,
-    method,
-    params,
-    headers,
-    user,
-    revision: session.revision ?? LATEST_HANDSHAKE,
-    offer,
-    session,
-    client: session.client,
-    logLevel: undefined,
-    channel,
-    asks: channel,
-  }
-}
-
-/** Keeps what `initialize` says; the newest handshake revision where the asked-for one is not ours. */
+/** Takes the parameters of `initialize`; the newest handshake version if the requested one is unknown. */
 function negotiate(session: Session, params: Request['params']): void {
   checkClientFacts(params)
   const { protocolVersion, clientInfo, capabilities } = params
@@ -205,23 +173,10 @@ function negotiate(session: Session, params: Request['params']): void {
   }
 }
 
-function receiveNotification(
-  session: Session,
-  method: string,
-  params: Readonly<Record<string, unknown>>,
-): Promise<void> | undefined {
-  if (method !== 'notifications/cancelled') return undefined
-  const { requestId, reason } = params
-  // It is looked up, here and at other nodes, and its reason is told to them and to whoever was asked.
-  if (!isShortName(requestId)) return undefined
-  return session.cancel(requestId, typeof reason === 'string' ? shown(reason) : 'the client cancelled the request')
-}
-
 /**
- * Serves requests of a session, that of one message or those of a batch, each answered by the reply that is made for it.
- * They count among what their session and its owner run, and among what a closing host waits for, and then cancels.
- * Resolves when all handlers are over and their answers were given to the replies: what fails is an answer, too.
- * Throws `tooManyRequests`, `sessionNotFound` and `unavailable` at once, before any reply was made or handler began.
+ * Serves the requests of one message or batch, each with a reply of its own. They count towards the limits of their session and
+ * owner, and a closing host waits for them and then cancels them. Resolves when all handlers have ended; failures are
+ * responses. Throws `tooManyRequests`, `sessionNotFound` and `unavailable` synchronously, before a reply or handler begins.
  */
 export function serveRequests(
   host: Answering,
@@ -236,7 +191,14 @@ export function serveRequests(
   calls.enter(session, requests.length)
   try {
     leave = host.inFlight(reason => {
-      for (const [{ id }, reply] of served) stopRequest(session, id, reply, reason)
+      for (const [{ id }, reply] of served) {
+        if (session.runs(id)) {
+          const error = nodeLost()
+          session.finish(id)
+          reply.respond(encodeError(error, { id, revision: session.revision }), error)
+        }
+        reply.cancel(reason)
+      }
     })
     for (const request of requests) served.push([request, createReply(request)])
   } catch (thrown) {
@@ -245,19 +207,63 @@ export function serveRequests(
     throw thrown
   }
   const [only] = served
-  // Most messages are one request: a list of promises would be a fifth of those that it takes.
+  // Without Promise.all for the usual single request.
   if (only && served.length === 1) return serveRequest(host, session, only, sender, leave)
   return Promise.all(served.map(one => serveRequest(host, session, one, sender))).finally(leave)
 }
 
-/**
- * Takes a message of a session that is no request. It is done when this returns, or its promise resolves: where another
- * node is to hear of it, once that is sure to.
- */
+/** Takes a response or notification. Done when this returns, or its promise resolves if another node must receive it. */
 export function receiveMessage(
   session: Session,
   message: Extract<Message, { kind: 'response' | 'notification' }>,
 ): Promise<void> | undefined {
   if (message.kind === 'response') return session.answer(message.id, message.body)
-  return receiveNotification(session, message.method, message.params)
+  if (message.method !== 'notifications/cancelled') return undefined
+  const { requestId, reason } = message.params
+  // The id and reason are sent to other nodes, so their size is limited.
+  if (!isShortName(requestId)) return undefined
+  return session.cancel(requestId, typeof reason === 'string' ? shown(reason) : 'the client cancelled the request')
+}
+
+/** A connection to one client. */
+export interface ReplyLine {
+  /** Sends a message that is no response. */
+  send(message: string): void
+  /** Default: `send`. */
+  respond?(message: string): void
+}
+
+/**
+ * A reply for transports whose connection is the session's: stdio, HTTP+SSE, a socket. At most one response is sent, and nothing
+ * after it or after a cancellation. `disconnect` and `hold` do nothing.
+ */
+export function createLineReply(line: ReplyLine): Required<SessionReply> {
+  let abort: AbortController | undefined
+  let reason: Error | undefined
+  let over = false
+  return {
+    send(message) {
+      if (!over) line.send(message)
+    },
+    respond(answer) {
+      if (over) return
+      over = true
+      const message = String(answer)
+      if (line.respond) line.respond(message)
+      else line.send(message)
+    },
+    signal() {
+      abort ??= new AbortController()
+      if (reason && !abort.signal.aborted) abort.abort(reason)
+      return abort.signal
+    },
+    cancelled: () => reason !== undefined,
+    cancel(why) {
+      over = true
+      reason ??= why
+      abort?.abort(reason)
+    },
+    disconnect() {},
+    hold: () => () => undefined,
+  }
 }

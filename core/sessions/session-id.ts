@@ -1,6 +1,5 @@
-// Session ids that say of themselves whose they are, signed: a forged or foreign id is refused before any store is
-// asked. Layout: version, key id, 128 random bits, time, HMAC of route + user, node number, then an HMAC
-// over all of it (41 + 16 bytes, 76 characters of base64url).
+// Signed session ids that contain their owner: a forged or foreign id is refused before a store is asked. Layout: version,
+// key id, 128 random bits, time, HMAC of route + user, node number, HMAC over all (41 + 16 bytes, 76 base64url characters).
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type UserName, userKey } from '../kernel/user.ts'
 
@@ -10,7 +9,7 @@ const MAC_BYTES = 16
 const OFFSETS = { keyId: 1, random: 3, time: 19, owner: 25, node: 37, mac: 41 } as const
 const LENGTH = OFFSETS.mac + MAC_BYTES
 
-/** Whose a session is: the route's path as configured and its caller. Anonymous callers have no name here. */
+/** The owner of a session: the route's path as configured and the user, if not anonymous. */
 export interface Owner {
   readonly route: string
   readonly user: UserName | undefined
@@ -19,14 +18,14 @@ export interface Owner {
 export interface SessionIdFacts {
   /** Milliseconds since the epoch. */
   readonly createdAt: number
-  /** Which node opened it; an opaque number. */
+  /** The opaque number of the node that opened it. */
   readonly node: number
   isOwnedBy(owner: Owner): boolean
 }
 
 export interface SessionIds {
   create(owner: Owner, now?: number): string
-  /** Undefined for anything that none of our keys signed. */
+  /** Undefined for an id that none of the keys signed. */
   read(id: string): SessionIdFacts | undefined
 }
 
@@ -37,7 +36,7 @@ const keyIdOf = (key: Buffer) => hmac(key, 'key id').subarray(0, 2)
 const ownerMac = (key: Buffer, { route, user }: Owner) =>
   hmac(key, JSON.stringify(user ? [route, userKey(user)] : [route])).subarray(0, OWNER_BYTES)
 
-/** Ids signed with the first of these keys, read with any of them. */
+/** The first key signs; all keys verify. */
 export function createSessionIds(keys: readonly Buffer[], node: number): SessionIds {
   const [signing] = keys
   if (!signing) throw new Error('no key to sign session ids with')
@@ -71,8 +70,8 @@ export function createSessionIds(keys: readonly Buffer[], node: number): Session
   }
 }
 
-/** What names a session where its id must not be written down: in stores, and in messages between nodes. 22 characters. */
+/** Names a session in stores and messages between nodes, where its id must not appear. 22 characters. */
 export const digestOf = (id: string): string => createHash('sha256').update(id).digest().toString('base64url', 0, 16)
 
-/** What a log may show of a session's id: enough to tell two apart, too little to use. */
+/** The part of a session id that logs show: enough to distinguish sessions, too little to use one. */
 export const shortId = (id: string): string => `${id.slice(0, 12)}…`

@@ -1,128 +1,169 @@
-// Where the records of sessions are kept: in this process (memory-session-store.ts), or where every node finds them, so
-// that every node may serve every session (a plugin fills the slot).
-import type { RequestId } from '../mcp/protocol.ts'
-import type { SessionBounds } from './session-bounds.ts'
-import type { SessionRecord, StateChange } from './session-record.ts'
+// Session records and the store for them: in this process (memory-session-store.ts) or shared by all nodes (a plugin).
+import type { IncomingHttpHeaders } from 'node:http'
+import type { User } from '../kernel/user.ts'
+import type { ClientFacts, SessionSetting } from '../mcp/call.ts'
+import type { LogLevel, RequestId } from '../mcp/protocol.ts'
+import type { Revision } from '../mcp/revisions.ts'
 
-/** At once, or later: a store in this process has no reason to wait. */
+/** The config's `sessions` with its defaults. */
+export interface SessionBounds {
+  /** Milliseconds. */
+  readonly idleTimeout: number
+  readonly maxIdle: number
+  /** Undefined: no limit. */
+  readonly maxPerOwner: number | undefined
+  /** Concurrent requests of a session, and of its owner. */
+  readonly maxCallsPerSession: number
+  readonly maxCallsPerOwner: number
+}
+
+/** The request that opened a session: `configureSession` and `runSession` receive it again on another node. */
+export interface SessionOpening {
+  readonly transport: string
+  /** The route's path as configured. */
+  readonly route: string
+  readonly params: Readonly<Record<string, string>>
+  /** The owner that limits apply to: the user, or the IP address of an anonymous caller. */
+  readonly holder: string
+  readonly user: User | undefined
+  readonly ip: string
+  /** Without credentials; empty for a store that is not shared. */
+  readonly headers: IncomingHttpHeaders
+}
+
+/** The settings that a session's client made. */
+export interface SessionState {
+  /** Undefined until `initialize` was answered. */
+  readonly revision: Revision | undefined
+  readonly client: ClientFacts
+  readonly logLevel: LogLevel
+  /** URIs of subscribed resources, each once. */
+  readonly watched: readonly string[]
+}
+
+export const NO_CLIENT: ClientFacts = Object.freeze({ info: undefined, capabilities: {} })
+
+/** The state of a new session. */
+export const FIRST_STATE: SessionState = Object.freeze({
+  revision: undefined,
+  client: NO_CLIENT,
+  logLevel: 'info',
+  watched: [],
+})
+
+/** A session as every node reads it. */
+export interface SessionRecord {
+  readonly opening: SessionOpening
+  readonly state: SessionState
+  /** 1 or more; grows by one with each change of the state or the home. */
+  readonly version: number
+  /** The node that runs its `runSession` and, for a transport with a single stream, has that stream. */
+  readonly home: string
+}
+
+/** One change of a session's state. */
+export type StateChange = SessionSetting | { readonly revision: Revision; readonly client: ClientFacts }
+
+/** A store in this process answers synchronously. */
 type Awaitable<Value> = Value | Promise<Value>
 
 /**
- * The records of sessions, as one node sees them. Sessions are named by their digests, nodes by their names. What
- * cannot be asked rejects with the HostError `unavailable`. A shared store may be asked the same twice, for an answer
- * may be lost.
+ * Session records as one node sees them. Sessions are named by their digests, nodes by their names. If the store cannot be
+ * reached, methods reject with the HostError `unavailable`. Methods of a shared store can be called again with the same
+ * arguments, because a response can be lost.
  */
 export interface SessionStore {
-  /** This node, as the store names it. */
+  /** The name of this node. */
   readonly node: string
-  /**
-   * True where every node finds its records; `host` where all processes of this host do, on one machine; false where they are
-   * of this process alone, and end with it.
-   */
+  /** True if every node reads the same records; `host` if all processes on this machine do; false if only this process does. */
   readonly shared: boolean | 'host'
-  /**
-   * False, and nothing is kept, where its holder has `bounds.maxPerOwner` already. The node has a copy then, and uses
-   * it.
-   */
+  /** Returns false and stores nothing if the holder already has `bounds.maxPerOwner` sessions. Otherwise the node has a copy in use. */
   create(digest: string, record: SessionRecord, bounds: SessionBounds): Awaitable<boolean>
-  /**
-   * A request comes: whether the session is there, what is new about it, and which of its requests run. Asked with
-   * each.
-   */
+  /** Checks whether the session exists, returns a newer record, and registers the requests. Called for each message. */
   enter(digest: string, visit: Visit, bounds: SessionBounds): Awaitable<Entered>
-  /** Requests are answered. Not waited for; one that is not told is found out when its id comes again. */
+  /** Requests are answered. Not awaited. */
   leave(digest: string, requests: readonly RequestId[]): void
-  /**
-   * Undefined where there is no record; `full`, and no change, past `MAX_WATCHED` resources or `MAX_WATCHED_BYTES` that
-   * they cost.
-   */
+  /** Undefined if there is no record; `full`, without a change, above `MAX_WATCHED` resources or `MAX_WATCHED_BYTES`. */
   change(digest: string, change: StateChange): Awaitable<Changed | 'full' | undefined>
   /** The node that runs a request. */
   nodeOf(digest: string, request: RequestId): Awaitable<string | undefined>
-  /** Makes this node the session's home, where it still is `from`. */
+  /** Makes this node the session's home if it still is `from`. */
   adopt(digest: string, from: string): Awaitable<boolean>
-  /** Makes this node the one that sends what belongs to no call, on this stream. Undefined where there is no record. */
+  /** Makes this node the sender of messages that belong to no call, on this stream. Undefined if there is no record. */
   claimStream(digest: string, stream: string): Awaitable<StreamClaim | undefined>
   /**
-   * The nodes that had a copy, this one left out; undefined where there was no record, or it is in use and `onlyIdle`:
-   * marked so by some node, or with a request that has entered and not left.
+   * Returns the other nodes with a copy; undefined if there was no record. With `onlyIdle`, a session in use stays and
+   * returns undefined: one marked so by a node, or with a request that has not left.
    */
   end(digest: string, holder: string | undefined, onlyIdle?: boolean): Awaitable<readonly string[] | undefined>
   /**
-   * How sessions of this node are used now; what is in use does not expire, and one that is not known is passed over.
-   * Gives sessions that are to end, because more than `bounds.maxIdle` idle or the store has no room for more: the longest
-   * idle ones of the holders who have most. A shared store is told a few times a second.
+   * Reports how sessions of this node are used; sessions in use do not expire, and unknown ones are ignored. Returns sessions
+   * to end, above `bounds.maxIdle` or the store's capacity: the longest idle ones of the holders with most idle sessions.
    */
   mark(uses: readonly SessionUse[], bounds: SessionBounds): Awaitable<readonly Victim[]>
-  /**
-   * Milliseconds until it ends for being idle, `bounds.idleTimeout` after its last use; undefined where there is no
-   * record.
-   */
+  /** Milliseconds until the idle timeout; undefined if there is no record. */
   timeLeft(digest: string): Awaitable<number | undefined>
-  /**
-   * Keeps the record of a session that lives here, where the store has lost it; not as in use. False where it was
-   * ended.
-   */
+  /** Stores the record of a session of this node again, as idle, after the store lost it. Returns false if the session was ended. */
   restore(digest: string, record: SessionRecord, held: HeldHere, bounds: SessionBounds): Awaitable<boolean>
-  /** Called when the store was away, and may have lost what was kept last. */
+  /** Called after the store was unreachable and may have lost recent writes. */
   onReturn(listener: () => void): void
-  /** True for a while after `onReturn`: what is missing may be what another node has not restored yet. */
+  /** True for some time after `onReturn`: another node may still restore a missing session. */
   readonly unsure: boolean
 }
 
-/** A request that comes to a session, as the node that has it asks. */
+/** The arguments of `enter`. */
 export interface Visit {
-  /** The version of the copy that this node has; 0: none. */
+  /** The version of this node's copy; 0: none. */
   readonly version: number
   /** Ids of the requests that begin. */
   readonly requests: readonly RequestId[]
-  /** Nodes whose registrations of these requests do not count: nothing runs there. */
+  /** Nodes whose registrations of these requests are ignored, because nothing runs there. */
   readonly from: readonly string[]
 }
 
-/** What a visit found. */
+/** The result of `enter`. */
 export type Entered =
-  /** `record`: undefined where the copy is of its version. */
+  /** `record`: undefined if the copy has its version. */
   | { readonly kind: 'entered'; readonly record: SessionRecord | undefined }
-  /** Nothing was done: this request runs, at this node. */
+  /** Nothing changed: this request runs on this node. */
   | { readonly kind: 'taken'; readonly request: RequestId; readonly node: string }
-  /** There is no record; `ended`: it was ended, and a copy that did not hear of it is to go. */
+  /** No record; `ended`: the session was ended, and copies must go. */
   | { readonly kind: 'missing'; readonly ended: boolean }
 
-/** What a change of a record made of it. */
+/** The result of `change`. */
 export interface Changed {
   readonly record: SessionRecord
-  /** Others that have a copy. */
+  /** Other nodes with a copy. */
   readonly nodes: readonly string[]
 }
 
-/** How a session at this node is used. */
+/** How a session of this node is used. */
 export interface SessionUse {
   readonly digest: string
   readonly holder: string
   readonly inUse: boolean
-  /** How long ago that began, milliseconds. */
+  /** Milliseconds since that began. */
   readonly ago: number
 }
 
-/** A session that is to end; `holder` as the store names him. */
+/** A session to end; `holder` as the store names it. */
 export interface Victim {
   readonly digest: string
   readonly holder: string
 }
 
-/** What a node has of a session beside its record. */
+/** What a node has of a session besides its record. */
 export interface HeldHere {
   /** Ids of the requests that run here. */
   readonly requests: readonly RequestId[]
-  /** The stream for what belongs to no call, where this node has it. */
+  /** The stream for messages that belong to no call, if this node has it. */
   readonly claim: { readonly stream: string; readonly epoch: number } | undefined
 }
 
-/** Who has the stream for what belongs to no call. */
+/** The result of `claimStream`. */
 export interface StreamClaim {
-  /** Higher than that of any claim before, also after a loss; as before where this node had this very stream. */
+  /** Higher than every claim before, also after a loss; unchanged if this node already had this stream. */
   readonly epoch: number
-  /** Whose it was; undefined: nobody's. */
+  /** The node and stream before; undefined: none. */
   readonly before: { readonly node: string; readonly stream: string } | undefined
 }

@@ -1,66 +1,144 @@
-// The streams of sessions, for transports: for the answers of calls, for what belongs to no call, and for clients that
-// come back to one. One node writes each; where the event store is shared, others read along and take over (nodes/).
+// The streams of a node's sessions: for calls, for messages that belong to no call, and for clients that resume. One node
+// writes a stream; with a shared event store, other nodes follow it (follow-stream.ts) or take over.
 import type { IncomingHttpHeaders } from 'node:http'
+import { HostError } from '../http/errors.ts'
+import { type EventStream, RETRY } from '../http/sse.ts'
 import type { User } from '../kernel/user.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { McpRoute } from '../mcp/routes.ts'
-import { withoutCredentials } from './callers.ts'
-import { createStreamName, type EventId, isStreamOf } from './event-id.ts'
-import { followStream } from './nodes/follow-stream.ts'
-import { createFollowers } from './nodes/followers.ts'
-import type { StreamMessage } from './nodes/messages.ts'
-import { takeOver } from './nodes/take-over.ts'
-import { isWholeAfter, sendStored } from './read-page.ts'
-import { eventsGone, notSure, sessionGone } from './refusals.ts'
-import type { ResumableStream } from './resumable-stream.ts'
-import type { Session } from './session.ts'
-import { cannotResume, createParts, type Resumption, resumeHere, type StreamsSettings } from './stream-parts.ts'
-import { readFacts } from './stream-writing.ts'
+import { withoutCredentials } from './credentials.ts'
+import {
+  createStreamName,
+  type EventId,
+  isStreamOf,
+  isWholeAfter,
+  type SharedStreams,
+  StreamFenced,
+  sendStored,
+} from './event-store.ts'
+import { createFollowers, type FollowerParts, followStream } from './follow-stream.ts'
+import type { StreamMessage } from './node-messages.ts'
+import { cannotResume, eventsGone, notSure, sessionGone } from './refusals.ts'
+import type { SessionRegistry } from './registry.ts'
+import {
+  createResumableStream,
+  type ResumableStream,
+  type ResumableStreamSettings,
+  readFacts,
+  type WriterSettings,
+  writeFacts,
+} from './resumable-stream.ts'
+import type { Session, ThisNode } from './session.ts'
 
 /** A message that a client POSTed to another node than the one with its stream. */
 export interface ForwardedMessage {
   readonly text: string
-  /** Without its credentials. */
+  /** Without credentials. */
   readonly headers: IncomingHttpHeaders
   readonly user: User | undefined
 }
 
+/** A stream position to resume from. */
+export interface Resumption {
+  /** The object by which connections are counted. */
+  readonly awaited: Session | ResumableStream
+  /** Checks the store before the response begins. Throws `sessionNotFound` if a missed message is gone. */
+  check(): Promise<void>
+  /** Sends missed and new messages, or ends the reader. Resolves when no stored messages are read any more. */
+  attach(reader: EventStream): Promise<void>
+}
+
 /** The streams of a node's sessions. */
 export interface SessionStreams {
-  /** A stream whose messages a client can come back for, with the answers to these requests. */
+  /** Creates a resumable stream for the responses to these requests. */
   open(session: Session, requests: readonly RequestId[]): ResumableStream
-  /**
-   * The session's new stream for what belongs to no call. It takes over from the one before, which stays open and silent,
-   * on whatever node that is.
-   */
+  /** Creates a stream for messages that belong to no call. The one before, on any node, stays open and silent. */
   openStandalone(session: Session): Promise<ResumableStream>
-  /** Throws `invalidRequest` for a place that is not the session's, `sessionNotFound` where nothing is known of its stream. */
+  /** Throws `invalidRequest` for a position of another session, `sessionNotFound` for an unknown stream. */
   resume(session: Session, place: EventId | undefined): Promise<Resumption>
-  /** Brings a message to the node that has the session's one stream; undefined where that is here. Throws `sessionNotFound`. */
+  /** Sends a message to the node with the session's single stream; undefined if that is this node. Throws `sessionNotFound`. */
   forward(session: Session, message: ForwardedMessage): Promise<void> | undefined
-  /** Takes messages that other nodes forwarded, for the sessions of one transport and route. */
+  /** Takes forwarded messages for the sessions of a transport and route. */
   receive(transport: string, route: McpRoute, take: (session: Session, message: ForwardedMessage) => void): void
 }
 
-/** Those who wait for more on a stream that another node writes. */
-function createWaiting() {
-  const waiting = new Map<string, Set<(over: boolean) => void>>()
+/** Resumable standalone streams per session. */
+const MAX_STANDALONE = 3
+
+export interface StreamsSettings {
+  readonly node: ThisNode
+  readonly registry: SessionRegistry
+}
+
+/** What opening, following and taking over have in common. */
+export interface StreamParts extends StreamsSettings, FollowerParts {
+  /** The shared streams of a session; undefined if no other node can continue it. */
+  sharedWith(session: Session): SharedStreams | undefined
+  /** Writer settings for a stream with these requests; undefined if no other node can continue it. */
+  writerOf(session: Session, requests: readonly RequestId[], more?: Partial<WriterSettings>): WriterSettings | undefined
+  make(session: Session, more?: Partial<ResumableStreamSettings>): ResumableStream
+  /** Sends messages that belong to no call with `send`; disconnects standalone streams when the host closes. */
+  connect(session: Session, send: (message: string, place?: string) => void): void
+  addStandalone(session: Session, stream: ResumableStream): void
+  isStandalone(session: Session, stream: ResumableStream): boolean
+}
+
+/** `written` is called when a stream has a new message in a shared store. */
+export function createParts(
+  settings: StreamsSettings & FollowerParts,
+  written: (session: Session, stream: string) => void,
+): StreamParts {
+  const { node, registry } = settings
+  const { name: own, store, events, log } = node
+  const leaving = () => registry.released
+  const sharedWith = (session: Session) => (store.shared ? events(session).shared : undefined)
+  const standalone = new WeakMap<Session, readonly ResumableStream[]>()
   return {
-    whenWritten(stream: string, task: (over: boolean) => void) {
-      const tasks = waiting.get(stream) ?? new Set()
-      waiting.set(stream, tasks.add(task))
-      return () => {
-        tasks.delete(task)
-        if (tasks.size === 0) waiting.delete(stream)
-      }
+    ...settings,
+    sharedWith,
+    writerOf(session, requests, more = {}) {
+      if (!sharedWith(session)) return undefined
+      const facts = writeFacts({ node: own, requests })
+      return { epoch: 0, facts, leaving, written: stream => written(session, stream), ...more }
     },
-    wake(stream: string, over: boolean) {
-      for (const task of [...(waiting.get(stream) ?? [])]) task(over)
+    make(session, more = {}) {
+      const stream = createResumableStream({
+        store: events(session),
+        session: session.id,
+        owner: session.holder,
+        finished: name => {
+          if (session.streams.get(name) === stream) session.streams.delete(name)
+        },
+        failed: err => log.error({ err }, 'an event could not be stored: nobody can come back to its stream'),
+        ...more,
+      })
+      session.streams.set(stream.name, stream)
+      return stream
+    },
+    connect(session, send) {
+      session.connect({
+        send,
+        close(retry) {
+          for (const each of standalone.get(session) ?? []) each.disconnect(retry)
+        },
+      })
+    },
+    isStandalone: (session, { name }) => standalone.get(session)?.some(other => other.name === name) ?? false,
+    /** Finishes the oldest stream without a connection, whose end no client notices. */
+    addStandalone(session, stream) {
+      const streams = [...(standalone.get(session) ?? []).filter(({ name }) => name !== stream.name), stream]
+      const isFull = streams.length > MAX_STANDALONE
+      const excess = isFull ? (streams.find(({ attended }) => !attended) ?? streams[0]) : undefined
+      excess?.finish()
+      standalone.set(
+        session,
+        streams.filter(one => one !== excess),
+      )
     },
   }
 }
 
-/** Another node has the session's standalone stream; the readers here stay, and hear nothing. */
+/** Another node has the session's standalone stream; readers here stay open and silent. */
 function release(session: Session, epoch: number) {
   session.relieved = Math.max(session.relieved, epoch)
   if (!session.claim || session.claim.epoch >= epoch) return
@@ -72,7 +150,7 @@ function release(session: Session, epoch: number) {
   if (left?.attended) session.onDispose(() => left.disconnect())
 }
 
-/** `receiveFromPeer` takes what other nodes say that concerns streams. */
+/** `receiveFromPeer` takes messages of other nodes about streams. */
 export function createSessionStreams(
   settings: StreamsSettings,
 ): SessionStreams & { readonly receiveFromPeer: (message: StreamMessage) => void } {
@@ -80,24 +158,47 @@ export function createSessionStreams(
   const { name, store, peers, events, sessions } = node
   const takers = new Map<string, (session: Session, message: ForwardedMessage) => void>()
   const followers = createFollowers(node)
-  const { whenWritten, wake } = createWaiting()
+  /** Tasks that wait for new messages on a stream of another node. */
+  const waiting = new Map<string, Set<(over: boolean) => void>>()
+
+  function whenWritten(stream: string, task: (over: boolean) => void) {
+    const tasks = waiting.get(stream) ?? new Set()
+    waiting.set(stream, tasks.add(task))
+    return () => {
+      tasks.delete(task)
+      if (tasks.size === 0) waiting.delete(stream)
+    }
+  }
   const parts = createParts({ ...settings, whenWritten }, followers.tell)
 
-  /** What is left of a stream that is finished. */
-  function resumeFinished(session: Session, { stream, seq }: EventId): Resumption {
-    const store = events(session)
+  const checkWhole = async (session: Session, { stream, seq }: EventId) => {
+    if (!(await isWholeAfter(events(session), session.id, stream, seq))) throw eventsGone()
+  }
+
+  function resumeHere(stream: ResumableStream, place: EventId, session: Session): Resumption {
     return {
-      awaited: session,
+      awaited: stream,
       async check() {
-        if (!(await isWholeAfter(store, session.id, stream, seq))) throw eventsGone()
+        if (!stream.endsAt(place.seq)) await checkWhole(session, place)
+        if (!stream.isWhole) throw eventsGone()
       },
       async attach(reader) {
-        await sendStored({ store, session: session.id, stream, seq, owner: session.holder }, reader)
-        // Where something went meanwhile, the client comes back and is told so.
-        if (!reader.closed) reader.end()
+        if (!(await stream.attach(reader, place.seq))) reader.end()
+        // It would never end by itself.
+        if (registry.released && parts.isStandalone(session, stream)) stream.disconnect(RETRY)
       },
     }
   }
+
+  const resumeFinished = (session: Session, place: EventId): Resumption => ({
+    awaited: session,
+    check: () => checkWhole(session, place),
+    async attach(reader) {
+      await sendStored({ ...place, store: events(session), session: session.id, owner: session.holder }, reader)
+      // If a message is gone meanwhile, the client resumes again and gets 404.
+      if (!reader.closed) reader.end()
+    },
+  })
 
   return {
     open: (session, requests) => parts.make(session, { writer: parts.writerOf(session, requests) }),
@@ -106,16 +207,19 @@ export function createSessionStreams(
       if (!place || !isStreamOf(session.id, place.stream)) throw cannotResume()
       const here = session.streams.get(place.stream)
       const shared = parts.sharedWith(session)
-      if (!shared) return here ? resumeHere(here, place, parts, session) : resumeFinished(session, place)
+      if (!shared) return here ? resumeHere(here, place, session) : resumeFinished(session, place)
       const state = await shared.state(session.id, place.stream)
       if (!state) throw store.unsure ? notSure() : eventsGone()
       const facts = readFacts(state.facts)
       if (facts.requests.length === 0 && !state.finished) {
-        const stream = await takeOver(parts, session, place.stream, true)
-        return resumeHere(stream, place, parts, session)
+        return resumeHere(await takeOver(parts, session, place.stream, true), place, session)
       }
-      if (here && facts.node === name) return resumeHere(here, place, parts, session)
-      return followStream(parts, shared, session, place)
+      if (here && facts.node === name) return resumeHere(here, place, session)
+      return {
+        awaited: session,
+        check: () => checkWhole(session, place),
+        attach: reader => followStream(parts, shared, session, place, reader),
+      }
     },
     forward(session, { text, headers, user }) {
       if (session.home === name) return undefined
@@ -123,7 +227,7 @@ export function createSessionStreams(
       const sent = peers.send(session.home, { type: 'message', session: session.digest, ...message })
       return sent.then(async there => {
         if (there) return
-        // The stream went with its node, and the session with its stream.
+        // The stream ended with its node, and the session with its stream.
         await registry.end(session, new Error('the node with the stream is gone'))
         throw sessionGone()
       })
@@ -131,11 +235,153 @@ export function createSessionStreams(
     receive: (transport, route, take) => void takers.set(`${transport} ${route.path}`, take),
     receiveFromPeer(message) {
       const session = sessions.get(message.session)
-      if (message.type === 'written') wake(message.stream, message.over ?? false)
-      else if (message.type === 'follow') followers.add(message)
+      if (message.type === 'written') {
+        for (const task of [...(waiting.get(message.stream) ?? [])]) task(message.over ?? false)
+      } else if (message.type === 'follow') followers.add(message)
       else if (!session) return
       else if (message.type === 'released') release(session, message.epoch)
       else takers.get(`${session.transport} ${session.offer.route.path}`)?.(session, message)
     },
+  }
+}
+
+const takingOver = new WeakMap<Session, Promise<unknown>>()
+
+/**
+ * Makes this node the sender of messages that belong to no call, on a new stream of this name or on the resumed one. The node
+ * before is fenced off; changes after its last stored one are sent from here, each once. Throws `sessionNotFound` if the
+ * resumed stream is gone and `conflict` if another node takes over meanwhile.
+ */
+export async function takeOver(
+  parts: StreamParts,
+  session: Session,
+  name: string,
+  isResumed: boolean,
+): Promise<ResumableStream> {
+  // One after the other: the last one wins.
+  const before = takingOver.get(session) ?? Promise.resolve()
+  const taking = before.then(() => takeOverStream(parts, session, name, isResumed))
+  const over = taking.then(forget, forget)
+  takingOver.set(session, over)
+  function forget() {
+    if (takingOver.get(session) === over) takingOver.delete(session)
+  }
+  try {
+    return await taking
+  } catch (error) {
+    if (!StreamFenced.is(error)) throw error
+    throw new HostError('conflict', { detail: 'another stream for the same messages was opened meanwhile' })
+  }
+}
+
+async function takeOverStream(parts: StreamParts, session: Session, name: string, isResumed: boolean) {
+  const { name: node, store, peers, log } = parts.node
+  const claim = await store.claimStream(session.digest, name)
+  if (!claim || session.disposed) throw sessionGone()
+  const { before, epoch } = claim
+  const here = session.streams.get(name)
+  if (here && before?.node === node && before.stream === name && session.claim?.epoch === epoch) return here
+  // After these claims nothing that the node before writes is stored.
+  const streams = parts.sharedWith(session)
+  const writer = { epoch, facts: writeFacts({ node, requests: [] }) }
+  const resumed = isResumed ? await streams?.claim(session.id, name, writer) : undefined
+  const isOther = before && (!isResumed || before.stream !== name)
+  const previous = isOther ? await streams?.claim(session.id, before.stream, writer) : resumed
+  // The session may have ended meanwhile.
+  if (session.disposed) throw sessionGone()
+  if (isResumed && !resumed) throw eventsGone()
+  session.claim = { stream: name, epoch }
+  here?.abandon(true)
+  // Nothing can be missing if there was no stream before, or if this node has all of it.
+  const isGapless = !before || (before.node === node && !streams)
+  const place = previous?.bus || undefined
+  const stream = await connect(parts, session, { name, epoch, place, begunUntil: resumed?.last, isGapless })
+  parts.addStandalone(session, stream)
+  if (session.relieved > epoch) {
+    // Another node took over meanwhile and has said so.
+    session.disconnect()
+    stream.abandon(true)
+    session.onDispose(() => stream.disconnect())
+  }
+  if (before && before.node !== node) {
+    // A node that misses this finds out with its next write.
+    const told = peers.send(before.node, { type: 'released', session: session.digest, epoch })
+    told.catch(err => log.debug({ err }, 'a node could not be told that it was relieved'))
+  }
+  return stream
+}
+
+interface Connecting {
+  readonly name: string
+  readonly epoch: number
+  /** The last position of the node before on the bus; undefined: unknown, or no node before. */
+  readonly place: string | undefined
+  readonly begunUntil: number | undefined
+  readonly isGapless: boolean
+}
+
+type Placed = readonly [message: string, place: string | undefined]
+
+/** Subscribes the session and creates its stream, which gets missed messages, then those that came meanwhile, then new ones. */
+async function connect(
+  parts: StreamParts,
+  session: Session,
+  { name, epoch, place, begunUntil, isGapless }: Connecting,
+) {
+  const history = parts.node.bus(session).history
+  const position = history?.position
+  const waiting: Placed[] = []
+  let stream: ResumableStream | undefined
+  let written: string | undefined
+
+  function write(opened: ResumableStream, [message, place]: Placed) {
+    if (place !== undefined && written !== undefined && history?.isAfter(place, written) === false) return
+    written = place ?? written
+    opened.write(message, place)
+  }
+  parts.connect(session, (message, place) => {
+    if (stream) write(stream, [message, place])
+    else waiting.push([message, place])
+  })
+  // Read after the subscription, so every change is in one or both.
+  const missed = await missedSince()
+  if (session.disposed) {
+    session.disconnect()
+    throw sessionGone()
+  }
+  const older = collect(() => {
+    if (missed) for (const { change, place } of missed) session.replay(change, place)
+    else if (!isGapless) session.replay({ kind: 'missed' }, undefined)
+  })
+  // If changes since `place` are gone, these messages say that anything may have changed. Only the last one moves the stream to
+  // the present position: a node that takes over before it is stored sends them again, a later one does not.
+  const last = missed ? undefined : older.pop()
+  if (last) older.push([last[0], position])
+  const start = missed || last ? place : position
+  const fenced = () => {
+    if (session.claim?.epoch === epoch) session.disconnect()
+    if (opened.attended) session.onDispose(() => opened.disconnect())
+  }
+  const writer = parts.writerOf(session, [], { epoch, fenced, ...(start !== undefined && { place: start }) })
+  const opened = parts.make(session, { name, writer, begunUntil })
+  stream = opened
+  written = last ? undefined : start
+  for (const each of [...older, ...waiting.splice(0)]) write(opened, each)
+  return opened
+
+  /** The messages that `replay` sends, without those that wait. */
+  function collect(replay: () => void): Placed[] {
+    const live = waiting.length
+    replay()
+    return waiting.splice(live)
+  }
+
+  async function missedSince() {
+    try {
+      return place === undefined ? undefined : await history?.since(place)
+    } catch (error) {
+      session.disconnect()
+      throw error
+    }
   }
 }

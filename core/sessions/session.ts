@@ -1,23 +1,81 @@
-// One session of a handshake revision: what its client negotiated, what runs in it, what it asked the client, and how
-// messages reach that client. A class, because there may be a hundred thousand idle ones: what they share is shared.
+// A client's session on one node. A class, because a host can hold 100,000 idle sessions and methods are then shared.
+import type { Clock } from '../http/clock.ts'
+import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
 import type { CallSession, ClientFacts, Offer } from '../mcp/call.ts'
-import type { Change } from '../mcp/change-bus.ts'
+import type { Change, ChangeBus } from '../mcp/change-bus.ts'
 import type { LogLevel, RequestId } from '../mcp/protocol.ts'
 import type { Revision } from '../mcp/revisions.ts'
-import type { Subscription } from './change-feed.ts'
-import { Questions } from './questions.ts'
+import { type ChangeFeed, type Subscription, WatchedUris } from './change-feed.ts'
+import type { EventStore } from './event-store.ts'
+import type { Peers } from './peers.ts'
+import { type QuestionIds, Questions } from './questions.ts'
 import type { ResumableStream } from './resumable-stream.ts'
-import type { SessionKeeper } from './session-keeper.ts'
-import { NO_CLIENT, type SessionOpening, type SessionRecord, type StateChange } from './session-record.ts'
-import { WatchedUris } from './watched-uris.ts'
+import {
+  NO_CLIENT,
+  type SessionBounds,
+  type SessionOpening,
+  type SessionRecord,
+  type SessionStore,
+  type StateChange,
+} from './session-store.ts'
 
-/** How messages that belong to no call reach the client; a transport's. */
+/** Sends messages that belong to no call to the client; provided by the transport. */
 export interface SessionChannel {
-  /** `place`: where on the bus it comes from. */
+  /** `place`: the message's position on the change bus. */
   send(message: string, place?: string): void
-  /** The session is over, or the host closes: `retry` where the client may come back, in milliseconds. */
+  /** The session has ended; with `retry`, the host closes and the client can reconnect after that many milliseconds. */
   close(retry?: number): void
+}
+
+/** The node of a session; implemented by registry.ts. */
+export interface SessionKeeper {
+  readonly clock: Clock
+  /** The session's first use begins, or its last one ended. */
+  used(session: Session, inUse: boolean): void
+  /** `elsewhere`: other nodes may continue the session. */
+  disposed(session: Session, elsewhere: boolean): void
+  /** Requests are answered, or will not begin. */
+  finished(session: Session, ids: readonly RequestId[]): void
+  /** Stores a change in the record; undefined if already done. */
+  keep(session: Session, change: StateChange): Promise<void> | undefined
+  /** Sends a response to the node that made the request; undefined if that is this node. */
+  passAnswer(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined
+  /** Sends a cancellation to the node that runs the request; undefined if that is this node. */
+  passCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined
+  /** Creates ids for this node's requests to the client. */
+  nameQuestions(session: Session): () => string
+  /** Counts watched bytes of the owner; see `Charge`. */
+  charge(session: Session, bytes: number, letIn: boolean): boolean
+  feedOn(route: Offer['route']): ChangeFeed
+}
+
+/** This node among the nodes that share sessions. */
+export interface ThisNode {
+  /** Random for each host. */
+  readonly name: string
+  readonly store: SessionStore
+  readonly peers: Peers
+  readonly questionIds: QuestionIds
+  /** The event store and change bus of a session's route. */
+  readonly events: (session: Session) => EventStore
+  readonly bus: (session: Session) => ChangeBus
+  readonly bounds: SessionBounds
+  readonly log: Logger
+  readonly clock: Clock
+  readonly figures: SessionFigures
+  /** The sessions of this node by digest. */
+  readonly sessions: Map<string, Session>
+}
+
+/** The metrics of sessions. */
+export interface SessionFigures {
+  /** Counts the sessions whose home is this node. */
+  watch(node: string, sessions: ReadonlyMap<string, Session>): void
+  opened(session: Session): void
+  /** Called on the home node only. */
+  ended(session: Session): void
+  evicted(count: number): void
 }
 
 const LISTS = new Set(['tools', 'resources', 'prompts'] as const)
@@ -26,40 +84,39 @@ export interface SessionFacts {
   readonly id: string
   readonly digest: string
   readonly offer: Offer
-  readonly keeper: SessionKeeper<Session>
+  readonly keeper: SessionKeeper
   readonly opening: SessionOpening
   readonly home: string
   readonly version: number
 }
 
-/** A client's session, at the node that serves it. */
+/** A client's session, on the node that serves it. */
 export class Session implements CallSession {
   readonly id: string
-  /** What it is called where ids are not written down. */
+  /** Its name in stores and messages between nodes. */
   readonly digest: string
-  /** The offer for its user with the last token. */
+  /** The offer for its user's last token. */
   offer: Offer
-  /** What it was opened with, as its record says. */
   readonly opening: SessionOpening
-  /** The node that runs its `runSession`, and has the stream of a transport with only one. */
+  /** The node that runs its `runSession` and, for a transport with a single stream, has that stream. */
   home: string
-  /** The version of its record that this node has. */
+  /** The record version that this node has. */
   version: number
-  /** The stream for what belongs to no call, where this node has it. */
+  /** The stream for messages that belong to no call, if this node has it. */
   claim: { readonly stream: string; readonly epoch: number } | undefined
-  /** The newest claim of another node that this one has heard of; 0: none. */
+  /** The newest claim of another node; 0: none. */
   relieved = 0
   /** Undefined until `initialize` was answered. */
   revision: Revision | undefined
   client: ClientFacts = NO_CLIENT
-  /** The least severe level that the client is sent; `logging/setLevel` changes it. */
+  /** The least severe level that the client receives; changed by `logging/setLevel`. */
   logLevel: LogLevel = 'info'
-  /** When it was used last, milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   lastUsed: number
   disposed = false
-  /** Its requests that run, be it over; see running-calls.ts. */
+  /** Number of running requests, also after it is disposed. */
   calls = 0
-  readonly #keeper: SessionKeeper<Session>
+  readonly #keeper: SessionKeeper
   #watched: WatchedUris | undefined
   #channel: SessionChannel | undefined
   #calls: Map<RequestId, (reason: Error) => void> | undefined
@@ -81,33 +138,32 @@ export class Session implements CallSession {
     this.lastUsed = keeper.clock.now()
   }
 
-  /** Whose it is, as the bounds count: the user, or for anonymous callers the address. */
+  /** The owner that limits apply to: the user, or the IP address of an anonymous caller. */
   get holder(): string {
     return this.opening.holder
   }
 
-  /** The transport that it was opened by, and that alone may use it. */
+  /** The only transport that can use the session. */
   get transport(): string {
     return this.opening.transport
   }
 
-  /** As it may be written down. */
   get record(): SessionRecord {
-    const { opening, revision, client, logLevel, version, home } = this
-    return { opening, version, home, state: { revision, client, logLevel, watched: this.watched } }
+    const { opening, revision, client, logLevel, watched, version, home } = this
+    return { opening, version, home, state: { revision, client, logLevel, watched } }
   }
 
-  /** The URIs of the resources that it watches. */
+  /** URIs of the watched resources. */
   get watched(): readonly string[] {
     return [...(this.#watched ?? [])]
   }
 
-  /** Keeps a change of its state in its record; undefined where that is done. Rejects where the store cannot. */
+  /** Stores a change in the record; undefined if already done. Rejects if the store is unavailable. */
   keep(change: StateChange): Promise<void> | undefined {
     return this.#keeper.keep(this, change)
   }
 
-  /** The offer for the user of a request, whose token may grant something else. Rejects with the error of `configureSession`. */
+  /** The offer for the user of a request, whose token can differ. Rejects with the error of `configureSession`. */
   offerFor(user: User | undefined): Offer | Promise<Offer> {
     const offer = this.offer.withToken(user)
     if (!(offer instanceof Promise)) return offer
@@ -117,7 +173,7 @@ export class Session implements CallSession {
     })
   }
 
-  /** Counts a use until the returned function is called: a session in use is never idle. */
+  /** Counts a use until the returned function is called. A session in use is not idle. */
   use(): () => void {
     if (this.#uses++ === 0) this.#keeper.used(this, true)
     let over = false
@@ -133,17 +189,24 @@ export class Session implements CallSession {
     return this.#uses > 0
   }
 
-  /** Its streams that are not finished, by name. */
+  /** Its unfinished streams, by name. */
   get streams(): Map<string, ResumableStream> {
     this.#streams ??= new Map()
     return this.#streams
   }
 
-  /** Where messages that belong to no call go from now on. */
+  /** Sets the channel for messages that belong to no call and subscribes to changes. */
   connect(channel: SessionChannel): void {
     this.#channel = channel
     if (this.#subscription) return
-    this.#subscription = this.#subscribe()
+    this.#subscription = this.#keeper.feedOn(this.offer.route).subscribe({
+      lists: LISTS,
+      covers: toolset => toolset === undefined || this.offer.toolsets().includes(toolset),
+      view: () => this.offer.view,
+      // A later token of its user may allow more items.
+      mayShowMore: this.offer.user !== undefined,
+      deliver: ({ plain, place }) => this.#channel?.send(plain, place),
+    })
     for (const uri of this.#watched ?? []) this.#subscription.watch(uri)
   }
 
@@ -153,23 +216,12 @@ export class Session implements CallSession {
     this.#subscription = this.#channel = undefined
   }
 
-  /** Sends what was on the bus before, as far as it concerns this session. */
+  /** Sends an earlier change of the bus if it concerns this session. */
   replay(change: Change, place: string | undefined): void {
     this.#subscription?.replay(change, place)
   }
 
-  #subscribe(): Subscription {
-    return this.#keeper.feedOn(this.offer.route).subscribe({
-      lists: LISTS,
-      covers: toolset => toolset === undefined || this.offer.toolsets().includes(toolset),
-      view: () => this.offer.view,
-      // Its user may come with another token, to which more is shown.
-      mayShowMore: this.offer.user !== undefined,
-      deliver: ({ plain, place }) => this.#channel?.send(plain, place),
-    })
-  }
-
-  /** False where it, or all of its owner's, watch as many resources as they may; `letIn`: another node has asked. */
+  /** Returns false above the limits of the session or its owner; `letIn`: another node has checked them. */
   watch(uri: string, letIn = false): boolean {
     this.#watched ??= new WatchedUris((bytes, isLetIn) => this.#keeper.charge(this, bytes, isLetIn))
     if (!this.#watched.add(uri, letIn)) return false
@@ -182,12 +234,12 @@ export class Session implements CallSession {
     this.#subscription?.unwatch(uri)
   }
 
-  /** Sends a message that belongs to no call; it is lost where the client has opened no stream for such. */
+  /** Sends a message that belongs to no call; dropped if the client has no stream for it. */
   send(message: string): void {
     this.#channel?.send(message)
   }
 
-  /** A call begins; false where one with this id runs already. */
+  /** Registers a call; returns false if one with this id is running. */
   begin(id: RequestId, cancel: (reason: Error) => void): boolean {
     this.#calls ??= new Map()
     if (this.#calls.has(id)) return false
@@ -197,12 +249,12 @@ export class Session implements CallSession {
 
   finish(id: RequestId): void {
     if (!this.#calls?.delete(id)) return
-    // A session idles without an empty map.
+    // No empty map in an idle session.
     if (this.#calls.size === 0) this.#calls = undefined
     this.#keeper.finished(this, [id])
   }
 
-  /** Requests that were let in will not begin after all. */
+  /** Requests that entered will not begin. */
   abandon(ids: readonly RequestId[]): void {
     const left = ids.filter(id => !this.#calls?.has(id))
     if (left.length > 0) this.#keeper.finished(this, left)
@@ -216,38 +268,30 @@ export class Session implements CallSession {
     return this.#calls?.has(id) ?? false
   }
 
-  /** The client cancels a call. One that is unknown or over is nobody's loss. */
+  /** Cancels a call on whatever node runs it. Unknown ids are ignored. */
   cancel(id: RequestId, reason: string): Promise<void> | undefined {
-    const cancel = this.#calls?.get(id)
-    if (!cancel) return this.#keeper.passCancel(this, id, reason)
-    cancel(new Error(reason))
+    if (!this.runs(id)) return this.#keeper.passCancel(this, id, reason)
+    this.cancelHere(id, reason)
     return undefined
   }
 
-  /** As `cancel`, of a call that runs here. */
   cancelHere(id: RequestId, reason: string): void {
     this.#calls?.get(id)?.(new Error(reason))
   }
 
-  /** Asks the client, on `send`; rejects as `Questions.ask` says. */
+  /** Sends a request to the client with `send`; see `Questions.ask`. */
   ask(send: (message: string) => void, method: string, params: object, signal: AbortSignal): Promise<unknown> {
     this.#questions ??= new Questions(this.#keeper.nameQuestions(this), this.#keeper.clock)
     return this.#questions.ask({ send, method, params, signal })
   }
 
-  /** The client's answer to a question; one that nobody waits for is ignored. */
+  /** Takes the client's response to a request of any node. Unknown ids are ignored. */
   answer(id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined {
-    if (!this.#questions?.has(id)) return this.#keeper.passAnswer(this, id, body)
-    this.answerHere(id, body)
-    return undefined
+    if (this.#questions?.answer(id, body)) return undefined
+    return this.#keeper.passAnswer(this, id, body)
   }
 
-  /** As `answer`, to a question that was asked here. */
-  answerHere(id: RequestId, body: Readonly<Record<string, unknown>>): void {
-    this.#questions?.answer(id, body)
-  }
-
-  /** Runs once, when `runSession` is to come to its end here: with the session, or because another node runs it now. */
+  /** `task` runs once when `runSession` is to end on this node: with the session, or because another node runs it now. */
   onRunOver(task: () => void): void {
     this.#runOver = task
   }
@@ -257,21 +301,18 @@ export class Session implements CallSession {
     this.#runOver = undefined
   }
 
-  /** Runs once, when the session ends. */
+  /** `task` runs once when the session ends. */
   onDispose(task: () => void): void {
     this.#disposing ??= []
     this.#disposing.push(task)
   }
 
-  /** Ends what would never end, with a hint to come back: the host closes, not the session. Streams of calls stay. */
+  /** Ends streams that would never end, with a reconnection hint: the host closes, not the session. Streams of calls stay. */
   release(retry: number): void {
     this.#channel?.close(retry)
   }
 
-  /**
-   * Ends everything that the session owns here: calls, questions, streams, subscriptions, its place among its owner's.
-   * `elsewhere`: only here, for other nodes may go on with it; its streams stay to be resumed there.
-   */
+  /** Ends everything of the session on this node. `elsewhere`: other nodes may continue it, so its streams stay resumable. */
   dispose(reason: Error, elsewhere = false): void {
     if (this.disposed) return
     this.#watched?.clear()

@@ -1,6 +1,4 @@
-// The sessions of all routes: those whose routes keep them in one store, with one way to other nodes, have one registry. Most
-// hosts have one in all; a route whose plugins have options of their own, or are off, has another.
-
+// The sessions of all routes. Routes with the same session store and peers share a registry; most hosts have one.
 import type { Clock } from '../http/clock.ts'
 import { StartError } from '../http/errors.ts'
 import type { Figures } from '../kernel/figures.ts'
@@ -10,19 +8,15 @@ import type { ChangeBus } from '../mcp/change-bus.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { type ChangeFeed, createChangeFeed } from './change-feed.ts'
 import type { EventStore } from './event-store.ts'
-import { createQuestionIds } from './nodes/question-ids.ts'
 import type { Peers } from './peers.ts'
-import { createSessionRegistry, type SessionRegistry } from './registry.ts'
-import { createRunningCalls } from './running-calls.ts'
-import type { Session } from './session.ts'
-import type { SessionBounds } from './session-bounds.ts'
-import { createSessionFigures } from './session-figures.ts'
+import { createQuestionIds } from './questions.ts'
+import { createRunningCalls, createSessionRegistry, type SessionRegistry } from './registry.ts'
+import type { Session, SessionFigures, ThisNode } from './session.ts'
 import type { SessionIds } from './session-id.ts'
-import type { SessionStore } from './session-store.ts'
+import type { SessionBounds, SessionStore } from './session-store.ts'
 import { createSessionStreams, type SessionStreams } from './session-streams.ts'
-import type { ThisNode } from './this-node.ts'
 
-/** What keeps the sessions of one route. */
+/** The stores of one route. */
 export interface RouteStores {
   readonly sessionStore: SessionStore
   readonly peers: Peers
@@ -33,7 +27,7 @@ export interface RouteStores {
 export interface SessionsSettings {
   readonly routes: readonly McpRoute[]
   readonly storesOn: (route: McpRoute) => RouteStores
-  /** Where there are no other nodes. */
+  /** The peers of sessions that no other node has. */
   readonly nobody: Peers
   readonly bounds: SessionBounds
   readonly ids: SessionIds
@@ -49,11 +43,11 @@ export interface SessionsSettings {
 export interface SessionsByRoute {
   readonly sessions: SessionRegistry
   readonly streams: SessionStreams
-  /** What brings changes to the clients of a route. */
+  /** The change feed of a route. */
   changesOn(route: McpRoute): ChangeFeed
-  /** As a feed's, of all of them. */
+  /** `ChangeFeed.review` of all feeds. */
   review(): () => number
-  /** From now on other nodes are heard. */
+  /** Starts to receive messages of other nodes. */
   start(): void
 }
 
@@ -63,23 +57,18 @@ interface Group {
   readonly routes: McpRoute[]
 }
 
-/** Throws a StartError where the store of a route names this node otherwise than other nodes know it. */
-function checkNames({ path }: McpRoute, { sessionStore, peers }: RouteStores) {
-  if (!sessionStore.shared || sessionStore.node === peers.node) return
-  const why = 'its sessions are kept for every node, but by another name than other nodes know this one by'
-  const fix =
-    'give the plugins that keep sessions and that carry messages between nodes the same options there, or neither'
-  throw new StartError(`${why}; ${fix}`, { at: ['routes', path] })
-}
-
+/** Throws a StartError if a route's session store and peers have different names for this node. */
 function groupRoutes({ routes, storesOn, nobody }: SessionsSettings): Group[] {
   const groups: Group[] = []
   for (const route of routes) {
-    const stores = storesOn(route)
-    checkNames(route, stores)
-    const { sessionStore } = stores
-    // Sessions of this process alone concern no other node.
-    const peers = sessionStore.shared ? stores.peers : nobody
+    const { sessionStore, peers: others } = storesOn(route)
+    if (sessionStore.shared && sessionStore.node !== others.node) {
+      const why = 'its sessions are kept for every node, but by another name than other nodes know this one by'
+      const fix =
+        'give the plugins that keep sessions and that carry messages between nodes the same options there, or neither'
+      throw new StartError(`${why}; ${fix}`, { at: ['routes', route.path] })
+    }
+    const peers = sessionStore.shared ? others : nobody
     const group = groups.find(other => other.sessionStore === sessionStore && other.peers === peers)
     if (group) group.routes.push(route)
     else groups.push({ sessionStore, peers, routes: [route] })
@@ -87,24 +76,7 @@ function groupRoutes({ routes, storesOn, nobody }: SessionsSettings): Group[] {
   return groups
 }
 
-function createFeeds({ storesOn, log }: SessionsSettings) {
-  const feeds = new Map<ChangeBus, ChangeFeed>()
-  return {
-    on(route: McpRoute): ChangeFeed {
-      const { changeBus } = storesOn(route)
-      const feed = feeds.get(changeBus) ?? createChangeFeed(changeBus, log)
-      feeds.set(changeBus, feed)
-      return feed
-    },
-    subscribers: () => [...feeds.values()].reduce((sum, { size }) => sum + size, 0),
-    review() {
-      const reviews = [...feeds.values()].map(feed => feed.review())
-      return () => reviews.reduce((sum, tell) => sum + tell(), 0)
-    },
-  }
-}
-
-/** One registry that asks that of the route. */
+/** One registry that delegates to the registry of the route. */
 function joinRegistries(
   registries: readonly SessionRegistry[],
   on: (route: McpRoute) => SessionRegistry,
@@ -138,27 +110,31 @@ const joinStreams = (on: (route: McpRoute) => SessionStreams): SessionStreams =>
   receive: (transport, route, take) => on(route).receive(transport, route, take),
 })
 
-const SUBSCRIBERS = {
-  name: 'mcp_host_subscribers',
-  help: 'Sessions and streams of subscriptions/listen at this node that are told of changes.',
-}
-
-/** Throws a StartError where what keeps the sessions of a route does not go together. */
+/** Throws a StartError if the stores of a route do not match. */
 export function createSessionsByRoute(settings: SessionsSettings): SessionsByRoute {
-  const { storesOn, bounds, ids, log, clock, makeOffer, admit } = settings
-  const feeds = createFeeds(settings)
-  const feedOn = feeds.on
-  const sessionFigures = createSessionFigures(settings.figures, ids)
-  settings.figures.gauge(SUBSCRIBERS, feeds.subscribers)
-  const paths = settings.routes.map(({ path }) => path)
+  const { routes, storesOn, bounds, ids, log, clock, makeOffer, admit, figures, questionKeys } = settings
+  const feeds = new Map<ChangeBus, ChangeFeed>()
+  function feedOn(route: McpRoute): ChangeFeed {
+    const { changeBus } = storesOn(route)
+    const feed = feeds.get(changeBus) ?? createChangeFeed(changeBus, log)
+    feeds.set(changeBus, feed)
+    return feed
+  }
+  const subscribers = {
+    name: 'mcp_host_subscribers',
+    help: 'Sessions and streams of subscriptions/listen at this node that are told of changes.',
+  }
+  figures.gauge(subscribers, () => [...feeds.values()].reduce((sum, { size }) => sum + size, 0))
+  const sessionFigures = createSessionFigures(figures, ids)
+  const paths = routes.map(({ path }) => path)
   const built = groupRoutes(settings).map(({ sessionStore, peers, routes }) => {
     const node: ThisNode = {
       name: sessionStore.node,
       store: sessionStore,
       peers,
-      questionIds: createQuestionIds(settings.questionKeys, sessionStore.node),
-      events: (session: Session) => storesOn(session.offer.route).eventStore,
-      bus: (session: Session) => storesOn(session.offer.route).changeBus,
+      questionIds: createQuestionIds(questionKeys, sessionStore.node),
+      events: session => storesOn(session.offer.route).eventStore,
+      bus: session => storesOn(session.offer.route).changeBus,
       bounds,
       log,
       clock,
@@ -177,20 +153,69 @@ export function createSessionsByRoute(settings: SessionsSettings): SessionsByRou
     return found
   }
   const [only, ...others] = built
-  const isOne = only !== undefined && others.length === 0
+  const single = others.length === 0 ? only : undefined
+  const registries = built.map(({ registry }) => registry)
   return {
-    sessions: isOne
-      ? only.registry
-      : joinRegistries(
-          built.map(({ registry }) => registry),
-          route => on(route).registry,
-          bounds,
-        ),
-    streams: isOne ? only.streams : joinStreams(route => on(route).streams),
+    sessions: single?.registry ?? joinRegistries(registries, route => on(route).registry, bounds),
+    streams: single?.streams ?? joinStreams(route => on(route).streams),
     changesOn: feedOn,
-    review: feeds.review,
+    review() {
+      const reviews = [...feeds.values()].map(feed => feed.review())
+      return () => reviews.reduce((sum, notify) => sum + notify(), 0)
+    },
     start() {
       for (const { start } of built) start()
     },
+  }
+}
+
+/** `none` until `initialize` was answered. */
+const revisionOf = ({ revision }: Session) => revision ?? 'none'
+
+/** Counts by labels. */
+function countSessions(node: string, sessions: ReadonlyMap<string, Session>) {
+  type Labels = { route: string; protocol_version: string; transport: string }
+  const counts = new Map<string, [number, Labels]>()
+  for (const session of sessions.values()) {
+    if (session.home !== node) continue
+    const { offer, transport } = session
+    const labels = { route: offer.route.path, protocol_version: revisionOf(session), transport }
+    const key = Object.values(labels).join('\n')
+    const known = counts.get(key)
+    if (known) known[0]++
+    else counts.set(key, [1, labels])
+  }
+  return counts.values()
+}
+
+function createSessionFigures(figures: Figures, ids: SessionIds): SessionFigures {
+  const opened = figures.counter({
+    name: 'mcp_host_sessions_opened_total',
+    help: 'Sessions that were opened at this node.',
+    labels: ['route', 'transport'],
+  })
+  const evicted = figures.counter({
+    name: 'mcp_host_sessions_evicted_total',
+    help: 'Idle sessions that were ended because there were more than sessions.maxIdle, or than there is room for.',
+  })
+  const lived = figures.histogram({
+    name: 'mcp_server_session_duration_seconds',
+    help: 'From the opening of a session to its end.',
+    labels: ['mcp_protocol_version'],
+  })
+  const current = {
+    name: 'mcp_host_sessions',
+    help: 'Sessions that this node is home to.',
+    labels: ['route', 'protocol_version', 'transport'],
+  }
+  return {
+    watch: (node, sessions) => figures.gauge(current, () => countSessions(node, sessions)),
+    opened: ({ offer, transport }) => opened(1, { route: offer.route.path, transport }),
+    ended(session) {
+      const facts = ids.read(session.id)
+      const seconds = facts && Math.max(0, Date.now() - facts.createdAt) / 1_000
+      if (seconds !== undefined) lived(seconds, { mcp_protocol_version: revisionOf(session) })
+    },
+    evicted,
   }
 }

@@ -1,6 +1,6 @@
 // Several processes that serve one config behind one address: what each of them would keep to itself stops the start.
-import { StartError } from '../http/errors.ts'
-import type { Report } from '../http/start-error.ts'
+
+import { type Report, StartError } from '../http/errors.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
 import { isHandshakeRevision } from '../mcp/revisions.ts'

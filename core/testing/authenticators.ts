@@ -1,7 +1,7 @@
 // Who says who calls, in a test: the plugins of a config that provide `user`, each with an issuer of the test's own in the
 // place of the real one. For test-host.ts.
 
-import type { UnderTest } from '../access/under-test.ts'
+import type { UnderTest } from '../access/claims.ts'
 import type { Config, PluginsSettings, RoutePluginsSettings } from '../config/define-config.ts'
 import { isConfiguredPlugin } from '../kernel/define-plugin.ts'
 import { isObject } from '../mcp/is-object.ts'

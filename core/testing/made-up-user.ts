@@ -1,7 +1,7 @@
 // Users that a test makes up, as handlers see them where no token is involved.
-import { makeClaims } from '../access/make-claims.ts'
-import type { TestUser } from '../access/under-test.ts'
-import { readUser } from '../access/user-claims.ts'
+
+import type { TestUser } from '../access/claims.ts'
+import { makeClaims, readUser } from '../access/claims.ts'
 import type { User } from '../kernel/user.ts'
 
 const ISSUER = 'https://issuer.test'

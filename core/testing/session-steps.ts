@@ -1,8 +1,7 @@
 // What the checks of session stores do again and again. For session-store-contract.ts and shared-sessions.ts.
 import type { RequestId } from '../mcp/protocol.ts'
-import type { SessionBounds } from '../sessions/session-bounds.ts'
-import { FIRST_STATE, type SessionRecord } from '../sessions/session-record.ts'
-import type { Entered, SessionStore, Visit } from '../sessions/session-store.ts'
+import type { Entered, SessionBounds, SessionStore, Visit } from '../sessions/session-store.ts'
+import { FIRST_STATE, type SessionRecord } from '../sessions/session-store.ts'
 import { pause } from './contract.ts'
 
 export const BOUNDS: SessionBounds = {

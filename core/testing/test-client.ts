@@ -1,6 +1,6 @@
 // A client in a test: the official one, of the revision that the test wants, with the answers that the test gives.
 import type { Client, Transport } from '@modelcontextprotocol/client'
-import type { TestUser } from '../access/under-test.ts'
+import type { TestUser } from '../access/claims.ts'
 import { assertInstalled } from '../http/optional-packages.ts'
 import type {
   CallToolResult,

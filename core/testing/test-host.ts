@@ -1,7 +1,7 @@
 // `testHost`: a config as it will be served, on a free port, with users that the test makes up.
 import { randomBytes } from 'node:crypto'
 import { basename, dirname, resolve } from 'node:path'
-import type { TestUser } from '../access/under-test.ts'
+import type { TestUser } from '../access/claims.ts'
 import type { Config, PluginsSettings } from '../config/define-config.ts'
 import { createHost, type Host, loadConfig, pluginsFor } from '../create-host.ts'
 import type { Clock } from '../http/clock.ts'

@@ -1,23 +1,20 @@
-// Who is nobody and gets nowhere must not fill the audit at a pace of its own: of refused requests without a user that became
-// no call, the first of a period leave a line each, and the rest one line with counts for each address.
+// Limits the lines for refused anonymous requests: after the first of a period, one line with counts for each address.
 import type { CallRecord } from '../../core/index.ts'
 import { addressKey } from '../families/address/index.ts'
 
 /** Milliseconds. */
 const PERIOD = 60_000
-/** Lines in full: of one address, and of all. */
+/** Full lines per address, and for all. */
 const MOST_OF_ONE = 10
 const MOST_OF_ALL = 200
-/** Addresses that are told apart; what the others do is counted together. */
+/** Distinct addresses; others are counted together. */
 const MOST_ADDRESSES = 100
 const OTHERS = '_OTHER'
-/** Of an IPv6 address: one machine has all of such a network. */
+/** One machine usually has a whole /64 network. */
 const NETWORK_BITS = 64
 
 export interface AnonymousRefusals {
-  /** True: the request was counted, and leaves no line of its own. */
   count(record: CallRecord): boolean
-  /** Pushes what was counted. */
   close(): void
 }
 
@@ -26,11 +23,10 @@ interface Tally {
   counted: number
   first: number
   last: number
-  /** Who refused and why: `auth-jwt unauthorized`. Both are the host's own words. */
+  /** By plugin and error kind, such as `auth-jwt unauthorized`. */
   readonly causes: Map<string, number>
 }
 
-/** What was allowed, was a call, or is a user's is never counted: it has its line. */
 const isAnonymous = ({ call, outcome, user }: CallRecord): boolean =>
   call === undefined && outcome === 'refused' && user === undefined
 

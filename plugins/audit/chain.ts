@@ -1,42 +1,40 @@
-// The lines of an audit and how each holds on to the one before: what is written (trail-file.ts) and what is verified
-// (verify-trail.ts) go by the same few rules.
+// The line format of an audit: how lines are chained, signed and read.
 import { createHash, createHmac } from 'node:crypto'
 
-/** What signs the lines: a key, or nothing but the hash. */
 export interface Signer {
   readonly algorithm: 'hmac-sha256' | 'sha256'
-  /** Names the key and tells nothing of it: 8 hexadecimal digits; undefined where there is none. */
+  /** Identifies the key: 8 hexadecimal digits; undefined without one. */
   readonly key: string | undefined
   /** 64 hexadecimal digits. */
   sign(text: string | Buffer): string
 }
 
-/** What the next line follows: `chain` names the chain, `seq` and `hash` are those of its last line. */
+/** The last line of a chain. */
 export interface Head {
   readonly chain: string
   readonly seq: number
   readonly hash: string
 }
 
-/** Before the first line of a chain. */
+/** Precedes the first line of a chain. */
 export const NO_HASH = '0'.repeat(64)
 /** Of the first line of a file. */
 export const FORMAT = 1
-/** Bytes of one line. Ours have some thousand; no longer one is read into memory. */
+/** Maximum bytes of a line. Longer ones are not read into memory. */
 export const MOST_LINE = 256 * 1024
 
 const HASH = /^[\da-f]{64}$/
-/** Behind what is signed: `,"hash":"…"}`. */
+/** Follows the signed part: `,"hash":"…"}`. */
 const HASH_FIELD = /^,"hash":"([\da-f]{64})"\}$/
 const HASH_LENGTH = 75
 
-/** By HMAC-SHA-256: who has no key cannot make a line that verifies. */
+/** HMAC-SHA-256: without the key no one can make a line that verifies. */
 export function keySigner(key: Buffer): Signer {
   const sign = (text: string | Buffer) => createHmac('sha256', key).update(text).digest('hex')
   return { algorithm: 'hmac-sha256', key: sign('the name of this key').slice(0, 8), sign }
 }
 
-/** Without a key: finds what was spoilt by accident or by somebody who knows nothing of it. */
+/** Without a key: detects accidental damage only. */
 export const plainSigner: Signer = {
   algorithm: 'sha256',
   key: undefined,
@@ -44,12 +42,11 @@ export const plainSigner: Signer = {
 }
 
 export interface SealedLine {
-  /** With the line break. */
   readonly text: string
   readonly head: Head
 }
 
-/** The line that follows `head`; `fields`: a JSON object that has some. */
+/** `fields`: a non-empty JSON object. */
 export function sealLine(fields: string, { chain, seq, hash: prev }: Head, signer: Signer): SealedLine {
   const next = seq + 1
   const signed = `{"seq":${next},"prev":"${prev}",${fields.slice(1, -1)}`
@@ -57,17 +54,16 @@ export function sealLine(fields: string, { chain, seq, hash: prev }: Head, signe
   return { text: `${signed},"hash":"${hash}"}\n`, head: { chain, seq: next, hash } }
 }
 
-/** What a line says of itself. */
 export interface ReadLine {
   readonly seq: number
   readonly prev: string
   readonly hash: string
-  /** The bytes that `hash` is of. */
+  /** The signed bytes. */
   readonly signed: Buffer
   readonly fields: Readonly<Record<string, unknown>>
 }
 
-/** `line`: without its line break. Undefined for what is no line of an audit. */
+/** `line`: without its line break. Undefined if it is invalid. */
 export function readLine(line: Buffer): ReadLine | undefined {
   const at = line.length - HASH_LENGTH
   const hash = at > 0 ? HASH_FIELD.exec(line.toString('latin1', at))?.[1] : undefined
@@ -82,17 +78,15 @@ export function readLine(line: Buffer): ReadLine | undefined {
   }
 }
 
-/** What the first line of a file says of all of it. */
 export interface FileFacts {
   readonly chain: string
   readonly algorithm: string
   readonly key: string | undefined
 }
 
-/** Names of chains, keys and algorithms are short words: what else stands there reaches no terminal. */
+/** Other values must not reach a terminal. */
 const isWord = (value: unknown): value is string => typeof value === 'string' && /^[\w-]{1,32}$/.test(value)
 
-/** Undefined where it is no first line. */
 export function factsIn(line: ReadLine | undefined): FileFacts | undefined {
   const { event, chain, algorithm, key } = line?.fields ?? {}
   if (event !== 'opened' || !isWord(chain) || !isWord(algorithm)) return undefined

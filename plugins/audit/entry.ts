@@ -1,6 +1,6 @@
-// What one line of an audit says of a request: who, what, when, from where, whether it was allowed, and by which rule not.
+// The audit entry of a request.
 import { type CallRecord, isObject } from '../../core/index.ts'
-import { plainText } from './plain-text.ts'
+import { plainText } from './files.ts'
 
 /** Characters of one value. */
 const MOST = 256
@@ -11,7 +11,6 @@ function shownValue(value: unknown): unknown {
   return Array.isArray(value) ? `[a list of ${value.length}]` : '[an object]'
 }
 
-/** Undefined if the call has none of these arguments. */
 function pickArguments(names: readonly string[], given: unknown): Record<string, unknown> | undefined {
   if (!isObject(given)) return undefined
   const found = names.filter(name => Object.hasOwn(given, name)).map(name => [name, shownValue(given[name])] as const)
@@ -19,19 +18,19 @@ function pickArguments(names: readonly string[], given: unknown): Record<string,
 }
 
 export interface EntrySettings {
-  /** True: subjects and issuers as they are. */
+  /** Writes subjects and issuers as they are. */
   readonly clear: boolean
-  /** By tool, the names of top-level arguments that may be written. */
+  /** Names of top-level arguments to write, by tool. */
   readonly arguments: ReadonlyMap<string, readonly string[]>
-  /** Whether the config has such an item on the route, be it hidden from the caller or not. */
+  /** Whether the config has such an item on the route, including items hidden from the caller. */
   isKnown(route: string | undefined, kind: string, name: string): boolean
 }
 
-/** What the host, or a tool, could not do, though it was allowed. */
+/** Errors of allowed calls. */
 const FAILURES: ReadonlySet<string> = new Set(['internal', 'callTimeout', 'nodeLost', 'stateTooLarge', 'unavailable'])
 
 const MOST_REASON = 256
-/** What a caller who may not see an item is told of it; see CallRecord. */
+/** Name of an item that the caller cannot see; see CallRecord. */
 const OTHER = '_OTHER'
 
 function decisionOf({ outcome, error }: CallRecord): 'allowed' | 'refused' {
@@ -39,18 +38,17 @@ function decisionOf({ outcome, error }: CallRecord): 'allowed' | 'refused' {
   return outcome === 'error' && error && !FAILURES.has(error.kind) ? 'refused' : 'allowed'
 }
 
-/** The item; one that is hidden from the caller by its name, too, where the config has it: who asked for it is to be found. */
+/** Includes the name of an existing item that is hidden from the caller. */
 function nameOf({ item, call, route }: CallRecord, settings: EntrySettings): string | undefined {
   if (!item || item.name !== OTHER || item.kind === 'resources') return item?.name
   const asked = call?.params['name']
   return typeof asked === 'string' && settings.isKnown(route, item.kind, asked) ? asked : OTHER
 }
 
-/** Its client ended a session, whether it waited to be told or not. */
+/** Whether a client ended its session. */
 export const isSessionEnd = ({ outcome, http, session }: Pick<CallRecord, 'outcome' | 'http' | 'session'>): boolean =>
   http?.verb === 'DELETE' && (outcome === 'ok' || outcome === 'cancelled') && session !== undefined
 
-/** A JSON object, without what holds it in its chain. Fields that are undefined are left out. */
 export function entryOf(record: CallRecord, settings: EntrySettings): string {
   const { call, at, outcome, error, http, item, client } = record
   const user = settings.clear ? call?.user : undefined

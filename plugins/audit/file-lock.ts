@@ -1,28 +1,25 @@
-// One writer for one file: a lock beside it says which process writes. What a process left that was killed is taken over;
-// of a process on another machine nobody can ask the system, so its lock counts while it is touched.
+// Locks a file for one writer. The lock of a killed process is taken over at once, that of another machine after a time-out.
 import { createHash, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { link, lstat, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { isObject, StartError } from '../../core/index.ts'
 
-/** Milliseconds between two touches, and after how many of them without one the writer is taken for gone. */
+/** Milliseconds between heartbeats, and the number of missed ones after which a writer on another machine counts as gone. */
 const TOUCH = 10_000
 const MISSED = 6
-/** How often a lock that comes and goes is tried. */
 const MOST_ROUNDS = 100
 
 export interface FileLock {
-  /** Makes it again where it was removed with its folder; throws where another process has it since. */
+  /** Creates a removed lock again; throws if another process has it. */
   hold(): Promise<void>
-  /** Takes it away, where it is still ours. */
   release(): Promise<void>
 }
 
-/** When a process began, as Linux tells it, so that another one with its id is not taken for it. */
+/** The start time on Linux distinguishes processes with the same id. */
 function beganAt(pid: number): string | undefined {
   try {
-    // The name in parentheses may have spaces, and parentheses.
+    // The name in parentheses can contain spaces and parentheses.
     return readFileSync(`/proc/${pid}/stat`, 'latin1')
       .replace(/^.*\) /s, '')
       .split(' ')[19]
@@ -45,7 +42,7 @@ const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
 const stop = (what: string) => new StartError(what, { exitCode: 2 })
 
-/** What the lock says; undefined: it is not there. What is no file is not read: a link to nothing never goes, a pipe never ends. */
+/** Undefined without a lock. Links and pipes are not read. */
 async function read(path: string): Promise<string | undefined> {
   try {
     const info = await lstat(path)
@@ -58,32 +55,30 @@ async function read(path: string): Promise<string | undefined> {
   }
 }
 
-/** Who holds a lock that says this, in words; undefined: nobody does any more. */
 async function holderOf(path: string, text: string): Promise<string | undefined> {
   try {
     const { mtimeMs } = await stat(path)
     const held: unknown = JSON.parse(text)
     if (!isObject(held)) return undefined
     const { pid, began, machine } = held
-    // 0 and what is below mean groups of processes, of which one always runs.
+    // Values below 1 mean process groups.
     if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || pid < 1) return undefined
     if (typeof machine !== 'string') return undefined
     const isLive = machine === hostname() ? isRunning(pid, began) : Date.now() - mtimeMs < MISSED * TOUCH
     return isLive ? `process ${pid} on ${machine.replace(/[^\w.-]/g, '?')}` : undefined
   } catch (error) {
-    // It went meanwhile, or a machine that lost its power left nothing in it.
+    // The lock is gone, or a power cut left it empty.
     if (codeOf(error) === 'ENOENT' || error instanceof SyntaxError) return undefined
     throw error
   }
 }
 
-/** No two locks say the same. */
 function newText(): string {
   const { pid } = process
   return JSON.stringify({ pid, began: beganAt(pid), machine: hostname(), id: randomUUID() })
 }
 
-/** Makes the lock, with what it says: a process that only begins finds no half of it. */
+/** Uses a link, so that no process reads an incomplete lock. */
 async function make(path: string, text: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}`
   try {
@@ -102,10 +97,7 @@ async function removeOwn(path: string, text: string): Promise<void> {
   if ((await read(path)) === text) await rm(path, { force: true })
 }
 
-/**
- * Takes away a lock that nobody holds. Whoever does so holds a lock of its own meanwhile, which is named by what the old one
- * says: somebody slow who read the old one cannot take away the one that another made since. Says who is as quick.
- */
+/** Removes an abandoned lock. A guard lock, named by its content, prevents a slow process from removing a newer lock. */
 async function clear(path: string, text: string): Promise<string | undefined> {
   const name = createHash('sha256').update(text).digest('hex').slice(0, 16)
   const guard = await take(`${path}.${name}`)
@@ -118,10 +110,9 @@ async function clear(path: string, text: string): Promise<string | undefined> {
   return undefined
 }
 
-/** Puts a lock there that says this; says who holds it, where somebody does. */
 async function put(path: string, text: string): Promise<string | undefined> {
   for (let round = 0; round < MOST_ROUNDS; round++) {
-    // Looked at first: on a full disk, too, another's lock is what is wrong.
+    // Reports the holder before a full disk.
     const found = await read(path)
     const holder = found === undefined ? undefined : ((await holderOf(path, found)) ?? (await clear(path, found)))
     if (holder !== undefined) return holder
@@ -132,7 +123,6 @@ async function put(path: string, text: string): Promise<string | undefined> {
   )
 }
 
-/** Says who holds it, where somebody does. */
 async function take(path: string): Promise<{ lock: FileLock } | { holder: string }> {
   const text = newText()
   const holder = await put(path, text)
@@ -155,7 +145,7 @@ async function take(path: string): Promise<{ lock: FileLock } | { holder: string
   return { lock: { hold, release } }
 }
 
-/** Throws a StartError that names the writer, where there is one. */
+/** Throws a StartError that names the holder. */
 export async function lockFile(file: string): Promise<FileLock> {
   const taken = await take(`${file}.lock`)
   if ('lock' in taken) return taken.lock
@@ -166,7 +156,6 @@ export async function lockFile(file: string): Promise<FileLock> {
   )
 }
 
-/** The first of these files that nobody writes. */
 export async function lockFirst(files: readonly string[]): Promise<{ file: string; lock: FileLock }> {
   for (const file of files) {
     const taken = await take(`${file}.lock`)

@@ -1,13 +1,13 @@
-// A name in `arguments` that no tool has, or that none of its arguments has, is rather a slip: what was to be written is not.
+// Warns about names in `arguments` that no tool or no argument has.
 import { isObject, nearest, type PluginHost, type Services, StartError } from '../../core/index.ts'
 
 type Item = ReturnType<Services['itemsOf']>[number]
 type Tool = Extract<Item, { kind: 'tools' }>
 
-/** Arguments are said elsewhere, too: which ones there are is not known from `properties` alone. */
+/** With these keywords `properties` does not list all arguments. */
 const ELSEWHERE = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas']
 
-/** Undefined: it may take others. */
+/** Undefined if unknown. */
 function argumentsOf({ wire }: Tool): readonly string[] | undefined {
   const schema = wire['inputSchema']
   if (!isObject(schema) || ELSEWHERE.some(keyword => keyword in schema)) return undefined
@@ -16,7 +16,6 @@ function argumentsOf({ wire }: Tool): readonly string[] | undefined {
   return additionalProperties === false ? [] : undefined
 }
 
-/** Warns of each, with what it may have been meant to be. */
 export function lintArguments(
   listed: ReadonlyMap<string, readonly string[]>,
   host: Pick<PluginHost, 'at' | 'routes' | 'report'>,

@@ -2,8 +2,8 @@
 import { dirname } from 'node:path'
 import { errorText, StartError } from '../../core/index.ts'
 import { makeFolderOf } from '../families/own-file/index.ts'
-import { seatOf } from './archives.ts'
 import { type FileLock, lockFile, lockFirst } from './file-lock.ts'
+import { seatOf } from './files.ts'
 import { Trail, type TrailSettings } from './trail.ts'
 
 export class OpenTrail {

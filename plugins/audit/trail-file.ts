@@ -1,14 +1,79 @@
-// The file of an audit: appends lines that hold on to each other, heals what a killed process left, goes on in a new file
-// when this one is full, or was moved or emptied by others. It knows its head: the last line that is whole on disk.
+// The file of an audit trail: appends chained lines, repairs an incomplete end, and rotates.
 import { createHash, randomBytes } from 'node:crypto'
 import { type FileHandle, open, stat } from 'node:fs/promises'
-import { archivesOf, moveAway, removeOldest } from './archives.ts'
-import { FORMAT, type Head, NO_HASH, plainSigner, type Signer } from './chain.ts'
-import type { Appended, FileSettings } from './file-settings.ts'
-import { openTail, readTail, readTailOf, shownTorn, type Tail } from './tail.ts'
-import { PartlyWritten, writeLines } from './write-lines.ts'
+import type { Logger } from '../../core/index.ts'
+import { FORMAT, type Head, NO_HASH, plainSigner, type Signer, sealLine } from './chain.ts'
+import { archivesOf, moveAway, openTail, readTail, readTailOf, removeOldest, shownTorn, type Tail } from './files.ts'
 
-/** Of a new file: its owner and group read it, nobody else. */
+export interface FileSettings {
+  readonly path: string
+  /** The first signs new lines, all verify. */
+  readonly signers: readonly Signer[]
+  readonly node: string
+  readonly log: Logger
+  readonly rotateAt: number
+  /** Milliseconds or Infinity. */
+  readonly rotateAfter: number
+  /** Full files to keep, or Infinity. */
+  readonly keep: number
+  /** Recreates a lock that was removed with its folder; rejects if another process has it. */
+  hold?(): Promise<void>
+}
+
+export interface Appended {
+  readonly written: number
+  readonly failure?: unknown
+}
+
+interface WrittenLines {
+  readonly lines: number
+  readonly size: number
+  readonly head: Head
+  /** Bytes of an incomplete line. */
+  readonly torn: number
+  readonly failure?: unknown
+}
+
+async function writeLines(
+  handle: FileHandle,
+  entries: readonly string[],
+  head: Head,
+  signer: Signer,
+): Promise<WrittenLines> {
+  let next = head
+  const sealed = entries.map(fields => {
+    const { text, head: own } = sealLine(fields, next, signer)
+    next = own
+    return { bytes: Buffer.from(text), head: own }
+  })
+  const bytes = Buffer.concat(sealed.map(line => line.bytes))
+  let done = 0
+  let failure: unknown
+  try {
+    while (done < bytes.length) done += (await handle.write(bytes, done)).bytesWritten
+  } catch (error) {
+    failure = error
+  }
+  let lines = 0
+  let size = 0
+  for (const line of sealed) {
+    if (size + line.bytes.length > done) break
+    size += line.bytes.length
+    lines++
+  }
+  return { lines, size, head: sealed[lines - 1]?.head ?? head, torn: done - size, failure }
+}
+
+/** `cause`: the error of the write. */
+class PartlyWritten extends Error {
+  readonly lines: number
+  constructor(lines: number, cause: unknown) {
+    super('not all of it was written', { cause })
+    this.lines = lines
+  }
+}
+
+/** Readable by owner and group. */
 const MODE = 0o640
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
@@ -20,18 +85,18 @@ export class TrailFile {
   readonly #signer: Signer
   #handle: FileHandle | undefined
   #head: Head = { chain: randomBytes(8).toString('hex'), seq: 0, hash: NO_HASH }
-  /** Bytes of the whole lines. */
+  /** Bytes of complete lines. */
   #size = 0
-  /** Bytes behind them: of a line that could not be written to its end. */
+  /** Bytes of an incomplete line after them. */
   #torn = 0
   #openedAt = 0
-  /** When the file was changed last, by us; undefined: unknown. */
+  /** Time of our last write; undefined if unknown. */
   #changedAt: number | undefined
-  /** One line of the chain for each file says that others changed it. */
+  /** Whether the chain has a line about foreign changes in this file. */
   #toldChanged = false
-  /** What the start has still to write. */
+  /** Lines that startup has yet to write. */
   #steps: (() => Promise<unknown>)[] = []
-  /** What a killed process wrote of a line, until there is a line that has it. */
+  /** An incomplete line of a killed process, until it is recorded. */
   #healing: Buffer | undefined
 
   constructor(settings: FileSettings) {
@@ -47,10 +112,7 @@ export class TrailFile {
     return this.#head
   }
 
-  /**
-   * Goes on where the file ends, or begins it. Throws a StartError for a file that is something else. After what a disk throws it
-   * can be called again: what was done is not done twice.
-   */
+  /** Continues or creates the file. Throws a StartError for foreign content. After a disk error it can be called again. */
   async start(): Promise<void> {
     await this.#settings.hold?.()
     try {
@@ -66,7 +128,6 @@ export class TrailFile {
     await this.#noteTime()
   }
 
-  /** `entries`: JSON objects, each of which becomes a line. */
   async append(entries: readonly string[]): Promise<Appended> {
     try {
       await this.#prepare()
@@ -80,7 +141,6 @@ export class TrailFile {
     }
   }
 
-  /** Until what is written is on the disk. */
   async sync(): Promise<void> {
     await this.#handle?.datasync()
   }
@@ -91,7 +151,7 @@ export class TrailFile {
     await handle?.close()
   }
 
-  /** Sees to it that the next line goes to where it belongs: others may have moved, removed or emptied the file. */
+  /** Other programs can move, remove or truncate the file. */
   async #prepare(): Promise<void> {
     const { path, rotateAt, rotateAfter } = this.#settings
     const named = await stat(path).catch((error: unknown) => {
@@ -111,7 +171,7 @@ export class TrailFile {
     else if (Date.now() - this.#openedAt >= rotateAfter) await this.#rotate('age')
   }
 
-  /** Of the file as it is after our lines. */
+  /** Notes the time of our last write. */
   async #noteTime(): Promise<void> {
     this.#changedAt = await this.#handle?.stat().then(
       ({ mtimeMs }) => mtimeMs,

@@ -1,13 +1,12 @@
 // The audit trail of a plugin instance: one per file, with its metrics.
 import { resolve } from 'node:path'
-import { type FilledOptions, type PluginHost, parseDuration, parseSize, StartError } from '../../core/index.ts'
+import { type PluginHost, parseDuration, parseSize, StartError } from '../../core/index.ts'
 import { claimFile } from '../families/own-file/index.ts'
 import { type AnonymousRefusals, createAnonymousRefusals } from './anonymous-refusals.ts'
 import { keySigner, plainSigner } from './chain.ts'
 import { OpenTrail } from './open-trail.ts'
+import type { FilledAuditOptions } from './options.ts'
 import type { TrailSettings } from './trail.ts'
-
-type Filled = FilledOptions['audit']
 
 const LINES = { name: 'mcp_host_audit_lines_total', help: 'Lines of the audit that were written.' }
 const LOST = {
@@ -26,7 +25,7 @@ interface Opened {
   readonly refusals: AnonymousRefusals
 }
 
-function settingsOf(host: PluginHost, path: string, { sync, headEvery, rotate }: Filled): TrailSettings {
+function settingsOf(host: PluginHost, path: string, { sync, headEvery, rotate }: FilledAuditOptions): TrailSettings {
   const tell = { written: host.figures.counter(LINES), lost: host.figures.counter(LOST) }
   return {
     path,
@@ -42,7 +41,7 @@ function settingsOf(host: PluginHost, path: string, { sync, headEvery, rotate }:
   }
 }
 
-function open(host: PluginHost, path: string, options: Filled): Opened {
+function open(host: PluginHost, path: string, options: FilledAuditOptions): Opened {
   const settings = settingsOf(host, path, options)
   const trail = new OpenTrail(settings, host.purpose === 'stdio' ? STDIO_PROCESSES : host.processes)
   const refusals = createAnonymousRefusals(fields => trail.push(fields))
@@ -58,7 +57,7 @@ function open(host: PluginHost, path: string, options: Filled): Opened {
 }
 
 /** Instances of one file, such as those of several routes, have one writer. */
-export function trailOf(host: PluginHost, options: Filled): Opened {
+export function trailOf(host: PluginHost, options: FilledAuditOptions): Opened {
   const { file, sync, headEvery, rotate } = options
   const path = resolve(host.directory, file)
   const trails = host.share(TRAILS, () => new Map<string, { readonly opened: Opened; readonly said: string }>())

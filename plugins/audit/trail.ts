@@ -1,7 +1,7 @@
 // The one writer of an audit: takes entries as they come, writes them in order a batch at a time while nobody waits, and says
 // what it does when it cannot: the host's log, readiness, and later a line of the audit itself.
 import { errorText } from '../../core/index.ts'
-import type { Appended, FileSettings } from './file-settings.ts'
+import type { Appended, FileSettings } from './trail-file.ts'
 import { TrailFile } from './trail-file.ts'
 
 export interface TrailSettings extends FileSettings {

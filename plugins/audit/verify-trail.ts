@@ -2,7 +2,7 @@
 // place that is not as it has to be. For `mcp-host audit verify`.
 import { createHash } from 'node:crypto'
 import { type FileFacts, factsIn, NO_HASH, plainSigner, type ReadLine, readLine, type Signer } from './chain.ts'
-import { linesOf } from './lines-of.ts'
+import { linesOf } from './files.ts'
 
 export interface Expectations {
   readonly signers: readonly Signer[]

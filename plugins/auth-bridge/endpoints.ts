@@ -1,13 +1,12 @@
-// The addresses of the bridge, and what holds for each: clients' endpoints are open to pages of any origin and depend on no
-// cookie; people's pages are behind the host's guard.
+// The HTTP endpoints of auth-bridge. Endpoints of clients are open to all origins and use no cookies; the host's guard protects pages.
 import { type HostContext, HostError, type HostMiddleware, type PluginHost } from '../../core/index.ts'
-import { type Bridge, sendPage } from './browser/bridge.ts'
+import { sendPage } from './browser/browser.ts'
 import type { Handlers } from './browser/handlers.ts'
-import { refuseForeignRequest } from './development/loopback-only.ts'
+import { refuseForeignRequest } from './development/upstream.ts'
 import { createAddressLimit } from './limits.ts'
+import type { Bridge } from './make.ts'
 import { type FilledAuthBridge, isDevelopment } from './options.ts'
-import { RETRY_AFTER, ROUTES } from './places.ts'
-import { discoveryPaths, handOver, openToPages } from './server/oidc-provider.ts'
+import { discoveryPaths, handOver, openToPages, RETRY_AFTER, ROUTES } from './server/oidc-provider.ts'
 
 /** Loaded and made with the first request. */
 export type GetBridge = () => Promise<{ readonly bridge: Bridge; readonly handlers: Handlers }>

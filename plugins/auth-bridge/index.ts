@@ -1,18 +1,18 @@
 // The bridge: this host is the authorization server of its MCP clients, and people sign in with the company's identity
 // provider. docs/plugins/auth-bridge.md.
 import { definePlugin } from '../../core/index.ts'
-import { refuseExposedHost } from './development/loopback-only.ts'
+import { refuseExposedHost } from './development/dev-auth-server.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, isDevelopment, optionsSchema } from './options.ts'
 
 export { devAuthServer } from './development/dev-auth-server.ts'
 export type { AuthBridgeOptions } from './options.ts'
-export { auth0, entra, github, google, keycloak, oauth, oidc, okta } from './presets.ts'
+export { auth0, entra, github, google, keycloak, oauth, oidc, okta } from './options.ts'
 
 export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
   options: optionsSchema,
   provides: ['authorizationServer', 'upstreamTokens'],
   async examine(options, about) {
-    const { examine } = await import('./doctor/examine.ts')
+    const { examine } = await import('./doctor.ts')
     return examine(options, about)
   },
   async setup(host, options) {

@@ -1,27 +1,24 @@
-// From the options of the bridge to its working parts. Loaded with the first request: oidc-provider takes a while to load.
-import { errors } from 'oidc-provider'
+// Creates the authorization server and its parts from the options. Loaded late, because oidc-provider loads slowly.
+
 import { type GrantStore, isLoopback } from '../../core/auth.ts'
 import { type PluginHost, parseDuration, type Services } from '../../core/index.ts'
 import { isUnavailable } from '../../core/transport.ts'
 import type { TrustedIssuers } from './assertions/trusted-issuers.ts'
-import type { Bridge } from './browser/bridge.ts'
 import { createRegisteredClients } from './clients/registered-clients.ts'
-import { createFigures } from './figures.ts'
 import { createAddressLimit } from './limits.ts'
 import { type FilledAuthBridge, isDevelopment } from './options.ts'
 import { createPages, type Logo } from './pages/index.ts'
-import { Accounts } from './people/accounts.ts'
+import { Accounts, unavailable } from './people/accounts.ts'
 import { Consents } from './people/consents.ts'
 import { createDecide } from './people/decide.ts'
 import { Logins } from './people/logins.ts'
 import { createRecords, createSealer, withFailures } from './records.ts'
 import { createClientFetch } from './server/client-fetch.ts'
-import { createProvider, type Lifetimes } from './server/provider.ts'
-import { refusalPage } from './server/refusal-page.ts'
+import { createProvider, type Lifetimes, refusalPage } from './server/provider.ts'
 import { createResources, withFixed } from './server/resources.ts'
 import type { SigningKey } from './server/signing-keys.ts'
 import { settle } from './upstream/settings.ts'
-import type { Upstream } from './upstream/upstream.ts'
+import type { Upstream, UpstreamFault } from './upstream/upstream.ts'
 
 /** Documents and key sets of clients that one address may have us fetch in a minute. */
 const MOST_DOCUMENTS = 30
@@ -53,64 +50,71 @@ const lifetimesOf = (options: FilledAuthBridge): Lifetimes => ({
   refreshGrace: parseDuration(options.refreshGrace),
 })
 
-function unavailable(why: string): Error {
-  const error = new errors.CustomOIDCProviderError('temporarily_unavailable', why)
-  return Object.assign(error, { status: 503, statusCode: 503 })
-}
+const figuresOf = ({ figures }: PluginHost) => ({
+  signIns: figures.counter({
+    name: 'mcp_host_bridge_sign_ins_total',
+    help: 'Logins that came back from the identity provider: ok, not_allowed by the config, or what failed.',
+    labels: ['outcome'],
+  }),
+  renewals: figures.counter({
+    name: 'mcp_host_bridge_renewals_total',
+    help: 'Questions whether a person may still sign in: renewed, ended, or unasked where the provider did not say.',
+    labels: ['outcome'],
+  }),
+  replays: figures.counter({
+    name: 'mcp_host_bridge_replays_total',
+    help: 'Codes and refresh tokens that came again after they were used up.',
+    labels: ['model'],
+  }),
+})
 
-export function makeBridge(parts: BridgeParts): Bridge {
+export type Bridge = ReturnType<typeof makeBridge>
+
+/** The parts that the pages and endpoints use. */
+export function makeBridge(parts: BridgeParts) {
   const { host, services, options, keys, store, upstream, trusted, signing, logo } = parts
-  const { log } = host
+  const { clock, log } = host
   const issuer = host.url(options.path)
   const lifetimes = lifetimesOf(options)
-  const figures = createFigures(host)
+  const { signIns, renewals, replays } = figuresOf(host)
   const failed = (error: unknown) =>
     isUnavailable(error) ? Object.assign(unavailable(STORE_AWAY), { cause: error }) : error
   const records = createRecords(withFailures(store, failed), createSealer(keys('auth-bridge records')))
   const decide = createDecide(options)
   const { login: most, refreshToken, session } = lifetimes
   const idle = Math.max(refreshToken, session)
-  const logins = new Logins({ records, upstream, decide, log, clock: host.clock, most, idle, renewed: figures.renewed })
+  const renewed = (outcome: 'renewed' | 'ended' | 'unasked') => renewals(1, { outcome })
+  const logins = new Logins({ records, upstream, decide, log, clock, most, idle, renewed })
   const consents = new Consents(records, most)
-  const accounts = new Accounts({ records, logins, consents, log, clock: host.clock, session, unavailable })
+  const accounts = new Accounts({ records, logins, consents, log, clock, session })
   const resources = withFixed(createResources(host, services, Object.keys(options.scopes)), options.provider.resources)
   const pages = createPages({
     page: { ...options.page, name: options.page.name ?? host.server.name },
     label: upstream.label,
     base: new URL(issuer).pathname,
-    ...(options.provider.users && { users: options.provider.users }),
-    ...(logo && { logo }),
+    users: options.provider.users,
+    logo,
   })
+  const { guardedFetch } = services
   const provider = createProvider({
-    ...{ issuer, options, lifetimes, records, accounts, resources, decide, trusted, signing, log, figures },
-    now: host.clock.now,
+    ...{ issuer, options, lifetimes, records, accounts, resources, decide, trusted, signing, log },
+    now: clock.now,
+    replayed: model => replays(1, { model }),
     upstream: settle(options.provider, [...host.at, 'provider']),
     clients: createRegisteredClients(keys('auth-bridge clients')),
     cookieKeys: keys('auth-bridge cookies'),
     clientFetch: createClientFetch({
-      guardedFetch: isDevelopment(options) ? fetchAnywhere(services.guardedFetch) : services.guardedFetch,
-      mayFetch: createAddressLimit(MOST_DOCUMENTS, host.clock),
-      clock: host.clock,
+      guardedFetch: isDevelopment(options) ? fetchAnywhere(guardedFetch) : guardedFetch,
+      mayFetch: createAddressLimit(MOST_DOCUMENTS, clock),
+      clock,
     }),
     renderError: refusalPage(pages),
   })
-  const known = new Set(options.clients.fixed.map(({ clientId }) => clientId))
-  const formKeys = keys('auth-bridge forms')
   return {
-    issuer,
-    provider,
-    lifetimes,
-    records,
-    logins,
-    consents,
-    accounts,
-    resources,
-    decide,
-    upstream,
-    pages,
-    log,
-    known,
-    formKeys,
-    figures,
+    ...{ issuer, provider, lifetimes, records, logins, consents, accounts, resources, decide, upstream, pages, log },
+    /** Ids of the clients that the config names. */
+    known: new Set(options.clients.fixed.map(({ clientId }) => clientId)),
+    formKeys: keys('auth-bridge forms'),
+    signedIn: (outcome: 'ok' | 'not_allowed' | UpstreamFault) => signIns(1, { outcome }),
   }
 }

@@ -3,7 +3,7 @@
 import { LRUCache } from 'lru-cache'
 import { loginEnded, type UpstreamCaller, type UpstreamTokenRequest } from '../../core/auth.ts'
 import { HostError, type Services, ToolError } from '../../core/index.ts'
-import type { Bridge } from './browser/bridge.ts'
+import type { Bridge } from './make.ts'
 import type { Login, Renewed } from './people/logins.ts'
 import { isUpstreamError, type ProviderTokens } from './upstream/upstream.ts'
 

@@ -1,9 +1,7 @@
-// Opaque access tokens: who calls, by what the authorization server says of the token (RFC 7662); and the enforcement
-// of `authorize` on the routes. docs/plugins/auth-introspection.md.
+// Authenticates callers by opaque tokens (RFC 7662), and enforces `authorize` of routes.
 import {
   authorizeRoute,
   type Claims,
-  enforceDPoP,
   fetchJson,
   identifyBearer,
   isLoopback,
@@ -12,8 +10,9 @@ import {
   shownUrl,
   type TokenPlace,
 } from '../../core/auth.ts'
-import { definePlugin, type FilledOptions, isObject, parseDuration, StartError } from '../../core/index.ts'
-import { type AuthIntrospectionOptions, authIntrospectionSchema } from './options.ts'
+import { definePlugin, isObject, parseDuration, StartError } from '../../core/index.ts'
+import { enforceDPoP } from '../families/dpop/index.ts'
+import { type AuthIntrospectionOptions, authIntrospectionSchema, type FilledAuthIntrospection } from './options.ts'
 import { createVerifier } from './verify-token.ts'
 
 interface IntrospectionClient {
@@ -24,7 +23,7 @@ interface IntrospectionClient {
   readonly signal: AbortSignal
 }
 
-/** RFC 6749 section 2.3.1: the id and the secret are form-encoded before they are joined. */
+/** RFC 6749 section 2.3.1: id and secret are form-encoded. */
 const encoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
 
 /** The introspection response; undefined if the token is not active. Rejects if the server gives no valid response. */
@@ -50,10 +49,10 @@ async function introspect(token: string, client: IntrospectionClient): Promise<C
 
 export type { AuthIntrospectionOptions } from './options.ts'
 
-/** Milliseconds: a revoked token must not live on for longer, whatever the config says. */
+/** Milliseconds: a revoked token must not live longer. */
 const MAX_CACHE = 300_000
 
-export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledOptions['auth-introspection']>({
+export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAuthIntrospection>({
   options: authIntrospectionSchema,
   provides: ['user', 'authorize'],
   setup(host, options) {

@@ -1,5 +1,4 @@
-// For `testHost`: the same options with an authorization server of the test's own, on loopback, which knows the tokens that
-// the test made up and no other.
+// For `testHost`: an authorization server on loopback that knows the fake tokens.
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

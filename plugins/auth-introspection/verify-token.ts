@@ -1,5 +1,4 @@
-// Verifies an opaque token by asking; what was found active is believed for a short while. Several requests with one
-// token share one question.
+// Verifies opaque tokens by introspection, with a short cache. Concurrent requests with one token share one introspection.
 import { LRUCache } from 'lru-cache'
 import {
   type ClaimPaths,
@@ -13,32 +12,29 @@ import {
 import { isObject, type Logger } from '../../core/index.ts'
 
 const MAX_REMEMBERED = 10_000
-/** Seconds that a client is told to wait while the authorization server does not answer. */
+/** Seconds. */
 const RETRY_AFTER = 5
-/** Seconds that clocks may differ. */
+/** Seconds. */
 const CLOCK_TOLERANCE = 60
 
 export interface VerifierSettings {
-  /** Undefined: the token is not active. Rejects where nobody can tell. */
   ask(token: string): Promise<Claims | undefined>
-  /** Compared with `iss`; undefined: not known. */
+  /** Expected `iss`; undefined if unknown. */
   readonly issuer: string | undefined
-  /** The issuer of users whose answer names none. */
+  /** Issuer of users without `iss`. */
   readonly origin: string
-  /** Who a token must be for; undefined: not checked. */
+  /** Accepted audiences; undefined if not checked. */
   audienceAt: ((place: TokenPlace) => readonly string[]) | undefined
-  /** Milliseconds. */
   readonly cacheFor: number
   readonly claims: ClaimPaths | undefined
   readonly streamsOutliveToken?: boolean | undefined
   readonly log: Logger
-  /** Milliseconds; for tests. */
   readonly now?: () => number
 }
 
 interface Answer {
   readonly verdict: TokenVerdict
-  /** Milliseconds; for active tokens alone. */
+  /** Milliseconds. */
   readonly until: number
 }
 

@@ -1,12 +1,12 @@
-// JWT access tokens: who calls, by a token that a configured issuer, or this host itself, signed for this server; and the
-// enforcement of `authorize` on the routes. docs/plugins/auth-jwt.md.
-import { authorizeRoute, enforceDPoP, identifyBearer, needResource } from '../../core/auth.ts'
+// Authenticates callers by JWT access tokens, and enforces `authorize` of routes.
+import { authorizeRoute, identifyBearer, needResource } from '../../core/auth.ts'
 import { definePlugin, type PluginHost, type Services, StartError } from '../../core/index.ts'
+import { enforceDPoP } from '../families/dpop/index.ts'
+import { createProfile, findOwnIssuers, type Profile } from './issuers.ts'
 import { type AuthJwtOptions, authJwtSchema, type FilledAuthJwt } from './options.ts'
-import { findOwnIssuers } from './own-issuer.ts'
-import { createProfile, type Profile } from './profile.ts'
 import { createVerifier } from './verify-token.ts'
 
+export { DPOP_SCHEMA, type DPoPSettings, enforceDPoP } from '../families/dpop/index.ts'
 export type { AuthJwtOptions, IssuerOptions, JwtClaims } from './options.ts'
 export { auth0, cognito, entra, keycloak, okta } from './presets.ts'
 

@@ -1,5 +1,4 @@
-// What well-known providers do differently, as options of auth-jwt. docs/plugins/auth-jwt.md says for each what to set
-// up there. A preset is plain options: spread it to change one.
+// Options of auth-jwt for well-known providers. Spread a preset to change it.
 
 import { shownUrl } from '../../core/auth.ts'
 import { StartError } from '../../core/index.ts'
@@ -14,10 +13,7 @@ const bareHost = (given: string, preset: string): string => {
   })
 }
 
-/**
- * Microsoft Entra ID. Tokens of both versions: v2 is for the client id of the API's app registration, v1 for its
- * `api://` URI. `tenant` is the directory's id, not a domain: tokens name the id.
- */
+/** Microsoft Entra ID, tokens of versions 1 and 2. `tenant` is the directory id, not a domain. */
 export function entra({ tenant, clientId, audience }: { tenant: string; clientId: string; audience?: Audience }) {
   if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(tenant)) {
     throw new StartError(
@@ -39,7 +35,7 @@ export function entra({ tenant, clientId, audience }: { tenant: string; clientId
   } satisfies AuthJwtOptions
 }
 
-/** Okta, with a custom authorization server (`default` unless named): the org server's tokens are for Okta alone. */
+/** Okta with a custom authorization server. Tokens of the org server are for Okta only. */
 export function okta({
   domain,
   authorizationServer = 'default',
@@ -56,18 +52,18 @@ export function okta({
   } satisfies AuthJwtOptions
 }
 
-/** Keycloak: roles of the realm, and of the client `clientId` where it is given; never an ID token. */
+/** Keycloak: roles of the realm, and of the client `clientId`. */
 export function keycloak({
   url,
   realm,
   clientId,
   audience,
 }: {
-  /** The server's base URL, with `/auth` where it has that. */
+  /** Base URL, with `/auth` if the server has it. */
   url: string
   realm: string
   clientId?: string
-  /** Keycloak puts one in only where an audience mapper says so. Default: the route's resource. */
+  /** Requires an audience mapper in Keycloak. Default: the resource of the route. */
   audience?: Audience
 }) {
   return {
@@ -82,7 +78,7 @@ export function keycloak({
   } satisfies AuthJwtOptions
 }
 
-/** Auth0: its issuer ends with a slash; an API's permissions (RBAC) count as scopes; roles are a claim of your own. */
+/** Auth0: permissions (RBAC) count as scopes. */
 export function auth0({ domain, audience, rolesClaim }: { domain: string; audience: Audience; rolesClaim?: string }) {
   return {
     authority: `https://${bareHost(domain, 'auth0')}/`,
@@ -95,7 +91,7 @@ export function auth0({ domain, audience, rolesClaim }: { domain: string; audien
   } satisfies AuthJwtOptions
 }
 
-/** Amazon Cognito: access tokens name the app client in the place of an audience, and groups are the roles. */
+/** Amazon Cognito: access tokens name the app client instead of an audience; groups are roles. */
 export function cognito({
   region,
   userPoolId,
@@ -103,7 +99,7 @@ export function cognito({
 }: {
   region: string
   userPoolId: string
-  /** App clients whose tokens are accepted, and resources that tokens may be bound to. */
+  /** Accepted app clients and resources. */
   clientId: Audience
 }) {
   return {

@@ -1,12 +1,11 @@
-// For `testHost`: the same options with a key of the test's own in the place of the issuers', so that it signs tokens as they
-// would: their names, audience and claims stay what the config says. Nothing is fetched.
+// For `testHost`: replaces the keys of the issuers by one of the test. Names, audience and claims stay as configured.
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import jwt from 'jsonwebtoken'
 import type { UnderTest } from '../../core/auth.ts'
 import { makeClaims, writeClaim } from '../../core/auth.ts'
 import type { AuthJwtOptions, IssuerOptions } from './options.ts'
 
-/** Where the config's comes from the environment, and is not there. */
+/** If the config takes the name from a missing environment variable. */
 const NAMELESS = 'https://issuer.test'
 const KID = 'test'
 
@@ -22,7 +21,7 @@ export function issueInTest(options: AuthJwtOptions): UnderTest<AuthJwtOptions> 
   const isNamed = [given.authority, given.issuer, given.jwksUri, given.keys, given.secret].some(
     value => value !== undefined,
   )
-  // Beside the test's own issuer, which takes the place of those that are named, it would not count any more.
+  // Next to the test's issuer the default would be off.
   const ownIssuer = given.ownIssuer ?? (!issuers && !isNamed)
   const rest = { ...given, ...(ownIssuer && { ownIssuer }) }
   const [first = rest] = issuers ?? []

@@ -1,5 +1,4 @@
-// Verifies an access token by a profile: read, find its issuer and key, signature, then every claim. What was verified
-// is remembered for as long as its key is: by a hash of the token, for the audience that it was verified for.
+// Verifies access tokens: decoding, issuer, header, claims, key, signature. Results are cached by token hash and audience while the key is valid.
 import { LRUCache } from 'lru-cache'
 import {
   type Claims,
@@ -21,8 +20,7 @@ import {
   signer,
   type VerificationKey,
 } from '../families/issuer-keys/index.ts'
-import type { OwnIssuer } from './own-issuer.ts'
-import type { Issuer, Profile } from './profile.ts'
+import type { Issuer, OwnIssuer, Profile } from './issuers.ts'
 
 const ACCESS_TOKEN_TYPES: ReadonlySet<string> = new Set(['jwt', 'at+jwt', 'application/at+jwt'])
 
@@ -70,7 +68,6 @@ interface Remembered {
   readonly verdict: { readonly user: User }
   readonly source: KeySource
   readonly key: VerificationKey
-  /** Milliseconds. */
   readonly until: number
 }
 
@@ -79,11 +76,10 @@ type Outcome = Exclude<TokenVerdict, { user: User }> | Remembered
 
 export interface VerifierSettings {
   readonly profile: Profile
-  /** Of the routes whose tokens this host gives out itself. */
+  /** Routes whose tokens this host issues. */
   readonly own?: ReadonlyMap<Route, OwnIssuer>
-  /** Whom tokens are for where an issuer's options do not say. */
+  /** Default audience. */
   resourceAt(place: TokenPlace): string
-  /** Milliseconds; for tests. */
   readonly now?: () => number
 }
 
@@ -120,7 +116,7 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
     if (!issuer) return { refused: 'the token is of another issuer' }
     const problem = headerProblem(header, issuer)
     if (problem !== undefined) return { refused: problem }
-    // A token that is refused for its claims needs no key: garbage costs no question to the issuer.
+    // Checks claims before keys: invalid tokens cause no request to the issuer.
     const early = refuseClaims(claims, issuer, resource)
     if (early) return early
     const [algorithm, kid] = [header['alg'] as Algorithm, header['kid'] as string | undefined]
@@ -140,7 +136,7 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
   return function verifyToken(token, place, digest) {
     const resource = byResource ? resourceAt(place) : ''
     const own = ownIssuers.get(place.route)
-    // Of two authorization servers here each is for its own routes.
+    // Authorization servers of this host are separate by route.
     const id = `${digest()}${own?.mark ?? ''} ${resource}`
     const entry = remembered.get(id)
     if (entry && now() < entry.until && entry.source.isCurrent(entry.key)) return entry.verdict

@@ -1,12 +1,8 @@
 // Carries changes to every node and messages to single ones, over Redis Streams. docs/plugins/change-bus-redis.md.
-import { type BuiltInOptions, definePlugin } from '../../core/index.ts'
+import { definePlugin, type OptionsOf } from '../../core/index.ts'
 import { REDIS_PROPERTIES, REDIS_SECTIONS, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { createBus } from './bus.ts'
-import { createPeers } from './peers.ts'
-import { createReading } from './reading.ts'
-
-/** Where Redis is, unless the config's `redis` says it. */
-export type ChangeBusRedisOptions = BuiltInOptions['change-bus-redis']
+import { createPeers, createReading } from './peers.ts'
 
 /** What is sent beside EVAL, in scripts too. */
 export const CHANGE_BUS_COMMANDS = [
@@ -14,14 +10,19 @@ export const CHANGE_BUS_COMMANDS = [
   ...(['xadd', 'xrange', 'xread', 'xrevrange', 'xtrim'] as const),
 ] as const
 
+const OPTIONS = {
+  type: 'object',
+  description: 'Brings changes to every node, and what concerns one node to that node, over Redis.',
+  additionalProperties: false,
+  properties: { ...REDIS_PROPERTIES },
+} as const
+
+/** Where Redis is, unless the config's `redis` says it. */
+export interface ChangeBusRedisOptions extends OptionsOf<typeof OPTIONS> {}
+
 export const changeBusRedis = definePlugin<ChangeBusRedisOptions, ChangeBusRedisOptions, RedisSections>({
   sections: REDIS_SECTIONS,
-  options: {
-    type: 'object',
-    description: 'Brings changes to every node, and what concerns one node to that node, over Redis.',
-    additionalProperties: false,
-    properties: { ...REDIS_PROPERTIES },
-  },
+  options: OPTIONS,
   provides: ['peers', 'changeBus'],
   setup(host, options) {
     const redis = redisConnection(host, options, CHANGE_BUS_COMMANDS)

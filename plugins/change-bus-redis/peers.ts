@@ -1,13 +1,12 @@
-// Messages to single nodes: each has an inbox, a Redis Stream, and a key that is there while the node is. A message for a
-// node that is gone is not kept.
-
-import type { PluginHost } from '../../core/index.ts'
+// Messages to single nodes: each node has an inbox (a Redis Stream) and a key with a TTL. Also reads changes and inbox.
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger, PluginHost } from '../../core/index.ts'
 import type { PeerMessage, Peers } from '../../core/transport.ts'
-import { type RedisConnection, redisScript } from '../families/redis/index.ts'
-import { inboxKey, leftKey, nodeKey } from './keys.ts'
+import { type RedisConnection, type RedisReader, redisScript } from '../families/redis/index.ts'
+import { changesKey, inboxKey, leftKey, nodeKey, type RedisChangeBus } from './bus.ts'
 
 /** A node that was not heard of for as long is gone, milliseconds. */
-export const NODE_LIFETIME = 15_000
+const NODE_LIFETIME = 15_000
 /** How often a node is heard of, milliseconds. */
 const BEAT_INTERVAL = 5_000
 /** How long it is taken for known whether a node is there, milliseconds. */
@@ -26,7 +25,7 @@ redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return 1
 `)
 
-export interface RedisPeers extends Peers {
+interface RedisPeers extends Peers {
   readonly inbox: string
   /** Resolves once other nodes can know of this one, where Redis is there. */
   begin(): Promise<void>
@@ -122,6 +121,103 @@ export function createPeers(redis: RedisConnection, { node, log }: Pick<PluginHo
           ]),
         )
         .catch(err => log.debug({ err }, 'Redis was not told that this node goes'))
+    },
+  }
+}
+
+/** Entries of one stream that are read at once. */
+const BATCH = 1_000
+const PAUSE = 100
+
+interface Entry {
+  readonly id: string
+  readonly message: Readonly<Record<string, string>>
+}
+
+interface Reading {
+  /** Resolves once it is known from where on is read, where Redis is there. */
+  begin(): Promise<void>
+  close(): void
+}
+
+interface ReadingSettings {
+  readonly inbox: string
+  readonly bus: RedisChangeBus
+  readonly receive: (text: string) => void
+  readonly log: Logger
+}
+
+/** As node-redis gives it, by its protocol version: pairs, or an object by name. */
+function entriesOf(reply: unknown, key: string): readonly Entry[] {
+  if (reply === null || typeof reply !== 'object') return []
+  if (!Array.isArray(reply)) return ((reply as Record<string, readonly Entry[]>)[key] ?? []) as readonly Entry[]
+  const found = reply.find(stream => stream?.name === key)
+  return found?.messages ?? []
+}
+
+export function createReading(redis: RedisConnection, { inbox, bus, receive, log }: ReadingSettings): Reading {
+  const changes = changesKey(redis)
+  let reader: RedisReader | undefined
+  let inboxId = '0-0'
+  let closed = false
+
+  async function readOnce({ client }: RedisReader) {
+    const streams = [
+      { key: inbox, id: inboxId },
+      { key: changes, id: bus.lastId },
+    ]
+    const reply = await client.xRead(streams, { BLOCK: redis.commandTimeout, COUNT: BATCH })
+    const messages = entriesOf(reply, inbox)
+    for (const { id, message } of messages) {
+      inboxId = id
+      receive(message['m'] ?? '')
+    }
+    if (messages.length > 0) forget()
+    // What was sent to this node before a change must be heard before it: there may be more in the inbox.
+    if (messages.length >= BATCH) return
+    for (const { id, message } of entriesOf(reply, changes)) bus.tell(id, Number(message['n']), message['c'] ?? 'null')
+  }
+
+  /** What was read is not kept: this node alone reads its inbox. */
+  function forget() {
+    const [time, counter] = inboxId.split('-')
+    const next = `${time}-${Number(counter) + 1}`
+    redis.client.xTrim(inbox, 'MINID', next as never).catch(err => log.debug({ err }, 'an inbox could not be cleared'))
+  }
+
+  async function readAll() {
+    reader = await redis.duplicate()
+    while (!closed) {
+      try {
+        await locateOnce()
+        await readOnce(reader)
+      } catch (err) {
+        if (closed) return
+        log.debug({ err }, 'waiting for Redis to read on')
+        await pause(PAUSE)
+      }
+    }
+  }
+
+  let located = false
+  async function locateOnce() {
+    if (located) return
+    await bus.locate()
+    located = true
+  }
+
+  return {
+    async begin() {
+      redis.onChange(healthy => {
+        if (!healthy) located = false
+        else if (!located) void locateOnce().catch(err => log.debug({ err }, 'the change bus was not found'))
+      })
+      if (redis.healthy) await locateOnce()
+      void readAll().catch(err => log.error({ err }, 'changes are not read any more'))
+    },
+    close() {
+      closed = true
+      reader?.close()
     },
   }
 }

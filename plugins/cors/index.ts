@@ -1,23 +1,20 @@
-// Named CORS policies, for routes that say `cors: '<name>'`: which pages of other origins a browser lets call them.
-// What such a page may send and read is the same for every MCP endpoint, so it is no option (middleware.ts).
+// Named CORS policies for routes with `cors`. The headers of MCP are always allowed and exposed.
+import koaCors from '@koa/cors'
 import {
-  type BuiltInOptions,
   type CrossOrigin,
   DURATION_PATTERN,
   definePlugin,
   didYouMean,
-  type FilledOptions,
+  type HostContext,
+  type HostMiddleware,
+  type OptionsOf,
   type PluginHost,
   parseDuration,
   StartError,
 } from '../../core/index.ts'
-import { createCorsMiddleware } from './middleware.ts'
-
-export type CorsOptions = BuiltInOptions['cors']
-export type CorsPolicy = CorsOptions['policies'][string]
 
 const ANY = '*'
-/** Browser extensions and apps have schemes of their own. */
+/** Browser extensions and apps have their own schemes. */
 const ORIGIN_PATTERN = '^(\\*|[A-Za-z][A-Za-z0-9+.-]*://[^/?#@*\\s]+)$'
 
 /** A token of HTTP (RFC 9110 section 5.6.2). */
@@ -30,7 +27,7 @@ function canonical(origin: string): string {
 }
 
 /** Reports a policy that no browser would follow. */
-function compilePolicy(name: string, policy: FilledOptions['cors']['policies'][string], host: PluginHost): CrossOrigin {
+function compilePolicy(name: string, policy: FilledCorsOptions['policies'][string], host: PluginHost): CrossOrigin {
   const { origins, credentials, maxAge, headers = [] } = policy
   const at = [...host.at, 'policies', name]
   const any = origins.includes(ANY)
@@ -62,14 +59,14 @@ function compilePolicy(name: string, policy: FilledOptions['cors']['policies'][s
 const unknownPolicy = (path: string, name: string, known: Iterable<string>) =>
   new StartError(`there is no policy "${name}"; ${didYouMean(name, known)}`, { at: ['routes', path, 'cors'] })
 
-/** At a reload nothing is wrong by then that was not told before. */
+/** On reload, problems were already reported. */
 const refuse = (fault: StartError): never => {
   throw fault
 }
 
 /** Reports routes that name an unknown policy. */
 function compilePolicies(
-  { policies = {} }: FilledOptions['cors'],
+  { policies = {} }: FilledCorsOptions,
   host: PluginHost,
   tell: (fault: StartError) => void,
 ): Map<string, CrossOrigin> {
@@ -97,60 +94,65 @@ function warnOfAnySite(compiled: ReadonlyMap<string, CrossOrigin>, host: PluginH
   }
 }
 
-export const cors = definePlugin<CorsOptions, FilledOptions['cors']>({
-  options: {
-    type: 'object',
-    description: 'Named CORS policies, for routes that say cors: a name.',
-    additionalProperties: false,
-    required: ['policies'],
-    properties: {
-      policies: {
+const OPTIONS = {
+  type: 'object',
+  description: 'Named CORS policies, for routes that say cors: a name.',
+  additionalProperties: false,
+  required: ['policies'],
+  properties: {
+    policies: {
+      type: 'object',
+      description: 'Policies by the names that routes use.',
+      additionalProperties: {
+        title: 'CorsPolicy',
         type: 'object',
-        description: 'Policies by the names that routes use.',
-        additionalProperties: {
-          title: 'CorsPolicy',
-          type: 'object',
-          description: 'Which pages may call.',
-          additionalProperties: false,
-          required: ['origins'],
-          properties: {
-            origins: {
-              type: 'array',
-              minItems: 1,
-              items: {
-                type: 'string',
-                pattern: ORIGIN_PATTERN,
-                patternErrorMessage: "an origin such as 'https://app.acme.example', or '*' alone",
-                description: 'An origin: scheme, host and port.',
-              },
-              description: "Origins of pages, such as https://app.acme.example; '*' alone for any.",
-              examples: [['https://app.acme.example']],
+        description: 'Which pages may call.',
+        additionalProperties: false,
+        required: ['origins'],
+        properties: {
+          origins: {
+            type: 'array',
+            minItems: 1,
+            items: {
+              type: 'string',
+              pattern: ORIGIN_PATTERN,
+              patternErrorMessage: "an origin such as 'https://app.acme.example', or '*' alone",
+              description: 'An origin: scheme, host and port.',
             },
-            credentials: {
-              type: 'boolean',
-              default: false,
-              description: 'Lets pages send cookies too; bearer tokens need no such thing. Not with *.',
-            },
-            headers: {
-              type: 'array',
-              default: [],
-              items: { type: 'string', pattern: HEADER_PATTERN, description: 'The name of a request header.' },
-              description: 'Request headers that pages can send in addition to those of MCP and of trace context.',
-              examples: [['X-Tenant-Id']],
-            },
-            maxAge: {
-              type: ['string', 'number'],
-              pattern: DURATION_PATTERN,
-              minimum: 0,
-              default: '10m',
-              description: 'How long a browser may remember the answer to a preflight.',
-            },
+            description: "Origins of pages, such as https://app.acme.example; '*' alone for any.",
+            examples: [['https://app.acme.example']],
+          },
+          credentials: {
+            type: 'boolean',
+            default: false,
+            description: 'Lets pages send cookies too; bearer tokens need no such thing. Not with *.',
+          },
+          headers: {
+            type: 'array',
+            default: [],
+            items: { type: 'string', pattern: HEADER_PATTERN, description: 'The name of a request header.' },
+            description: 'Request headers that pages can send in addition to those of MCP and of trace context.',
+            examples: [['X-Tenant-Id']],
+          },
+          maxAge: {
+            type: ['string', 'number'],
+            pattern: DURATION_PATTERN,
+            minimum: 0,
+            default: '10m',
+            description: 'How long a browser may remember the answer to a preflight.',
           },
         },
-        examples: [{ browser: { origins: ['https://app.acme.example'] } }],
       },
+      examples: [{ browser: { origins: ['https://app.acme.example'] } }],
     },
   },
+} as const
+
+export interface CorsOptions extends OptionsOf<typeof OPTIONS> {}
+export interface FilledCorsOptions extends OptionsOf<typeof OPTIONS, true> {}
+
+export const cors = definePlugin<CorsOptions, FilledCorsOptions>({
+  options: OPTIONS,
   provides: ['cors'],
   setup(host, options) {
     let compiled = compilePolicies(options, host, host.report)
@@ -164,7 +166,7 @@ export const cors = definePlugin<CorsOptions, FilledOptions['cors']>({
         middleware: (ctx, next) => now()?.middleware(ctx, next),
       }
     })
-    host.reconfigure<FilledOptions['cors']>(changed => {
+    host.reconfigure<FilledCorsOptions>(changed => {
       const next = compilePolicies(changed, host, refuse)
       return () => {
         compiled = next
@@ -172,3 +174,70 @@ export const cors = definePlugin<CorsOptions, FilledOptions['cors']>({
     })
   },
 })
+
+const METHODS = ['GET', 'POST', 'DELETE', 'OPTIONS']
+const REQUEST_HEADERS = [
+  'Content-Type',
+  'Accept',
+  'Authorization',
+  'DPoP',
+  'Mcp-Session-Id',
+  'MCP-Protocol-Version',
+  'Mcp-Method',
+  'Mcp-Name',
+  'Last-Event-ID',
+  // W3C Trace Context and Baggage.
+  'traceparent',
+  'tracestate',
+  'baggage',
+]
+const EXPOSED_HEADERS = [
+  'Mcp-Session-Id',
+  'WWW-Authenticate',
+  'DPoP-Nonce',
+  'Retry-After',
+  'RateLimit',
+  'RateLimit-Policy',
+  'MCP-Protocol-Version',
+]
+
+/** Headers that a tool's input schema names (`x-mcp-header`). */
+const PARAMETER_HEADER = /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/i
+
+function askedParameters(ctx: HostContext): string[] {
+  const asked = ctx.get('Access-Control-Request-Headers').split(',')
+  return asked.map(name => name.trim()).filter(name => PARAMETER_HEADER.test(name))
+}
+
+interface CorsFacts {
+  readonly any: boolean
+  readonly allows: (origin: string) => boolean
+  readonly credentials: boolean
+  /** Seconds. */
+  readonly maxAge: number
+  /** Request headers in addition to those of MCP. */
+  readonly headers: readonly string[]
+}
+
+/** Answers preflights of allowed origins; those of others get no CORS header and go on, to be refused. */
+function createCorsMiddleware({ any, allows, credentials, maxAge, headers }: CorsFacts): HostMiddleware {
+  const allowHeaders = [...REQUEST_HEADERS, ...headers]
+  const answer = koaCors({
+    // An empty origin ends @koa/cors's part: nothing is set but `Vary`.
+    origin: any ? '*' : ctx => (allows(ctx.get('Origin')) ? ctx.get('Origin') : ''),
+    allowMethods: METHODS,
+    allowHeaders,
+    exposeHeaders: EXPOSED_HEADERS,
+    credentials,
+    maxAge: String(maxAge),
+    // The error writer of the host keeps headers.
+    keepHeadersOnError: false,
+    // Pages of a listed origin can reach a host on a private network.
+    privateNetworkAccess: !any,
+  })
+  return async (ctx, next) => {
+    await answer(ctx, next)
+    if (ctx.method !== 'OPTIONS' || ctx.response.get('Access-Control-Allow-Headers') === '') return
+    ctx.set('Access-Control-Allow-Headers', [...allowHeaders, ...askedParameters(ctx)].join(','))
+  }
+}

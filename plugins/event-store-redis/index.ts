@@ -1,12 +1,9 @@
 // Keeps the events of resumable streams in Redis, so that a client comes back to any node and gets what it missed.
 // docs/plugins/event-store-redis.md.
-import { type BuiltInOptions, definePlugin, type FilledOptions } from '../../core/index.ts'
+import { definePlugin, type OptionsOf } from '../../core/index.ts'
 import { REDIS_PROPERTIES, REDIS_SECTIONS, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { readStreamBounds, STREAM_PROPERTIES } from '../families/stream-bounds/index.ts'
 import { createRedisEventStore } from './store.ts'
-
-/** Where Redis is, unless the config's `redis` says it, and how much of a stream is kept. */
-export type EventStoreRedisOptions = BuiltInOptions['event-store-redis']
 
 /** What is sent beside EVAL, in scripts too. */
 export const EVENT_STORE_COMMANDS = [
@@ -14,17 +11,23 @@ export const EVENT_STORE_COMMANDS = [
   ...(['xadd', 'xlen', 'xrange', 'xtrim'] as const),
 ] as const
 
-export const eventStoreRedis = definePlugin<EventStoreRedisOptions, FilledOptions['event-store-redis'], RedisSections>({
-  sections: REDIS_SECTIONS,
-  options: {
-    type: 'object',
-    description: 'Keeps the events of streams in Redis: clients come back to any node.',
-    additionalProperties: false,
-    properties: {
-      ...STREAM_PROPERTIES,
-      ...REDIS_PROPERTIES,
-    },
+export const EVENT_STORE_OPTIONS = {
+  type: 'object',
+  description: 'Keeps the events of streams in Redis: clients come back to any node.',
+  additionalProperties: false,
+  properties: {
+    ...STREAM_PROPERTIES,
+    ...REDIS_PROPERTIES,
   },
+} as const
+
+/** Where Redis is, unless the config's `redis` says it, and how much of a stream is kept. */
+export interface EventStoreRedisOptions extends OptionsOf<typeof EVENT_STORE_OPTIONS> {}
+export interface FilledEventStoreRedisOptions extends OptionsOf<typeof EVENT_STORE_OPTIONS, true> {}
+
+export const eventStoreRedis = definePlugin<EventStoreRedisOptions, FilledEventStoreRedisOptions, RedisSections>({
+  sections: REDIS_SECTIONS,
+  options: EVENT_STORE_OPTIONS,
   provides: ['eventStore'],
   setup(host, options) {
     const bounds = readStreamBounds(host, options)

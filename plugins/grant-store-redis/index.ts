@@ -1,6 +1,6 @@
 // Keeps in Redis what the authorization server of this host needs to know again, so that any node goes on with any login.
 // docs/plugins/grant-store-redis.md.
-import { type BuiltInOptions, definePlugin } from '../../core/index.ts'
+import { definePlugin, type OptionsOf } from '../../core/index.ts'
 import {
   claimOf,
   REDIS_PROPERTIES,
@@ -12,9 +12,6 @@ import {
 } from '../families/redis/index.ts'
 import { demandSecrets } from '../families/secrets/index.ts'
 import { createRedisGrantStore } from './store.ts'
-
-/** Where Redis is, unless the config's `redis` says it. */
-export type GrantStoreRedisOptions = BuiltInOptions['grant-store-redis']
 
 /** What is sent beside EVAL, in scripts too. */
 export const GRANT_STORE_COMMANDS = [
@@ -29,15 +26,20 @@ export function fillGrantStore(host: RedisHost, options: RedisSettings) {
   return redis
 }
 
+const OPTIONS = {
+  type: 'object',
+  description:
+    'Keeps logins and grants of the authorization server in Redis, so that a node goes on with what another began.',
+  additionalProperties: false,
+  properties: { ...REDIS_PROPERTIES },
+} as const
+
+/** Where Redis is, unless the config's `redis` says it. */
+export interface GrantStoreRedisOptions extends OptionsOf<typeof OPTIONS> {}
+
 export const grantStoreRedis = definePlugin<GrantStoreRedisOptions, GrantStoreRedisOptions, RedisSections>({
   sections: REDIS_SECTIONS,
-  options: {
-    type: 'object',
-    description:
-      'Keeps logins and grants of the authorization server in Redis, so that a node goes on with what another began.',
-    additionalProperties: false,
-    properties: { ...REDIS_PROPERTIES },
-  },
+  options: OPTIONS,
   provides: ['grantStore'],
   setup(host, options) {
     demandSecrets(host, 'grants are for every node, but the keys that seal them')

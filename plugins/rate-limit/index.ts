@@ -3,15 +3,13 @@
 import { assertInstalled, matchesGlob } from '../../core/auth.ts'
 import { definePlugin, nearest, type Services, StartError } from '../../core/index.ts'
 import { REDIS_SECTIONS, type RedisHost, type RedisSections, redisConnection } from '../families/redis/index.ts'
-import { limitCalls } from './calls.ts'
+import { createGuard, createRedisCounts, RATE_LIMIT_COMMANDS } from './counts.ts'
+import type { Refusing } from './enforce.ts'
+import { limitAddresses, limitCalls, limitUsers } from './enforce.ts'
 import { compileLimits, describeRoute, describeTool, type Limits } from './limits.ts'
+import type { CreateCount } from './memory-counts.ts'
 import { createMemoryCount, MOST_CALLERS } from './memory-counts.ts'
 import { type FilledRateLimit, optionsSchema, type RateLimitOptions } from './options.ts'
-import { createRedisCounts, RATE_LIMIT_COMMANDS } from './redis-counts.ts'
-import type { Refusing } from './refusal.ts'
-import { limitAddresses, limitUsers } from './requests.ts'
-import type { CreateCount } from './tally.ts'
-import { createGuard } from './uncounted.ts'
 
 export type { RateLimitOptions }
 

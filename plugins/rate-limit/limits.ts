@@ -1,7 +1,7 @@
 // The options of one instance, compiled: what counts each limit, which rules a tool has, and the same in words.
 import { matchesGlob, type ToolItem } from '../../core/auth.ts'
+import type { Count, CreateCount } from './memory-counts.ts'
 import { type FilledRateLimit, type Rate, readRate } from './options.ts'
-import type { Count, CreateCount } from './tally.ts'
 
 interface Running {
   /** Returns false at the limit. */

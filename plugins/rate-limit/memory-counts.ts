@@ -1,7 +1,19 @@
-// Counts requests in this process, in windows that begin with a caller's first request. Memory is bounded: past so many
-// callers new ones share counters. Nobody's counter is given up before its window ends, so no flood makes room for its sender.
+// Counts requests in this process, with fixed windows and a limited number of callers.
 import { hash, randomBytes } from 'node:crypto'
-import type { Count, Tally } from './tally.ts'
+import type { Rate } from './options.ts'
+
+/** What is known of one caller in its current window, this request included. */
+export interface Tally {
+  readonly used: number
+  /** When the window ends, by the clock's monotonic time. */
+  readonly until: number
+}
+
+/** Counts a request of the caller with this key; undefined where it could not be counted and may pass all the same. */
+export type Count = (key: string) => Tally | Promise<Tally | undefined>
+
+/** Makes what counts for one limit; `name` tells it from others of the same plugin. */
+export type CreateCount = (name: string, rate: Rate) => Count
 
 /** Callers that one limit counts one by one. */
 export const MOST_CALLERS = 100_000
@@ -12,7 +24,7 @@ const SWEEP = 1_000
 
 type Entry = { -readonly [Name in keyof Tally]: Tally[Name] }
 
-export interface MemorySettings {
+interface MemorySettings {
   /** Milliseconds. */
   readonly window: number
   readonly most?: number
@@ -35,7 +47,7 @@ function createShared(window: number) {
   }
 }
 
-export interface MemoryCount {
+interface MemoryCount {
   readonly count: (key: string) => Tally
   /** Counters that are kept. */
   readonly size: () => number

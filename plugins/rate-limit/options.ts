@@ -1,8 +1,5 @@
 // What an operator may write: limits as `120/1m`, for whom, and what counts them. docs/plugins/rate-limit.md.
-import { type BuiltInOptions, type FilledOptions, type OptionsSchema, parseDuration } from '../../core/index.ts'
-
-export type RateLimitOptions = BuiltInOptions['rate-limit']
-export type FilledRateLimit = FilledOptions['rate-limit']
+import { type OptionsOf, parseDuration } from '../../core/index.ts'
 
 /** So many requests in a time. */
 export interface Rate {
@@ -21,16 +18,12 @@ export function readRate(text: string): Rate {
   return { text, most: Number(most), window: parseDuration(time) }
 }
 
-const rate = (description: string) => ({
-  type: 'string' as const,
-  pattern: RATE_PATTERN,
-  patternErrorMessage: RATE_WORDS,
-  description,
-})
+const rate = <const D extends string>(description: D) =>
+  ({ type: 'string', pattern: RATE_PATTERN, patternErrorMessage: RATE_WORDS, description }) as const
 
-const concurrent = (description: string) => ({ type: 'integer' as const, minimum: 1, description })
+const concurrent = <const D extends string>(description: D) => ({ type: 'integer', minimum: 1, description }) as const
 
-export const optionsSchema: OptionsSchema<RateLimitOptions, FilledRateLimit> = {
+export const optionsSchema = {
   type: 'object',
   description: 'How often, and how many at once: limits per address, user, client and tool.',
   additionalProperties: false,
@@ -90,4 +83,7 @@ export const optionsSchema: OptionsSchema<RateLimitOptions, FilledRateLimit> = {
         "While requests cannot be counted (no response from Redis): 'open' lets them pass, 'closed' refuses them with 503.",
     },
   },
-}
+} as const
+
+export interface RateLimitOptions extends OptionsOf<typeof optionsSchema> {}
+export interface FilledRateLimit extends OptionsOf<typeof optionsSchema, true> {}

@@ -1,5 +1,4 @@
-// Protected resource metadata (RFC 9728): documents that tell clients where to get a token for each address, and the
-// slot `protectedResource`, from which challenges take their URL and auth plugins the audience.
+// Protected resource metadata (RFC 9728), and the slot `protectedResource`.
 import koaCors from '@koa/cors'
 import { type AuthorizationServer, isLoopback } from '../../core/auth.ts'
 import {
@@ -11,8 +10,7 @@ import {
   type Route,
   StartError,
 } from '../../core/index.ts'
-import { documentPaths, documentUrl, onlyDocument, resourcePaths } from './addresses.ts'
-import { sayBinding } from './binding.ts'
+import { documentPaths, documentUrl, onlyDocument, resourcePaths, sayBinding } from './documents.ts'
 import {
   describeResource,
   type FilledResourceMetadata,
@@ -24,12 +22,12 @@ export type { ResourceMetadataOptions } from './options.ts'
 
 type Params = Readonly<Record<string, string>>
 
-/** A page of any origin may read the documents: they are public, and a browser's MCP client begins with them. */
+/** The documents are public: clients in browsers read them first. */
 const openToPages: HostMiddleware = koaCors({ origin: '*', allowMethods: ['GET'], keepHeadersOnError: false })
 
 const isLoopbackUrl = (url: string) => isLoopback(new URL(url).hostname)
 
-/** What the documents promise and the host does not do: no token is bound to a certificate, and all come in the header. */
+/** Members that the host does not implement. */
 function unchecked(options: FilledResourceMetadata): [string, unknown][] {
   const { tlsClientCertificateBoundAccessTokens, bearerMethodsSupported } = options
   return [
@@ -40,7 +38,7 @@ function unchecked(options: FilledResourceMetadata): [string, unknown][] {
   ].map(([name, value]) => [name, value])
 }
 
-/** Throws a StartError for options that would make documents that clients must refuse. */
+/** Reports options that make invalid documents. */
 function checkOptions({ at, http, log, report, purpose }: PluginHost, options: FilledResourceMetadata) {
   const fail = (what: string, ...key: (string | number)[]) => new StartError(what, { at: [...at, ...key] })
   const { resource, authorizationServers = [], resourceMetadataUri } = options
@@ -71,13 +69,9 @@ function checkOptions({ at, http, log, report, purpose }: PluginHost, options: F
   }
 }
 
-/** The options as documents of these routes say them. */
 type Said = (routes: readonly Route[]) => ResourceMetadataOptions
 
-/**
- * Who gives out tokens is this host itself where the options do not say: its name is asked for with each document, for it may be
- * known only once the host listens. Reports the routes where nobody does.
- */
+/** The default is this host, whose issuer may be known only once it listens. Reports routes without an issuer. */
 function sayServers(host: PluginHost, options: FilledResourceMetadata): Said {
   if (options.authorizationServers) return () => options
   let serverOn: ((route: Route) => AuthorizationServer) | undefined
@@ -92,7 +86,7 @@ function sayServers(host: PluginHost, options: FilledResourceMetadata): Said {
   })
   return routes => {
     const found = new Set(routes.flatMap(route => serverOn?.(route).issuer() ?? []))
-    // An empty list must not be in a document (RFC 9728 section 3.2).
+    // An empty list is not allowed (RFC 9728 section 3.2).
     return found.size === 0 ? options : { ...options, authorizationServers: [...found] }
   }
 }
@@ -109,7 +103,6 @@ function createEndpoint(describe: (ctx: HostContext) => object): Endpoint {
   }
 }
 
-/** Serves the documents; returns where each is. */
 function serveDocuments(host: PluginHost, options: ResourceMetadataOptions, said: Said) {
   const { resource, resourceMetadataUri } = options
   const theOne =

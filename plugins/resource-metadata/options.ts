@@ -1,32 +1,23 @@
 // The options of resource-metadata and the document that they make (RFC 9728 section 2).
 
 import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ISSUER_URL, KEYS_URL, SCOPE } from '../../core/auth.ts'
-import type { BuiltInOptions, FilledOptions, OptionsSchema } from '../../core/index.ts'
-
-export type ResourceMetadataOptions = BuiltInOptions['resource-metadata']
-/** The same with their defaults. */
-export type FilledResourceMetadata = FilledOptions['resource-metadata']
+import type { OptionsOf } from '../../core/index.ts'
 
 const AUTHORIZATION_SERVERS =
   'Issuers of the authorization servers that give out tokens for these routes. Default: this host, where auth-bridge makes it one.'
 
-const page = (description: string) => ({ type: 'string' as const, pattern: ENDPOINT_URL_PATTERN, description })
+const page = <const D extends string>(description: D) =>
+  ({ type: 'string', pattern: ENDPOINT_URL_PATTERN, description }) as const
 // An empty list would have to be left out of the document (RFC 9728 section 3.2): it says nothing.
-const list = (description: string, items: object = { type: 'string', minLength: 1 }) => ({
-  type: 'array',
-  minItems: 1,
-  uniqueItems: true,
-  items,
-  description,
-})
+const listOf = <const D extends string, const I>(description: D, items: I) =>
+  ({ type: 'array', minItems: 1, uniqueItems: true, items, description }) as const
 
-/** Asymmetric algorithms of the JOSE registry. */
 const SIGNATURE = {
   pattern: '^((RS|PS|ES)(256|384|512)|ES256K|EdDSA|Ed25519|Ed448|ML-DSA-(44|65|87))$',
   patternErrorMessage: "a JOSE signature algorithm with a public key, such as 'ES256' or 'RS256'",
 } as const
 
-export const optionsSchema: OptionsSchema<ResourceMetadataOptions, FilledResourceMetadata> = {
+export const optionsSchema = {
   type: 'object',
   description: 'Protected resource metadata (RFC 9728): tells clients where to get a token.',
   additionalProperties: false,
@@ -37,18 +28,18 @@ export const optionsSchema: OptionsSchema<ResourceMetadataOptions, FilledResourc
       description: 'The resource identifier of every route. Default: each address is its own.',
     },
     authorizationServers: {
-      ...list(AUTHORIZATION_SERVERS, {
+      ...listOf(AUTHORIZATION_SERVERS, {
         type: 'string',
         ...ISSUER_URL,
       }),
       examples: [['https://login.acme.example']],
     },
-    scopesSupported: list('Scopes that tokens for these routes may have.', {
+    scopesSupported: listOf('Scopes that tokens for these routes may have.', {
       type: 'string',
       ...SCOPE,
     }),
     bearerMethodsSupported: {
-      ...list('How a token may be presented.', { enum: ['header', 'body', 'query'] }),
+      ...listOf('How a token may be presented.', { enum: ['header', 'body', 'query'] }),
       default: ['header'],
     },
     resourceMetadataUri: {
@@ -64,7 +55,7 @@ export const optionsSchema: OptionsSchema<ResourceMetadataOptions, FilledResourc
       ...page("The resource's own public keys."),
       ...KEYS_URL,
     },
-    resourceSigningAlgValuesSupported: list('Algorithms by which the resource signs its answers.', {
+    resourceSigningAlgValuesSupported: listOf('Algorithms by which the resource signs its answers.', {
       type: 'string',
       ...SIGNATURE,
     }),
@@ -72,8 +63,11 @@ export const optionsSchema: OptionsSchema<ResourceMetadataOptions, FilledResourc
       type: 'boolean',
       description: 'Tokens can be bound to the certificate of their client.',
     },
-    authorizationDetailsTypesSupported: list('Types of authorization_details (RFC 9396).'),
-    dpopSigningAlgValuesSupported: list(
+    authorizationDetailsTypesSupported: listOf('Types of authorization_details (RFC 9396).', {
+      type: 'string',
+      minLength: 1,
+    }),
+    dpopSigningAlgValuesSupported: listOf(
       'Algorithms of DPoP proofs. Default: those of the auth plugin, where its dpop has a mode.',
       { type: 'string', ...SIGNATURE },
     ),
@@ -83,11 +77,15 @@ export const optionsSchema: OptionsSchema<ResourceMetadataOptions, FilledResourc
         'Tokens must be bound by DPoP. Default: where dpop of the auth plugin requires it; only then may it be true.',
     },
   },
-}
+} as const
+
+export interface ResourceMetadataOptions extends OptionsOf<typeof optionsSchema> {}
+/** The same with their defaults. */
+export interface FilledResourceMetadata extends OptionsOf<typeof optionsSchema, true> {}
 
 const snakeCase = (name: string) => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
-/** The document about a resource: every option under the RFC's name for it, what is absent left out. */
+/** Members have the names of the RFC; absent options are omitted. */
 export function describeResource(resource: string, options: ResourceMetadataOptions): object {
   const { resource: _, resourceMetadataUri: __, ...fields } = options
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined)

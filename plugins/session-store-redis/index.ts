@@ -1,5 +1,5 @@
 // Keeps the records of sessions in Redis, so that any node serves any session. docs/plugins/session-store-redis.md.
-import { type BuiltInOptions, definePlugin } from '../../core/index.ts'
+import { definePlugin, type OptionsOf } from '../../core/index.ts'
 import {
   claimOf,
   REDIS_PROPERTIES,
@@ -10,9 +10,6 @@ import {
 import { demandSecrets } from '../families/secrets/index.ts'
 import { createRedisSessionStore } from './store.ts'
 
-/** Where Redis is, unless the config's `redis` says it. */
-export type SessionStoreRedisOptions = BuiltInOptions['session-store-redis']
-
 /** What is sent beside EVAL, in scripts too. */
 export const SESSION_STORE_COMMANDS = [
   ...(['del', 'exists', 'hdel', 'hexists', 'hget', 'hgetall', 'hincrby', 'hmget', 'hset', 'hsetnx'] as const),
@@ -20,14 +17,19 @@ export const SESSION_STORE_COMMANDS = [
   ...(['zremrangebyscore', 'zrevrange', 'zscore'] as const),
 ] as const
 
+const OPTIONS = {
+  type: 'object',
+  description: 'Keeps the records of sessions in Redis: any node serves any session. Needs change-bus-redis.',
+  additionalProperties: false,
+  properties: { ...REDIS_PROPERTIES },
+} as const
+
+/** Where Redis is, unless the config's `redis` says it. */
+export interface SessionStoreRedisOptions extends OptionsOf<typeof OPTIONS> {}
+
 export const sessionStoreRedis = definePlugin<SessionStoreRedisOptions, SessionStoreRedisOptions, RedisSections>({
   sections: REDIS_SECTIONS,
-  options: {
-    type: 'object',
-    description: 'Keeps the records of sessions in Redis: any node serves any session. Needs change-bus-redis.',
-    additionalProperties: false,
-    properties: { ...REDIS_PROPERTIES },
-  },
+  options: OPTIONS,
   needs: ['peers'],
   provides: ['sessionStore'],
   setup(host, options) {

@@ -20,8 +20,7 @@ import {
 } from '../../core/transport.ts'
 import type { RedisConnection, RedisScript } from '../families/redis/index.ts'
 import { requestKey, SessionOutage } from '../families/session-outage/index.ts'
-import { ADMIT, FORGET, MARK } from './index-scripts.ts'
-import { ADOPT, CLAIM, CREATE, END, ENTER, RESTORE, SET, UNWATCH, USE, WATCH } from './scripts.ts'
+import { ADMIT, ADOPT, CLAIM, CREATE, END, ENTER, FORGET, MARK, RESTORE, SET, UNWATCH, USE, WATCH } from './scripts.ts'
 
 type Fields = ReadonlyMap<string, string>
 

@@ -1,6 +1,6 @@
 // Keeps tasks in Redis, so that any node runs what another was asked for, and goes on where one died.
 // docs/plugins/task-store-redis.md.
-import { type BuiltInOptions, definePlugin } from '../../core/index.ts'
+import { definePlugin, type OptionsOf } from '../../core/index.ts'
 import {
   claimOf,
   REDIS_PROPERTIES,
@@ -11,9 +11,6 @@ import {
   redisConnection,
 } from '../families/redis/index.ts'
 import { demandSecrets } from '../families/secrets/index.ts'
-
-/** Where Redis is, unless the config's `redis` says it. */
-export type TaskStoreRedisOptions = BuiltInOptions['task-store-redis']
 
 /** What is sent beside EVAL, in scripts too. */
 export const TASK_STORE_COMMANDS = [
@@ -44,14 +41,19 @@ export async function fillTaskStore(host: RedisHost, options: RedisSettings) {
   return redis
 }
 
+const OPTIONS = {
+  type: 'object',
+  description: 'Keeps tasks in Redis, where every node runs what another was asked for.',
+  additionalProperties: false,
+  properties: { ...REDIS_PROPERTIES },
+} as const
+
+/** Where Redis is, unless the config's `redis` says it. */
+export interface TaskStoreRedisOptions extends OptionsOf<typeof OPTIONS> {}
+
 export const taskStoreRedis = definePlugin<TaskStoreRedisOptions, TaskStoreRedisOptions, RedisSections>({
   sections: REDIS_SECTIONS,
-  options: {
-    type: 'object',
-    description: 'Keeps tasks in Redis, where every node runs what another was asked for.',
-    additionalProperties: false,
-    properties: { ...REDIS_PROPERTIES },
-  },
+  options: OPTIONS,
   provides: ['taskStore'],
   async setup(host, options) {
     demandSecrets(host, 'tasks are for every node, but the keys that say whose they are')

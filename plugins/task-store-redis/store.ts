@@ -14,9 +14,9 @@ import {
   type TaskSummary,
 } from '../../core/transport.ts'
 import { evaluateInTime, isMomentary, type RedisConnection, type RedisScript } from '../families/redis/index.ts'
-import { CANCEL, END } from './ends.ts'
 import { TaskNewsReading } from './news.ts'
 import * as scripts from './scripts.ts'
+import { CANCEL, END } from './scripts.ts'
 
 type Fields = ReadonlyMap<string, string>
 

@@ -2,7 +2,6 @@
 import {
   type Call,
   type Extension,
-  type FilledOptions,
   HostError,
   type McpRoute,
   type PluginHost,
@@ -11,9 +10,9 @@ import {
 } from '../../core/index.ts'
 import { type QueueDepth, type TaskEnd, type TaskStore, transportOf } from '../../core/transport.ts'
 import { Followers } from './followers.ts'
+import type { FilledTasksOptions } from './options.ts'
 import { createTaskPolicy } from './policy.ts'
-import { settingsOf, TASKS_ID } from './settings.ts'
-import { concurrencyOf, Tasks, type TasksHost } from './tasks.ts'
+import { concurrencyOf, settingsOf, TASKS_ID, Tasks, type TasksHost } from './tasks.ts'
 import { TaskWorker, type WorkerHost } from './worker.ts'
 
 const STATES = ['queued', 'running'] as const
@@ -136,7 +135,7 @@ function refuseClients(): never {
   throw new HostError('unavailable', { detail, headers: { 'Retry-After': '1' } })
 }
 
-export function setUpTasks(host: PluginHost, options: FilledOptions['tasks']): void {
+export function setUpTasks(host: PluginHost, options: FilledTasksOptions): void {
   const settings = settingsOf(options, host)
   if (options.role === 'worker') host.edge(refuseClients)
   const byRoute = new Map<string, Service>()

@@ -1,5 +1,4 @@
-// Who may use which tools, resources and prompts: named policies, attached by a definition's `access` or by the
-// operator's rules. It fills the slot `access`, which every method asks (core/mcp/methods/admission.ts).
+// Named policies for tools, resources and prompts: fills the slot `access`.
 
 import type { CatalogItem } from '../../core/auth.ts'
 import {
@@ -15,8 +14,7 @@ import { compileRules, policyNamed, type Rules } from './item-rules.ts'
 import { lint } from './lint.ts'
 import { type FilledToolPolicy, optionsSchema, type ToolPolicyOptions } from './options.ts'
 import { compilePolicy, createHolder, denialFor, type Path, type Requirement, type Tell } from './requirement.ts'
-import { createRouteAccess, type RouteAccess } from './route-access.ts'
-import { logShadow } from './shadow.ts'
+import { createRouteAccess, logShadow, type RouteAccess } from './route-access.ts'
 
 export type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 
@@ -27,7 +25,7 @@ function compileRule(rule: AuthorizeRule, at: Path, { policies }: Rules, tell: T
   return policyNamed(asked, { policies, at, tell, otherwise })
 }
 
-/** What each route's `authorize` asks, by the rule as written. Tells of an unknown policy. */
+/** The requirement of each route's `authorize`. Reports unknown policies. */
 function compileAuthorize(routes: readonly Route[], rules: Rules, tell: Tell): Map<AuthorizeRule, Requirement> {
   const compiled = new Map<AuthorizeRule, Requirement>()
   for (const { path, authorize } of routes) {
@@ -37,7 +35,6 @@ function compileAuthorize(routes: readonly Route[], rules: Rules, tell: Tell): M
   return compiled
 }
 
-/** What each thing that restricts an item says of a caller, for `mcp-host explain`. */
 function explain(item: CatalogItem, user: User | undefined, access: RouteAccess): string[] {
   const { sources, listed } = access.ruleOf(item)
   if (sources.length === 0) return ['no rule and no access: open to every caller of the route']
@@ -50,7 +47,7 @@ function explain(item: CatalogItem, user: User | undefined, access: RouteAccess)
   return [...lines, listed ? 'visibility: listed for everybody' : 'visibility: hidden from those who may not use it']
 }
 
-/** What else does as each scope: those that include it. */
+/** For each scope, those that include it. */
 function includingScopes(
   hierarchy: Readonly<Record<string, readonly string[]>>,
 ): ReadonlyMap<string, readonly string[]> {
@@ -66,7 +63,7 @@ function includingScopes(
 
 const SCOPE = /scope (?:or role )?"([^"]*)"/g
 
-/** Nobody meets a requirement without a token, whatever else it asks. A scope may be held by way of another. */
+/** Every requirement needs a token. A scope can be held through another one. */
 function needsOf(asked: Requirement | undefined, { including }: Compiled): readonly string[] {
   const withIncluding = (part: string) =>
     part.replace(SCOPE, (written, scope: string) => {
@@ -76,12 +73,12 @@ function needsOf(asked: Requirement | undefined, { including }: Compiled): reado
   return asked ? ['a signed-in caller', ...asked.parts.map(withIncluding)] : []
 }
 
-/** At a reload nothing is wrong by then that was not told before. */
+/** On reload, problems were already reported. */
 const refuse: Tell = (why, at) => {
   throw new StartError(why, { at })
 }
 
-/** What the options say, compiled. Tells what makes no sense. */
+/** Reports invalid options. */
 function compile(options: FilledToolPolicy, host: PluginHost, tell: Tell) {
   const rules = compileRules(options, host.at, tell)
   const authorize = compileAuthorize(host.routes, rules, tell)
@@ -99,7 +96,6 @@ function compile(options: FilledToolPolicy, host: PluginHost, tell: Tell) {
 
 type Compiled = ReturnType<typeof compile>
 
-/** Who may use what on each route, once it is known which scopes there are. */
 function openRoutes({ access, rules, holderOf }: Compiled, host: PluginHost, services: Services) {
   for (const route of host.routes) {
     const scopes = services.slot('protectedResource', route).scopesOf(route)
@@ -148,7 +144,7 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
     host.checking(() => lintNow(now, host, services))
     host.reconfigure<FilledToolPolicy>(changed => {
       const next = compile(changed, host, refuse)
-      // Whether calls are looked at for shadow rules at all is decided at the start.
+      // Shadow rules are logged only if there was one at startup.
       if (next.hasShadow && !hasShadow) return undefined
       openRoutes(next, host, services)
       return () => {

@@ -1,14 +1,12 @@
-// From rules and definitions to what each item asks of its callers. Everything that speaks of an item must hold: its own
-// `access` and every rule that fits it. So rules only restrict, and their order means nothing.
+// The requirements of items: `access` of the definition and every matching rule must be met, in any order.
 import { type CatalogItem, globsOverlap, type ItemKind, matchesGlob } from '../../core/auth.ts'
 import { didYouMean } from '../../core/index.ts'
 import { otherNamesOf } from '../families/other-names/index.ts'
 import type { DetailedRule, FilledToolPolicy, Mode, Policy } from './options.ts'
 import { allOf, compilePolicy, needScopeOrRole, type Path, type Requirement, type Tell } from './requirement.ts'
 
-/** One thing that restricts an item. */
 export interface Source {
-  /** Where it is written: `rule "purge*"`, or the definition's access. */
+  /** Such as `rule "purge*"`. */
   readonly name: string
   readonly requirement: Requirement
   readonly mode: Mode
@@ -18,17 +16,15 @@ export interface Rule extends Source {
   readonly key: string
   readonly kind: ItemKind
   readonly glob: string
-  /** The glob is over folders of skills. */
   readonly ofSkills: boolean
   readonly visibility: DetailedRule['visibility']
 }
 
-/** What an item asks. */
 export interface ItemRule {
   readonly sources: readonly Source[]
   /** Undefined: open to every caller of the route. */
   readonly enforced: Requirement | undefined
-  /** What is only logged. */
+  /** Only logged. */
   readonly shadow: Requirement | undefined
   readonly listed: boolean
 }
@@ -50,11 +46,10 @@ interface Naming {
   readonly policies: ReadonlyMap<string, Requirement>
   readonly at: Path
   readonly tell: Tell
-  /** What else may have been meant. */
   readonly otherwise?: string
 }
 
-/** A policy by its name; where there is none that is told, and the answer is one that nobody meets. */
+/** Reports an unknown policy and returns a requirement that no one meets. */
 export function policyNamed(name: string, { policies, at, tell, otherwise = '' }: Naming): Requirement {
   const policy = policies.get(name)
   if (!policy) tell(`there is no policy "${name}"; ${didYouMean(name, policies.keys())}${otherwise}`, at)
@@ -64,7 +59,7 @@ export function policyNamed(name: string, { policies, at, tell, otherwise = '' }
 const isDetailed = (value: string | Policy | DetailedRule): value is DetailedRule =>
   typeof value === 'object' && 'policy' in value
 
-/** Compiles the options, which are at `place`. Tells of an unknown policy, and of one that nobody can meet. */
+/** Reports unknown policies and policies that no one can meet. */
 export function compileRules(
   { policies: named = {}, rules = {}, mode }: FilledToolPolicy,
   place: Path,
@@ -85,7 +80,7 @@ export function compileRules(
       name: `rule "${key}"${called}`,
       key,
       kind,
-      // URIs of skills are composed; a name as some disks have it is not.
+      // URIs of skills are composed (NFC), file names may not be.
       glob: prefix === SKILL ? key.slice(prefix.length).normalize('NFC') : key.slice(prefix.length),
       ofSkills: prefix === SKILL,
       requirement,
@@ -96,10 +91,10 @@ export function compileRules(
   return { policies, list, mode }
 }
 
-/** A template as a glob of the URIs that it may match. */
+/** A glob of the URIs that a template can match. */
 const globOf = (template: string) => template.replace(/\{[^}]*\}/g, '*')
 
-/** Composed; what is no encoding is the name itself. */
+/** Returns an invalid encoding as it is. */
 function decode(name: string): string {
   try {
     return decodeURIComponent(name).normalize('NFC')
@@ -110,7 +105,7 @@ function decode(name: string): string {
 
 const SKILL_URI = /^skill:\/\//i
 
-/** The folders that a file of a skill is in, each by its path from the first on, as on a disk; none of any other resource. */
+/** The folders of a skill file, by their paths from the first one; empty for other resources. */
 export function skillFoldersOf(uri: string): string[] {
   if (!SKILL_URI.test(uri)) return []
   const names = uri.replace(SKILL_URI, '').split('/').slice(0, -1)
@@ -118,10 +113,7 @@ export function skillFoldersOf(uri: string): string[] {
   return decoded.map((_, at) => decoded.slice(0, at + 1).join('/'))
 }
 
-/**
- * Whether a rule speaks of an item; of a template, where it speaks of any URI that the template may match, and of a file with
- * several names, where it speaks of any of them.
- */
+/** Whether a rule matches an item: for a template any URI that it can match, for a file any of its names. */
 export function fits({ kind, glob, ofSkills }: Pick<Rule, 'kind' | 'glob' | 'ofSkills'>, item: CatalogItem): boolean {
   if (kind !== item.kind) return false
   if (item.kind === 'resources' && item.template !== undefined) {
@@ -131,7 +123,7 @@ export function fits({ kind, glob, ofSkills }: Pick<Rule, 'kind' | 'glob' | 'ofS
   return keys.some(key => (ofSkills ? skillFoldersOf(key).some(one => matchesGlob(glob, one)) : matchesGlob(glob, key)))
 }
 
-/** What a definition's own `access` asks: a policy's name, else a scope, else a role. */
+/** `access` names a policy, otherwise a scope or a role. */
 function accessOf(access: string, { policies, mode }: Rules, scopes: readonly string[] | undefined): Source {
   const policy = policies.get(access)
   const isScope = scopes === undefined || scopes.includes(access)
@@ -144,7 +136,7 @@ const combined = (sources: readonly Source[], mode: Mode) => {
   return requirements.length > 0 ? allOf(requirements) : undefined
 }
 
-/** What one item asks; `scopes` are those that the route's metadata says there are. */
+/** `scopes`: those of the route's metadata. */
 export function ruleOf(item: CatalogItem, rules: Rules, scopes: readonly string[] | undefined): ItemRule {
   const { access, visibility } = item.definition
   const fitting = rules.list.filter(rule => fits(rule, item))

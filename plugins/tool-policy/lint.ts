@@ -1,5 +1,4 @@
-// What is probably a mistake of the config, told at every start. What cannot be served at all stops the start elsewhere
-// (item-rules.ts, requirement.ts).
+// Warns about probable mistakes at startup.
 import type { CatalogItem } from '../../core/auth.ts'
 import { nearest, type PluginHost, type Route, type Services, StartError } from '../../core/index.ts'
 import { fits, type Rule, type Rules, skillFoldersOf } from './item-rules.ts'
@@ -11,18 +10,17 @@ export interface LintSubject {
   readonly services: Services
   readonly rules: Rules
   readonly access: ReadonlyMap<Route, RouteAccess>
-  /** Every scope that a route's `authorize` and `challengeScope` name. */
   readonly routeScopes: (route: Route) => readonly string[]
   readonly options: ToolPolicyOptions
 }
 
 type Items = ReadonlyMap<Route, readonly CatalogItem[]>
 
-/** A rule that lacks its prefix looks like a URI. */
+/** A rule over URIs without its prefix. */
 const prefixHint = ({ kind, glob }: Rule) =>
   kind === 'tools' && glob.includes('://') ? `; a rule over URIs begins with "resource:"` : ''
 
-/** A rule over skills that misses leaves open what it was to keep: it stops the start, unless there is no skill to be kept. */
+/** A skill rule without a match fails startup if there are skills, because it would leave them open. */
 function lintRules({ host, rules }: LintSubject, items: readonly CatalogItem[]) {
   const hasSkills = items.some(({ key, kind }) => kind === 'resources' && skillFoldersOf(key).length > 0)
   for (const rule of rules.list) {
@@ -38,7 +36,7 @@ function lintRules({ host, rules }: LintSubject, items: readonly CatalogItem[]) 
   }
 }
 
-/** A scope that clients are asked for and that no metadata names cannot be found by them. */
+/** Clients cannot find scopes that are missing from the metadata. */
 function lintScopes({ host, services, access, routeScopes }: LintSubject, route: Route, items: readonly CatalogItem[]) {
   const supported = services.slot('protectedResource', route).scopesOf(route)
   if (!supported) return
@@ -51,7 +49,7 @@ function lintScopes({ host, services, access, routeScopes }: LintSubject, route:
   }
 }
 
-/** Warns about an included scope that neither the metadata nor a rule names: including it allows nothing. */
+/** Warns about included scopes that nothing requires. */
 function lintHierarchy({ host, services, access, routeScopes, options }: LintSubject, items: Items) {
   const { scopeHierarchy = {} } = options
   const named = new Set(Object.keys(scopeHierarchy))
@@ -72,7 +70,7 @@ function lintHierarchy({ host, services, access, routeScopes, options }: LintSub
   }
 }
 
-/** Warns about policies that nothing uses: they restrict no one. */
+/** Warns about unused policies. */
 function lintPolicies({ host, rules, options }: LintSubject, items: readonly CatalogItem[]) {
   const used = new Set<unknown>([
     ...Object.values(options.rules ?? {}).map(rule =>
@@ -88,7 +86,6 @@ function lintPolicies({ host, rules, options }: LintSubject, items: readonly Cat
   }
 }
 
-/** The scopes and roles that a policy as written names. */
 function namesIn(policy: string | Policy | DetailedRule | true | undefined): string[] {
   if (typeof policy !== 'object') return []
   if ('policy' in policy) return namesIn(policy.policy)
@@ -98,7 +95,7 @@ function namesIn(policy: string | Policy | DetailedRule | true | undefined): str
 
 const FIX = "add a scope to plugins['resource-metadata'].scopesSupported, or name a role in a policy"
 
-/** An `access` that is no policy is a scope or a role; one that nothing names is rather a slip, which hides the item. */
+/** Warns about an `access` that is no policy, scope or role of the config: the item is hidden. */
 function lintAccess({ host, services, rules, options }: LintSubject, items: Items) {
   const { policies = {}, rules: written = {}, scopeHierarchy = {} } = options
   const general = [
@@ -125,7 +122,7 @@ function lintAccess({ host, services, rules, options }: LintSubject, items: Item
   }
 }
 
-/** A whole route that is kept for some needs no rule for each tool. */
+/** Tools on a restricted route need no rule. */
 const isKept = ({ authorize }: Route) => authorize !== undefined && authorize !== true
 
 function lintTools({ host, access }: LintSubject, route: Route, items: readonly CatalogItem[]) {
@@ -138,7 +135,6 @@ function lintTools({ host, access }: LintSubject, route: Route, items: readonly 
   }
 }
 
-/** What is not enforced is said at every start. */
 function lintShadow({ host, rules, access }: LintSubject, items: Items) {
   const shadowed = new Set<string>()
   for (const rule of rules.list) if (rule.mode === 'shadow') shadowed.add(rule.name)
@@ -164,7 +160,7 @@ export function lint(subject: LintSubject): void {
     lintScopes(subject, route, list)
     lintTools(subject, route, list)
   }
-  // What only `configureSession` can add is checked on each route: nothing tells which.
+  // Items that only `configureSession` can add are checked on every route.
   const routed = new Set([...items.values()].flat())
   const added = (route: Route) => services.reachableItemsOf(route).filter(item => !routed.has(item))
   const all = new Map([...items].map(([route, list]) => [route, [...list, ...added(route)]]))

@@ -1,37 +1,35 @@
-// From a policy as written to a requirement that says, for one caller, what is needed and what is missing.
+// Compiles policies to requirements, which state for a caller what is needed and missing.
 import { claimAt, type Denial } from '../../core/auth.ts'
 import type { PluginHost, User } from '../../core/index.ts'
 import type { ClaimValue, Policy } from './options.ts'
 
-/** What a caller brings: the scopes with all that they include. */
+/** The scopes of a caller with all that they include. */
 export interface Held {
   readonly scopes: ReadonlySet<string>
   readonly roles: readonly string[]
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-/** How a caller stands to a requirement: met where nothing is missing. */
+/** Met if nothing is missing. */
 export interface Standing {
-  /** Every scope that it takes, those that the caller has among them. */
+  /** Every required scope, including those that the caller has. */
   readonly needed: readonly string[]
   readonly missingScopes: readonly string[]
-  /** What no scope would help with, in words. */
+  /** Requirements that no scope satisfies, in words. */
   readonly missingElse: readonly string[]
 }
 
 export interface Requirement {
-  /** Requirements of one id ask the same. */
+  /** Equal for equal requirements. */
   readonly id: string
-  /** In words, for `explain`. */
   readonly text: string
-  /** What must hold, one by one, in words. */
+  /** Requirements in words. */
   readonly parts: readonly string[]
-  /** Every scope that occurs in it. */
+  /** Every scope in the requirement. */
   readonly scopes: readonly string[]
   standingOf(held: Held): Standing
 }
 
-/** Keys that lead to a value of the config. */
 export type Path = PluginHost['at']
 
 const list = <T>(value: T | readonly T[] | undefined): readonly T[] =>
@@ -73,14 +71,13 @@ function needClaim(name: string, values: readonly ClaimValue[]): Requirement {
     parts: [text],
     standingOf({ claims }) {
       const value = claimAt(claims, name)
-      // OAuth writes its scopes as one text with spaces between (RFC 8693 section 4.2).
+      // OAuth scopes are a space-separated string (RFC 8693 section 4.2).
       const entries = isScopes && typeof value === 'string' ? value.split(' ') : list(value)
       return entries.some(entry => values.includes(entry as ClaimValue)) ? met : { ...met, missingElse: [text] }
     },
   }
 }
 
-/** Each of these. */
 export function allOf(parts: readonly Requirement[]): Requirement {
   const [only] = parts
   if (only && parts.length === 1) return only
@@ -93,12 +90,12 @@ export function allOf(parts: readonly Requirement[]): Requirement {
   }
 }
 
-/** Whether less is missing; what scopes cannot bring counts most. */
+/** Fewer missing parts; those that are no scopes count most. */
 const isNearer = (one: Standing, other: Standing) =>
   one.missingElse.length - other.missingElse.length < 0 ||
   (one.missingElse.length === other.missingElse.length && one.missingScopes.length < other.missingScopes.length)
 
-/** At least one of these: the nearest says what is missing. */
+/** The nearest alternative states what is missing. */
 function anyOf(parts: readonly Requirement[]): Requirement {
   const text = `(${parts.map(({ text }) => text).join(' or ')})`
   return {
@@ -111,10 +108,7 @@ function anyOf(parts: readonly Requirement[]): Requirement {
   }
 }
 
-/**
- * A definition's `access` that names no policy: the scope of that name, or the role. Where the route's metadata says
- * which scopes there are and this is none of them, nobody is sent for it.
- */
+/** An `access` that is no policy: a scope or a role. `isScope` is false if the metadata lists other scopes only. */
 export function needScopeOrRole(name: string, isScope: boolean): Requirement {
   const { standingOf } = anyOf([needScope(name), needRole(name)])
   const text = `scope or role "${name}"`
@@ -131,10 +125,9 @@ export function needScopeOrRole(name: string, isScope: boolean): Requirement {
   }
 }
 
-/** Takes what is wrong with a policy. */
 export type Tell = (why: string, at: Path) => void
 
-/** Compiles a policy. Tells of one that nobody can meet; `at` is its place in the config. */
+/** Reports policies that no one can meet. `at`: place in the config. */
 export function compilePolicy(policy: Policy, at: Path, tell: Tell): Requirement {
   const scopes = list(policy.scope)
   const spaced = scopes.find(scope => /\s/.test(scope))
@@ -159,14 +152,14 @@ export function compilePolicy(policy: Policy, at: Path, tell: Tell): Requirement
   ])
 }
 
-/** Every scope of a token with all that each includes, over any number of steps. */
+/** Adds the scopes that each scope includes, transitively. */
 export function createHolder(
   hierarchy: Readonly<Record<string, readonly string[]>>,
 ): (user: Pick<User, 'scopes' | 'roles' | 'claims'>) => Held {
   const included = new Map(Object.entries(hierarchy))
   return ({ scopes, roles, claims }) => {
     const all = new Set(scopes)
-    // A Set is walked with what is added on the way.
+    // A Set iterates over elements that are added meanwhile.
     for (const scope of all) for (const below of included.get(scope) ?? []) all.add(below)
     return { scopes: all, roles, claims }
   }
@@ -174,7 +167,7 @@ export function createHolder(
 
 const NOTHING: Held = { scopes: new Set(), roles: [], claims: {} }
 
-/** Why a caller may not, or undefined. Without a token nobody may, and every scope that it takes is named. */
+/** Undefined if the caller meets the requirement. */
 export function denialFor({ standingOf }: Requirement, held: Held | undefined): Denial | undefined {
   const standing = standingOf(held ?? NOTHING)
   const { needed, missingScopes, missingElse } = standing

@@ -1,31 +1,29 @@
-// Who may use what on one route. Callers to whom every requirement of the route says the same are one audience, with
-// one view; what a user's audience is, is found out once for each user object.
-import type { Audience, CatalogItem, Denial } from '../../core/auth.ts'
-import type { User } from '../../core/index.ts'
+// Access to the items of one route. Callers with the same results share one audience and one view. Also logs shadow mode.
+import { type Audience, type CatalogItem, type Denial, findResource } from '../../core/auth.ts'
+import { type Call, isObject, type PluginHost, type User } from '../../core/index.ts'
 import { type ItemRule, type Rules, ruleOf } from './item-rules.ts'
 import { denialFor, type Held, type Requirement } from './requirement.ts'
 
 export interface RouteAccess {
   audienceOf(user: User | undefined): Audience
-  /** What an item asks here. */
   ruleOf(item: CatalogItem): ItemRule
   held(user: User | undefined): Held | undefined
 }
 
-export interface RouteAccessSettings {
-  /** The route: keys of one are never those of another. */
+interface RouteAccessSettings {
+  /** Path of the route: keys of routes differ. */
   readonly path: string
   readonly rules: Rules
   readonly holderOf: (user: User) => Held
-  /** The scopes that the route's metadata says there are. */
+  /** Scopes of the route's metadata. */
   readonly scopes: readonly string[] | undefined
 }
 
 export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccessSettings): RouteAccess {
   const items = new WeakMap<CatalogItem, ItemRule>()
-  /** The distinct requirements that occurred, by their ids; a definition that comes later may add one. */
+  /** Distinct requirements by id; later definitions can add some. */
   const requirements = new Map<string, Requirement>()
-  /** Distinct denials, numbered: the parts of an audience's key. */
+  /** Distinct denials, numbered for audience keys. */
   const numbers = new Map<string, number>()
   let audiences = new WeakMap<User, Audience>()
   let anonymous: Audience | undefined
@@ -37,7 +35,7 @@ export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccess
     items.set(item, rule)
     if (rule.enforced && !requirements.has(rule.enforced.id)) {
       requirements.set(rule.enforced.id, rule.enforced)
-      // Nobody's key says yet how they stand to this: each is longer from now on, and meets no view of before.
+      // Existing keys do not cover the new requirement.
       audiences = new WeakMap()
       anonymous = undefined
     }
@@ -82,4 +80,52 @@ export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccess
     ruleOf: itemRule,
     held: user => user && holderOf(user),
   }
+}
+
+const RESOURCE_METHODS = new Set(['resources/read', 'resources/subscribe', 'skills/get'])
+
+function itemsOf({ method, params, view }: Call): CatalogItem[] {
+  const resource = (uri: unknown) => (typeof uri === 'string' ? findResource(view, uri)?.item : undefined)
+  const prompt = (name: unknown) => (typeof name === 'string' ? view.prompts.get(name) : undefined)
+  const used = (): Array<CatalogItem | undefined> => {
+    const { name } = params
+    if (method === 'tools/call') return [typeof name === 'string' ? view.tools.get(name) : undefined]
+    if (method === 'prompts/get') return [prompt(name)]
+    if (RESOURCE_METHODS.has(method)) return [resource(params['uri'])]
+    if (method === 'completion/complete' && isObject(params['ref'])) {
+      const { name, uri } = params['ref']
+      return [prompt(name) ?? view.templates.find(({ key }) => key === uri) ?? resource(uri)]
+    }
+    if (method !== 'subscriptions/listen' || !isObject(params['notifications'])) return []
+    const uris = params['notifications']['resourceSubscriptions']
+    return Array.isArray(uris) ? [...new Set(uris.map(resource))] : []
+  }
+  return used().filter(item => item !== undefined)
+}
+
+export function logShadow(host: PluginHost, accessOf: (call: Call) => RouteAccess | undefined): void {
+  host.around((call, next) => {
+    const access = accessOf(call)
+    for (const item of access ? itemsOf(call) : []) {
+      const { shadow } = access?.ruleOf(item) ?? {}
+      const denial = shadow && denialFor(shadow, access?.held(call.user))
+      if (!denial) continue
+      const { user, method, offer } = call
+      host.log.info(
+        {
+          shadow: true,
+          method,
+          item: item.key,
+          kind: item.kind,
+          route: offer.route.path,
+          issuer: user?.issuer,
+          subject: user?.subject,
+          reason: denial.reason,
+          scopes: denial.scopes,
+        },
+        'a rule in shadow mode would have denied a call',
+      )
+    }
+    return next()
+  })
 }

@@ -1,7 +1,6 @@
 // A worker whose event loop a tool holds up hears nothing: neither that it is to end, nor that its primary is gone. It
 // ends all the same.
 import { expect } from 'chai'
-import { HEARING_TIME } from '../../cli/workers/message.ts'
 import { removeFolders } from '../config/folder.ts'
 import { sideBySide } from '../support/side-by-side.ts'
 import { callText } from '../support/steady-load.ts'
@@ -51,17 +50,5 @@ describe('a worker that spins', function () {
     const { code, stderr } = await running.ended
     expect(linesOf(stderr).filter(({ level }) => level >= 40)).to.have.length(1)
     expect(code).to.equal(0)
-  })
-
-  it('ends itself when its primary is killed, and says why', async () => {
-    const { running, spinning, workers } = await startSpinning()
-    running.child.kill('SIGKILL')
-    // That is when all who could write to stdout and stderr have ended: the workers too.
-    const { stderr } = await running.ended
-    const other = workers.find(pid => pid !== spinning)
-    const lines = linesOf(stderr)
-    expect(lines.map(({ pid }) => pid)).to.deep.equal([other, spinning])
-    expect(lines[1]?.msg).to.match(/event loop/)
-    expect(HEARING_TIME).to.equal(10_000)
   })
 })

@@ -1,8 +1,7 @@
 // Tests the WWW-Authenticate parser, hostile headers, and the interpretation of 401 and 403 responses.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { readCue } from '../../client/challenge.ts'
-import { type HeaderText, parseChallengeList } from '../../client/challenge-parser.ts'
+import { type HeaderText, parseChallengeList, readCue } from '../../client/challenge.ts'
 import { caseCount } from '../support/thorough.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 

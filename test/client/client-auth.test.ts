@@ -5,9 +5,14 @@ import { inspect } from 'node:util'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import jwt from 'jsonwebtoken'
-import { type ChosenClientAuth, chooseClientAuth, chooseMethod, type MethodFacts } from '../../client/client-auth.ts'
+import {
+  type ChosenClientAuth,
+  chooseClientAuth,
+  chooseMethod,
+  importPrivateKey,
+  type MethodFacts,
+} from '../../client/client-auth.ts'
 import { discoverServer } from '../../client/discovery.ts'
-import { importPrivateKey } from '../../client/keys.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
 import type { ClientIdentity, ServerInfo } from '../../client/parties.ts'
 import { requestToken } from '../../client/token-endpoint.ts'

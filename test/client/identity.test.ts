@@ -1,12 +1,12 @@
 // Tests client identity: configured, metadata document or registered, and isolation between issuers.
 
 import { expect } from 'chai'
-import type { Registration } from '../../client/cache/types.ts'
 import { discoverServer } from '../../client/discovery.ts'
 import { AuthError } from '../../client/errors.ts'
 import { type IdentityWish, identifyClient, isClientRefused } from '../../client/identity.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
 import type { ClientIdentity } from '../../client/parties.ts'
+import type { Registration } from '../../client/token-cache.ts'
 import { testContext } from './support/context.ts'
 import { failure } from './support/failure.ts'
 import { type FakeAuthorizationServer, startFakeServers, stopServers } from './support/fake-servers.ts'

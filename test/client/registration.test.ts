@@ -1,11 +1,11 @@
 // Tests dynamic client registration: request, response and errors.
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import type { Registration } from '../../client/cache/types.ts'
 import { discoverServer } from '../../client/discovery.ts'
 import { AuthError, RegistrationRejectedError } from '../../client/errors.ts'
+import { registerClient } from '../../client/identity.ts'
 import type { ClientOAuthOptions, RegistrationResponse } from '../../client/options.ts'
-import { registerClient } from '../../client/registration.ts'
+import type { Registration } from '../../client/token-cache.ts'
 import { type TestContext, testContext } from './support/context.ts'
 import { failure } from './support/failure.ts'
 import { type FakeAuthorizationServer, startFakeServers, stopServers } from './support/fake-servers.ts'

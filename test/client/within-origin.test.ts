@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { createAuthFetch } from '../../client/index.ts'
-import { withinOrigin } from '../../client/within-origin.ts'
+import { withinOrigin } from '../../client/replay.ts'
 import { failure } from './support/failure.ts'
 
 interface Seen {

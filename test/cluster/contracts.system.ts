@@ -9,8 +9,7 @@ import {
   taskStoreContract,
 } from '../../core/testing.ts'
 import { createBus } from '../../plugins/change-bus-redis/bus.ts'
-import { createPeers } from '../../plugins/change-bus-redis/peers.ts'
-import { createReading } from '../../plugins/change-bus-redis/reading.ts'
+import { createPeers, createReading } from '../../plugins/change-bus-redis/peers.ts'
 import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
 import { createRedisGrantStore } from '../../plugins/grant-store-redis/store.ts'
 import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { formatProblems } from '../../core/config/check-config.ts'
 import { validateValue } from '../../core/config/validate-value.ts'
-import { formatPath } from '../../core/http/start-error.ts'
+import { formatPath } from '../../core/http/errors.ts'
 import { checkWith } from './checked.ts'
 
 /** The only problem that a change makes, as `path: found; expected`. */

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { locateInCode } from '../../core/config/locate-in-code.ts'
 import { readJson } from '../../core/config/read-document.ts'
-import type { Path } from '../../core/http/start-error.ts'
+import type { Path } from '../../core/http/errors.ts'
 
 const lineOf = (source: string, ...path: (string | number)[]): number | undefined => locateInCode(source)(path)?.line
 

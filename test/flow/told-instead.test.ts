@@ -1,7 +1,7 @@
 // Tests hints in error messages: available routes and categories, limited to open routes and a readable length.
 import { expect } from 'chai'
-import { hintAt } from '../../core/http/refuse-address.ts'
 import { defineTool } from '../../core/index.ts'
+import { hintAt } from '../../core/kernel/write-errors.ts'
 import { MODERN_REVISION } from '../../core/transport.ts'
 import { legacy } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'

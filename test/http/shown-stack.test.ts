@@ -1,8 +1,7 @@
 // Tests which stack frames the log shows, and how it attributes them.
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { blame, blamed, describeFailure } from '../../core/http/describe-thrown.ts'
-import { shownStack } from '../../core/http/shown-stack.ts'
+import { blame, blamed, describeFailure, shownStack } from '../../core/http/describe-thrown.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const stack = (...frames: string[]) => ['Error: no', ...frames.map(frame => `    at ${frame}`)].join('\n')

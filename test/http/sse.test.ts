@@ -6,8 +6,14 @@ import { PassThrough } from 'node:stream'
 import { mock } from 'node:test'
 import { expect } from 'chai'
 import { createHttpServer } from '../../core/http/create-server.ts'
-import { LARGE_TEXT, MAX_WAITING } from '../../core/http/limits.ts'
-import { type EventStream, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TURNS, openEventStream } from '../../core/http/sse.ts'
+import {
+  type EventStream,
+  KEEP_ALIVE_INTERVAL,
+  KEEP_ALIVE_TURNS,
+  LARGE_TEXT,
+  MAX_WAITING,
+  openEventStream,
+} from '../../core/http/sse.ts'
 import { openSocket, readToEnd, requestHead } from '../support/raw-http.ts'
 
 interface Opened {

@@ -1,5 +1,6 @@
 // Tests that startup, warnings and the lock include toolsets that only addToolset reaches.
 import { expect } from 'chai'
+import { readSurface } from '../../cli/lock/read-surface.ts'
 import { createHost } from '../../core/create-host.ts'
 import { type Config, type ConfigureSession, defineApp, defineTool } from '../../core/index.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
@@ -30,7 +31,7 @@ async function inspect(given: TestConfig, directory?: string) {
     { ...base, ...given, plugins: { 'transport-streamable': {}, ...given.plugins } },
     options,
   )
-  const surface = await host.surface()
+  const surface = readSurface(host.served)
   await host.close({ grace: 0 })
   const warnings = log.lines.filter(({ level }) => level === 'warn').map(({ message = '' }) => message)
   return { surface, warnings }

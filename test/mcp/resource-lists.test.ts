@@ -1,7 +1,8 @@
 // Tests `list` of resource templates: entries for one caller at the end of `resources/list`.
 import { expect } from 'chai'
+import { readSurface } from '../../cli/lock/read-surface.ts'
 import { type CallContext, type Config, defineResource, type ResourceDefinition } from '../../core/index.ts'
-import { MAX_LIST_TIME, MAX_LISTED, MAX_LISTED_ENTRY, MAX_LISTED_PAGE } from '../../core/mcp/limits.ts'
+import { MAX_LIST_TIME, MAX_LISTED, MAX_LISTED_ENTRY, MAX_LISTED_PAGE } from '../../core/mcp/client-limits.ts'
 import { PAGE_SIZE } from '../../core/mcp/view.ts'
 import { removeFolders } from '../config/folder.ts'
 import { as } from '../plugins/tool-policy/bearer-json.ts'
@@ -334,7 +335,7 @@ describe('`list` of a resource template', () => {
       return [entry('a')]
     }
     const { host, url } = await serve([notes(list)])
-    const { routes } = await host.surface()
+    const { routes } = readSurface(host.served)
     expect([routes['/']?.resources, Object.keys(routes['/']?.resourceTemplates ?? {})]).to.deep.equal([
       {},
       ['note:{id}'],

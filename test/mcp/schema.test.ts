@@ -8,8 +8,8 @@ import { compileDefinition } from '../../core/mcp/catalog-item.ts'
 import { defineTool } from '../../core/mcp/define.ts'
 import type { StandardSchema } from '../../core/mcp/infer.ts'
 import type { JsonSchema } from '../../core/mcp/protocol.ts'
-import { advertisedSchema } from '../../core/mcp/schema/advertised-schema.ts'
-import { type Checked, compileSchema } from '../../core/mcp/schema/schema.ts'
+import type { Checked } from '../../core/mcp/schema/explain-errors.ts'
+import { advertisedSchema, compileSchema } from '../../core/mcp/schema/schema.ts'
 
 const object = (properties: JsonSchema, more: JsonSchema = {}): JsonSchema => ({ type: 'object', properties, ...more })
 const nested = (levels: number): JsonSchema => {

@@ -1,8 +1,8 @@
 // The in-memory grant store beyond its contract: eviction, size limits and expiry, with a fake clock.
 import { expect } from 'chai'
-import { createMemoryGrantStore } from '../../core/access/memory-grant-store.ts'
 import type { GrantStore } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
+import { createMemoryGrantStore } from '../../plugins/families/grants/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 
 const MIB = 1_048_576

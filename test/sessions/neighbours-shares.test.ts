@@ -1,6 +1,7 @@
 // Tests that one session cannot use up the message capacity to a stalled process.
 import { expect } from 'chai'
-import { createHub, type FromHub } from '../../cli/workers/hub.ts'
+import { createHub } from '../../cli/workers/hub.ts'
+import type { FromHub } from '../../cli/workers/message.ts'
 import { connectTo } from '../support/neighbours.ts'
 
 const FLOOD_SHARE = 'flood'

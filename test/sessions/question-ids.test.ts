@@ -1,6 +1,6 @@
 // Tests ids of server requests (elicitation, sampling), which identify the requesting node within a cluster.
 import { expect } from 'chai'
-import { createQuestionIds } from '../../core/sessions/nodes/question-ids.ts'
+import { createQuestionIds } from '../../core/sessions/questions.ts'
 
 const [key, older, foreign] = [1, 2, 3].map(byte => Buffer.alloc(32, byte)) as [Buffer, Buffer, Buffer]
 const SESSION = 'digest-of-a-session'

@@ -1,7 +1,7 @@
 // Tests the limit of resource subscriptions per owner.
 import { expect } from 'chai'
-import { MAX_WATCHED_BYTES_PER_OWNER } from '../../core/mcp/limits.ts'
-import { createWatchCharges, WatchedUris, watchCost } from '../../core/sessions/watched-uris.ts'
+import { MAX_WATCHED_BYTES_PER_OWNER } from '../../core/mcp/client-limits.ts'
+import { createWatchCharges, WatchedUris, watchCost } from '../../core/sessions/change-feed.ts'
 
 describe('Resource subscription limit', () => {
   it('applies to all sessions of an owner together', () => {

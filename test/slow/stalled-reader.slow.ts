@@ -2,7 +2,7 @@
 // resumption loses nothing.
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
-import { MAX_WAITING } from '../../core/http/limits.ts'
+import { MAX_WAITING } from '../../core/http/sse.ts'
 import { definePlugin, defineResource, type Services } from '../../core/index.ts'
 import type { ChangeFeed } from '../../core/transport.ts'
 import { createPuppet } from '../support/puppet-tool.ts'

@@ -86,6 +86,8 @@ const REDIS_STORES = [
 export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/redis': [...REDIS_STORES, 'cluster-redis', 'rate-limit'],
   'families/address': ['auth-bridge', 'audit', 'metrics', 'rate-limit'],
+  'families/dpop': ['auth-jwt', 'auth-introspection'],
+  'families/grants': ['auth-bridge'],
   'families/issuer-keys': ['auth-jwt', 'auth-bridge'],
   'families/other-names': ['skills', 'tool-policy'],
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
@@ -108,7 +110,7 @@ const SURFACE = ['core/index.ts', 'core/auth.ts', 'core/transport.ts']
 function mayPluginImport(from: string, { specifier }: Import): boolean {
   const file = fileOf(from, specifier)
   if (file === undefined) return packageOf(specifier) !== 'mcp-host'
-  if (from === 'plugins/index.ts') return file === `plugins/${homeOf(file)}/index.ts`
+  if (from === 'plugins/index.ts' && file !== 'core/index.ts') return file === `plugins/${homeOf(file)}/index.ts`
   const home = homeOf(from)
   const families = Object.keys(FAMILIES).filter(family => FAMILIES[family]?.includes(home))
   const entries = [...families, ...(MADE_OF[home] ?? [])].map(folder => `plugins/${folder}/index.ts`)

@@ -1,5 +1,6 @@
 // Tests the surface of a host: complete, deterministic and free of secrets.
 import { expect } from 'chai'
+import { readSurface } from '../../cli/lock/read-surface.ts'
 import { createHost, type Host } from '../../core/create-host.ts'
 import {
   type Config,
@@ -75,7 +76,7 @@ const config = (more: Partial<Config> = {}) => ({
 async function surfaceOf(given: object) {
   const host = await createHost(given as Config, { log: createKeptLog(), purpose: 'inspect' })
   try {
-    return await host.surface()
+    return readSurface(host.served)
   } finally {
     await host.close({ grace: 0 })
   }
@@ -169,9 +170,9 @@ describe('Host surface', () => {
 
   it('includes definitions added at run time', async () => {
     const host = await createHost(config() as Config, { log: createKeptLog() })
-    const before = await host.surface()
+    const before = readSurface(host.served)
     host.runtime.tools.add(defineTool({ name: 'later', handler: () => '' }), { toolset: 'tools' })
-    const after = await host.surface()
+    const after = readSurface(host.served)
     await host.close({ grace: 0 })
     expect(before.routes['/']?.tools).not.to.have.property('later')
     expect(after.routes['/']?.tools).to.have.property('later')
@@ -184,8 +185,8 @@ describe('Host surface', () => {
     const closing = (name: string) => plugin((host: PluginHost) => host.closing(() => void closed.push(name)))
     const withPlugin = (name: string) => config({ plugins: { ...config().plugins, own: closing(name) } }) as Config
     let refuses = false
-    const accept = async ({ surface }: Pick<Host, 'surface'>) => {
-      const { hash } = await surface()
+    const accept = async ({ served }: Pick<Host, 'served'>) => {
+      const { hash } = readSurface(served)
       seen.push(hash)
       if (refuses) throw new StartError('refused')
     }
@@ -200,7 +201,7 @@ describe('Host surface', () => {
       'StartError: refused',
     ])
     expect(closed).to.deep.equal(['second', 'third'])
-    expect(new Set([...seen, (await host.surface()).hash])).to.have.property('size', 1)
+    expect(new Set([...seen, readSurface(host.served).hash])).to.have.property('size', 1)
     expect(seen).to.have.lengthOf(3)
     await host.close({ grace: 0 })
   })

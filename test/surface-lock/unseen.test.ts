@@ -1,6 +1,7 @@
 // Tests pairs of similar configs: their locks differ, and the difference is reported.
 import { expect } from 'chai'
 import { compareSurfaces } from '../../cli/lock/compare-surfaces.ts'
+import { readSurface } from '../../cli/lock/read-surface.ts'
 import { createHost } from '../../core/create-host.ts'
 import { type Config, defineApp, defineTool } from '../../core/index.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
@@ -30,7 +31,7 @@ const config = ({ plugins = policy({}).plugins, ...more }: { plugins?: object })
 async function surfaceOf(given: object) {
   const host = await createHost(config(given) as unknown as Config, { log: createKeptLog(), purpose: 'inspect' })
   try {
-    return await host.surface()
+    return readSurface(host.served)
   } finally {
     await host.close({ grace: 0 })
   }

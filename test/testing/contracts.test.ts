@@ -3,13 +3,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
-import { createMemoryGrantStore } from '../../core/access/memory-grant-store.ts'
 import type { GrantStore } from '../../core/auth.ts'
 import { type ChangeBus, createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
-import { createMemoryPeers } from '../../core/sessions/memory-peers.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
-import { createMemoryTaskStore } from '../../core/tasks/memory-task-store.ts'
+import { createMemoryPeers } from '../../core/sessions/peers.ts'
 import {
   type Check,
   changeBusContract,
@@ -20,6 +18,8 @@ import {
   taskStoreContract,
 } from '../../core/testing.ts'
 import type { EventStore, Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
+import { createMemoryGrantStore } from '../../plugins/families/grants/index.ts'
+import { createMemoryTaskStore } from '../../plugins/tasks/memory-store.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
 import { importSources } from '../support/import-sources.ts'

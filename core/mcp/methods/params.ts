@@ -3,7 +3,7 @@
 import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js'
 import type { Call } from '../call.ts'
 import { type JsonObject, type JsonSchema, LOG_LEVELS, type LogLevel } from '../protocol.ts'
-import { loadAjv2020 } from '../schema/load-ajv.ts'
+import { loadAjv2020 } from '../schema/ajv.ts'
 import { BUILT_PARAM_VALIDATORS } from './built-param-validators.ts'
 
 /** The params of the host's own methods, as far as the host uses them. */

@@ -1,13 +1,14 @@
-// Turns validation errors into lines that tell a model which value is wrong, and why.
-// Called by core/mcp/schema/schema.ts for values that failed; the caller may be hostile, so every line is short and single.
+// Explains validation errors to a model, one short line each: the values come from anyone.
 import type { ErrorObject } from 'ajv'
 import type { StandardResult } from '../infer.ts'
 import { isObject } from '../is-object.ts'
 import { nearest } from '../nearest.ts'
-import { readErrors, type SchemaProblem, stepsOf } from './read-errors.ts'
 
 /** Which side of a tool a schema describes. */
 export type SchemaRole = 'input' | 'output'
+
+/** The outcome of a validation. `problems`: lines for the model. */
+export type Checked = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problems: string }
 
 const MAX_LINES = 10
 const MAX_SHOWN = 40
@@ -15,15 +16,15 @@ const MAX_NAMES = 10
 const MAX_LINE = 300
 const MAX_ALTERNATIVE = 100
 
-/** Ajv's errors (`verbose`) about `value`: one line each, at most ten, the rest counted. */
+/** Explains errors of ajv (`verbose`): at most ten lines, and the number of the others. */
 export function explainErrors(errors: readonly ErrorObject[], value: unknown, role: SchemaRole): string {
-  const said = { root: value, role }
-  return toLines(readErrors(errors), problem => lineOf(problem, said))
+  const checked = { root: value, role }
+  return toLines(readErrors(errors), problem => lineOf(problem, checked))
 }
 
 type Issues = NonNullable<StandardResult<unknown>['issues']>
 
-/** A Standard Schema's issues, in their library's words. */
+/** Explains the issues of a Standard Schema with the messages of its library. */
 export function explainIssues(issues: Issues, role: SchemaRole): string {
   return toLines(issues, ({ path = [], message }) => {
     const place = placeOf(
@@ -47,36 +48,36 @@ function toLines<T>(problems: readonly T[], toLine: (problem: T) => string): str
   return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].join('\n')
 }
 
-interface Said {
+interface CheckedValue {
   readonly root: unknown
   readonly role: SchemaRole
 }
 
-function lineOf(problem: SchemaProblem, said: Said): string {
+function lineOf(problem: SchemaProblem, checked: CheckedValue): string {
   const { error } = problem
-  const steps = stepsOf(error.instancePath, said.root)
+  const steps = stepsOf(error.instancePath, checked.root)
   const extra = error.params['additionalProperty'] ?? error.params['unevaluatedProperty']
   if (typeof extra === 'string') {
-    const kind = said.role === 'input' && steps.length === 0 ? 'argument' : 'property'
-    return `${placeOf([...steps, extra], said.role)}: is not a known ${kind}${suggestion(extra, error)}`
+    const kind = checked.role === 'input' && steps.length === 0 ? 'argument' : 'property'
+    return `${placeOf([...steps, extra], checked.role)}: is not a known ${kind}${suggestion(extra, error)}`
   }
   if (error.keyword === 'required') {
-    return `${placeOf([...steps, `${error.params['missingProperty']}`], said.role)}: is required`
+    return `${placeOf([...steps, `${error.params['missingProperty']}`], checked.role)}: is required`
   }
   if (error.propertyName !== undefined) {
-    return `${placeOf([...steps, error.propertyName], said.role)}: is not a valid name here`
+    return `${placeOf([...steps, error.propertyName], checked.role)}: is not a valid name here`
   }
-  return `${placeOf(steps, said.role)}: ${reasonOf(problem, said)}`
+  return `${placeOf(steps, checked.role)}: ${reasonOf(problem, checked)}`
 }
 
-function reasonOf({ error, alternatives }: SchemaProblem, said: Said): string {
+function reasonOf({ error, alternatives }: SchemaProblem, checked: CheckedValue): string {
   const { keyword, data, message = 'is not valid' } = error
   const expected = expectedOf(error)
   if (expected) return mustBe(keyword, expected, data)
   if (keyword === 'oneOf' && error.params['passingSchemas']) {
     return 'fits more than one of the allowed forms, must fit exactly one'
   }
-  if (alternatives.length > 0) return alternativesReason(error, alternatives, said)
+  if (alternatives.length > 0) return alternativesReason(error, alternatives, checked)
   if (keyword === 'anyOf' || keyword === 'oneOf') return `fits none of the allowed forms, was ${shown(data, true)}`
   if (keyword === 'not') return `has a form that is not allowed, was ${shown(data, true)}`
   if (keyword === 'false schema') return 'is not allowed here'
@@ -84,7 +85,7 @@ function reasonOf({ error, alternatives }: SchemaProblem, said: Said): string {
   return `${message.replace('must NOT', 'must not')}${was}`
 }
 
-/** What would have fitted, where a plain list says so. */
+/** The allowed values or types, if the keyword lists them. */
 function expectedOf({ keyword, params }: ErrorObject): string[] | undefined {
   if (keyword === 'type') return [params['type']].flat().map(String)
   if (keyword === 'const') return [shown(params['allowedValue'], false)]
@@ -101,7 +102,7 @@ function mustBe(keyword: string, expected: readonly string[], data: unknown): st
   return `must be ${expected.length > 1 ? 'one of ' : ''}${names}${more}; was ${shown(data, false)}`
 }
 
-function alternativesReason(error: ErrorObject, alternatives: readonly SchemaProblem[], said: Said): string {
+function alternativesReason(error: ErrorObject, alternatives: readonly SchemaProblem[], checked: CheckedValue): string {
   const simple = alternatives.map(({ error: inner }) =>
     inner.instancePath === error.instancePath ? expectedOf(inner) : undefined,
   )
@@ -109,15 +110,15 @@ function alternativesReason(error: ErrorObject, alternatives: readonly SchemaPro
     const all = [...new Set(simple.flat())]
     return mustBe(alternatives.every(({ error: inner }) => inner.keyword === 'type') ? 'type' : 'enum', all, error.data)
   }
-  // An alternative of quite another type is hardly what was meant.
+  // Alternatives of another type are omitted.
   const near = alternatives.filter(
     ({ error: inner }) => inner.keyword !== 'type' || inner.instancePath !== error.instancePath,
   )
-  const reasons = new Set(near.slice(0, MAX_NAMES).map(problem => shorten(lineOf(problem, said), MAX_ALTERNATIVE)))
+  const reasons = new Set(near.slice(0, MAX_NAMES).map(problem => shorten(lineOf(problem, checked), MAX_ALTERNATIVE)))
   return `fits none of the allowed forms (${[...reasons].slice(0, 4).join('; or ')})`
 }
 
-/** `; did you mean "color"?`, where a property that may still be given is spelled almost like it. */
+/** `; did you mean "color"?`, if a property that is absent has a similar name. */
 function suggestion(name: string, { parentSchema, data }: ErrorObject): string {
   const properties = parentSchema?.['properties']
   if (!isObject(properties) || !isObject(data) || name.length > MAX_SHOWN) return ''
@@ -144,11 +145,57 @@ function placeOf(steps: readonly PropertyKey[], role: SchemaRole): string {
 
 const shorten = (text: string, limit: number) => (text.length > limit ? `${text.slice(0, limit - 1)}…` : text)
 
-/** A value in a few characters, if asked for behind its type. */
+/** A value in a few characters, optionally after its type. */
 function shown(value: unknown, withType: boolean): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return withType ? 'array' : `an array of ${value.length}`
   if (typeof value === 'object') return withType ? 'object' : 'an object'
   const text = typeof value === 'string' ? JSON.stringify(shorten(value, MAX_SHOWN)) : String(value)
   return withType && value !== undefined ? `${typeof value} ${text}` : text
+}
+
+/** An error; of `anyOf` and `oneOf` with the errors of each alternative. */
+export interface SchemaProblem {
+  readonly error: ErrorObject
+  readonly alternatives: readonly SchemaProblem[]
+}
+
+/** Keywords whose errors only repeat that there is another error. */
+const EMPTY: ReadonlySet<string> = new Set(['if', 'propertyNames'])
+
+/** Groups the errors of ajv (`verbose`), which lists the errors of each alternative before the choice. */
+export function readErrors(errors: readonly ErrorObject[]): SchemaProblem[] {
+  const problems: SchemaProblem[] = []
+  for (const error of errors) {
+    if (EMPTY.has(error.keyword)) continue
+    const alternatives: SchemaProblem[] = []
+    if (error.keyword === 'anyOf' || error.keyword === 'oneOf') {
+      for (let last = problems.at(-1); last && isWithin(last.error, error); last = problems.at(-1)) {
+        alternatives.unshift(last)
+        problems.pop()
+      }
+    }
+    problems.push({ error, alternatives })
+  }
+  return problems
+}
+
+// `schemaPath` does not help: it starts again behind a `$ref`.
+const isWithin = (error: ErrorObject, choice: ErrorObject) =>
+  error.instancePath === choice.instancePath
+    ? error.parentSchema !== choice.parentSchema
+    : error.instancePath.startsWith(`${choice.instancePath}/`)
+
+/** The steps of a JSON Pointer (RFC 6901) into a value; numbers where the value there is an array. */
+export function stepsOf(pointer: string, root: unknown): (string | number)[] {
+  let value = root
+  return pointer
+    .split('/')
+    .slice(1)
+    .map(raw => {
+      const key = raw.replaceAll('~1', '/').replaceAll('~0', '~')
+      const step = Array.isArray(value) ? Number(key) : key
+      value = typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined
+      return step
+    })
 }

@@ -1,233 +1,117 @@
-// What an author gave as `input` or `output`: plain JSON Schema for ajv, Standard Schemas for their library. Checked at
-// start-up, once a definition; what will surely compile is compiled at its first use, and a call then only runs it.
+// Compiles the `input` and `output` of tools: plain JSON Schema with ajv, Standard Schemas with their library.
 import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import { errorText } from '../../http/errors.ts'
-import type { StandardResult, StandardSchema } from '../infer.ts'
+import { toJson } from '../encode-bytes.ts'
+import type { StandardSchema } from '../infer.ts'
 import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
-import { explainErrors, explainIssues, type SchemaRole } from './explain-errors.ts'
-import { findCircle } from './find-circle.ts'
-import { checkForeign } from './foreign-schema.ts'
-import { addLinearKeywords, forgetKeys } from './linear-keywords.ts'
-import { loadCompiler, needCompiler } from './load-ajv.ts'
-import { DIALECTS, type Dialect, LENIENT, metaSchemaProblems } from './meta-schema.ts'
+import { createLinearAjv, type Dialect, forgetKeys, isDraft07, loadCompiler, needCompiler } from './ajv.ts'
+import { checkSchema, dialectOf, surelyCompiles } from './check-schema.ts'
+import { type Checked, explainErrors, explainIssues, type SchemaRole } from './explain-errors.ts'
+import {
+  checkForeign,
+  isStandardSchema,
+  LIBRARIES,
+  standardToJson,
+  tooDeep,
+  validateStandard,
+} from './standard-schema.ts'
 import { subschemas, withoutNullable } from './subschemas.ts'
-import { surelyCompiles } from './surely-compiles.ts'
-
-/** The outcome of a validation; `problems` are lines for the model: which value is wrong, and why. */
-export type Checked = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problems: string }
 
 export interface CompiledSchema {
-  /** What clients are shown. */
+  /** The JSON Schema that clients receive. */
   readonly json: JsonSchema
-  /** Never throws for a value, however odd. A plain JSON Schema answers at once and leaves the value as it is. */
+  /** Never throws for a value. Synchronous for a plain JSON Schema, which leaves the value unchanged. */
   validate(value: unknown): Checked | Promise<Checked>
 }
 
-/** A schema that breaks the rules of its dialect, and the keys that lead to the first place. */
-export class SchemaFault extends Error {
-  readonly steps: readonly (string | number)[]
-
-  constructor(text: string, steps: readonly (string | number)[]) {
-    super(text)
-    this.name = 'SchemaFault'
-    this.steps = steps
-  }
-}
-
 /**
- * Checks and compiles a schema. Throws a text for the author when it is invalid, of a dialect other than draft 2020-12 and
- * draft-07, too large (64 levels, 5,000 subschemas), refers to a schema outside itself (nothing is ever fetched),
- * is an input that is no object, or a Standard Schema that cannot give its JSON Schema.
+ * Checks and compiles a schema. Throws a text for the author if it is invalid, of a dialect other than draft 2020-12 and
+ * draft-07, too large (64 levels, 5,000 subschemas), references another document, is an input that is not an object, or a
+ * Standard Schema without a JSON Schema.
  */
 export function compileSchema(schema: JsonSchema | StandardSchema, role: SchemaRole): CompiledSchema {
-  if (isStandardSchema(schema)) return compileStandardSchema(schema, role)
+  if (isStandardSchema(schema)) {
+    const json = standardToJson(schema, role)
+    checkSchema(json, role)
+    return { json, validate: validateStandard(schema, role) }
+  }
   if (isObject(schema)) checkForeign(schema, role)
   if (!isObject(schema) || Object.values(schema).some(value => typeof value === 'function')) {
     throw new Error(`its ${role} is neither a JSON Schema object nor a Standard Schema; ${LIBRARIES}`)
   }
-  checkShape(schema, role)
+  checkSchema(schema, role)
   return { json: schema, validate: compileJsonSchema(schema, role) }
 }
 
-const LIBRARIES =
-  'zod >= 4.2 and arktype >= 2.1.28 fit as they are, valibot through toStandardJsonSchema of @valibot/to-json-schema'
-
-const FIXES: Readonly<Record<string, string>> = {
-  zod: 'this is zod 3 or an early 4: npm install zod@latest, which is 4.2 or later',
-  valibot: 'write toStandardJsonSchema(v.object({ ... })), from @valibot/to-json-schema',
-  arktype: 'npm install arktype@latest, which is 2.1.28 or later',
+export interface OutputSchema {
+  /** The JSON Schema that clients receive. */
+  readonly json: JsonSchema
+  /** The value as JSON, parsed by the schema library if there is one, and valid against `json`. Throws a TypeError for a value that JSON cannot represent. */
+  encode(value: unknown): Checked | Promise<Checked>
 }
-const fixFor = (vendor: string): string => FIXES[vendor] ?? LIBRARIES
 
-export const isStandardSchema = (schema: unknown): schema is StandardSchema =>
-  ((typeof schema === 'object' && schema !== null) || typeof schema === 'function') && '~standard' in schema
-
-function compileStandardSchema(schema: StandardSchema, role: SchemaRole): CompiledSchema {
-  const standard = schema['~standard']
-  const json = standardToJson(standard, role)
-  checkShape(json, role)
-  const judge = (result: StandardResult<unknown>): Checked =>
-    result.issues ? { ok: false, problems: explainIssues(result.issues, role) } : { ok: true, value: result.value }
+/** Compiles an output schema. Throws as `compileSchema`, also for a library's JSON Schema that ajv cannot compile. */
+export function compileOutput(schema: JsonSchema | StandardSchema): OutputSchema {
+  const { json, validate } = compileSchema(schema, 'output')
+  if (!isStandardSchema(schema)) return { json, encode: value => encodeJson(value, validate) }
+  // A library can return a value that its own JSON Schema rejects, such as a text that it trims after a length check.
+  const matches = compileJsonSchema(json, 'output')
+  const encodeParsed = (parsed: Checked) => (parsed.ok ? encodeJson(parsed.value, matches) : parsed)
   return {
     json,
-    validate(value) {
-      try {
-        const result = standard.validate(value)
-        return 'then' in result ? Promise.resolve(result).then(judge).catch(tooDeep(role)) : judge(result)
-      } catch (error) {
-        return tooDeep(role)(error)
-      }
+    encode(value) {
+      // The value as the handler returned it or, if that is invalid, as JSON: a Date becomes a string.
+      const retry = (first: Checked) =>
+        first.ok || typeof value !== 'object' || value === null ? first : validate(JSON.parse(toJson(value) ?? 'null'))
+      const first = validate(value)
+      const parsed = first instanceof Promise ? first.then(retry) : retry(first)
+      return parsed instanceof Promise ? parsed.then(encodeParsed) : encodeParsed(parsed)
     },
   }
 }
 
-function standardToJson(standard: StandardSchema['~standard'], role: SchemaRole): JsonSchema {
-  const convert = standard.jsonSchema?.[role]
-  if (typeof convert !== 'function') {
-    throw new Error(
-      `its ${role}, a schema of ${standard.vendor}, cannot give its JSON Schema; ${fixFor(standard.vendor)}`,
-    )
-  }
-  try {
-    // The spread leaves out what zod hides on its result; some vendor may not hide it.
-    const { '~standard': _, ...json }: JsonSchema = {
-      ...convert.call(standard.jsonSchema, { target: 'draft-2020-12' }),
-    }
-    return json
-  } catch (cause) {
-    const reason = `${standard.vendor} cannot give the JSON Schema of its ${role}: ${errorText(cause)}`
-    throw new Error(`${reason} (${LIBRARIES})`, { cause })
-  }
+/** Checks a value as JSON: functions and inherited properties are removed, `toJSON` is called, bytes become base64. */
+function encodeJson<Result>(value: unknown, validate: (value: unknown) => Result): Result | Checked {
+  const text = toJson(value)
+  if (text === undefined) return { ok: false, problems: explainIssues([{ message: 'must be a JSON value' }], 'output') }
+  return validate(JSON.parse(text))
 }
 
-const withoutScheme = (uri: string) => uri.replace(/^https?:/, '').replace(/#$/, '')
+/** Keywords that exist in one of the drafts only or have another meaning. */
+const DIFFERENT = [
+  ...['dependencies', 'additionalItems', '$id', '$anchor', '$dynamicRef', '$dynamicAnchor', '$vocabulary'],
+  ...['prefixItems', 'unevaluatedItems', 'unevaluatedProperties', 'dependentSchemas', 'dependentRequired'],
+  ...['minContains', 'maxContains', 'contentSchema'],
+]
 
-function dialectOf(schema: JsonSchema, role: SchemaRole): Dialect {
-  const { $schema } = schema
-  if ($schema === undefined) return 'draft 2020-12'
-  for (const dialect of Object.keys(DIALECTS) as Dialect[]) {
-    if (typeof $schema === 'string' && withoutScheme($schema) === withoutScheme(DIALECTS[dialect].id)) return dialect
-  }
-  const supported = Object.entries(DIALECTS).map(([name, { id }]) => `${name} ("${id}")`)
-  throw new Error(`its ${role} schema is of the dialect ${JSON.stringify($schema)}; supported: ${supported.join(', ')}`)
+function isSameInBoth(schema: JsonSchema): boolean {
+  if (DIFFERENT.some(keyword => keyword in schema) || Array.isArray(schema['items'])) return false
+  // Draft-07 ignores the keywords next to `$ref`.
+  const ignored = Object.keys(schema).filter(key => !['$ref', 'title', 'description', '$comment'].includes(key))
+  return !('$ref' in schema) || ignored.length === 0
 }
 
-/** What holds for either kind of schema: its size, its dialect and that one's rules, an object as an input's root. */
-function checkShape(schema: JsonSchema, role: SchemaRole): void {
-  const dialect = dialectOf(schema, role)
-  for (const { schema: part } of subschemas(schema)) {
-    if (part['$schema'] !== undefined && dialectOf(part, role) !== dialect) {
-      throw new Error(`its ${role} schema mixes dialects: ${dialect} and ${JSON.stringify(part['$schema'])}`)
-    }
-  }
-  const problems = metaSchemaProblems(schema, dialect)
-  const [first] = problems
-  if (first) {
-    const text = `its ${role} schema is not valid ${dialect}: ${problems.map(({ text }) => text).join('; ')}`
-    throw new SchemaFault(text, first.steps)
-  }
-  const circle = findCircle(schema)
-  if (circle) {
-    const way = circle.pointers.join(' -> ')
-    const text = `its ${role} schema leads back to itself without a step into the value, so checking would never end: ${way}`
-    throw new SchemaFault(text, circle.steps)
-  }
-  if (role === 'input' && schema['type'] !== 'object') {
-    const found = JSON.stringify(schema['type']) ?? 'absent'
-    throw new Error(
-      `its input schema's \`type\` must be "object" (it is ${found}); wrap the value into an object's property`,
-    )
-  }
+/** The schema in lists: draft-07 as draft 2020-12 (the default) where both mean the same, because clients reject draft-07. */
+export function advertisedSchema(schema: JsonSchema): JsonSchema {
+  if (!isDraft07(schema) || ![...subschemas(schema)].every(({ schema: part }) => isSameInBoth(part))) return schema
+  const { $schema: _, ...rest } = schema
+  return rest
 }
 
 function createValidator(schema: JsonSchema, dialect: Dialect, options: Options): ValidateFunction {
-  const usesMetaSchema = [...subschemas(schema)].some(({ schema: part }) =>
-    /^https?:\/\/json-schema\.org\//.test(`${part['$ref']}`),
-  )
-  // One instance a schema: a shared one would keep every schema for ever, and let two of one `$id` clash.
-  const ajv = DIALECTS[dialect].create({
-    ...LENIENT,
-    ...options,
-    verbose: true,
-    validateSchema: false,
-    meta: usesMetaSchema,
-    ownProperties: namesInherited(schema),
-  })
-  // The meta-schemas do not define it; ajv refuses to compile it.
-  ajv.removeKeyword('id')
-  addLinearKeywords(ajv)
-  return ajv.compile(withoutNullable(schema))
-}
-
-/** True when a property is called like something every object inherits: only then ajv must look at own ones. */
-function namesInherited(schema: JsonSchema): boolean {
+  const parts = [...subschemas(schema)].map(({ schema: part }) => part)
   const inherited = (name: unknown) => typeof name === 'string' && name in Object.prototype
-  for (const { schema: part } of subschemas(schema)) {
-    const { required, properties } = part
-    if (Array.isArray(required) && required.some(inherited)) return true
-    if (isObject(properties) && Object.keys(properties).some(inherited)) return true
-  }
-  return false
-}
-
-/** What `{ type: 'object' }` says, which a tool without `input` has: no validator needs to be compiled for it. */
-function validateObject(role: SchemaRole): (value: unknown) => Checked {
-  const keyword = { keyword: 'type', instancePath: '', schemaPath: '#/type', params: { type: 'object' } }
-  const error = { ...keyword, message: 'must be object' }
-  return value =>
-    isObject(value)
-      ? { ok: true, value }
-      : { ok: false, problems: explainErrors([{ ...error, data: value }], value, role) }
-}
-
-/** Compiles a JSON Schema whose shape is checked. Throws a text for the author where ajv cannot. */
-export function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknown) => Checked {
-  if (schema['type'] === 'object' && Object.keys(schema).length === 1) return validateObject(role)
-  const dialect = dialectOf(schema, role)
-  // A thousand tools took 1.5 s of a start to compile, and most are not called before the next one.
-  let compiled: ValidateFunction | undefined
-  if (surelyCompiles(schema, dialect)) needCompiler()
-  else compiled = compileOrExplain(schema, dialect, role)
-  const levels = refers(schema) ? SHALLOW : Number.POSITIVE_INFINITY
-  let thorough: ValidateFunction | undefined
-  /** What compiling threw: it would again, and take as long. */
-  let failed: unknown
-  function compileOnce(): ValidateFunction {
-    if (failed !== undefined) throw failed
-    // Files that are away now may be back for the next call.
-    loadCompiler()
-    try {
-      return compileOrExplain(schema, dialect, role)
-    } catch (error) {
-      failed = error
-      throw error
-    }
-  }
-  function findErrors(validates: ValidateFunction, value: unknown): readonly ErrorObject[] {
-    const first = validates.errors ?? []
-    validates.errors = null
-    // Every error of a large hostile value would be an object of its own: those answer with their first one.
-    if (!isSmall(value, levels)) return first
-    thorough ??= createValidator(schema, dialect, { allErrors: true })
-    thorough(value)
-    const errors = thorough.errors ?? first
-    thorough.errors = null
-    return errors
-  }
-  return value => {
-    compiled ??= compileOnce()
-    const validates = compiled
-    try {
-      return validates(value)
-        ? { ok: true, value }
-        : { ok: false, problems: explainErrors(findErrors(validates, value), value, role) }
-    } catch (error) {
-      return cannotTell(error, role)
-    } finally {
-      forgetKeys()
-    }
-  }
+  // One instance for each schema: a shared one would keep every schema, and two with one `$id` would conflict.
+  const ajv = createLinearAjv(dialect, {
+    ...options,
+    meta: parts.some(part => /^https?:\/\/json-schema\.org\//.test(`${part['$ref']}`)),
+    // Slower, and needed only for properties that every object inherits.
+    ownProperties: parts.some(({ required, properties }) =>
+      [required ?? [], Object.keys(properties ?? {})].flat().some(inherited),
+    ),
+  })
+  return ajv.compile(withoutNullable(schema))
 }
 
 function compileOrExplain(schema: JsonSchema, dialect: Dialect, role: SchemaRole): ValidateFunction {
@@ -247,10 +131,70 @@ function compileOrExplain(schema: JsonSchema, dialect: Dialect, role: SchemaRole
   return validates
 }
 
+/** `{ type: 'object' }`, the input of a tool without arguments, needs no compiler. */
+function validateObject(role: SchemaRole): (value: unknown) => Checked {
+  const keyword = { keyword: 'type', instancePath: '', schemaPath: '#/type', params: { type: 'object' } }
+  const error = { ...keyword, message: 'must be object' }
+  return value =>
+    isObject(value)
+      ? { ok: true, value }
+      : { ok: false, problems: explainErrors([{ ...error, data: value }], value, role) }
+}
+
+/** Compiles a checked JSON Schema, at its first use if that certainly succeeds. Throws a text for the author. */
+function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknown) => Checked {
+  if (schema['type'] === 'object' && Object.keys(schema).length === 1) return validateObject(role)
+  const dialect = dialectOf(schema, role)
+  let compiled: ValidateFunction | undefined
+  if (surelyCompiles(schema, dialect)) needCompiler()
+  else compiled = compileOrExplain(schema, dialect, role)
+  let thorough: ValidateFunction | undefined
+  let levels: number | undefined
+  /** The error of the compilation, which would fail again. */
+  let failed: unknown
+  function compileOnce(): ValidateFunction {
+    if (failed !== undefined) throw failed
+    // Throws outside of the `try`: missing files can be back for the next call.
+    loadCompiler()
+    try {
+      return compileOrExplain(schema, dialect, role)
+    } catch (error) {
+      failed = error
+      throw error
+    }
+  }
+  function findErrors(validates: ValidateFunction, value: unknown): readonly ErrorObject[] {
+    const first = validates.errors ?? []
+    validates.errors = null
+    // Each error is an object: a large value gets its first error only.
+    levels ??= refers(schema) ? SHALLOW : Number.POSITIVE_INFINITY
+    if (!isSmall(value, levels)) return first
+    thorough ??= createValidator(schema, dialect, { allErrors: true })
+    thorough(value)
+    const errors = thorough.errors ?? first
+    thorough.errors = null
+    return errors
+  }
+  return value => {
+    compiled ??= compileOnce()
+    const validates = compiled
+    try {
+      return validates(value)
+        ? { ok: true, value }
+        : { ok: false, problems: explainErrors(findErrors(validates, value), value, role) }
+    } catch (error) {
+      return problemOf(error, role)
+    } finally {
+      forgetKeys()
+    }
+  }
+}
+
+/** Entries of a value that gets all its errors. */
 const SMALL = 1_000
-/** Characters of all texts: what is too long for its `maxLength` would be held against its `pattern` all the same. */
+/** Characters of its texts: with `allErrors`, a text that exceeds `maxLength` is matched against `pattern` too. */
 const SMALL_TEXT = 4_096
-/** Levels, where a schema refers to itself: all alternatives of each would be tried, a multiple for every level. */
+/** Levels, if a schema is recursive: with `allErrors` the alternatives multiply with each level. */
 const SHALLOW = 4
 
 const refers = (schema: JsonSchema): boolean =>
@@ -265,7 +209,7 @@ function isSmall(value: unknown, levels: number): boolean {
     if (depth > levels || text > SMALL_TEXT) return false
     if (typeof item !== 'object' || item === null) continue
     if (Array.isArray(item) && item.length > SMALL) return false
-    // Not by Object.values: of an object with very many keys it would copy them all before one is counted.
+    // Object.values would copy all entries of a large object.
     for (const key in item) {
       if (++count > SMALL) return false
       waiting.push({ item: (item as Record<string, unknown>)[key], depth: depth + 1 })
@@ -274,21 +218,12 @@ function isSmall(value: unknown, levels: number): boolean {
   return true
 }
 
-/** The problem of a value that a compiled schema throws at. */
-function cannotTell(error: unknown, role: SchemaRole): Checked {
+/** The problem of a value for which a compiled schema throws. */
+function problemOf(error: unknown, role: SchemaRole): Checked {
   const problem = (message: string): Checked => ({ ok: false, problems: explainIssues([{ message }], role) })
-  // ajv compares objects with `const` and `enum` by methods that a value may have in a form of its own.
+  // For `const` and `enum`, ajv calls `valueOf` and `toString` of the value.
   if (error instanceof TypeError) return problem('has a key such as toString or valueOf')
-  // V8 makes the code of a pattern when it is first used, and finds only then that it is too much.
+  // V8 compiles a pattern at its first use, and can reject it then.
   if (error instanceof SyntaxError) return problem('cannot be checked: a pattern of its schema is too large')
-  return tooDeep(role)(error)
+  return tooDeep(error, role)
 }
-
-// A recursive schema follows a value as deep as it goes, and the stack ends first.
-const tooDeep =
-  (role: SchemaRole) =>
-  (error: unknown): Checked => {
-    if (error instanceof RangeError)
-      return { ok: false, problems: explainIssues([{ message: 'is nested too deeply' }], role) }
-    throw error
-  }

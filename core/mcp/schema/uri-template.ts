@@ -1,31 +1,48 @@
-// URI templates (RFC 6570) read backwards: which values, expanded, would give this URI? Parsed once, at start-up.
-// Matching fills a table from the URI's end, then walks it once: time grows with the URI, never faster.
-import { MAX_URI } from '../limits.ts'
-import { type Part, parseUriTemplate, type ValuePart } from './parse-uri-template.ts'
+// URI templates (RFC 6570): finds the values whose expansion is a given URI, in time that is linear in the URI for each part.
+// Libraries only expand templates, or match them with regular expressions, which take exponential time for hostile URIs.
+import { MAX_URI } from '../client-limits.ts'
 
 export interface CompiledUriTemplate {
   readonly template: string
   readonly variables: readonly string[]
   /**
-   * The variables' values, percent-decoded, or undefined when the URI is not of this family. Every value but a
-   * query's is at least one character long and takes as many as it can; a query's variables may be absent and come
-   * in any order. A `{var}` never holds a slash, encoded or not, nor is it `.` or `..`; `{+var}`, `{#var}` and
-   * `{/var*}` may, and what they hold must be checked before it becomes a file's path. URIs of more than 8,192
-   * characters match nothing.
+   * The decoded values of the variables, or undefined if the URI does not match. Values are not empty and as long as possible;
+   * variables of a query can be absent, in any order. `{var}` never contains a slash, encoded or not, nor is it `.` or `..`;
+   * check `{+var}`, `{#var}` and `{/var*}` before you use them as file paths. URIs over 8,192 characters never match.
    */
   match(uri: string): Record<string, string> | undefined
 }
 
+interface LiteralPart {
+  readonly kind: 'literal'
+  readonly text: string
+}
+interface ValuePart {
+  readonly kind: 'value'
+  readonly name: string
+  /** Characters that end the value. */
+  readonly excludes: string
+  /** Whether the value is at most one path segment. */
+  readonly segment: boolean
+}
+interface QueryPart {
+  readonly kind: 'query'
+  readonly lead: '?' | '&'
+  readonly names: readonly string[]
+  readonly exploded: ReadonlySet<string>
+}
+type Part = LiteralPart | ValuePart | QueryPart
+
 /**
- * Compiles a template. Throws what is wrong with one that is malformed or cannot be matched: a prefix (`{var:3}`),
- * an exploded `{;list*}`, a variable named twice, anything but a fragment after a query.
+ * Compiles a template. Throws for a template that is malformed or cannot be matched: a prefix (`{var:3}`), an exploded
+ * `{;list*}`, a variable named twice, anything but a fragment after a query.
  */
 export function compileUriTemplate(template: string): CompiledUriTemplate {
-  const parts = parseUriTemplate(template)
+  const parts = parseTemplate(template)
   const variables = parts.flatMap(part =>
     part.kind === 'value' ? [part.name] : part.kind === 'query' ? part.names : [],
   )
-  const fits = parts.map(toFit)
+  const literalOf = (part: Part | undefined) => (part?.kind === 'literal' ? part.text : '')
   const prefix = literalOf(parts[0])
   const suffix = literalOf(parts.at(-1))
   return {
@@ -34,127 +51,66 @@ export function compileUriTemplate(template: string): CompiledUriTemplate {
     match(uri) {
       if (uri.length > MAX_URI || !uri.startsWith(prefix) || !uri.endsWith(suffix)) return undefined
       const values: [string, string][] = []
-      return fillTable(fits, uri, prefix.length) && collect(parts, uri, values) ? Object.fromEntries(values) : undefined
+      const rows = fillRows(parts, uri)
+      return rows && collect(parts, uri, rows, values) ? Object.fromEntries(values) : undefined
     },
   }
 }
 
-const literalOf = (part: Part | undefined) => (part?.kind === 'literal' ? part.text : '')
-
-/** What one part looks for, as numbers. */
-type Fit = (codes: Uint8Array, length: number, next: Uint8Array, fits: Uint8Array) => boolean
-
-/** The URI that is being matched, for whatever template: its ASCII, anything else as what no part names. */
-const codes = new Uint8Array(MAX_URI)
-const OTHER = 127
-let read = ''
-
-function readCodes(uri: string) {
-  if (uri === read) return
-  for (let at = 0; at < uri.length; at++) codes[at] = Math.min(uri.charCodeAt(at), OTHER)
-  read = uri
-}
-
-/** Rows of the table, used again by every match: none is asynchronous. */
-const rows: Uint8Array[] = []
-function rowOf(index: number): Uint8Array {
-  rows[index] ??= new Uint8Array(MAX_URI + 1)
-  return rows[index]
-}
-
-/**
- * Fills `rows`: for each part and the end, where in the URI it and all that follows match what is left. 1 is yes. True
- * where all of it matches; `begin`: the length of a literal that it begins with, which is known to be there.
- */
-function fillTable(fits: readonly Fit[], uri: string, begin: number): boolean {
-  readCodes(uri)
-  let next = rowOf(fits.length)
-  next.fill(0, 0, uri.length)
+/** For each part and the end: 1 at each position of the URI from where this part and all later ones match the rest. */
+function fillRows(parts: readonly Part[], uri: string): Uint8Array[] | undefined {
+  const rows: Uint8Array[] = []
+  let next = new Uint8Array(uri.length + 1)
   next[uri.length] = 1
-  for (let index = fits.length - 1; index >= (begin === 0 ? 0 : 1); index--) {
-    const row = rowOf(index)
-    // Nothing before can match where this matches nowhere.
-    if (!fits[index]?.(codes, uri.length, next, row)) return false
+  rows[parts.length] = next
+  for (let index = parts.length - 1; index >= 0; index--) {
+    const part = parts[index] as Part
+    const row = new Uint8Array(uri.length + 1)
+    if (part.kind === 'literal') fillLiteral(part, uri, row, next)
+    else if (part.kind === 'value') fillValue(part, uri, row, next)
+    else fillQuery(part, uri, row, next)
+    if (!row.includes(1)) return undefined
+    rows[index] = row
     next = row
   }
-  return next[begin] === 1
+  return next[0] === 1 ? rows : undefined
 }
 
-const toFit = (part: Part): Fit =>
-  part.kind === 'literal'
-    ? fitLiteral(Buffer.from(part.text))
-    : part.kind === 'value'
-      ? fitValue(allowedBeside(part.excludes))
-      : fitQuery(part.lead.charCodeAt(0))
-
-const fitLiteral =
-  (text: Uint8Array): Fit =>
-  (codes, length, next, fits) => {
-    const first = text[0]
-    const last = length - text.length
-    let any = 0
-    for (let at = length; at > last; at--) fits[at] = 0
-    for (let at = last; at >= 0; at--) {
-      let is = codes[at] === first ? (next[at + text.length] ?? 0) : 0
-      for (let index = 1; is === 1 && index < text.length; index++) if (codes[at + index] !== text[index]) is = 0
-      fits[at] = is
-      any |= is
-    }
-    return any === 1
-  }
-
-/** By code: 1 where a value may hold it. */
-function allowedBeside(excludes: string): Uint8Array {
-  const allowed = new Uint8Array(OTHER + 1).fill(1)
-  for (const excluded of excludes) allowed[excluded.charCodeAt(0)] = 0
-  return allowed
+function fillLiteral({ text }: LiteralPart, uri: string, row: Uint8Array, next: Uint8Array): void {
+  for (let at = uri.indexOf(text); at !== -1; at = uri.indexOf(text, at + 1)) row[at] = next[at + text.length] ?? 0
 }
 
-const fitValue =
-  (allowed: Uint8Array): Fit =>
-  (codes, length, next, fits) => {
-    let any = 0
-    fits[length] = 0
-    // One character of the value, and then either the rest of the template or more of the value.
-    for (let at = length - 1, fit = 0; at >= 0; at--) {
-      fit = ((next[at + 1] ?? 0) | fit) & (allowed[codes[at] ?? OTHER] ?? 0)
-      fits[at] = fit
-      any |= fit
-    }
-    return any === 1
+function fillValue({ excludes }: ValuePart, uri: string, row: Uint8Array, next: Uint8Array): void {
+  for (let at = uri.length - 1; at >= 0; at--) {
+    if ((next[at + 1] || row[at + 1]) && !excludes.includes(uri.charAt(at))) row[at] = 1
   }
+}
 
-const fitQuery =
-  (lead: number): Fit =>
-  (codes, length, next, fits) => {
-    let end = length
-    let any = next[length] ?? 0
-    fits[length] = any
-    for (let at = length - 1; at >= 0; at--) {
-      if (codes[at] === HASH) end = at
-      const fit = (next[at] ?? 0) | (codes[at] === lead ? (next[end] ?? 0) : 0)
-      fits[at] = fit
-      any |= fit
-    }
-    return any === 1
+function fillQuery({ lead }: QueryPart, uri: string, row: Uint8Array, next: Uint8Array): void {
+  for (let at = uri.length, end = at; at >= 0; at--) {
+    if (uri[at] === '#') end = at
+    row[at] = next[at] || (uri[at] === lead && next[end]) ? 1 : 0
   }
-const HASH = 35
+}
 
-/** Adds the values of `uri`, whose table is filled, to `values`; false where it does not match after all. */
-function collect(parts: readonly Part[], uri: string, values: [string, string][]): boolean {
+/** Adds the values of `uri` to `values`. False if a value is invalid. */
+function collect(parts: readonly Part[], uri: string, rows: readonly Uint8Array[], values: [string, string][]) {
   let at = 0
   for (const [index, part] of parts.entries()) {
     if (part.kind === 'literal') {
       at += part.text.length
     } else if (part.kind === 'value') {
-      const end = longestEnd(part, uri, at, rows[index + 1])
+      let end = at
+      for (let to = at + 1; to <= uri.length && !part.excludes.includes(uri.charAt(to - 1)); to++) {
+        if (rows[index + 1]?.[to]) end = to
+      }
       const value = decode(uri.slice(at, end))
-      if (value === undefined || (part.segment && isUnsafeSegment(value))) return false
+      // A segment must not become a path once it is decoded.
+      if (value === undefined || (part.segment && /^\.{1,2}$|[/\\]/.test(value))) return false
       values.push([part.name, value])
       at = end
     } else if (uri[at] === part.lead) {
-      const fragment = uri.indexOf('#', at)
-      const end = fragment === -1 ? uri.length : fragment
+      const end = uri.indexOf('#', at) === -1 ? uri.length : uri.indexOf('#', at)
       if (!collectQuery(part, uri.slice(at + 1, end), values)) return false
       at = end
     }
@@ -162,24 +118,16 @@ function collect(parts: readonly Part[], uri: string, values: [string, string][]
   return true
 }
 
-function longestEnd(part: ValuePart, uri: string, from: number, fits: Uint8Array | undefined): number {
-  let longest = from
-  for (let end = from + 1; end <= uri.length && !part.excludes.includes(uri.charAt(end - 1)); end++) {
-    if (fits?.[end]) longest = end
-  }
-  return longest
-}
-
-/** `a=1&b=2`: known names only, each once; an exploded one may repeat, its values joined with a comma. */
-function collectQuery(part: Extract<Part, { kind: 'query' }>, query: string, values: [string, string][]): boolean {
+/** `a=1&b=2`: known names only, each once. The values of an exploded variable are joined with commas. */
+function collectQuery({ names, exploded }: QueryPart, query: string, values: [string, string][]): boolean {
   const found = new Map<string, string>()
   for (const pair of query.split('&')) {
-    const equals = pair.indexOf('=')
-    const name = decode(equals === -1 ? pair : pair.slice(0, equals))
-    const value = decode(equals === -1 ? '' : pair.slice(equals + 1))
-    if (name === undefined || value === undefined || !part.names.includes(name)) return false
+    const [, key = '', text = ''] = /^([^=]*)=?(.*)$/s.exec(pair) ?? []
+    const name = decode(key)
+    const value = decode(text)
+    if (name === undefined || value === undefined || !names.includes(name)) return false
     const before = found.get(name)
-    if (before !== undefined && !part.exploded.has(name)) return false
+    if (before !== undefined && !exploded.has(name)) return false
     found.set(name, before === undefined ? value : `${before},${value}`)
   }
   values.push(...found)
@@ -194,5 +142,107 @@ function decode(text: string): string | undefined {
   }
 }
 
-// What one path segment may not turn into once decoded: a way into another directory.
-const isUnsafeSegment = (value: string) => value === '.' || value === '..' || /[/\\]/.test(value)
+interface Variable {
+  readonly name: string
+  readonly exploded: boolean
+}
+
+const VARIABLE = /^(\w+(?:\.\w+)*)(\*|:\d+)?$/
+// RFC 6570 section 2.1, except the apostrophe, which URIs can contain.
+const NOT_LITERAL = /[\p{Cc} "<>\\^`|}]|%(?![\dA-Fa-f]{2})/u
+
+/** The start of an expression, the separator of its values, and the characters that its values cannot contain. */
+const OPERATORS: Readonly<Record<string, readonly [lead: string, separator: string, excludes: string]>> = {
+  '+': ['', ',', ''],
+  '#': ['#', ',', ''],
+  '.': ['.', '.', '/?#'],
+  '/': ['/', '/', '?#'],
+  ';': [';', ';', '/?#;'],
+  '?': ['?', '&', ''],
+  '&': ['&', '&', ''],
+}
+const SIMPLE = ['', ',', '/?#'] as const
+
+function parseTemplate(template: string): Part[] {
+  const fail = (reason: string): never => {
+    throw new Error(`uriTemplate "${template}": ${reason}`)
+  }
+  if (typeof template !== 'string' || template === '') fail('must be a text that is not empty')
+  const parts: Part[] = []
+  const names = new Set<string>()
+  for (const [piece] of template.matchAll(/\{[^{}]*\}?|[^{]+/g)) {
+    if (!piece.startsWith('{')) {
+      const stray = NOT_LITERAL.exec(piece)
+      if (stray) fail(`"${stray[0]}" cannot stand outside an expression; percent-encode it`)
+      parts.push({ kind: 'literal', text: piece.replace(/[^\0-\x7f]+/gu, encodeURIComponent) })
+      continue
+    }
+    if (!piece.endsWith('}')) fail(`the expression "${piece}" is not closed`)
+    const operator = piece.charAt(1) in OPERATORS ? piece.charAt(1) : ''
+    const variables = parseVariables(piece, operator, fail)
+    for (const { name } of variables) {
+      if (names.has(name)) fail(`it names the variable "${name}" twice`)
+      names.add(name)
+    }
+    parts.push(...expressionParts(operator, variables))
+  }
+  return settle(parts, fail)
+}
+
+type Fail = (reason: string) => never
+
+function parseVariables(piece: string, operator: string, fail: Fail): Variable[] {
+  const body = piece.slice(1, -1)
+  if (/^[=,!@|]/.test(body)) fail(`"${body[0]}" is reserved by RFC 6570 and has no meaning in "${piece}"`)
+  return body
+    .slice(operator.length)
+    .split(',')
+    .map(spec => {
+      const [, name, modifier] = VARIABLE.exec(spec) ?? []
+      if (name === undefined)
+        return fail(`"${spec}" in "${piece}" is no variable name (letters, digits, _ and dots between)`)
+      if (modifier?.startsWith(':')) return fail(`the prefix "${spec}" cannot be matched; take the whole variable`)
+      if (modifier && operator === ';') return fail(`"${piece}" cannot be matched; leave out the "*"`)
+      return { name, exploded: modifier === '*' }
+    })
+}
+
+function expressionParts(operator: string, variables: readonly Variable[]): Part[] {
+  if (operator === '?' || operator === '&') {
+    const exploded = new Set(variables.filter(variable => variable.exploded).map(({ name }) => name))
+    return [{ kind: 'query', lead: operator, names: variables.map(({ name }) => name), exploded }]
+  }
+  const [lead, separator, excludes] = OPERATORS[operator] ?? SIMPLE
+  return variables.flatMap(({ name, exploded }, index): Part[] => {
+    const before = (index === 0 ? lead : separator) + (operator === ';' ? `${name}=` : '')
+    // A single or exploded value can contain the separator.
+    const separated = (variables.length > 1 || operator === '/') && !exploded
+    const segment = excludes.includes('/') || (operator === '/' && !exploded)
+    const value: Part = { kind: 'value', name, excludes: excludes + (separated ? separator : ''), segment }
+    return before === '' ? [value] : [{ kind: 'literal', text: before }, value]
+  })
+}
+
+/** Merges `{?a}{&b}`, and ends each `{+var}` where a query or fragment can begin. */
+function settle(parts: readonly Part[], fail: Fail): Part[] {
+  const settled: Part[] = []
+  let ahead = ''
+  for (const part of parts.toReversed()) {
+    const next = settled[0]
+    if (part.kind === 'value') {
+      settled.unshift({ ...part, excludes: part.excludes + ahead })
+    } else if (part.kind === 'literal') {
+      ahead += part.text.replace(/[^?#]/g, '')
+      settled.unshift(part)
+    } else {
+      ahead += part.lead === '?' ? '?' : ''
+      if (next?.kind === 'query' && next.lead === '&') {
+        const exploded = new Set([...part.exploded, ...next.exploded])
+        settled[0] = { ...part, names: [...part.names, ...next.names], exploded }
+      } else if (next && !(next.kind === 'literal' && next.text.startsWith('#'))) {
+        fail(`after {${part.lead}${part.names.join(',')}} only {&...} or a fragment can be matched`)
+      } else settled.unshift(part)
+    }
+  }
+  return settled
+}

@@ -3,11 +3,11 @@
 import type { Client, Interaction } from 'oidc-provider'
 import type { HostContext } from '../../../core/index.ts'
 import { isRemembered } from '../clients/client-rules.ts'
+import type { Bridge } from '../make.ts'
 import type { ShownClient } from '../pages/index.ts'
-import { asText, asTexts } from '../parameters.ts'
 import { type Changed, changedSince, digestOfDocument } from '../people/consents.ts'
 import type { Login } from '../people/logins.ts'
-import { type Bridge, isTokenFor, sendPage, tokenFor } from './bridge.ts'
+import { asText, asTexts, isTokenFor, sendPage, tokenFor } from './browser.ts'
 import { openSession } from './session.ts'
 
 /** What is asked, of whom. */

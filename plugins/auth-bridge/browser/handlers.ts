@@ -1,10 +1,107 @@
-// What answers at the pages of people; loaded with the first request, as oidc-provider is.
+// Handlers of the pages, and the account page, where users list and revoke the access of clients.
+
 import { errors, type Interaction } from 'oidc-provider'
 import { type HostContext, isObject } from '../../../core/index.ts'
-import { changeAccount, showAccount } from './account-page.ts'
-import type { Bridge } from './bridge.ts'
+import type { Bridge } from '../make.ts'
+import type { ShownGrant } from '../pages/index.ts'
+import type { Consent } from '../people/consents.ts'
+import type { Login } from '../people/logins.ts'
+import { browserOf, isTokenFor, pathOf, sendPage, tokenFor } from './browser.ts'
 import { answerConsent, askConsent, sayExpired } from './consent.ts'
+import { currentLogin } from './session.ts'
 import { chooseUser, comeBack, signInFor, signInForAccount } from './sign-in.ts'
+
+const shownPlace = (uri: string): string => {
+  if (!URL.canParse(uri)) return ''
+  const { host, protocol } = new URL(uri)
+  return protocol === 'https:' || protocol === 'http:' ? host : protocol
+}
+
+const showConsent = (
+  { grantId, client, redirectUri, resources, scopes, since, used }: Consent,
+  { known }: Bridge,
+): ShownGrant => ({
+  id: grantId,
+  client: { id: client.id, name: client.name, documentHost: client.documentHost, isKnown: known.has(client.id) },
+  redirectHost: shownPlace(redirectUri),
+  resources,
+  scopes,
+  since,
+  used,
+})
+
+const formOf = (sessionId: string) => `account ${sessionId}`
+
+function sayWhoFirst(ctx: HostContext, { pages, upstream, ...bridge }: Bridge): void {
+  const text = 'Sign in to see which applications may act for you, and to take that back.'
+  const action = pathOf(bridge, '/account/sign-in')
+  sendPage(ctx, pages.signIn({ text, label: upstream.label, action }))
+}
+
+/** Those whose grant has not ended in another way, such as by a refresh token that came twice. */
+async function currentConsents({ provider, consents }: Bridge, { person }: Login): Promise<readonly Consent[]> {
+  const all = await consents.of(person.subject)
+  const grants = await Promise.all(all.map(({ grantId }) => provider.Grant.find(grantId)))
+  return all.filter((_, index) => grants[index] !== undefined)
+}
+
+async function show(ctx: HostContext, bridge: Bridge, login: Login, sessionId: string, notice?: string): Promise<void> {
+  const { pages, upstream } = bridge
+  const grants = (await currentConsents(bridge, login)).map(consent => showConsent(consent, bridge))
+  const token = tokenFor(bridge, formOf(sessionId))
+  const view = { person: login.person, signedInWith: upstream.label, grants, token }
+  sendPage(ctx, pages.account({ ...view, ...(notice !== undefined && { notice }) }))
+}
+
+/** `GET /account`. */
+export async function showAccount(ctx: HostContext, bridge: Bridge): Promise<void> {
+  const current = await currentLogin(ctx, bridge)
+  if (!current) return sayWhoFirst(ctx, bridge)
+  await show(ctx, bridge, current.login, current.session.jti)
+}
+
+/** What a client was allowed ends: with its grant, each refresh token and code is none. */
+export async function revokeConsent({ provider, consents }: Bridge, consent: Consent): Promise<void> {
+  const grant = await provider.Grant.find(consent.grantId)
+  await grant?.destroy()
+  await consents.forget(consent)
+}
+
+/** Access tokens that it has already are good until they expire. */
+const soon = ({ lifetimes }: Bridge) =>
+  ` once its access has run out, within ${Math.ceil(lifetimes.accessToken / 60_000)} min`
+
+/** `POST /account`. */
+export async function changeAccount(
+  ctx: HostContext,
+  bridge: Bridge,
+  fields: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const current = await currentLogin(ctx, bridge)
+  if (!current) return sayWhoFirst(ctx, bridge)
+  const { login, session } = current
+  if (!isTokenFor(bridge, formOf(session.jti), fields['csrf'])) {
+    const text = 'What was sent did not come from the page that you were shown. Open the page again.'
+    const action = { label: 'Open the page', href: pathOf(bridge, '/account') }
+    return sendPage(ctx, bridge.pages.message({ title: 'This was not accepted', text, action, isError: true }), 403)
+  }
+  const { subject } = login.person
+  if (fields['signOut'] === 'yes') {
+    await session.destroy()
+    await bridge.logins.endAll(login, browserOf(ctx, bridge.issuer))
+    bridge.log.info({ subject }, 'a person signed out')
+    const text = 'Applications that you signed in to with this browser have to ask you again.'
+    return sendPage(ctx, bridge.pages.message({ title: 'You are signed out', text, isError: false }))
+  }
+  const consent = (await bridge.consents.of(subject)).find(({ grantId }) => grantId === fields['revoke'])
+  if (consent) {
+    await revokeConsent(bridge, consent)
+    bridge.log.info({ subject, client: consent.client.id }, 'a person took back what a client was allowed')
+  }
+  const name = consent?.client.name ?? consent?.client.id
+  const notice = consent ? `“${name}” may no longer act for you${soon(bridge)}.` : 'That was taken back already.'
+  await show(ctx, bridge, login, session.jti, notice)
+}
 
 type Handler = (ctx: HostContext, bridge: Bridge) => Promise<void>
 

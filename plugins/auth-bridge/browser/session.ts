@@ -1,11 +1,14 @@
-// The session of a browser, which is oidc-provider's: for the pages of our own that read it, begin it and end it.
+// The session of a browser at oidc-provider, and sign-ins that wait for the provider's callback.
+import { randomBytes } from 'node:crypto'
 import type Provider from 'oidc-provider'
 import type { Session } from 'oidc-provider'
 import type { HostContext } from '../../../core/index.ts'
+import type { Bridge } from '../make.ts'
 import type { Login } from '../people/logins.ts'
-import { longCookie } from '../server/cookies.ts'
-import { nameIssuer } from '../server/oidc-provider.ts'
-import type { Bridge } from './bridge.ts'
+import { pendingAt } from '../records.ts'
+import { longCookie, nameIssuer, SIGN_IN_TTL } from '../server/oidc-provider.ts'
+import type { LoginUnderWay } from '../upstream/upstream.ts'
+import { isBrowser, knowBrowser } from './browser.ts'
 
 function contextOf(provider: Provider, ctx: HostContext) {
   nameIssuer(provider, ctx)
@@ -37,4 +40,73 @@ export async function signedInAs(ctx: HostContext, { provider, accounts, lifetim
   context.cookies.secure = cookie.secure
   const expires = new Date(Date.now() + lifetimes.session)
   context.cookies.set(provider.cookieName('session'), session.jti, { ...cookie, expires })
+}
+
+/** What a login at the provider is for: an interaction of a client's, by its uid, or the account page. */
+export type Purpose = { readonly uid: string } | 'account'
+
+interface Attempt {
+  readonly purpose: Purpose
+  readonly underWay: LoginUnderWay
+  /** The one that began it. */
+  readonly browser: string
+  readonly used?: true
+}
+
+const TTL = SIGN_IN_TTL * 1_000
+const STATE_BYTES = 32
+
+const attemptAt = (state: string) => pendingAt('attempt', state)
+
+export const newState = (): string => randomBytes(STATE_BYTES).toString('base64url')
+
+/** Keeps an attempt, for this browser. */
+export async function keepAttempt(
+  ctx: HostContext,
+  { records, issuer }: Bridge,
+  { state, ...attempt }: Omit<Attempt, 'browser' | 'used'> & { readonly state: string },
+): Promise<void> {
+  const kept: Attempt = { ...attempt, browser: knowBrowser(ctx, issuer) }
+  await records.write(attemptAt(state), kept, TTL)
+}
+
+export type Taken =
+  | (Pick<Attempt, 'purpose' | 'underWay'> & { readonly kind: 'taken' })
+  /** This browser began it, and it was used: what it is for can be begun again. */
+  | { readonly kind: 'again'; readonly purpose: Purpose }
+  /** It is of another browser, too old, or of nobody. */
+  | { readonly kind: 'foreign' }
+
+/** Takes the attempt of a state, where it is of this browser; one of another is left to that. */
+export async function takeAttempt(ctx: HostContext, { records, issuer }: Bridge, state: string): Promise<Taken> {
+  const kept = await records.read<Attempt>(attemptAt(state))
+  if (!kept || !isBrowser(ctx, issuer, kept.browser)) return { kind: 'foreign' }
+  const { purpose, underWay } = kept
+  const taken = await records.update<Attempt>(attemptAt(state), TTL, attempt =>
+    attempt.used ? undefined : { ...attempt, used: true },
+  )
+  return taken ? { kind: 'taken', purpose, underWay } : { kind: 'again', purpose }
+}
+
+interface Done {
+  readonly login: string
+  /** The one that came back. */
+  readonly browser: string
+}
+
+const doneAt = (uid: string) => pendingAt('signed in for', uid)
+
+/**
+ * The login that an interaction waited for, for the browser alone that came back with it: whoever began the interaction may
+ * have planted its cookies in the browser of somebody else.
+ */
+export async function keepDone(ctx: HostContext, { records, issuer }: Bridge, uid: string, login: string) {
+  const done: Done = { login, browser: knowBrowser(ctx, issuer) }
+  await records.write(doneAt(uid), done, TTL)
+}
+
+/** The id of the login that this browser came back with; undefined where it did not. */
+export async function readDone(ctx: HostContext, { records, issuer }: Bridge, uid: string): Promise<Done | undefined> {
+  const done = await records.read<Done>(doneAt(uid))
+  return done && isBrowser(ctx, issuer, done.browser) ? done : undefined
 }

@@ -2,13 +2,20 @@
 // the browser that left, with a state that works once; then it is decided whether they may.
 import type { Interaction } from 'oidc-provider'
 import type { HostContext } from '../../../core/index.ts'
-import { asText } from '../parameters.ts'
+import type { Bridge } from '../make.ts'
 import type { Login } from '../people/logins.ts'
 import { isUpstreamError, type SignedIn, type UpstreamError } from '../upstream/upstream.ts'
-import { keepAttempt, keepDone, newState, type Purpose, readDone, takeAttempt } from './attempts.ts'
-import { type Bridge, pathOf, sendPage } from './bridge.ts'
-import { knowBrowser } from './browser-cookie.ts'
-import { openSession, signedInAs } from './session.ts'
+import { asText, knowBrowser, pathOf, sendPage } from './browser.ts'
+import {
+  keepAttempt,
+  keepDone,
+  newState,
+  openSession,
+  type Purpose,
+  readDone,
+  signedInAs,
+  takeAttempt,
+} from './session.ts'
 
 const MAX_HINT = 256
 
@@ -62,7 +69,7 @@ function refuseLogin(ctx: HostContext, bridge: Bridge, purpose: Purpose, error: 
   const { label } = bridge.upstream
   const { fault, code, fix } = error
   const level = fault === 'refused' ? 'info' : fault === 'unavailable' ? 'warn' : 'error'
-  bridge.figures.signedIn(fault)
+  bridge.signedIn(fault)
   bridge.log[level]({ err: error, fault, code, fix }, 'signing in at the identity provider failed')
   const [status, text] = TEXTS[fault]
   const action = { label: 'Try again', href: startOf(bridge, purpose) }
@@ -80,7 +87,7 @@ function refuseLogin(ctx: HostContext, bridge: Bridge, purpose: Purpose, error: 
 }
 
 function refusePerson(ctx: HostContext, bridge: Bridge, purpose: Purpose, { person }: SignedIn, reason: string): void {
-  bridge.figures.signedIn('not_allowed')
+  bridge.signedIn('not_allowed')
   bridge.log.info({ denied: 'sign-in', subject: person.subject, reason }, 'refused somebody who signed in')
   bridge.log.debug(
     { subject: person.subject, groups: person.groups },
@@ -172,7 +179,7 @@ export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> 
   }
   const login = await bridge.logins.begin(signedIn, knowBrowser(ctx, bridge.issuer))
   const { subject, groups } = login.person
-  bridge.figures.signedIn('ok')
+  bridge.signedIn('ok')
   bridge.log.info({ subject }, 'a person signed in')
   bridge.log.debug({ subject, groups }, 'the groups of a person, as the provider names them')
   if (purpose === 'account') {

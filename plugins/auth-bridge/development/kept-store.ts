@@ -1,9 +1,66 @@
-// A grant store in a file with its own secret, so that users stay signed in after a restart in development.
+// A file with secrets. It is read only if no other user can write it, and is always replaced as a whole.
 import { hkdfSync, randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { LRUCache } from 'lru-cache'
-import { checkGrantTtl, type GrantStore } from '../../../core/auth.ts'
+import type { GrantStore } from '../../../core/auth.ts'
 import { errorText, isObject, type Logger, StartError } from '../../../core/index.ts'
-import { readOwnFile, writeOwnFile } from './own-file.ts'
+import { createGrantStore, type GrantEntries, type Members } from '../../families/grants/index.ts'
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
+
+const refuseFile = (path: string, what: string, fix: string) => new StartError(`keepIn: ${path} ${what}; ${fix}`)
+
+/** The mode in octal if any of these bits is set, else undefined. Windows has no owners. */
+const modeWith = (mode: number, bits: number) =>
+  process.getuid !== undefined && (mode & bits) !== 0 ? (mode & 0o7777).toString(8) : undefined
+
+/** Does not follow links or block on a pipe. Windows has neither flag. */
+const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
+
+/** The text; undefined if there is no file. Rejects with a StartError if other users can write the file. */
+export async function readOwnFile(file: string): Promise<string | undefined> {
+  const folder = dirname(file)
+  const mode = (await stat(folder).catch(() => undefined))?.mode ?? 0
+  const writableFolder = (mode & 0o1000) === 0 ? modeWith(mode, 0o002) : undefined
+  if (writableFolder !== undefined)
+    throw refuseFile(folder, `can be written by every user (mode ${writableFolder})`, `run: chmod o-w '${folder}'`)
+  const handle = await open(file, READ).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw codeOf(error) === 'ELOOP' ? refuseFile(file, 'is a symbolic link', 'use the path of the file itself') : error
+  })
+  if (!handle) return undefined
+  try {
+    const stats = await handle.stat()
+    const user = process.getuid?.() ?? stats.uid
+    if (stats.uid !== user)
+      throw refuseFile(file, `belongs to user ${stats.uid}, not to user ${user}`, 'use another file')
+    const writable = modeWith(stats.mode, 0o022)
+    if (writable !== undefined) throw refuseFile(file, `can be written by other users (mode ${writable})`, 'delete it')
+    if (modeWith(stats.mode, 0o077) !== undefined) await handle.chmod(0o600)
+    return await handle.readFile('utf8')
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Replaces the file as a whole, readable for its owner only. */
+export async function writeOwnFile(file: string, text: string): Promise<void> {
+  const folder = dirname(file)
+  const made = await mkdir(folder, { recursive: true, mode: 0o700 })
+  // Keeps the secrets out of Git.
+  if (made !== undefined) await writeFile(join(folder, '.gitignore'), '*\n')
+  // An unpredictable name: an existing file or link is never written to.
+  const written = `${file}.${randomBytes(9).toString('base64url')}.new`
+  try {
+    await writeFile(written, text, { mode: 0o600, flag: 'wx' })
+    await rename(written, file)
+  } catch (error) {
+    await rm(written, { force: true }).catch(() => undefined)
+    throw error
+  }
+}
 
 /** Anyone on this machine can register clients and begin logins. */
 const MAX_ENTRIES = 10_000
@@ -12,7 +69,6 @@ const WRITE_DELAY = 50
 const FORMAT = 2
 const SECRET_BYTES = 32
 
-type Members = ReadonlyArray<readonly [member: string, until: number]>
 type Entries = LRUCache<string, string | Members>
 
 export interface KeptStore {
@@ -57,60 +113,6 @@ async function readStored(file: string, log: Logger): Promise<Stored | undefined
   }
 }
 
-function createStore(entries: Entries, changed: () => void): GrantStore {
-  const textAt = (key: string) => entries.get(`text ${key}`) as string | undefined
-  const membersAt = (key: string) =>
-    ((entries.get(`set ${key}`) ?? []) as Members).filter(([, until]) => until > Date.now())
-
-  function write(name: string, value: string | Members, ttl: number) {
-    if (ttl > 0) entries.set(name, value, { ttl })
-    else entries.delete(name)
-    changed()
-  }
-  function remove(...names: readonly string[]) {
-    for (const name of names) entries.delete(name)
-    changed()
-  }
-  const writeMembers = (key: string, members: Members) =>
-    write(`set ${key}`, members, Math.max(0, ...members.map(([, until]) => until)) - Date.now())
-
-  return {
-    shared: false,
-    get: async key => textAt(key),
-    set: async (key, value, ttl) => write(`text ${key}`, value, checkGrantTtl(ttl)),
-    async add(key, value, ttl) {
-      if (textAt(key) !== undefined) return false
-      write(`text ${key}`, value, checkGrantTtl(ttl))
-      return true
-    },
-    async replace(key, from, to, ttl) {
-      if (textAt(key) !== from) return false
-      write(`text ${key}`, to, checkGrantTtl(ttl))
-      return true
-    },
-    async take(key) {
-      const value = textAt(key)
-      remove(`text ${key}`)
-      return value
-    },
-    delete: async (...keys) => remove(...keys.flatMap(key => [`text ${key}`, `set ${key}`])),
-    async join(key, member, ttl, most) {
-      const known = new Map(membersAt(key))
-      const until = Math.max(Date.now() + checkGrantTtl(ttl), known.get(member) ?? 0)
-      known.delete(member)
-      const members = [...known, [member, until] as const].slice(-most)
-      writeMembers(key, members)
-      return members.length
-    },
-    leave: async (key, member) =>
-      writeMembers(
-        key,
-        membersAt(key).filter(([name]) => name !== member),
-      ),
-    members: async key => membersAt(key).map(([member]) => member),
-  }
-}
-
 /** Rejects with a StartError if others can write the file. */
 export async function openKeptStore(file: string, log: Logger): Promise<KeptStore> {
   const entries: Entries = new LRUCache({ max: MAX_ENTRIES })
@@ -132,11 +134,25 @@ export async function openKeptStore(file: string, log: Logger): Promise<KeptStor
     return writing
   }
 
+  function changed() {
+    timer ??= setTimeout(() => void flush(), WRITE_DELAY)
+  }
+  const written: GrantEntries = {
+    get: name => entries.get(name),
+    set(name, value, until) {
+      const ttl = until - Date.now()
+      if (ttl > 0) entries.set(name, value, { ttl })
+      else entries.delete(name)
+      changed()
+    },
+    delete(name) {
+      if (entries.delete(name)) changed()
+    },
+  }
+
   if (!stored) await flush()
   return {
-    store: createStore(entries, () => {
-      timer ??= setTimeout(() => void flush(), WRITE_DELAY)
-    }),
+    store: createGrantStore(() => written, Date.now),
     keys: use => [Buffer.from(hkdfSync('sha256', secret, '', use, SECRET_BYTES))],
     flush: () => (timer ? flush() : writing),
   }

@@ -1,10 +1,26 @@
-// The provider of type `development`: a page of this host, on which anyone signs in as any user without a password.
+// The provider of type `development`: anyone signs in as any user without a password, so it runs on this machine only.
+
+import { isLoopback } from '../../../core/auth.ts'
+import { type HostContext, HostError } from '../../../core/index.ts'
+import { asText } from '../browser/browser.ts'
 import type { FilledProvider } from '../options.ts'
-import { asText } from '../parameters.ts'
-import { kindOf } from '../upstream/kinds.ts'
+import { kindOf } from '../upstream/settings.ts'
 import { type SignedIn, type Upstream, UpstreamError } from '../upstream/upstream.ts'
 
 type DevUser = NonNullable<FilledProvider['users']>[number]
+
+/** Throws for a request from another machine, through a tunnel, or under a name that is not a loopback name (DNS rebinding). */
+export function refuseForeignRequest({ req }: HostContext): void {
+  // The server may belong to an embedding application (`Host.callback`), which may listen on all addresses.
+  const from = req.socket.remoteAddress?.replace(/^::ffff:/i, '') ?? ''
+  if (!isLoopback(from)) throw new HostError('hostNotAllowed', { detail: `the request comes from ${from}` })
+  const { host: named, ':authority': authority = named, 'x-forwarded-host': forwarded } = req.headers
+  for (const host of [named ?? authority ?? '', authority ?? '', forwarded ?? 'localhost']) {
+    const address = `http://${host}`
+    if (!URL.canParse(address) || !isLoopback(new URL(address).hostname))
+      throw new HostError('hostNotAllowed', { detail: String(host) })
+  }
+}
 
 const MAX_NAME = 100
 

@@ -1,8 +1,42 @@
 // The page on which people see which clients act for them, and end that.
-import { html, type Markup, quoted, shown, shownHost } from './html.ts'
-import type { Layout } from './layout.ts'
-import { isUnverified, nameOf, shownUrl, writePerson } from './parts.ts'
-import type { AccountView, Page, ShownClient, ShownGrant } from './views.ts'
+import {
+  html,
+  isUnverified,
+  type Markup,
+  nameOf,
+  quoted,
+  type ShownClient,
+  type ShownPerson,
+  shown,
+  shownHost,
+  shownUrl,
+  writePerson,
+} from './html.ts'
+import type { Layout, Page } from './layout.ts'
+
+export interface ShownGrant {
+  readonly id: string
+  readonly client: ShownClient
+  readonly redirectHost: string
+  /** URLs of what it may use. */
+  readonly resources?: readonly string[]
+  readonly scopes: readonly string[]
+  /** Milliseconds since the epoch. */
+  readonly since: number
+  /** Milliseconds since the epoch; undefined: never. */
+  readonly used: number | undefined
+}
+
+export interface AccountView {
+  readonly person: ShownPerson
+  /** The provider's label. */
+  readonly signedInWith: string
+  readonly grants: readonly ShownGrant[]
+  /** CSRF token, the field `csrf`. */
+  readonly token: string
+  /** What was just done. */
+  readonly notice?: string
+}
 
 const MAX_GRANTS = 200
 

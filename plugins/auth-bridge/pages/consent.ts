@@ -1,17 +1,38 @@
 // The page that asks a person whether a client may act for them.
-import { html, type Markup, shown, shownHost } from './html.ts'
-import type { Layout } from './layout.ts'
 import {
   type Destination,
   homepageOf,
+  html,
   isUnverified,
+  type Markup,
   nameOf,
   readDestination,
+  type ShownClient,
+  type ShownPerson,
+  shown,
+  shownHost,
   shownUrl,
   writeItems,
   writePerson,
-} from './parts.ts'
-import type { ConsentQuestion, Page, PageSettings } from './views.ts'
+} from './html.ts'
+import type { Layout, Page, PageSettings } from './layout.ts'
+
+export interface ConsentQuestion {
+  readonly client: ShownClient
+  readonly redirect: { readonly uri: string }
+  readonly person: ShownPerson
+  /** URLs of what it may use. */
+  readonly resources: readonly string[]
+  readonly scopes: readonly string[]
+  /** Scopes that it asked for, too, and that this person may not have. */
+  readonly withheld?: readonly string[]
+  /** Whether the answer will be remembered for this browser. */
+  readonly remembered: boolean
+  /** It was allowed before; since then this changed: where it sends people back to, or its metadata document. */
+  readonly changed?: 'redirect' | 'document'
+  /** CSRF token, the field `csrf`. */
+  readonly token: string
+}
 
 const CHANGED = {
   redirect: 'You allowed this client before. Since then, the place that it sends you back to has changed.',

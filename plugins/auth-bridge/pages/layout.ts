@@ -1,8 +1,126 @@
-// What all pages have in common: the document around them, its style, and the policy that it is sent with.
+// The layout of all pages: types, logo, style sheet and Content-Security-Policy.
+
 import { createHash } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { extname, resolve } from 'node:path'
+import { StartError } from '../../../core/index.ts'
+import type { FilledAuthBridge } from '../options.ts'
 import { html, Markup, safeHref, shown } from './html.ts'
-import { STYLE } from './style.ts'
-import type { Page, PageSettings } from './views.ts'
+
+export interface Page {
+  readonly html: string
+  /** Value of Content-Security-Policy. */
+  readonly policy: string
+}
+
+export interface Logo {
+  /** Media type. */
+  readonly type: string
+  readonly data: Buffer
+}
+
+export interface PageSettings {
+  readonly page: FilledAuthBridge['page'] & { readonly name: string }
+  /** The provider's label. */
+  readonly label: string
+  readonly logo?: Logo | undefined
+  /** Users of the development provider. */
+  readonly users?: FilledAuthBridge['provider']['users'] | undefined
+  /** Path of the bridge, such as `/auth`; the account page is `account` under it. */
+  readonly base: string
+}
+
+const MAX_BYTES = 256 * 1024
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.jpg': 'image/jpeg',
+  '.jpeg': 'image/jpeg',
+  '.webp': 'image/webp',
+}
+
+/**
+ * Reads `file`, relative to `directory`. Throws a StartError if the file is missing, larger than 256 kB or of another type.
+ * Pages embed an SVG only as an image, so it cannot run scripts or load anything.
+ */
+export function readLogo(file: string, directory: string): Logo {
+  const refuse = (why: string, cause?: unknown) =>
+    new StartError(`the logo ${JSON.stringify(file)} ${why}`, { exitCode: 2, cause })
+  const type = TYPES[extname(file).toLowerCase()]
+  if (type === undefined) throw refuse('is not a .svg, .png, .jpg, .jpeg or .webp file')
+  const path = resolve(directory, file)
+  let data: Buffer
+  try {
+    const about = statSync(path)
+    if (!about.isFile()) throw refuse('is no file; name the picture itself')
+    const { size } = about
+    if (size > MAX_BYTES) throw refuse(`has ${size} bytes; at most ${MAX_BYTES} (256 kB) are allowed: make it smaller`)
+    data = readFileSync(path)
+  } catch (cause) {
+    if (cause instanceof StartError) throw cause
+    const { code } = cause as NodeJS.ErrnoException
+    throw refuse(`cannot be read (${code}); it is looked for in the folder of the config`, cause)
+  }
+  return { type, data }
+}
+
+const STYLE = `
+:root{--page:#f3f4f6;--card:#fff;--text:#1b1f24;--muted:#57606a;--line:#d5dae0;--edge:#6a737d;--box:#f3f4f6}
+:root{--warn:#fff4d6;--warnEdge:#9a6700;--fault:#ffebe9;--faultEdge:#b3261e;--brand:#1f5fbf;--onBrand:#fff;--link:#1f5fbf}
+*,*::before,*::after{box-sizing:border-box}
+html{color-scheme:light dark;font:100%/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;-webkit-text-size-adjust:100%}
+body{margin:0;min-height:100vh;padding:clamp(1rem,7vh,4.5rem) 1rem 2rem;background:var(--page);color:var(--text)}
+header,main,footer{max-width:30rem;margin:0 auto;overflow-wrap:anywhere}
+header{display:flex;align-items:center;gap:.75rem;margin-bottom:1.25rem;padding:0 .25rem;font-size:1.0625rem;font-weight:600}
+header p{margin:0;min-width:0}
+header img{flex:none;display:block;max-width:9rem;height:2.25rem;object-fit:contain}
+main{background:var(--card);border:1px solid var(--line);border-radius:.875rem;padding:clamp(1.125rem,6vw,2rem)}
+footer{margin-top:1.25rem;padding:0 .25rem;color:var(--muted);font-size:.875rem}
+footer p{margin:0 0 .375rem}
+h1{margin:0 0 .75rem;font-size:1.5rem;line-height:1.25;letter-spacing:-.01em;text-wrap:balance}
+h2{margin:1.5rem 0 .5rem;font-size:.875rem;font-weight:600;line-height:1.4;color:var(--muted)}
+h3{margin:0;font-size:1rem;font-weight:400}
+p,ul,dl{margin:0 0 .75rem}
+a{color:var(--link);text-underline-offset:.15em}
+.small{font-size:.875rem;color:var(--muted)}
+.box{margin:0 0 .5rem;padding:.625rem .875rem;background:var(--box);border:1px solid var(--line);border-radius:.5rem;font-size:1.125rem;font-weight:600;line-height:1.4;overflow:hidden}
+.box .small{display:block;font-weight:400}
+.note{margin:.5rem 0 .75rem;padding:.625rem .875rem;background:var(--box);border-left:.25rem solid var(--edge);border-radius:.25rem}
+.warn{background:var(--warn);border-color:var(--warnEdge)}
+.fault{background:var(--fault);border-color:var(--faultEdge)}
+.list{padding:0;list-style:none}
+.list>li{padding:.375rem 0;border-top:1px solid var(--line)}
+.list>li:first-child{border-top:0}
+code{font:.9375em/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
+dl{display:grid;grid-template-columns:minmax(0,auto) minmax(0,1fr);gap:.125rem .875rem}
+dt{color:var(--muted)}
+dd{margin:0}
+details{margin:1.25rem 0 0;font-size:.875rem}
+summary{display:inline-block;padding:.25rem 0;color:var(--link);cursor:pointer;text-decoration:underline;text-underline-offset:.15em}
+summary::-webkit-details-marker{display:none}
+details dl{display:block;margin:.375rem 0 0}
+details dt{margin-top:.375rem}
+main>:last-child{margin-bottom:0}
+form{margin:0}
+form+p{margin-top:1rem}
+.choice{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1rem}
+button,.button{flex:1 1 8rem;display:block;width:100%;min-height:2.875rem;padding:.625rem 1rem;border:2px solid var(--edge);border-radius:.5rem;background:var(--card);color:var(--text);font:inherit;font-weight:600;text-align:center;text-decoration:none;cursor:pointer}
+.choice button{width:auto}
+h3 .box{display:block;font-size:1rem}
+button:hover,.button:hover{text-decoration:underline}
+.main{background:var(--brand);border-color:var(--link);color:var(--onBrand)}
+:focus-visible{outline:3px solid var(--link);outline-offset:3px;border-radius:.25rem}
+button:focus-visible,.button:focus-visible{border-radius:.5rem}
+.grants>li{padding:1rem 0}
+.grants dl{margin:.5rem 0 .75rem;font-size:.9375rem}
+.hidden{position:absolute;width:1px;height:1px;margin:-1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+@media (max-width:26rem){dl{display:block}dd{margin-bottom:.375rem}}
+@media (prefers-color-scheme:dark){
+:root{--page:#121417;--card:#1c2024;--text:#e9ebee;--muted:#a9b1ba;--line:#363c43;--edge:#8d96a0;--box:#121417}
+:root{--warn:#33290b;--warnEdge:#d4a72c;--fault:#3a1715;--faultEdge:#f2918b;--link:#6d97d5}
+header img{padding:.25rem;border-radius:.375rem;background:#fff}}
+`
 
 export interface Body {
   /** Of the window; the service's name follows. */

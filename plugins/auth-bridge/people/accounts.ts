@@ -1,15 +1,21 @@
 // Who an account of oidc-provider is: the person of a login. In a browser it is the login of its session; at the token
 // endpoint that of the grant, and the provider is asked whether the person may still sign in.
 
+import { errors } from 'oidc-provider'
 import type { Clock, Logger } from '../../../core/index.ts'
-import { isBrowser } from '../browser/browser-cookie.ts'
+import { asText, isBrowser } from '../browser/browser.ts'
 import { createLimit } from '../limits.ts'
-import { asText } from '../parameters.ts'
 import { grantedAt, type Records } from '../records.ts'
 import type { ProviderContext } from '../server/oidc-provider.ts'
 import { type Consent, type Consents, changedSince } from './consents.ts'
 import type { Standing } from './decide.ts'
 import type { Login, Logins } from './logins.ts'
+
+/** A 503 response of oidc-provider. */
+export function unavailable(why: string): Error {
+  const error = new errors.CustomOIDCProviderError('temporarily_unavailable', why)
+  return Object.assign(error, { status: 503, statusCode: 503 })
+}
 
 /** As oidc-provider hands it on: `ctx.oidc.account`. */
 export interface Account {
@@ -27,8 +33,6 @@ export interface AccountSettings {
   readonly clock: Clock
   /** Milliseconds that a browser stays signed in. */
   readonly session: number
-  /** Answers 503 from within oidc-provider. */
-  readonly unavailable: (why: string) => Error
 }
 
 const accountOf = (login: Login, standing: Standing): Account => {
@@ -93,7 +97,7 @@ export class Accounts {
   }
 
   async #ofGrant(accountId: string, { grantId = '', consumed }: Presented) {
-    const { consents, logins, log, unavailable } = this.#settings
+    const { consents, logins, log } = this.#settings
     const consent = await consents.find(grantId)
     if (consent?.subject !== accountId) return undefined
     // One that was used up is to be found out, however often it comes.

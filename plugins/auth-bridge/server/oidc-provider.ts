@@ -1,7 +1,39 @@
-// Passes requests to oidc-provider, and decides which origins can read its responses.
+// The boundary to oidc-provider: cookies, request hand-over, CORS and metadata paths.
 import type Provider from 'oidc-provider'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { HostContext, HostMiddleware } from '../../../core/index.ts'
+
+export const ROUTES = {
+  authorization: '/authorize',
+  jwks: '/jwks',
+  registration: '/register',
+  revocation: '/revoke',
+  token: '/token',
+} as const
+
+/** Seconds that a sign-in may take. */
+export const SIGN_IN_TTL = 900
+
+/** Seconds after which to come again, where what this server needs does not answer. */
+export const RETRY_AFTER = '5'
+
+/**
+ * No page of another host of the domain can set one that begins with `__Host-`; what the others would let in there is stopped
+ * by the cookie of the browser.
+ */
+export const cookieNames = (issuer: string) =>
+  issuer.startsWith('https:')
+    ? { session: '__Host-mcp_session', interaction: '__Secure-mcp_login', resume: '__Secure-mcp_resume' }
+    : { session: 'mcp_session', interaction: 'mcp_login', resume: 'mcp_resume' }
+
+/** Of a sign-in under way. */
+export const shortCookie = (issuer: string) => ({
+  ...{ signed: true, httpOnly: true, overwrite: true, sameSite: 'lax' as const },
+  secure: issuer.startsWith('https:'),
+})
+
+/** Of the session of a browser. */
+export const longCookie = (issuer: string) => ({ ...shortCookie(issuer), path: '/' })
 
 type OidcContext = KoaContextWithOIDC['oidc']
 /** Entities that oidc-provider has loaded before it calls functions of the configuration. */

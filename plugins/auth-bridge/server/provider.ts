@@ -1,29 +1,126 @@
-// The authorization server: oidc-provider with PKCE, metadata documents of clients, registration, JWT access tokens for this
-// host's routes, and refresh tokens that are replaced at each use.
+// The configuration of oidc-provider: PKCE, client metadata documents, registration, JWT access tokens and rotated refresh tokens.
+
 import type { EventEmitter } from 'node:events'
-import Provider, { type Client, errors, type KoaContextWithOIDC, type ResourceServer } from 'oidc-provider'
+import Provider, {
+  type Client,
+  errors,
+  interactionPolicy,
+  type KoaContextWithOIDC,
+  type ResourceServer,
+} from 'oidc-provider'
 import type { Logger } from '../../../core/index.ts'
-import { assertedIn, assertionMetadata, takeAssertions } from '../assertions/id-jag.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
+import { sendPage } from '../browser/browser.ts'
 import { isRemembered, registrationOf, settleMetadata } from '../clients/client-rules.ts'
 import { fixedClients } from '../clients/fixed-clients.ts'
 import { parseRedirectPattern, type RedirectPattern } from '../clients/redirects.ts'
 import type { RegisteredClients } from '../clients/registered-clients.ts'
-import type { BridgeFigures } from '../figures.ts'
 import { type FilledAuthBridge, isDevelopment } from '../options.ts'
-import type { Account, Accounts } from '../people/accounts.ts'
+import type { Pages } from '../pages/index.ts'
+import { type Account, type Accounts, consentIn } from '../people/accounts.ts'
 import type { Decide, Standing } from '../people/decide.ts'
-import { RETRY_AFTER, ROUTES, SIGN_IN_TTL } from '../places.ts'
 import type { Records } from '../records.ts'
 import type { Settings } from '../upstream/settings.ts'
 import { createAdapter } from './adapter.ts'
 import type { createClientFetch } from './client-fetch.ts'
-import { cookieNames, longCookie, shortCookie } from './cookies.ts'
-import type { ProviderContext } from './oidc-provider.ts'
-import { withQueryOnly } from './oidc-provider.ts'
-import { createPolicy } from './policy.ts'
+import { assertedIn, assertionMetadata, takeAssertions } from './id-jag.ts'
+import {
+  cookieNames,
+  longCookie,
+  type ProviderContext,
+  RETRY_AFTER,
+  ROUTES,
+  SIGN_IN_TTL,
+  shortCookie,
+  withQueryOnly,
+} from './oidc-provider.ts'
 import type { Resources } from './resources.ts'
 import { SIGNING, type SigningKey } from './signing-keys.ts'
+
+type Prompt = NonNullable<ReturnType<ReturnType<typeof interactionPolicy.base>['get']>>
+
+/** Adds a check to a prompt; the first check that fails decides the error of prompt=none. */
+function addCheck(
+  { checks }: Prompt,
+  [reason, description, error]: readonly [string, string, string],
+  check: (ctx: ProviderContext) => boolean,
+  index?: number,
+) {
+  checks.add(new interactionPolicy.Check(reason, description, error, ctx => check(ctx as ProviderContext)), index)
+}
+
+/** What was answered just now is not asked again: `result` says so, of this grant. */
+const wasAnswered = ({ oidc }: ProviderContext): boolean => {
+  const { grantId } = (oidc.result?.['consent'] ?? {}) as { grantId?: string }
+  return grantId !== undefined && grantId === oidc.grant.jti
+}
+
+/** A resource that the person was not asked about. */
+const isElsewhere = (ctx: ProviderContext): boolean =>
+  Object.keys(ctx.oidc.resourceServers).some(resource => !consentIn(ctx)?.resources.includes(resource))
+
+/** Scopes of a resource that this person may have now, and that the grant has not. */
+function isMoreThanGranted({ oidc }: ProviderContext): boolean {
+  const account = oidc.account as Account | undefined
+  return Object.entries(oidc.resourceServers).some(([resource, { scopes }]) => {
+    const granted = new Set(oidc.grant.getResourceScope(resource).split(' '))
+    return [...oidc.requestParamScopes].some(
+      scope => scopes.has(scope) && !granted.has(scope) && account?.standing.mayHave(scope) === true,
+    )
+  })
+}
+
+/** `choosesUser`: each authorization request shows the sign-in page, to choose another user. */
+export function createPolicy(choosesUser: boolean) {
+  const policy = interactionPolicy.base()
+  const [login, consent] = policy
+  if (!login || !consent) throw new Error('oidc-provider has no prompts')
+  if (choosesUser)
+    addCheck(login, ['choose_user', 'a user must be chosen', 'login_required'], ({ oidc }) => {
+      return oidc.result?.['login'] === undefined
+    })
+  addCheck(login, ['login_ended', 'the login has ended', 'login_required'], ({ oidc }) => {
+    return oidc.session.accountId !== undefined && oidc.account === undefined
+  })
+  consent.checks.remove('native_client_prompt')
+  const eachTime = ['asked_each_time', 'this client needs consent each time', 'consent_required'] as const
+  addCheck(consent, eachTime, ctx => !isRemembered(ctx.oidc.client) && !wasAnswered(ctx), 0)
+  addCheck(consent, ['not_asked_yet', 'the user has not allowed this client yet', 'consent_required'], ctx => {
+    // An unsaved grant has no id.
+    return ctx.oidc.grant.jti === undefined && !wasAnswered(ctx)
+  })
+  addCheck(consent, ['more_resources', 'the client requests a token for another resource', 'consent_required'], ctx => {
+    return !wasAnswered(ctx) && isElsewhere(ctx)
+  })
+  addCheck(consent, ['more_scopes', 'the client requests more scopes than were allowed', 'consent_required'], ctx => {
+    return !wasAnswered(ctx) && isMoreThanGranted(ctx)
+  })
+  return policy
+}
+
+type Out = Readonly<Record<string, string | undefined>>
+
+/** What oidc-provider says of an id that it finds nothing under. */
+const NO_SUCH_CLIENT = 'client is invalid'
+/** What an old registration is met with, once the secret that signed it is gone. */
+const UNKNOWN =
+  'This service does not know the application that sent you here, or not any more. Remove the server there, add it again, and sign in.'
+
+/** `renderError` of oidc-provider. mcp-remote asks for JSON first, to find out whether it is still registered. */
+export const refusalPage = (pages: Pages) => (ctx: ProviderContext, out: Out) => {
+  const { status } = ctx
+  if (ctx.accepts('html', 'json') === 'json') {
+    ctx.set('Cache-Control', 'no-store')
+    ctx.body = out
+    return
+  }
+  const text =
+    out['error_description'] === NO_SUCH_CLIENT
+      ? UNKNOWN
+      : (out['error_description'] ?? 'The application sent you here in a way that is not understood.')
+  const page = { title: 'This request cannot go on', text, detail: out['error'] ?? '', isError: true }
+  sendPage(ctx, pages.message(page), status)
+}
 
 /** Maximum characters of a client id, and of a detail, in the log. */
 const MAX_TEXT = 200
@@ -69,7 +166,8 @@ export interface ProviderSettings {
   /** Sign cookies: the first signs, all verify. */
   readonly cookieKeys: readonly Buffer[]
   readonly log: Logger
-  readonly figures: BridgeFigures
+  /** Counts used codes and tokens that come again. */
+  readonly replayed: (model: string) => void
   /** For documents and keys of clients. */
   readonly clientFetch: ReturnType<typeof createClientFetch>
   /** A page for people that says what went wrong. */
@@ -215,7 +313,7 @@ const ttl = ({ lifetimes }: ProviderSettings) => ({
   Session: seconds(lifetimes.session),
 })
 
-const adapterOf = ({ records, clients, lifetimes, figures, log, now }: ProviderSettings) =>
+const adapterOf = ({ records, clients, lifetimes, replayed: count, log, now }: ProviderSettings) =>
   createAdapter({
     now,
     records,
@@ -223,7 +321,7 @@ const adapterOf = ({ records, clients, lifetimes, figures, log, now }: ProviderS
     refreshGrace: lifetimes.refreshGrace,
     refreshToken: Math.min(lifetimes.refreshToken, lifetimes.login),
     replayed(model, grantId, reason) {
-      figures.replayed(model)
+      count(model)
       log.warn({ model, grantId, reason }, 'what was used up came again: somebody may have stolen it')
     },
   })

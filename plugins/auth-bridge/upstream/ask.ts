@@ -25,7 +25,8 @@ export interface AskSettings {
   readonly timeout?: number | undefined
 }
 
-async function readText(response: Response, shown: string): Promise<string> {
+/** Rejects with an UpstreamError for a body of more than 1 MiB. */
+export async function readText(response: Response, shown: string): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of response.body ?? []) {

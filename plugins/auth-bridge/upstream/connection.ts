@@ -4,9 +4,8 @@ import type { AuthorizationServer, allowInsecureRequests, Client, ClientAuth, cu
 import { shownUrl } from '../../../core/auth.ts'
 import { isObject, type Logger } from '../../../core/index.ts'
 import { type Ask, checkAddress, createAsk, jsonOf, WRONG_PAGE } from './ask.ts'
-import type { AuthMethod } from './kinds.ts'
 import { refusalError, refusalIn, unreadable } from './refusal.ts'
-import type { Settings } from './settings.ts'
+import type { AuthMethod, Settings } from './settings.ts'
 import { UpstreamError } from './upstream.ts'
 
 export interface Connection {

@@ -1,10 +1,35 @@
-// Who somebody is at GitHub: the account, its primary verified address, its organizations and its teams.
+// The GitHub API: account, verified e-mail address, organizations, teams, and the end of a grant.
+
 import type { Claims } from '../../../core/auth.ts'
 import { isObject } from '../../../core/index.ts'
 import { jsonOf } from './ask.ts'
-import { basicCredentials, type Connection } from './connection.ts'
+import { basicCredentials, type Connection, through } from './connection.ts'
+import { refusalError, refusalIn, unreadable } from './refusal.ts'
+import { askAs, askUserinfo, checking } from './tokens.ts'
 import { type ProviderTokens, UpstreamError } from './upstream.ts'
-import { askAs, askUserinfo } from './userinfo.ts'
+
+/** The refresh token, with which the others end; without one the access token. */
+export async function revoke(connection: Connection, tokens: ProviderTokens): Promise<void> {
+  const { oauth, server, client, authenticate, settings } = connection
+  if (settings.type === 'github') return deleteGrant(connection, tokens)
+  if (server.revocation_endpoint === undefined) return
+  const { refreshToken, accessToken } = tokens
+  const token = refreshToken ?? accessToken
+  const hint = refreshToken === undefined ? 'access_token' : 'refresh_token'
+  const response = await checking('a revocation', () =>
+    oauth.revocationRequest(server, client, authenticate, token, {
+      ...through(connection),
+      additionalParameters: { token_type_hint: hint },
+    }),
+  )
+  if (response.status === 200 || response.status === 204) return
+  const what = 'the revocation endpoint'
+  const refusal = refusalIn(await jsonOf(response))
+  if (!refusal) throw unreadable(what, response.status)
+  // Google answers so to a token that has ended, and some to a kind that they cannot revoke: nothing is left to do.
+  if (refusal.code === 'invalid_token' || refusal.code === 'unsupported_token_type') return
+  throw refusalError(refusal, { type: settings.type, what, secrets: [token, settings.clientSecret] })
+}
 
 const ACCEPT = 'application/vnd.github+json'
 const PER_PAGE = 100

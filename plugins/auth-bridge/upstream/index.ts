@@ -2,12 +2,11 @@
 import type { Logger } from '../../../core/index.ts'
 import type { FilledProvider } from '../options.ts'
 import { type Connection, createConnector } from './connection.ts'
-import { exchange } from './exchange.ts'
+import { revoke } from './github.ts'
 import { readPerson } from './read-person.ts'
-import { refresh } from './refresh.ts'
-import { revoke } from './revoke.ts'
 import { settle } from './settings.ts'
 import { begin, finish } from './sign-in.ts'
+import { exchange, refresh } from './tokens.ts'
 import { type SignedIn, type Upstream, UpstreamError } from './upstream.ts'
 
 const another = () => new UpstreamError('refused', 'the provider returned another user than the one who signed in')
@@ -43,7 +42,7 @@ async function renew(connection: Connection, last: SignedIn): Promise<SignedIn> 
   return { ...now, person: { ...now.person, ...(name !== undefined && { name }) } }
 }
 
-export { type Explanation, explain, type ProviderRefusal } from './explain.ts'
+export { type Explanation, explain, type ProviderRefusal } from './refusal.ts'
 
 export interface UpstreamSettings {
   /** The keys of the config that lead to the provider. */

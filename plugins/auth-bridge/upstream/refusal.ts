@@ -1,30 +1,177 @@
-// What the provider said no with, as an UpstreamError: whose fault it is, and words that may stand in a log.
+// Error responses of identity providers as an UpstreamError, with advice for the operator.
 import { isObject } from '../../../core/index.ts'
-import { explain } from './explain.ts'
-import type { ProviderType } from './kinds.ts'
+import type { ProviderType } from './settings.ts'
 import { UpstreamError, type UpstreamFault } from './upstream.ts'
+
+export interface Explanation {
+  /** The fix, and the console to make it in. */
+  readonly fix: string
+  /** Set if the error code alone suggests another fault. */
+  readonly fault?: UpstreamFault
+}
+
+/** An error response: `error` and `error_description`. */
+export interface Refusal {
+  readonly code?: string | undefined
+  readonly description?: string | undefined
+}
+
+export interface ProviderRefusal extends Refusal {
+  readonly type: ProviderType
+}
+
+const APP = {
+  entra: 'In the Microsoft Entra admin center, App registrations, your application',
+  okta: 'In the Okta Admin Console, Applications, your application',
+  auth0: 'In the Auth0 Dashboard, Applications, your application',
+  keycloak: 'In the Keycloak admin console, Clients, your client',
+  google: 'In the Google Cloud console, Google Auth Platform',
+  github: 'In GitHub, Settings, Developer settings, your application',
+} as const
+const ENTRA_TENANT = 'check tenant, the Directory (tenant) ID in the Overview of the Microsoft Entra admin center.'
+const OKTA_SERVER = 'In the Okta Admin Console, Security, API, your server'
+const OKTA_GRANTS = `${APP.okta}, General, Grant type: allow Authorization Code, Refresh Token and Token Exchange.`
+const AUTH0_API =
+  'In the Auth0 Dashboard, Applications, APIs: no API has this identifier; check `audience` in `parameters`.'
+const KEYCLOAK_EXCHANGE = `${APP.keycloak}, Settings: enable Standard token exchange, and add the audience to the client's scopes.`
+const REGISTER = 'Register the redirect URI of the bridge with the application at the provider, exactly.'
+const SIGN_IN_AGAIN = 'The login has ended there: the person must sign in again.'
+
+/** By the number of an AADSTS error. */
+export const ENTRA_ERRORS: Readonly<Record<string, string>> = {
+  50011: `${APP.entra}, Authentication, platform Web: add the redirect URI of the bridge exactly.`,
+  65001: `${APP.entra}, API permissions: add what the scopes name and grant admin consent.`,
+  90094: `${APP.entra}, API permissions: grant admin consent; users cannot consent in this tenant.`,
+  650053: `The API has no such scope. Correct \`scopes\`. ${APP.entra}, API permissions lists the existing scopes.`,
+  650057: `${APP.entra}, API permissions: add the API that the scopes name.`,
+  700016: 'This tenant has no such application: check clientId, the Application (client) ID, and tenant.',
+  7000215: `${APP.entra}, Certificates & secrets: set clientSecret to the Value, not its Secret ID.`,
+  7000222: `The client secret has expired. ${APP.entra}, Certificates & secrets: set clientSecret to the Value of another.`,
+  7000218: `Set clientSecret; or ${APP.entra}, Authentication: allow public client flows.`,
+  90002: `There is no such tenant: ${ENTRA_TENANT}`,
+  900023: `The tenant is not an id: ${ENTRA_TENANT}`,
+  9010010:
+    'Scopes of one request must be of one API, and `resource` must not be sent: check `scopes` and `parameters`.',
+  28000: 'Scopes of several APIs in one request: get those of other APIs with ctx.upstreamToken.',
+  70011: 'A scope has the wrong format for Entra: check `scopes`. Example: api://<id>/<scope>.',
+  500113: `${APP.entra}, Authentication: add the platform Web with the redirect URI of the bridge.`,
+  50105: 'In the Entra admin center, Enterprise applications, your application, Users and groups: assign the person.',
+  50076: 'The person must sign in again with a second factor, which a Conditional Access policy requires.',
+  53003: 'A Conditional Access policy blocks this sign-in: see the sign-in logs in the Microsoft Entra admin center.',
+  50057: 'The account is disabled in Microsoft Entra.',
+  70008: SIGN_IN_AGAIN,
+  700082: SIGN_IN_AGAIN,
+  50173: SIGN_IN_AGAIN,
+}
+/** The other Entra errors are mistakes in the setup. */
+const ENTRA_REFUSED = new Set(['50105', '50076', '53003', '50057', '70008', '700082', '50173'])
+
+const GOOGLE_CLIENT = `${APP.google}, Clients: check clientId and clientSecret of an enabled client of type Web application.`
+const KEYCLOAK_CLIENT = `${APP.keycloak}, Credentials: check clientId and clientSecret; Client authentication and Standard flow must be on.`
+
+/** A key is an error code, or a part of the description in lower case. The first match counts. */
+const FIXES: Readonly<Partial<Record<ProviderType, Readonly<Record<string, string>>>>> = {
+  google: {
+    redirect_uri_mismatch: `${APP.google}, Clients: add the redirect URI of the bridge exactly to the authorized ones.`,
+    admin_policy_enforced:
+      'A Workspace administrator must trust the application: Google Admin console, Security, API controls.',
+    org_internal: `The application is for its own organization only. ${APP.google}, Audience: make it External.`,
+    invalid_client: GOOGLE_CLIENT,
+    deleted_client: GOOGLE_CLIENT,
+    disabled_client: GOOGLE_CLIENT,
+    unauthorized_client: GOOGLE_CLIENT,
+  },
+  github: {
+    incorrect_client_credentials: `${APP.github}: check clientId and clientSecret.`,
+    redirect_uri_mismatch: `${APP.github}: the authorization callback URL must be the redirect URI of the bridge.`,
+    application_suspended: 'GitHub has suspended the application: contact GitHub Support.',
+    bad_verification_code: 'The code was used or is older than 10 minutes: sign in again.',
+    bad_refresh_token: SIGN_IN_AGAIN,
+    unverified_user_email: 'The person must verify the primary e-mail address at GitHub.',
+  },
+  okta: {
+    'policy evaluation failed': `${OKTA_SERVER}, Access Policies: add a rule for the application, its people and scopes.`,
+    'user is not assigned': `${APP.okta}, Assignments: assign the person, or a group of theirs.`,
+    redirect_uri: `${APP.okta}, General, Sign-in redirect URIs: add the redirect URI of the bridge exactly.`,
+    invalid_scope: `${OKTA_SERVER}, Scopes: add the scope, or leave it out of \`scopes\`.`,
+    unsupported_grant_type: OKTA_GRANTS,
+    unauthorized_client: OKTA_GRANTS,
+    invalid_client: `${APP.okta}, General, Client Credentials: check clientId and clientSecret.`,
+  },
+  auth0: {
+    connection: `${APP.auth0}, Connections: switch on the connection that people sign in with.`,
+    'callback url mismatch': `${APP.auth0}, Settings, Allowed Callback URLs: add the redirect URI of the bridge exactly.`,
+    'user is blocked': 'The user is blocked in the Auth0 Dashboard, User Management.',
+    'grant type': `${APP.auth0}, Settings, Advanced, Grant Types: allow Authorization Code and Refresh Token.`,
+    'service not found': AUTH0_API,
+    audience: AUTH0_API,
+    unauthorized: `${APP.auth0}, Settings, Credentials: check clientSecret. Otherwise see Monitoring, Logs.`,
+    invalid_client: `${APP.auth0}, Settings: check Client ID and Client Secret.`,
+  },
+  keycloak: {
+    redirect_uri: `${APP.keycloak}, Settings, Valid redirect URIs: add the redirect URI of the bridge.`,
+    invalid_client: KEYCLOAK_CLIENT,
+    unauthorized_client: KEYCLOAK_CLIENT,
+    invalid_scope: `${APP.keycloak}, Client scopes: add the scope, or leave it out of \`scopes\`.`,
+    'audience not available': KEYCLOAK_EXCHANGE,
+    'standard token exchange': KEYCLOAK_EXCHANGE,
+    'realm does not exist': 'There is no such realm: check the end of issuer, /realms/<name>.',
+  },
+}
+
+/** For all types, after the fixes of the type. */
+const ANY: Readonly<Record<string, string>> = {
+  invalid_grant: 'The code or token was used, expired or revoked: the person must sign in again.',
+  redirect_uri: REGISTER,
+  'redirect uri': REGISTER,
+  redirect_uri_mismatch: REGISTER,
+  invalid_client: 'Check clientId and clientSecret; if both are right, set another authMethod.',
+  unauthorized_client: 'Allow the application the grants authorization_code and refresh_token.',
+  unsupported_grant_type: 'The provider does not support this grant: set another `exchange`.',
+  invalid_scope: 'The provider does not issue one of these scopes: correct `scopes`.',
+  invalid_target: 'Unknown resource or audience at the provider: check `parameters` and `scopes`.',
+  access_denied: 'The person declined, or is not assigned to the application at the provider.',
+  consent_required: SIGN_IN_AGAIN,
+  interaction_required: SIGN_IN_AGAIN,
+  login_required: SIGN_IN_AGAIN,
+}
+
+/** Keys whose fault differs from the fault that the error code suggests. */
+const REFUSED = new Set([
+  ...['org_internal', 'unverified_user_email', 'policy evaluation failed', 'user is not assigned', 'user is blocked'],
+])
+const MISCONFIGURED = new Set([
+  ...['redirect_uri', 'redirect uri', 'redirect_uri_mismatch', 'callback url mismatch', 'admin_policy_enforced'],
+  ...['application_suspended', 'connection', 'grant type', 'service not found', 'audience', 'unauthorized'],
+  ...['audience not available', 'standard token exchange', 'realm does not exist'],
+])
+
+/** Advice for an error response; undefined for unknown errors. */
+export function explain({ type, code = '', description = '' }: ProviderRefusal): Explanation | undefined {
+  const number = type === 'entra' ? /\bAADSTS(\d+)\b/.exec(description)?.[1] : undefined
+  const entraFix = number === undefined ? undefined : ENTRA_ERRORS[number]
+  if (number !== undefined && entraFix !== undefined)
+    return { fix: entraFix, fault: ENTRA_REFUSED.has(number) ? 'refused' : 'misconfigured' }
+  const said = description.toLowerCase()
+  const found = [...Object.entries(FIXES[type] ?? {}), ...Object.entries(ANY)].find(
+    ([key]) => key === code || said.includes(key),
+  )
+  if (!found) return undefined
+  const [key, fix] = found
+  if (MISCONFIGURED.has(key)) return { fix, fault: 'misconfigured' }
+  return REFUSED.has(key) ? { fix, fault: 'refused' } : { fix }
+}
 
 const MAX_TEXT = 400
 
-const FAULTS: Readonly<Record<string, UpstreamFault>> = {
-  access_denied: 'refused',
-  account_selection_required: 'refused',
-  bad_refresh_token: 'refused',
-  bad_verification_code: 'refused',
-  consent_required: 'refused',
-  expired_token: 'refused',
-  interaction_required: 'refused',
-  invalid_grant: 'refused',
-  login_required: 'refused',
-  unauthorized: 'refused',
-  server_error: 'unavailable',
-  temporarily_unavailable: 'unavailable',
-}
+/** Error codes whose fault is not "misconfigured". */
+const REFUSAL_CODES =
+  /^(?:access_denied|(?:account_selection|consent|interaction|login)_required|bad_(?:refresh_token|verification_code)|expired_token|invalid_grant|unauthorized)$/
+const OUTAGE_CODES = /^(?:server_error|temporarily_unavailable)$/
 
-/** What a provider answered where it refused. */
-export interface Refusal {
-  readonly code: string | undefined
-  readonly description: string | undefined
+function faultOf(code = ''): UpstreamFault | undefined {
+  if (REFUSAL_CODES.test(code)) return 'refused'
+  return OUTAGE_CODES.test(code) ? 'unavailable' : undefined
 }
 
 const textAt = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
@@ -72,7 +219,7 @@ export function refusalError({ code, description }: Refusal, context: RefusalCon
   const shownCode = code === undefined ? undefined : safeText(code, secrets).slice(0, 100)
   const said = refusalWords({ code, description }, secrets)
   const ended = code === 'invalid_grant' && !forScopes
-  const fault = ended ? 'refused' : (told?.fault ?? FAULTS[code ?? ''] ?? otherwise)
+  const fault = ended ? 'refused' : (told?.fault ?? faultOf(code) ?? otherwise)
   return new UpstreamError(fault, `${what} refused: ${said || 'without a reason'}`, { code: shownCode, fix: told?.fix })
 }
 

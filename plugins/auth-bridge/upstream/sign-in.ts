@@ -2,7 +2,7 @@
 import { type Connection, through } from './connection.ts'
 import { readPerson, type Said } from './read-person.ts'
 import { refusalError } from './refusal.ts'
-import { checking, checkSignature, settleAnswer, tokensOf } from './token-answer.ts'
+import { checking, checkSignature, settleAnswer, tokensOf } from './tokens.ts'
 import { type LoginRequest, type LoginUnderWay, type SignedIn, UpstreamError } from './upstream.ts'
 
 const MAX_HINT = 256

@@ -1,59 +1,54 @@
-// An issuer's key set: fetched when needed, one fetch at a time, renewed before it is too old, kept for a while when the
-// issuer is away. jwks-rsa reads the set; when to fetch is decided here, for the set as a whole: a key that is not in the
-// newest one is gone, and a flood of unknown keys is one question.
+// The key set of an issuer: discovered and fetched on demand, renewed before it expires, and kept while the issuer is unavailable.
+// jwks-rsa parses the set. Fetching is decided for the whole set, so that unknown keys cause one request.
 import { createPublicKey } from 'node:crypto'
 import type { SigningKey } from 'jwks-rsa'
 import { fetchJson, shownUrl } from '../../../core/auth.ts'
 import { isObject, type Logger } from '../../../core/index.ts'
-import { discoverKeys } from './discover-keys.ts'
 import { candidates, type KeySource, type VerificationKey, weaknessOf } from './verification-key.ts'
 
-/** Milliseconds between two questions for a key that is not in the set. */
+/** Milliseconds between fetches for unknown keys. */
 const UNKNOWN_KEY_INTERVAL = 10_000
-/** Milliseconds from a failure to the next attempt. */
+/** Milliseconds between a failure and the next attempt. */
 const RETRY_INTERVAL = 2_000
-/** Part of the maximal age after which the set is renewed while it still serves. */
+/** Fraction of the maximum age after which the set is renewed in the background. */
 const RENEW_AT = 0.8
 
 export interface IssuerKeysSettings {
   readonly issuer: string
-  /** Undefined: found by discovery. */
   readonly jwksUri: string | undefined
-  /** Milliseconds. */
   readonly maxAge: number
-  /** Milliseconds since the last set that was read, while none can be. */
+  /** Milliseconds for which the last set is used during an outage. */
   readonly maxStale: number
   readonly loose: boolean
-  /** The issuer is this very host, which does not listen before it has started: `warmUp` does not ask it. */
+  /** The issuer is this host, which does not listen yet: `warmUp` does nothing. */
   readonly isOwn?: boolean
   readonly log: Logger
-  /** Is told of each fetch that came to its end. */
+  /** Called after each fetch. */
   readonly fetched?: (outcome: 'ok' | 'failed') => void
-  /** Milliseconds; for tests. */
   readonly now?: () => number
 }
 
 export interface IssuerKeys extends KeySource {
-  /** Fetches the set, so that the first request need not wait; a failure is logged and counts for nothing. */
+  /** Fetches the set before the first request; failures have no consequence. */
   warmUp(): void
-  /** Whether tokens can be verified; asks the issuer where that is not known. */
+  /** Whether tokens can be verified. */
   usable(): Promise<boolean>
-  /** Milliseconds since the set was read; undefined before. */
+  /** Milliseconds since the set was fetched. */
   age(): number | undefined
   close(): void
 }
 
-/** The keys at an address. Rejects where no key set can be read; a set without keys is one. */
+/** Rejects for an invalid key set; an empty set is valid. */
 async function readKeySet(jwksUri: string, signal: AbortSignal): Promise<SigningKey[]> {
   const { status, body } = await fetchJson(jwksUri, { signal })
   if (status !== 200) throw new Error(`${shownUrl(jwksUri)} answers ${status}`)
   if (!isObject(body) || !Array.isArray(body['keys'])) throw new Error(`${shownUrl(jwksUri)} is no JSON Web Key Set`)
   const set = { keys: body['keys'].filter(isObject) }
   if (set.keys.length === 0) return []
-  // Like jsonwebtoken: for hosts that have this plugin, not for every start.
+  // Loaded for hosts that use the plugin.
   const { JwksClient } = await import('jwks-rsa')
   const client = new JwksClient({ jwksUri, cache: false, rateLimit: false, fetcher: async () => set })
-  // It throws where no key of the set is for signatures, which is a set without keys.
+  // Throws for a set without signature keys.
   return client.getSigningKeys().catch(() => [])
 }
 
@@ -76,7 +71,6 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
   let retryAt = Number.NEGATIVE_INFINITY
   let askAt = Number.NEGATIVE_INFINITY
   let failing = false
-  /** True once the log has an error of it. */
   let told = false
   let pending: Promise<void> | undefined
 
@@ -84,7 +78,7 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
   const serves = () => age() < (failing ? maxStale : maxAge)
 
   async function load() {
-    // Counted from the question: what is withdrawn while the answer travels must not live longer for it.
+    // Age counts from the request, so that a withdrawn key expires on time.
     const asked = now()
     jwksUri ??= await discoverKeys(issuer, closing.signal)
     keys = verificationKeys(await readKeySet(jwksUri, closing.signal), keys)
@@ -98,17 +92,17 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
   function failed(err: unknown, counts: boolean) {
     if (closing.signal.aborted) return
     settings.fetched?.('failed')
-    // At the start it may only be late: the authorization server of a demo is this process itself.
+    // At startup the issuer may only be late.
     if (!counts) log.warn({ issuer, err }, 'the keys of the issuer cannot be fetched yet: the first token asks again')
     else if (!told) log.error({ issuer, err, keys: keys.length }, 'the keys of the issuer cannot be fetched')
     told ||= counts
     failing = true
-    // It may have moved.
+    // The key URL may have changed.
     jwksUri = settings.jwksUri
     if (counts) retryAt = now() + RETRY_INTERVAL
   }
 
-  /** Never rejects; a fetch on its way is joined. */
+  /** Never rejects. Joins a running fetch. */
   function refresh(counts = true): Promise<void> {
     pending ??= load()
       .then(() => {
@@ -124,7 +118,7 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
     return pending
   }
 
-  /** Whether the set may be used; waits for a fetch only where it may not be used without one. */
+  /** Whether the set can be used. Waits for a fetch only if it cannot. */
   async function renew(): Promise<boolean> {
     if (age() < maxAge * RENEW_AT) return true
     if (now() < retryAt && !pending) return serves()
@@ -162,4 +156,38 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
     age: () => (fetchedAt === Number.NEGATIVE_INFINITY ? undefined : age()),
     close: () => closing.abort(new Error('the host is closing')),
   }
+}
+
+/** Metadata URLs in the order of requests: RFC 8414, then OpenID Connect Discovery. */
+export function metadataUrls(issuer: string): string[] {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname.replace(/\/$/, '')
+  return [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ]
+}
+
+function readMetadata(body: unknown, issuer: string): { problem: string } | { jwksUri: string } {
+  if (!isObject(body)) return { problem: 'is no JSON object' }
+  if (body['issuer'] !== issuer) {
+    return { problem: `is of the issuer ${JSON.stringify(body['issuer'])}, the config says ${JSON.stringify(issuer)}` }
+  }
+  const jwksUri = body['jwks_uri']
+  if (typeof jwksUri !== 'string' || !URL.canParse(jwksUri)) return { problem: 'has no jwks_uri' }
+  const { protocol } = new URL(jwksUri)
+  const fits = protocol === 'https:' || (protocol === 'http:' && issuer.startsWith('http:'))
+  return fits ? { jwksUri } : { problem: `has a jwks_uri of ${protocol}` }
+}
+
+/** Rejects with every attempt. `issuer` must match the document exactly. */
+async function discoverKeys(issuer: string, signal: AbortSignal): Promise<string> {
+  const problems: string[] = []
+  for (const url of metadataUrls(issuer)) {
+    const { status, body } = await fetchJson(url, { signal })
+    const found = status === 200 ? readMetadata(body, issuer) : { problem: `answers ${status}` }
+    if ('jwksUri' in found) return found.jwksUri
+    problems.push(`${url} ${found.problem}`)
+  }
+  throw new Error(problems.join('; '))
 }

@@ -1,8 +1,8 @@
-// A key that may have signed a token, and who has such keys: an issuer's key set, fixed keys, a secret.
+// Verification keys, and their sources: a key set, fixed keys, a secret.
 import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { errorText, isObject } from '../../../core/index.ts'
 
-/** Signatures of public keys. EdDSA means Ed25519, its name since RFC 9864. */
+/** EdDSA means Ed25519, its name since RFC 9864. */
 export const ASYMMETRIC = [
   ...(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const),
   ...(['EdDSA', 'Ed25519'] as const),
@@ -12,10 +12,9 @@ export type Algorithm = (typeof ASYMMETRIC)[number] | (typeof SYMMETRIC)[number]
 
 export interface VerificationKey {
   readonly kid: string | undefined
-  /** The one algorithm that it is for, where its owner says so. */
+  /** The only algorithm of the key, if its owner restricts it. */
   readonly alg: string | undefined
   readonly key: KeyObject
-  /** The same text for the same key. */
   readonly pem: string
 }
 
@@ -24,21 +23,19 @@ export type KeyLookup =
   | { readonly unavailable: string; readonly retryAfter: number }
 
 export interface KeySource {
-  /** The keys that may have signed a token that names this one, or none. */
+  /** The keys that may have signed a token. */
   find(kid: string | undefined, algorithm: Algorithm): KeyLookup | Promise<KeyLookup>
-  /** Whether what this key verified a while ago may still be taken for verified. */
+  /** Whether earlier verifications by the key are still valid. */
   isCurrent(key: VerificationKey): boolean
 }
 
 const MIN_RSA_BITS = 2048
 
-/** Why a key is not good enough; undefined: it is. */
 export function weaknessOf({ key }: VerificationKey): string | undefined {
   const bits = key.asymmetricKeyDetails?.modulusLength
   return bits !== undefined && bits < MIN_RSA_BITS ? `has ${bits} bits; at least ${MIN_RSA_BITS} are needed` : undefined
 }
 
-/** Both names of the one algorithm of Ed25519 keys. */
 export const isEdwards = (algorithm: string | undefined): algorithm is 'EdDSA' | 'Ed25519' =>
   algorithm === 'EdDSA' || algorithm === 'Ed25519'
 
@@ -49,10 +46,7 @@ function fitsType({ asymmetricKeyType, type }: KeyObject, algorithm: Algorithm):
   return asymmetricKeyType === 'rsa' || (algorithm.startsWith('PS') && asymmetricKeyType === 'rsa-pss')
 }
 
-/**
- * The keys to try for a token. `loose` does without the checks that `validate.signingKey: false` switches off: what
- * the token and the key say of the key, and its length.
- */
+/** The keys to try for a token. `loose` (`validate.signingKey: false`) ignores `kid`, `alg` and key size. */
 export function candidates(
   keys: readonly VerificationKey[],
   kid: string | undefined,

@@ -4,11 +4,11 @@ import { setMaxListeners } from 'node:events'
 import type { RedisClientType, RedisClusterType } from '@redis/client'
 import type { RedisCommands } from './commands.ts'
 import { type Authenticated, Credentials } from './credentials.ts'
+import { within } from './failures.ts'
 import { backOff, clientOptions, type Link, type LinkSettings, noClient, silenceOf } from './link.ts'
 import { slotsWithoutMaster } from './refusals.ts'
 import type { RedisAddress } from './settings.ts'
-import { readTls } from './tls.ts'
-import { within } from './waiting.ts'
+import { readTls } from './settings.ts'
 
 /** How long a node is away before the others are asked who has its slots, milliseconds. */
 const ASK_OTHERS = 500

@@ -1,10 +1,9 @@
 // As whom we are at Redis: a password that stands in the config, or one that a function gives anew for each connection
 // and, where it ends, for those that are open. For the links.
 import { errorText, type Logger } from '../../../core/index.ts'
-import { RedisTimeout } from './failures.ts'
+import { RedisTimeout, within } from './failures.ts'
 import { withoutPassword } from './refusals.ts'
 import type { ResolvedRedis } from './settings.ts'
-import { within } from './waiting.ts'
 
 /** A connection that is open. */
 export interface Authenticated {

@@ -1,5 +1,4 @@
-// What went wrong with Redis, and what whoever asked is told: 503 where Redis could not say, the error itself where
-// it did. For connection.ts.
+// Errors of Redis commands, time-outs, and the 503 that clients receive.
 import { HostError } from '../../../core/index.ts'
 import { isUnavailable } from '../../../core/transport.ts'
 import { explainRefusal } from './refusals.ts'
@@ -18,7 +17,7 @@ export class RedisTimeout extends Error {
 }
 
 /** A word for a reply that means "not now" or "not as this user", such as `OOM`; undefined for any other failure. */
-export const refusalOf = (thrown: unknown): string | undefined => explainRefusal(thrown)?.code
+const refusalOf = (thrown: unknown): string | undefined => explainRefusal(thrown)?.code
 
 /** The connection broke, or there was none: nobody knows whether Redis did what it was asked. */
 export function isDisconnection(thrown: unknown): boolean {
@@ -45,3 +44,34 @@ export const unavailable = (cause: unknown): HostError =>
     headers: { 'Retry-After': RETRY_AFTER },
     cause,
   })
+
+/** Something that happens once, and what it brings. */
+interface Occurrence<Value> {
+  readonly happened: Promise<Value>
+  happen(value: Value): void
+}
+
+export function createOccurrence<Value>(): Occurrence<Value> {
+  let happen: (value: Value) => void = () => undefined
+  const happened = new Promise<Value>(resolve => {
+    happen = resolve
+  })
+  return { happened, happen: value => happen(value) }
+}
+
+/**
+ * Resolves with the value of the promise; rejects with a RedisTimeout after this many milliseconds. When the event loop was
+ * blocked, timers run before sockets are read, so a response that has already arrived is still accepted.
+ */
+export async function within<Value>(promise: Promise<Value>, milliseconds: number): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined
+  const over = new Promise<never>((_, reject) => {
+    const late = () => reject(new RedisTimeout(Math.round(milliseconds)))
+    timer = setTimeout(() => setImmediate(late), milliseconds)
+  })
+  try {
+    return await Promise.race([promise, over])
+  } finally {
+    clearTimeout(timer)
+  }
+}

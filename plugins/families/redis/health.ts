@@ -1,10 +1,9 @@
 // Whether Redis answers: what is known of it, who hears of it, and the lines about it in the log. For connection.ts.
 import { performance } from 'node:perf_hooks'
 import { errorText, type Logger } from '../../../core/index.ts'
-import { RedisTimeout } from './failures.ts'
+import { createOccurrence, RedisTimeout, within } from './failures.ts'
 import { nameRefusal, type Refusal } from './refusals.ts'
-import { explainTls } from './tls.ts'
-import { createOccurrence, within } from './waiting.ts'
+import { explainTls } from './settings.ts'
 
 export interface HealthSettings {
   /** Where Redis is, without a password. */

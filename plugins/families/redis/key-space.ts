@@ -1,6 +1,6 @@
-// Whose keys these are: nodes that run say which secrets they have, and one that shares none with them is refused, for it
-// would count, evict and end sessions that it cannot even read the ids of. For examination.ts.
-
+// Nodes announce their secrets in Redis. A node that shares no secret with the running ones is refused: it would end their sessions.
+import { createHash } from 'node:crypto'
+import type { PluginHost } from '../../../core/index.ts'
 import type { Refusal } from './refusals.ts'
 import { redisScript } from './script.ts'
 import type { ResolvedRedis } from './settings.ts'
@@ -71,3 +71,12 @@ export function unevenSecrets({ fingerprints }: KeySpaceClaim, others: readonly 
     return 'nodes that run sign with a secret that is none of ours: the sessions that are opened there are refused here'
   return undefined
 }
+
+/** Tells secrets apart, and tells nothing of them: the key is derived for this alone. */
+const fingerprint = (key: Buffer) => createHash('sha256').update(key).digest('base64url').slice(0, 16)
+
+/** What `RedisConnection.claim` takes, for this host. */
+export const claimOf = ({ node, keys }: PluginHost): KeySpaceClaim => ({
+  node,
+  fingerprints: keys('key-space').map(fingerprint),
+})

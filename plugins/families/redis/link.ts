@@ -1,11 +1,13 @@
-// What a client of one Redis or of a Redis Cluster is for connection.ts, which says what waits and what is refused while
-// there is no connection; and what both kinds have in common. Each connects again for ever.
+// A client of one Redis server or of the primary that Sentinels name. Each connection is a new client, so that address,
+// certificates and password are current. It reconnects forever.
+import type { RedisClientType } from '@redis/client'
 import type { Logger } from '../../../core/index.ts'
 import type { RedisCommands } from './commands.ts'
-import type { Credentials } from './credentials.ts'
+import { type Authenticated, Credentials } from './credentials.ts'
+import { createOccurrence } from './failures.ts'
 import type { Sentinels } from './sentinels.ts'
 import type { RedisAddress, ResolvedRedis } from './settings.ts'
-import { readTls } from './tls.ts'
+import { readTls } from './settings.ts'
 
 export interface Link {
   /** Throws where nothing was connected yet. */
@@ -74,3 +76,120 @@ export function clientOptions({ redis, blocking }: LinkSettings, credentials: Cr
 }
 
 export const noClient = () => new Error('The client is offline')
+
+export const serverLink = (settings: LinkSettings): Link => new ServerLink(settings)
+
+class ServerLink implements Link {
+  readonly #settings: LinkSettings
+  readonly #credentials: Credentials
+  #client: RedisClientType | undefined
+  #address: RedisAddress | undefined
+  /** Which attempt to connect is the last: what is heard of others counts no more. */
+  #attempt = 0
+  #timer: NodeJS.Timeout | undefined
+  #readied = createOccurrence<void>()
+  #closed = false
+
+  constructor(settings: LinkSettings) {
+    this.#settings = settings
+    const open = () => (this.isReady && this.#client ? [this.#client as unknown as Authenticated] : [])
+    this.#credentials = new Credentials({ redis: settings.redis, log: settings.log, open })
+  }
+
+  get commands(): RedisCommands {
+    if (!this.#client) throw noClient()
+    return this.#client
+  }
+
+  get isReady() {
+    return this.#client?.isReady ?? false
+  }
+
+  async open() {
+    await import('@redis/client')
+    if (!this.#closed) void this.#connect()
+  }
+
+  async whenReady() {
+    while (!this.isReady) {
+      if (this.#closed) throw noClient()
+      await this.#readied.happened
+    }
+  }
+
+  reset() {
+    if (this.isReady) this.#restart()
+  }
+
+  moved({ host, port }: RedisAddress) {
+    const isThere = this.#address?.host === host && this.#address.port === port
+    if (!isThere && !this.#closed) this.#restart()
+  }
+
+  close() {
+    this.#closed = true
+    this.#attempt++
+    clearTimeout(this.#timer)
+    this.#credentials.close()
+    this.#client?.destroy()
+    this.#readied.happen()
+  }
+
+  #restart() {
+    this.#attempt++
+    this.#client?.destroy()
+    this.#settings.changed(new Error('Socket given up'))
+    void this.#connect()
+  }
+
+  #changed(cause?: unknown) {
+    this.#settings.changed(this.hide(cause))
+  }
+
+  hide(thrown: unknown) {
+    return this.#credentials.hide(thrown)
+  }
+
+  /** One attempt; the next one begins where it failed, or when what it connected is lost. */
+  async #connect(retries = 0) {
+    const attempt = ++this.#attempt
+    const isLast = () => attempt === this.#attempt
+    clearTimeout(this.#timer)
+    let told = false
+    try {
+      const client = await this.#createClient()
+      if (!isLast()) return
+      this.#client = client
+      let wasReady = false
+      client.on('ready', () => {
+        // Given up while it connected.
+        if (!isLast()) return client.destroy()
+        wasReady = true
+        this.#readied.happen()
+        this.#readied = createOccurrence()
+        this.#changed()
+      })
+      client.on('error', cause => {
+        if (!isLast()) return
+        told = true
+        this.#changed(cause)
+        if (wasReady && !client.isOpen) void this.#connect()
+      })
+      await client.connect()
+    } catch (cause) {
+      if (!isLast()) return
+      if (!told) this.#changed(cause)
+      this.#timer = setTimeout(() => void this.#connect(retries + 1), backOff(retries, this.#settings.random))
+    }
+  }
+
+  async #createClient(): Promise<RedisClientType> {
+    const { createClient } = await import('@redis/client')
+    const { redis, sentinels } = this.#settings
+    const address = await (sentinels?.primary() ?? redis.addresses[0])
+    this.#address = address
+    const options = clientOptions(this.#settings, this.#credentials)
+    const socket = { ...address, ...options.socket, reconnectStrategy: false as const }
+    return createClient({ ...options, socket }) as unknown as RedisClientType
+  }
+}

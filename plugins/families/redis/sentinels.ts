@@ -1,18 +1,16 @@
-// Asks Sentinels which Redis is the primary: before each connection, and again at each beat, for a primary that was
-// replaced may still answer. Not node-redis's own client of Sentinels: that sends a command again whose answer was lost, so
-// that its write may be done twice, lets commands wait while nobody is there, and gives up after some attempts.
+// Asks Sentinels for the primary, before each connection and at each heartbeat. The Sentinel client of node-redis is not used:
+// it repeats commands whose reply was lost, queues commands while offline, and gives up.
 import { errorText, type Logger } from '../../../core/index.ts'
+import { within } from './failures.ts'
 import { withoutPassword } from './refusals.ts'
 import type { RedisAddress, ResolvedRedis, ResolvedSentinel } from './settings.ts'
-import { readTls } from './tls.ts'
-import { within } from './waiting.ts'
+import { readTls } from './settings.ts'
 
 export interface SentinelsSettings {
   readonly redis: ResolvedRedis
   readonly log: Logger
-  /** Milliseconds between two questions while nothing else asks. */
   readonly interval: number
-  /** The Sentinels name another primary than before. */
+  /** Called for a new primary. */
   moved(primary: RedisAddress): void
 }
 
@@ -25,7 +23,7 @@ interface Asked {
 export class Sentinels {
   readonly #settings: SentinelsSettings
   readonly #sentinel: ResolvedSentinel
-  /** Which of them is asked first: the one that answered last. */
+  /** The one that responded last is asked first. */
   #first = 0
   #open: { readonly index: number; readonly client: Asked } | undefined
   #primary: RedisAddress | undefined
@@ -48,13 +46,13 @@ export class Sentinels {
     this.#leave()
   }
 
-  /** What it named was no primary: another Sentinel is asked first from now on. */
+  /** The named server is no primary: asks another Sentinel first. */
   distrust() {
     this.#first = (this.#first + 1) % this.#settings.redis.addresses.length
     this.#leave()
   }
 
-  /** Asks until one answers. Rejects with what each said where none does. */
+  /** Rejects with all failures. */
   primary(): Promise<RedisAddress> {
     this.#asking ??= this.#askAll().finally(() => {
       this.#asking = undefined
@@ -110,7 +108,7 @@ export class Sentinels {
     const timeouts = { connectTimeout: patience, socketTimeout: patience + interval * 2 }
     const socket = { ...redis.addresses[index], ...timeouts, reconnectStrategy: false as const }
     const client = createClient({
-      // Of HELLO not every Sentinel knows.
+      // Not every Sentinel supports HELLO.
       RESP: 2,
       ...(username !== undefined && { username }),
       ...(password !== undefined && { password }),

@@ -1,20 +1,17 @@
-// From the config's `redis`, or a plugin's own options, to where Redis is and as whom: checked before anything connects.
-// For connection.ts. What goes into a log line or an error has no password.
+// Resolves the Redis settings of the config or a plugin before anything connects. Messages contain no password.
+import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { errorText, type PluginHost, parseDuration, type SectionReader, StartError } from '../../../core/index.ts'
 import { REDIS_DEFAULTS, type RedisSections, type RedisSettings } from './section.ts'
-import { isPem, type RedisTls, readTls } from './tls.ts'
 
 const MIN_TIMEOUT = 100
 const DEFAULT_PORT = 6379
 
-/** One server. */
 export interface RedisAddress {
   readonly host: string
   readonly port: number
 }
 
-/** What Sentinels are asked for, and as whom. */
 export interface ResolvedSentinel {
   readonly name: string
   readonly username: string | undefined
@@ -22,7 +19,7 @@ export interface ResolvedSentinel {
 }
 
 export interface ResolvedRedis {
-  /** One, some of a cluster's, or those of Sentinels. */
+  /** One server, some cluster nodes, or Sentinels. */
   readonly addresses: readonly RedisAddress[]
   readonly isCluster: boolean
   readonly sentinel: ResolvedSentinel | undefined
@@ -31,9 +28,8 @@ export interface ResolvedRedis {
   readonly database: number
   readonly tls: RedisTls | undefined
   readonly keyPrefix: string
-  /** Milliseconds. */
   readonly commandTimeout: number
-  /** Where Redis is, for people: no password in it. */
+  /** For logs, without a password. */
   readonly name: string
 }
 
@@ -41,7 +37,7 @@ type Host = Pick<PluginHost, 'at' | 'name' | 'directory'> & SectionReader<RedisS
 
 const KEYS = ['url', 'username', 'password', 'tls', 'keyPrefix', 'commandTimeout', 'cluster', 'sentinel'] as const
 
-/** What a plugin says itself; where it names a Redis of its own, nothing of the config's `redis` holds for it. */
+/** A plugin with its own Redis ignores the config's `redis`. */
 function merge(host: Host, options: RedisSettings): RedisSettings {
   const own = Object.fromEntries(KEYS.flatMap(key => (options[key] === undefined ? [] : [[key, options[key]]])))
   return 'url' in own || 'cluster' in own || 'sentinel' in own ? own : { ...host.section('redis'), ...own }
@@ -56,7 +52,7 @@ interface Place extends RedisAddress {
   readonly database: number
 }
 
-/** What browsers and other clients of Redis call places that this one cannot reach. */
+/** URL schemes of other clients. */
 const OTHER_SCHEMES: ReadonlyArray<readonly [RegExp, string]> = [
   [/sentinel/, "write redis: { sentinel: { name: 'mymaster', addresses: ['redis://...:26379'] } } for Sentinels"],
   [/unix|file/, 'Redis is not reached by a Unix socket: let it listen on a port'],
@@ -72,7 +68,7 @@ function checkScheme(text: string, stop: Stop) {
   throw stop(`the URL of Redis is none; write redis://host:6379, or rediss:// for TLS; ${HOW_PASSWORD}`)
 }
 
-/** Nothing of the URL is told: what is wrong with it may be its password. */
+/** Messages contain nothing of the URL, which can contain a password. */
 const HOW_PASSWORD = 'percent-encode what is special in its password, or use redis.password'
 
 function readCredential(encoded: string, stop: Stop): string | undefined {
@@ -103,7 +99,7 @@ function readUrl(text: string, stop: Stop): Place {
   }
 }
 
-/** With absolute paths; they are read now for what is wrong with them, and again for each connection. */
+/** Makes paths absolute and checks the files, which are read again for each connection. */
 function resolveTls({ tls = {} }: RedisSettings, { directory }: Host, stop: Stop): RedisTls {
   const { servername, ...files } = tls
   if ((files.cert === undefined) !== (files.key === undefined))
@@ -122,11 +118,9 @@ function resolveTls({ tls = {} }: RedisSettings, { directory }: Host, stop: Stop
 
 interface Places {
   readonly places: readonly [Place, ...Place[]]
-  /** Where they are, for people. */
   readonly name: string
 }
 
-/** Where Redis or its Sentinels are, all of them reached in one way. */
 function readPlaces({ url, cluster, sentinel }: RedisSettings, stop: Stop): Places {
   const given = Object.entries({ url, cluster, sentinel }).flatMap(([key, value]) => (value === undefined ? [] : [key]))
   if (given.length > 1) throw stop(`redis has a ${given.join(' and a ')}; give one of them`)
@@ -147,9 +141,8 @@ function readPlaces({ url, cluster, sentinel }: RedisSettings, stop: Stop): Plac
   return { places: [first, ...rest], name: `${sentinel ? `${sentinel.name} of ` : ''}${names.join(', ')}` }
 }
 
-/** Throws a StartError that says what is missing or does not go together. */
 export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis {
-  // Most of it stands in the section; what a plugin says itself, among its options.
+  // Most settings are in the section.
   const isOwn = KEYS.some(key => options[key] !== undefined)
   const stop = (why: string) =>
     new StartError(`plugins.${host.name}: ${why}`, { exitCode: 2 }).orAt(
@@ -162,7 +155,7 @@ export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis 
   if (given.tls && !first.secure) throw stop('redis.tls is given, but the URL is not rediss://')
   const commandTimeout = parseDuration(given.commandTimeout ?? REDIS_DEFAULTS.commandTimeout)
   if (commandTimeout < MIN_TIMEOUT) throw stop(`redis.commandTimeout is less than ${MIN_TIMEOUT} ms`)
-  // What stands in the address of a Sentinel is who we are there, and not at Redis.
+  // Credentials in the URL of a Sentinel are for the Sentinel.
   const { username, password } = sentinel ? {} : (first as Partial<Place>)
   const database = sentinel?.database ?? first.database
   return {
@@ -181,4 +174,67 @@ export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis 
     commandTimeout,
     name: database === 0 ? name : `${name}/${database}`,
   }
+}
+
+/** Each as PEM or as the absolute path of a PEM file. */
+interface RedisTls {
+  readonly ca?: string
+  readonly cert?: string
+  readonly key?: string
+  readonly servername?: string
+}
+
+const PEM = '-----BEGIN'
+
+const isPem = (text: string): boolean => text.includes(PEM)
+
+/** Reads the files. Throws an Error that names the option. */
+export function readTls({ servername, ...given }: RedisTls): RedisTls {
+  const read = Object.entries(given).flatMap(([key, text]) => (text === undefined ? [] : [[key, readPem(key, text)]]))
+  return { ...Object.fromEntries(read), ...(servername !== undefined && { servername }) }
+}
+
+function readPem(key: string, text: string): string {
+  if (isPem(text)) return text
+  let found: string
+  try {
+    found = readFileSync(text, 'utf8')
+  } catch (cause) {
+    // The text may be a key in another encoding.
+    const { code } = cause as NodeJS.ErrnoException
+    throw problem(`redis.tls.${key} is no PEM, and as the name of a file cannot be read (${code})`)
+  }
+  if (isPem(found)) return found
+  throw problem(`the file of redis.tls.${key} holds no PEM: convert it with openssl x509, or openssl pkey`)
+}
+
+/** Counts as a network error. */
+const problem = (text: string) => Object.assign(new Error(text), { code: 'ERR_REDIS_TLS' })
+
+const CA = 'give who signed it as redis.tls.ca, and with it the certificates between them'
+
+const FIXES: ReadonlyArray<readonly [RegExp, string]> = [
+  [/\bCERT_HAS_EXPIRED\b/, 'the certificate of Redis, or of who signed it, has expired: renew it'],
+  [/\bCERT_NOT_YET_VALID\b/, 'the certificate of Redis is not valid yet: set the clocks'],
+  [/\bERR_TLS_CERT_ALTNAME_INVALID\b/, 'the certificate of Redis has another name: redis.tls.servername says which'],
+  [/SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|CERT_SIGNATURE_FAILURE/, `nobody vouches for Redis here: ${CA}`],
+  [/KEY_VALUES_MISMATCH|key values mismatch/i, 'redis.tls.cert and redis.tls.key do not belong together'],
+  [
+    /alert certificate required|alert handshake failure/i,
+    'Redis asks for our certificate: redis.tls.cert and redis.tls.key',
+  ],
+  [/alert certificate expired/i, 'our certificate has expired: renew the file of redis.tls.cert'],
+  [
+    /alert (?:unknown ca|(?:bad|unsupported|revoked|unknown) certificate|certificate)/i,
+    'Redis does not accept redis.tls.cert',
+  ],
+  [/WRONG_VERSION_NUMBER|wrong version number/i, 'what answers speaks no TLS: redis:// is for this port'],
+  [/\bERR_OSSL|\bERR_SSL/, 'it is about redis.tls, or the certificates of Redis'],
+]
+
+/** Undefined for errors that are not about TLS. */
+export function explainTls(thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error)) return undefined
+  const { code = '' } = thrown as NodeJS.ErrnoException
+  return FIXES.find(([pattern]) => pattern.test(`${code} ${thrown.message}`))?.[1]
 }

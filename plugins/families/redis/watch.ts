@@ -1,25 +1,22 @@
-// Keeps asking whether Redis can be used: once it is connected, at each beat, and more often while it cannot. For
-// connection.ts; examination.ts is what is asked.
+// Examines Redis after each connection, at each heartbeat, and more often while it refuses.
 import type { Examination } from './examination.ts'
 import { isDisconnection } from './failures.ts'
 import type { Health } from './health.ts'
 import type { Refusal } from './refusals.ts'
 
 export interface WatchSettings {
-  /** Milliseconds between beats. */
   readonly interval: number
   readonly examination: Examination
   readonly health: Health
   isConnected(): boolean
-  /** The clock of Redis, in milliseconds. */
   hear(time: number): void
-  /** What was the primary is a replica now: its name may lead to the new one. */
+  /** The primary became a replica. */
   replaced(): void
 }
 
-/** How often a Redis that refuses is asked whether it still does, milliseconds. */
+/** Milliseconds between examinations while Redis refuses. */
 const ASK_AGAIN = 500
-/** The same where the examination finds nothing wrong, milliseconds. */
+/** The same if the examination finds nothing wrong. */
 const SUSPECTED = 10_000
 
 export class Watch {
@@ -27,7 +24,6 @@ export class Watch {
   #heartbeat: NodeJS.Timeout | undefined
   #again: NodeJS.Timeout | undefined
   #examining: Promise<void> | undefined
-  /** How often there was a new connection. */
   #connections = 0
   #suspecting = false
   #ended = false
@@ -46,18 +42,18 @@ export class Watch {
     clearTimeout(this.#again)
   }
 
-  /** There is a new connection: until it is known whether Redis can be used nobody uses it. */
+  /** Redis is not used before its examination. */
   connected() {
     this.#connections++
     this.#examine()
   }
 
-  /** Resolves when the examination that is under way has ended. */
+  /** Resolves after the running examination. */
   get examined(): Promise<void> {
     return this.#examining ?? Promise.resolve()
   }
 
-  /** Redis was examined, or refused a command; `pause` until it is asked again, in milliseconds. */
+  /** `pause`: milliseconds until the next examination. */
   judge(refusal: Refusal | undefined, pause = ASK_AGAIN) {
     if (this.#ended) return
     this.#settings.health.judged(refusal)
@@ -65,10 +61,7 @@ export class Watch {
     if (refusal) this.#askAgain(pause)
   }
 
-  /**
-   * A command was refused. Where it is a matter of rights, Redis does not say of which: the examination does, and has the
-   * last word unless it finds nothing.
-   */
+  /** For missing rights only the examination knows the command. */
   refused(refusal: Refusal, pause?: number) {
     if (refusal.code !== 'NOPERM' && refusal.code !== 'UNKNOWN') return this.judge(refusal, pause)
     const { examination, health, hear } = this.#settings
@@ -108,9 +101,9 @@ export class Watch {
       try {
         return this.judge(await examination.examine(hear))
       } catch (error) {
-        // What nobody foresaw is no refusal: whoever asks is told.
+        // An unexpected error is no refusal.
         if (!isDisconnection(error)) return this.judge(undefined)
-        // What hangs is asked again in a while; a new connection at once.
+        // A hanging server is asked again later, a new connection at once.
         if (connections === this.#connections || !isConnected()) return this.#askAgain(ASK_AGAIN)
       }
     }

@@ -1,9 +1,9 @@
-// What plugins demand that keep something for longer than a process lives, or for others: keys that were not made by it alone.
+// Requires `secrets` for stores that outlive a process or are shared.
 import { type PluginHost, StartError } from '../../../core/index.ts'
 
 const EVERYWHERE = 'every node'
 
-/** Reports that the config needs `secrets`, where there are none. `why`: what else could not be read. */
+/** Reports missing `secrets`. `why`: what could not be read. */
 export function demandSecrets({ at, ownKeys, report }: PluginHost, why: string, where = EVERYWHERE): void {
   if (!ownKeys) return
   const how =

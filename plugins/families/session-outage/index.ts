@@ -1,28 +1,26 @@
-// What a session store of several processes makes up for once it can be reached again: it tells which requests were answered
-// meanwhile, and is unsure for a while, because others still bring the sessions that it lost.
+// After an outage of a session store: reports answered requests, and tolerates missing sessions for a while.
 import type { PluginHost } from '../../../core/index.ts'
 import type { RequestId } from '../../../core/transport.ts'
 
-/** How long after the store came back sessions may be missing that others still bring, milliseconds. */
+/** Milliseconds for which other nodes may still restore sessions. */
 const UNSURE = 10_000
 
-/** Sessions whose answered requests are remembered while the store is away. */
+/** Maximum sessions with unreported answers. */
 const MAX_UNTOLD = 10_000
 
-/** A request as stores write it down: `1` and `'1'` are two. */
+/** Distinguishes `1` and `'1'`. */
 export const requestKey = (id: RequestId) => JSON.stringify(id)
 
 export interface SessionOutageSettings {
   readonly log: PluginHost['log']
-  /** What the log says where `tell` fails. */
   readonly untold: string
-  /** Tells the store that these requests are answered, by their keys. */
+  /** Reports answered requests to the store. */
   tell(digest: string, requests: string[]): Promise<unknown>
 }
 
 export class SessionOutage {
   readonly #settings: SessionOutageSettings
-  /** Requests of which the store could not be told that they are answered. */
+  /** Answered requests that are not reported yet. */
   readonly #untold = new Map<string, RequestId[]>()
   #unsureUntil = 0
 
@@ -30,7 +28,7 @@ export class SessionOutage {
     this.#settings = settings
   }
 
-  /** These requests are answered: told now, or once the store is back. */
+  /** Reports answered requests now, or after the outage. */
   leave(digest: string, requests: readonly RequestId[]) {
     if (requests.length === 0) return
     const { log, untold, tell } = this.#settings
@@ -40,7 +38,7 @@ export class SessionOutage {
     })
   }
 
-  /** To be called whenever the store can be reached again. */
+  /** Call it when the store is back. */
   end() {
     this.#unsureUntil = performance.now() + UNSURE
     const untold = [...this.#untold]
@@ -48,7 +46,6 @@ export class SessionOutage {
     for (const [digest, requests] of untold) this.leave(digest, requests)
   }
 
-  /** Whether what is missing may still be brought by others. */
   get unsure(): boolean {
     return performance.now() < this.#unsureUntil
   }

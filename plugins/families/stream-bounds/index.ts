@@ -1,5 +1,4 @@
-// How much of each stream is kept, and for how long: the options of every plugin that keeps the events of streams for longer
-// than its process lives, and what they come to.
+// Limits of stored streams, and their options.
 import {
   DURATION_PATTERN,
   type Duration,
@@ -11,10 +10,9 @@ import {
   StartError,
 } from '../../../core/index.ts'
 
-/** Shorter, and a stream is gone before a client can come back. */
+/** Clients need time to reconnect. */
 const MIN_TTL = 1_000
 
-/** For the `properties` of a plugin's options. */
 export const STREAM_PROPERTIES = {
   ttl: {
     type: ['string', 'number'],
@@ -39,11 +37,11 @@ export const STREAM_PROPERTIES = {
 } as const
 
 export interface StreamBounds {
-  /** Milliseconds after its last event that a stream is kept. */
+  /** Milliseconds after the last event. */
   readonly ttl: number
-  /** Events of one stream; the oldest go first. */
+  /** The oldest are removed first. */
   readonly maxEvents: number
-  /** Bytes of the messages of one stream; the last is kept whatever its size. */
+  /** The last message is always kept. */
   readonly maxBytes: number
 }
 
@@ -53,7 +51,6 @@ export interface StreamOptions {
   readonly maxBytes: Size
 }
 
-/** Throws where a stream would be gone too soon. */
 export function readStreamBounds({ at }: Pick<PluginHost, 'at'>, options: StreamOptions): StreamBounds {
   const ttl = parseDuration(options.ttl)
   if (ttl < MIN_TTL) {

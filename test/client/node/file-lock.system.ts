@@ -3,8 +3,14 @@ import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'nod
 import { rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { acquireFileLock, fileLockFreed, tryFileLock, withFileLock } from '../../../client/node/file-lock.ts'
-import { judgeOwner, nameOwner } from '../../../client/node/lock-owner.ts'
+import {
+  acquireFileLock,
+  fileLockFreed,
+  judgeOwner,
+  nameOwner,
+  tryFileLock,
+  withFileLock,
+} from '../../../client/node/file-lock.ts'
 import { eventually } from '../../support/eventually.ts'
 import { failure } from '../support/failure.ts'
 import { countTogether } from './support/counting-processes.ts'

@@ -1,7 +1,7 @@
 // Order of full audit files.
 import { basename } from 'node:path'
 import { expect } from 'chai'
-import { archivesOf, removeOldest } from '../../../plugins/audit/archives.ts'
+import { archivesOf, removeOldest } from '../../../plugins/audit/files.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 
 after(removeFolders)

@@ -5,7 +5,7 @@ import { appendFile, mkdir, open, readdir, readFile, rename, rm, truncate, write
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createHost } from '../../../core/create-host.ts'
-import { shownTorn } from '../../../plugins/audit/tail.ts'
+import { shownTorn } from '../../../plugins/audit/files.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { compiledFile } from '../../support/compiled.ts'
 import { eventually } from '../../support/eventually.ts'

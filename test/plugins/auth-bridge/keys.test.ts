@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { createMemoryGrantStore } from '../../../core/access/memory-grant-store.ts'
 import { createRegisteredClients } from '../../../plugins/auth-bridge/clients/registered-clients.ts'
 import { createRecords, createSealer, grantedAt, pendingAt } from '../../../plugins/auth-bridge/records.ts'
 import {
@@ -12,6 +11,7 @@ import {
   readSigningKeys,
   type SigningKey,
 } from '../../../plugins/auth-bridge/server/signing-keys.ts'
+import { createMemoryGrantStore } from '../../../plugins/families/grants/index.ts'
 import { startBridge, stopBridges } from '../../support/bridge.ts'
 import { claimsOf } from '../../support/form-browser.ts'
 import { freePort } from '../../support/free-port.ts'

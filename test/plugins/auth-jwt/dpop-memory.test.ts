@@ -1,9 +1,14 @@
 // Tests the memory limits of used DPoP proofs and the expiry of DPoP nonces, with a fake clock.
 import { expect } from 'chai'
-import { createNonces } from '../../../core/access/dpop/nonces.ts'
-import { createUsedProofs, type UsedProof, type UseOnce, usedIn } from '../../../core/access/dpop/used-proofs.ts'
-import { createMemoryGrantStore } from '../../../core/access/memory-grant-store.ts'
 import { HostError } from '../../../core/index.ts'
+import {
+  createNonces,
+  createUsedProofs,
+  type UsedProof,
+  type UseOnce,
+  usedIn,
+} from '../../../plugins/families/dpop/replay.ts'
+import { createMemoryGrantStore } from '../../../plugins/families/grants/index.ts'
 
 /** As if it came with a token of ann's, by a key of its own. */
 const proof = (id: string, ttl: number, whose: Partial<UsedProof> = {}): UsedProof => ({

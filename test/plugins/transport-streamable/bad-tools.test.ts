@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
-import { MAX_WAITING } from '../../../core/http/limits.ts'
+import { MAX_WAITING } from '../../../core/http/sse.ts'
 import { type CallContext, defineResource, defineTool, HostError, ToolError } from '../../../core/index.ts'
 import { META } from '../../../core/transport.ts'
 import { createGate } from '../../support/gate.ts'

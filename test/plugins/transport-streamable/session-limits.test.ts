@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { type Config, definePlugin, defineTool } from '../../../core/index.ts'
 import { createMemorySessionStore } from '../../../core/sessions/memory-session-store.ts'
-import type { SessionBounds } from '../../../core/sessions/session-bounds.ts'
+import type { SessionBounds } from '../../../core/sessions/session-store.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createGate } from '../../support/gate.ts'

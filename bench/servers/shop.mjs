@@ -1,0 +1,93 @@
+// The peers of the shop workload, each as its own guide sets it up. Argument: sdk, sdk-sessions, tmcp or fastmcp.
+import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import { z } from 'zod'
+import { SHOP_TOOLS } from './shop-tools.mjs'
+import { findFreePort, listen, SERVER_INFO } from './tools.mjs'
+
+const asContent = run => async input => ({ content: [{ type: 'text', text: await run(input) }] })
+
+/** The official SDK 2.4: a server for each request, as `createMcpHandler` makes it. */
+async function startSdk() {
+  const { toNodeHandler } = await import('@modelcontextprotocol/node')
+  const { createMcpHandler, McpServer } = await import('@modelcontextprotocol/server')
+  const tools = SHOP_TOOLS.map(tool => ({ ...tool, inputSchema: z.object(tool.zod(z)) }))
+  const createMcpServer = () => {
+    const server = new McpServer(SERVER_INFO)
+    for (const { name, description, inputSchema, run } of tools) {
+      server.registerTool(name, { description, inputSchema }, asContent(run))
+    }
+    return server
+  }
+  listen(createServer(toNodeHandler(createMcpHandler(createMcpServer, { responseMode: 'json' }))))
+}
+
+/** The official SDK 1.32: a session for each client. */
+async function startSdkSessions() {
+  const { McpServer } = await import('@modelcontextprotocol/sdk/server/mcp.js')
+  const { StreamableHTTPServerTransport } = await import('@modelcontextprotocol/sdk/server/streamableHttp.js')
+  const transports = new Map()
+  const open = async () => {
+    const transport = new StreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      enableJsonResponse: true,
+      onsessioninitialized: id => transports.set(id, transport),
+      onsessionclosed: id => transports.delete(id),
+    })
+    const server = new McpServer(SERVER_INFO)
+    for (const { name, description, zod, run } of SHOP_TOOLS) {
+      server.registerTool(name, { description, inputSchema: zod(z) }, asContent(run))
+    }
+    await server.connect(transport)
+    return transport
+  }
+  listen(
+    createServer(async (req, res) => {
+      const chunks = []
+      for await (const chunk of req) chunks.push(chunk)
+      const transport = transports.get(req.headers['mcp-session-id']) ?? (await open())
+      const text = Buffer.concat(chunks).toString()
+      await transport.handleRequest(req, res, text === '' ? undefined : JSON.parse(text))
+    }),
+  )
+}
+
+/** tmcp on the adapter of Hono, the faster one. */
+async function startTmcp() {
+  const { getRequestListener } = await import('@hono/node-server')
+  const { ZodJsonSchemaAdapter } = await import('@tmcp/adapter-zod')
+  const { HttpTransport } = await import('@tmcp/transport-http')
+  const { McpServer } = await import('tmcp')
+  const server = new McpServer(SERVER_INFO, { adapter: new ZodJsonSchemaAdapter(), capabilities: { tools: {} } })
+  for (const { name, description, zod, run } of SHOP_TOOLS) {
+    server.tool({ name, description, schema: z.object(zod(z)) }, asContent(run))
+  }
+  const transport = new HttpTransport(server, { path: '/mcp' })
+  listen(
+    createServer(
+      getRequestListener(async request => (await transport.respond(request)) ?? new Response(null, { status: 404 })),
+    ),
+  )
+}
+
+async function startFastmcp() {
+  const { FastMCP } = await import('fastmcp')
+  const silent = () => undefined
+  const server = new FastMCP({
+    ...SERVER_INFO,
+    logger: { debug: silent, error: silent, info: silent, log: silent, warn: silent },
+    health: { enabled: false },
+    ping: { enabled: false },
+    roots: { enabled: false },
+  })
+  for (const { name, description, zod, run } of SHOP_TOOLS) {
+    server.addTool({ name, description, parameters: z.object(zod(z)), execute: run })
+  }
+  const port = await findFreePort()
+  const httpStream = { host: '127.0.0.1', port, endpoint: '/mcp', enableJsonResponse: true }
+  await server.start({ transportType: 'httpStream', httpStream })
+  console.log(`listening on http://127.0.0.1:${port}`)
+}
+
+const starts = { sdk: startSdk, 'sdk-sessions': startSdkSessions, tmcp: startTmcp, fastmcp: startFastmcp }
+await starts[process.argv[2]]()

@@ -1,0 +1,127 @@
+// Reads the surface of a host from the views that requests are answered with.
+import { createHash } from 'node:crypto'
+import type { Host } from '../../core/create-host.ts'
+import type { AuthorizeRule } from '../../core/kernel/route.ts'
+import type { CatalogItem } from '../../core/mcp/catalog.ts'
+import type { ToolDefinition } from '../../core/mcp/define.ts'
+import { isObject } from '../../core/mcp/is-object.ts'
+import type { JsonObject } from '../../core/mcp/protocol.ts'
+import type { CompiledRoute } from '../../core/mcp/routes.ts'
+import type { View } from '../../core/mcp/view.ts'
+import {
+  canonicalJson,
+  SURFACE_FORMAT,
+  type Surface,
+  type SurfaceItem,
+  type SurfaceList,
+  type SurfaceRoute,
+  withHash,
+} from './surface.ts'
+
+const SIGNED_IN = 'a signed-in caller'
+const list = (value: string | readonly string[] | undefined) => (value === undefined ? [] : [value].flat())
+
+/** What a rule asks where no plugin says it in other words. */
+function ruleAsWritten(rule: AuthorizeRule): string[] {
+  if (rule === true) return [SIGNED_IN]
+  if (typeof rule === 'string') return [SIGNED_IN, `policy "${rule}"`]
+  const scopes = list(rule.scope).map(scope => `scope "${scope}"`)
+  return [SIGNED_IN, ...scopes, ...list(rule.role).map(role => `role "${role}"`)]
+}
+
+const accessAsWritten = (access: string | undefined): string[] =>
+  access === undefined ? [] : [SIGNED_IN, `access "${access}"`]
+
+const sorted = (words: readonly string[]) => [...new Set(words)].sort()
+
+/** As it goes over the wire, without what its key says already; a picture that is in it as data is a hash. */
+function shownAs(wire: object): JsonObject {
+  const shown: JsonObject = JSON.parse(JSON.stringify(wire))
+  const { icons } = shown
+  if (Array.isArray(icons)) shown['icons'] = icons.map(withoutData)
+  return canonicalJson(shown)
+}
+
+function withoutData(icon: unknown): unknown {
+  if (!isObject(icon) || typeof icon['src'] !== 'string' || !icon['src'].startsWith('data:')) return icon
+  return { ...icon, src: `data:sha256-${createHash('sha256').update(icon['src']).digest('base64url')}` }
+}
+
+const taskOf = ({ task }: ToolDefinition): string | undefined => (typeof task === 'object' ? task.use : task)
+
+/** Reads what one address serves. */
+function readAddress({ services, provides }: Host['served'], route: CompiledRoute, view: View): SurfaceRoute {
+  const access = services.slot('access', route)
+  const { path, authorize, revisions, stateless, listen } = route
+
+  function itemOf(item: CatalogItem): SurfaceItem {
+    const own = access.needs?.({ item }, route) ?? accessAsWritten(item.definition.access)
+    const denial = view.denialOf(item)
+    // What goes along with tools is for those who may call one of them.
+    const needs = own.length === 0 && denial ? [SIGNED_IN, 'one of the tools that it belongs to'] : own
+    const task = item.kind === 'tools' ? taskOf(item.definition) : undefined
+    const digests = item.kind === 'tools' ? view.digestsOf(item) : {}
+    return withHash({
+      needs: sorted(needs),
+      ...(denial?.listed && { visibility: 'listed' as const }),
+      ...(view.isUnlisted(item) && { unlisted: true as const }),
+      ...(task !== undefined && { task }),
+      ...(Object.keys(digests).length > 0 && { digests }),
+      shown: shownAs(view.wireOf(item)),
+    })
+  }
+  const listOf = (items: Iterable<CatalogItem>) =>
+    Object.fromEntries([...items].map(item => [item.key, itemOf(item)] as const))
+  const lists: Record<SurfaceList, Record<string, SurfaceItem>> = {
+    tools: listOf(view.tools.values()),
+    resources: listOf(view.resources.values()),
+    resourceTemplates: listOf(view.templates),
+    prompts: listOf(view.prompts.values()),
+  }
+  const needs = authorize === undefined ? [] : (access.needs?.({ rule: authorize }, route) ?? ruleAsWritten(authorize))
+  const transports = sorted(provides.by('transport', route))
+  const capabilities: JsonObject = JSON.parse(JSON.stringify(view.capabilities))
+  const facts = { route: path, needs: sorted(needs), revisions, transports, stateless, listen, capabilities }
+  return withHash({ ...facts, ...lists })
+}
+
+/** The addresses of a route that serve something of their own, each with its toolsets. */
+function addressesOf({ path, choice, toolsets }: CompiledRoute): Array<readonly [string, readonly string[]]> {
+  const { parameter, categories, combinations } = choice
+  if (parameter === undefined) return [[path, toolsets]]
+  const at = (text: string) => {
+    const parts = path.split('/').map(part => (part === `:${parameter}` || part === `:${parameter}?` ? text : part))
+    return parts.filter((part, index) => index === 0 || part !== '').join('/') || '/'
+  }
+  const standard = combinations.length > categories.length ? combinations.at(-1) : undefined
+  return [
+    ...categories.map(name => [at(encodeURIComponent(name)), [name]] as const),
+    ...(standard ? [[at(''), standard] as const] : []),
+  ]
+}
+
+/** A release changes nothing for a model: its number is left out, other words are not. */
+const PLAIN_VERSION = /^[\w.+-]{1,64}$/
+
+/** What the routes of a host serve, whoever calls. What was added while it runs is there, too. */
+export function readSurface(source: Host['served']): Surface {
+  const { now } = source.services.offered
+  const { version, ...rest } = now.server
+  const server = PLAIN_VERSION.test(version) ? rest : now.server
+  const addresses = source.routes.flatMap(route =>
+    addressesOf(route).map(([address, toolsets]) => ({ address, route, toolsets })),
+  )
+  const added = source.services
+    .unrouted()
+    .map(({ name, route }) => ({ address: `${route.path} with ${name}`, route, toolsets: [name] }))
+  const routes = [...addresses, ...added].map(({ address, route, toolsets }) => {
+    const view = source.services.viewOf(route, toolsets)
+    return [address, readAddress(source, route, view)] as const
+  })
+  return withHash({
+    format: SURFACE_FORMAT,
+    server: shownAs(server),
+    atRunTime: now.configureSession ? ['configureSession'] : [],
+    routes: Object.fromEntries(routes),
+  })
+}

@@ -1,0 +1,166 @@
+// Authorization of callers for routes and items, and the `WWW-Authenticate` challenge (MCP basic/authorization).
+import { blame } from '../http/describe-thrown.ts'
+import { HostError } from '../http/errors.ts'
+import type { HostMiddleware } from '../kernel/endpoint.ts'
+import type { KernelHost } from '../kernel/kernel-host.ts'
+import type { AuthorizeRule, Route } from '../kernel/route.ts'
+import type { User } from '../kernel/user.ts'
+import type {
+  AccessDecider,
+  AccessServices,
+  Audience,
+  Denial,
+  ProtectedResource,
+  TokenBinding,
+} from '../mcp/access-decider.ts'
+import type { AdmitCaller, Call } from '../mcp/call.ts'
+import type { CatalogItem } from '../mcp/catalog.ts'
+import { boundKey } from './claims.ts'
+
+const EVERYBODY: Audience = { key: '', denialOf: () => undefined }
+
+const list = (value: string | readonly string[] | undefined): readonly string[] =>
+  value === undefined ? [] : typeof value === 'string' ? [value] : value
+
+/** Requires all scopes and roles of a rule. Undefined if the user has them. */
+function meetsRule(rule: Exclude<AuthorizeRule, true | string>, user: User | undefined): Denial | undefined {
+  const scopes = list(rule.scope)
+  const lacking = scopes.filter(scope => !user?.scopes.includes(scope))
+  const roles = list(rule.role).filter(role => !user?.roles.includes(role))
+  if (lacking.length === 0 && roles.length === 0) return undefined
+  const what = [...lacking.map(scope => `scope "${scope}"`), ...roles.map(role => `role "${role}"`)].join(', ')
+  return { reason: `lacks ${what}`, scopes: lacking.length > 0 ? scopes : [], listed: false }
+}
+
+const ANONYMOUS: Denial = { reason: 'no token', scopes: [], listed: false }
+
+/** Without a policy plugin every item is open, and `authorize` supports scopes and roles. */
+export const openAccess: AccessDecider = {
+  audienceOf: () => EVERYBODY,
+  authorize(rule, user) {
+    if (rule === true) return user ? undefined : ANONYMOUS
+    if (typeof rule !== 'string') return meetsRule(rule, user)
+    return { reason: `no plugin knows the policy "${rule}"`, scopes: [], listed: false }
+  },
+  scopesToEnter: rule => (typeof rule === 'object' ? list(rule.scope) : []),
+  deniesInBody: () => false,
+}
+
+/** Adds the scopes of the route to the denial of an item: a token without them would be refused by the route. */
+export function denialOnRoute(
+  denial: Denial | undefined,
+  user: User | undefined,
+  route: Route,
+  access: AccessDecider,
+): Denial | undefined {
+  const { authorize } = route
+  if (!denial || denial.scopes.length === 0 || !user || authorize === undefined) return denial
+  const toEnter = access.scopesToEnter?.(authorize, user, route) ?? []
+  return { ...denial, scopes: [...new Set([...toEnter, ...denial.scopes])] }
+}
+
+/** Without metadata each URL is its own resource. */
+export const plainResource: ProtectedResource = {
+  resourceOf: (route, params) => route.url(params),
+  metadataUrlOf: () => undefined,
+  scopesOf: () => undefined,
+}
+
+/** Without a plugin that checks proofs of possession. */
+export const noTokenBinding: TokenBinding = { algorithms: () => [], required: () => false, announced: () => false }
+
+interface ChallengeFacts {
+  /** RFC 6750 section 3.1 and RFC 9449 section 7.1; only if a token was presented. */
+  readonly error?: 'invalid_token' | 'insufficient_scope' | 'invalid_request' | 'invalid_dpop_proof' | 'use_dpop_nonce'
+  readonly description?: string
+  readonly scopes?: readonly string[] | undefined
+  readonly metadataUrl?: string | undefined
+  /** With algorithms the scheme is DPoP, otherwise Bearer. */
+  readonly proofAlgorithms?: readonly string[] | undefined
+}
+
+/** A quoted string (RFC 9110) without the characters that it cannot contain. */
+const quoted = (text: string) => `"${text.replace(/[^\x20-\x7e]/g, '').replace(/["\\]/g, '\\$&')}"`
+
+/** The value of `WWW-Authenticate`. */
+export function challenge(facts: ChallengeFacts): string {
+  const { error, description, scopes = [], metadataUrl, proofAlgorithms = [] } = facts
+  const parameters = [
+    ...(error === undefined ? [] : [`error=${quoted(error)}`]),
+    ...(description === undefined ? [] : [`error_description=${quoted(description)}`]),
+    ...(scopes.length === 0 ? [] : [`scope=${quoted(scopes.join(' '))}`]),
+    ...(metadataUrl === undefined ? [] : [`resource_metadata=${quoted(metadataUrl)}`]),
+    ...(proofAlgorithms.length === 0 ? [] : [`algs=${quoted(proofAlgorithms.join(' '))}`]),
+  ]
+  const scheme = proofAlgorithms.length === 0 ? 'Bearer' : 'DPoP'
+  return parameters.length === 0 ? scheme : `${scheme} ${parameters.join(', ')}`
+}
+
+/** Empty for a bearer challenge. */
+export function proofAlgorithmsFor(binding: TokenBinding, showedBound: boolean): readonly string[] {
+  return showedBound || binding.required() ? binding.algorithms() : []
+}
+
+type Place = Parameters<AdmitCaller>[0]
+
+/** 401 without a token, otherwise 403 with every scope that is required. */
+export function refuseAccess(denial: Denial, { route, params, user }: Place, services: AccessServices): HostError {
+  const metadataUrl = services.slot('protectedResource', route).metadataUrlOf(route, params)
+  const { scopes, reason } = denial
+  const showedBound = user !== undefined && typeof boundKey(user.claims) === 'string'
+  const proofAlgorithms = proofAlgorithmsFor(services.slot('tokenBinding', route), showedBound)
+  if (!user) {
+    const asked = scopes.length > 0 ? scopes : services.leastScopes(route, params)
+    const header = challenge({ scopes: asked, metadataUrl, proofAlgorithms })
+    return new HostError('unauthorized', { reason, headers: { 'WWW-Authenticate': header } })
+  }
+  const description = scopes.length > 0 ? `needs ${scopes.join(' ')}` : 'not allowed'
+  const header = challenge({ error: 'insufficient_scope', description, scopes, metadataUrl, proofAlgorithms })
+  // Without scopes there is no challenge: a client that lacks a role must not request tokens in a loop.
+  const headers = scopes.length > 0 ? { headers: { 'WWW-Authenticate': header } } : {}
+  return new HostError('forbidden', { detail: description, reason, ...headers })
+}
+
+/** Throws `unauthorized` or `forbidden` if the caller cannot use an item. Lists and calls share this decision. */
+export function createAdmission(services: AccessServices) {
+  return function admitCaller(call: Call, item: CatalogItem): void {
+    const { user, offer } = call
+    const { route, params } = offer
+    const access = services.slot('access', route)
+    const denial = denialOnRoute(call.view.denialOf(item), user, route, access)
+    if (!denial) return
+    access.denied?.(call, item, denial)
+    const refusal = refuseAccess(denial, { route, params, user }, services)
+    const thrown = access.deniesInBody(route) ? refusal.within200() : refusal
+    blame(thrown, access.by)
+    throw thrown
+  }
+}
+
+/** Throws `unauthorized` without a user, `forbidden` if the user does not satisfy the rule of the route. */
+export function createRouteAdmission({ log }: Pick<KernelHost, 'log'>, services: AccessServices): AdmitCaller {
+  return place => {
+    const { route, user } = place
+    if (route.authorize === undefined) return
+    const access = services.slot('access', route)
+    const denial = access.authorize(route.authorize, user, route)
+    if (!denial) return
+    const { issuer, subject } = user ?? {}
+    const { reason, scopes } = denial
+    const by = access.by ?? 'mcp-host'
+    log.info({ denied: 'route', by, route: route.path, issuer, subject, reason, scopes }, 'denied a route')
+    const refusal = refuseAccess(denial, place, services)
+    blame(refusal, access.by)
+    throw refusal
+  }
+}
+
+/** Middleware for `admit`: see `createRouteAdmission`. */
+export function authorizeRoute(host: Pick<KernelHost, 'log'>, services: AccessServices): HostMiddleware {
+  const admit = createRouteAdmission(host, services)
+  return (ctx, next) => {
+    const { route, user, params } = ctx.state
+    if (route?.authorize !== undefined) admit({ route, user, params })
+    return next()
+  }
+}

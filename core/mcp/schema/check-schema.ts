@@ -1,0 +1,188 @@
+// Checks the JSON Schema of an author at startup: its size, dialect, meta-schema and references.
+import type { ErrorObject, ValidateFunction } from 'ajv'
+import { isObject } from '../is-object.ts'
+import { nearest } from '../nearest.ts'
+import type { JsonSchema } from '../protocol.ts'
+import { DIALECTS, type Dialect, LENIENT } from './ajv.ts'
+import { BUILT_META_VALIDATORS } from './built-meta-validators.ts'
+import { type SchemaRole, stepsOf } from './explain-errors.ts'
+import { subschemas } from './subschemas.ts'
+
+/** An invalid schema. `steps`: the keys of the first invalid location. */
+export class SchemaFault extends Error {
+  readonly steps: readonly (string | number)[]
+
+  constructor(text: string, steps: readonly (string | number)[]) {
+    super(text)
+    this.name = 'SchemaFault'
+    this.steps = steps
+  }
+}
+
+const withoutScheme = (uri: string) => uri.replace(/^https?:/, '').replace(/#$/, '')
+
+/** Throws for any other dialect than draft 2020-12 (the default) and draft-07. */
+export function dialectOf({ $schema }: JsonSchema, role: SchemaRole): Dialect {
+  if ($schema === undefined) return 'draft 2020-12'
+  for (const dialect of Object.keys(DIALECTS) as Dialect[]) {
+    if (typeof $schema === 'string' && withoutScheme($schema) === withoutScheme(DIALECTS[dialect].id)) return dialect
+  }
+  const supported = Object.entries(DIALECTS).map(([name, { id }]) => `${name} ("${id}")`)
+  throw new Error(`its ${role} schema is of the dialect ${JSON.stringify($schema)}; supported: ${supported.join(', ')}`)
+}
+
+/** Throws for a schema that is too large, mixes dialects, violates its meta-schema, is circular, or an input that is no object. */
+export function checkSchema(schema: JsonSchema, role: SchemaRole): void {
+  const dialect = dialectOf(schema, role)
+  for (const { schema: part } of subschemas(schema)) {
+    if (part['$schema'] !== undefined && dialectOf(part, role) !== dialect) {
+      throw new Error(`its ${role} schema mixes dialects: ${dialect} and ${JSON.stringify(part['$schema'])}`)
+    }
+  }
+  checkMetaSchema(schema, dialect, role)
+  checkCircles(schema, role)
+  if (role === 'input' && schema['type'] !== 'object') {
+    const found = JSON.stringify(schema['type']) ?? 'absent'
+    throw new Error(
+      `its input schema's \`type\` must be "object" (it is ${found}); wrap the value into an object's property`,
+    )
+  }
+}
+
+const validators = new Map<Dialect, ValidateFunction | undefined>()
+
+/** Locations in one message. */
+const MAX_LOCATIONS = 3
+/** Characters of a quoted value. */
+const MAX_FOUND = 80
+
+function checkMetaSchema(schema: JsonSchema, dialect: Dialect, role: SchemaRole): void {
+  const { id, create } = DIALECTS[dialect]
+  const validate = BUILT_META_VALIDATORS[dialect] ?? validators.get(dialect) ?? create(LENIENT).getSchema(id)
+  validators.set(dialect, validate)
+  if (validate === undefined || validate(schema)) return
+  const errors = validate.errors ?? []
+  const pointers = [...new Set(errors.map(({ instancePath }) => instancePath))].slice(0, MAX_LOCATIONS)
+  const texts = pointers.map(pointer => {
+    const here = errors.filter(({ instancePath }) => instancePath === pointer)
+    return `#${pointer} ${reasonOf(schema, pointer, here.find(({ keyword }) => keyword === 'enum') ?? here[0])}`
+  })
+  const text = `its ${role} schema is not valid ${dialect}: ${texts.join('; ')}`
+  throw new SchemaFault(text, stepsOf(pointers[0] ?? '', schema))
+}
+
+function reasonOf(schema: JsonSchema, pointer: string, error: ErrorObject | undefined): string {
+  const allowed: unknown = error?.params['allowedValues']
+  if (!Array.isArray(allowed)) return error?.message ?? 'is not valid'
+  const found = valueAt(schema, stepsOf(pointer, schema))
+  const known = allowed.map(String)
+  const near = typeof found === 'string' ? nearest(found, known) : undefined
+  const hint = near === undefined ? '' : `did you mean "${near}"? `
+  const is = typeof found === 'string' ? JSON.stringify(found.slice(0, MAX_FOUND)) : `of another kind (${typeof found})`
+  return `is ${is}; ${hint}there are: ${known.join(', ')}`
+}
+
+const valueAt = (root: unknown, steps: readonly (string | number)[]) =>
+  steps.reduce<unknown>(
+    (part, step) => (Object.hasOwn(Object(part), step) ? Reflect.get(Object(part), step) : undefined),
+    root,
+  )
+
+/** The schema that a local JSON pointer references. */
+function targetOf(ref: unknown, root: JsonSchema): JsonSchema | undefined {
+  if (typeof ref !== 'string' || !/^#(?:\/|$)/.test(ref)) return undefined
+  try {
+    const found = valueAt(root, stepsOf(decodeURIComponent(ref.slice(1)), root))
+    return isObject(found) ? found : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const pointerOf = (steps: readonly string[]) =>
+  ['#', ...steps.map(step => step.replaceAll('~', '~0').replaceAll('/', '~1'))].join('/')
+
+/** Throws for a schema that applies itself to the same value: validation would not end. */
+function checkCircles(root: JsonSchema, role: SchemaRole): void {
+  const paths = new Map<JsonSchema, readonly string[]>()
+  for (const { schema, path } of subschemas(root)) {
+    // References have another meaning below an `$id`.
+    if (schema !== root && schema['$id'] !== undefined) return
+    paths.set(schema, path)
+  }
+  const free = new Set<JsonSchema>()
+  const way: JsonSchema[] = []
+  function follow(schema: JsonSchema): void {
+    if (free.has(schema)) return
+    const from = way.indexOf(schema)
+    if (from !== -1) {
+      const steps = [...way.slice(from), schema].map(part => paths.get(part) ?? [])
+      const what = `its ${role} schema leads back to itself without a step into the value`
+      throw new SchemaFault(
+        `${what}, so checking would never end: ${steps.map(pointerOf).join(' -> ')}`,
+        steps[0] ?? [],
+      )
+    }
+    way.push(schema)
+    const { $ref, allOf = [], oneOf = [], not, if: condition } = schema
+    for (const next of [targetOf($ref, root), [allOf, oneOf].flat(), not, condition].flat()) {
+      if (isObject(next)) follow(next)
+    }
+    way.pop()
+    free.add(schema)
+  }
+  for (const schema of paths.keys()) follow(schema)
+}
+
+/** Keywords for which the meta-schema checks all that ajv requires. */
+const SOUND: ReadonlySet<string> = new Set([
+  ...['$comment', 'title', 'description', 'default', 'examples', 'deprecated', 'readOnly', 'writeOnly'],
+  ...['type', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength'],
+  ...['minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties', 'required', 'properties'],
+  ...['additionalProperties', 'propertyNames', 'allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'definitions'],
+])
+/** Keywords that the meta-schema of draft-07 does not check. */
+const SOUND_2020: ReadonlySet<string> = new Set(['$defs', 'prefixItems'])
+
+const isScalar = (value: unknown) => value === null || ['string', 'number', 'boolean'].includes(typeof value)
+
+function isPattern(value: unknown): boolean {
+  try {
+    return typeof value === 'string' && new RegExp(value, 'u') instanceof RegExp
+  } catch {
+    return false
+  }
+}
+
+/** Keywords whose value decides. */
+const DECIDED: Readonly<Record<string, (value: unknown, root: JsonSchema) => boolean>> = {
+  $schema: (value, root) => value === root['$schema'],
+  $ref: (value, root) => /^#(?:\/(?:\$defs|definitions)\/[\w.-]+)?$/.test(`${value}`) && !!targetOf(value, root),
+  pattern: isPattern,
+  format: value => /^[a-z][a-z-]*$/.test(`${value}`) && !(`${value}` in Object.prototype),
+  enum: value => Array.isArray(value) && value.length > 0 && value.every(isScalar),
+  const: isScalar,
+  items: value => isObject(value) || typeof value === 'boolean',
+}
+
+/** Characters as JSON: a larger schema is compiled at startup, because the first call would wait for it. */
+const MAX_LAZY = 8_192
+
+/**
+ * Whether ajv certainly compiles a checked schema, so that it can be compiled at its first use. Compiling all schemas takes
+ * 2 s of CPU time for 1,000 tools at startup.
+ */
+export function surelyCompiles(root: JsonSchema, dialect: Dialect): boolean {
+  if (JSON.stringify(root).length > MAX_LAZY) return false
+  const isSound = ([keyword, value]: [string, unknown]): boolean => {
+    if (SOUND.has(keyword) || value === undefined) return true
+    if (SOUND_2020.has(keyword)) return dialect === 'draft 2020-12'
+    if (Object.hasOwn(DECIDED, keyword)) return DECIDED[keyword]?.(value, root) ?? false
+    return keyword.startsWith('x-') && isScalar(value)
+  }
+  return [...subschemas(root)].every(({ schema }) => {
+    // ajv reads inherited keywords too.
+    const prototype = Object.getPrototypeOf(schema)
+    return (prototype === Object.prototype || prototype === null) && Object.entries(schema).every(isSound)
+  })
+}

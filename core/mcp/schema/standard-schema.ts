@@ -1,0 +1,90 @@
+// Standard Schemas (zod, valibot, arktype): their JSON Schema, their validation, and schemas written in an unsupported form.
+import { errorText } from '../../http/errors.ts'
+import type { StandardResult, StandardSchema } from '../infer.ts'
+import { isObject } from '../is-object.ts'
+import type { JsonSchema } from '../protocol.ts'
+import { type Checked, explainIssues, type SchemaRole } from './explain-errors.ts'
+
+export const LIBRARIES =
+  'zod >= 4.2 and arktype >= 2.1.28 fit as they are, valibot through toStandardJsonSchema of @valibot/to-json-schema'
+
+/** Libraries whose schemas need a hint: how to get one with a JSON Schema, and how to write an object. */
+const HINTS: Readonly<Record<string, readonly [fix: string, object: string]>> = {
+  zod: ['this is zod 3 or an early 4: npm install zod@latest, which is 4.2 or later', 'z.object({ ... })'],
+  valibot: [
+    'write toStandardJsonSchema(v.object({ ... })), from @valibot/to-json-schema',
+    'toStandardJsonSchema(v.object({ ... })), from @valibot/to-json-schema',
+  ],
+  arktype: ['npm install arktype@latest, which is 2.1.28 or later', 'type({ ... })'],
+  'zod 3': ['npm install zod@latest', 'z.object({ ... }) of zod 4.2 or later (npm install zod@latest)'],
+}
+
+export const isStandardSchema = (schema: unknown): schema is StandardSchema =>
+  ((typeof schema === 'object' && schema !== null) || typeof schema === 'function') && '~standard' in schema
+
+/** The library of a schema; undefined for other values. */
+function libraryOf(value: unknown): string | undefined {
+  if (isStandardSchema(value)) return value['~standard'].vendor in HINTS ? value['~standard'].vendor : 'zod'
+  return isObject(value) && '_def' in value && !('_zod' in value) ? 'zod 3' : undefined
+}
+
+const TYPES = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array'])
+const isProperty = (value: unknown) => TYPES.has(String(isObject(value) ? value['type'] : value))
+
+/** Throws for schemas in the forms of other frameworks: zod 3, and a list of properties without an object around it. */
+export function checkForeign(schema: Readonly<Record<string, unknown>>, role: SchemaRole): void {
+  if (libraryOf(schema) === 'zod 3') {
+    throw new Error(`its ${role} is a schema of zod 3, which cannot give its JSON Schema: npm install zod@latest`)
+  }
+  const [first] = Object.entries(schema)
+  if (!first) return
+  const library = libraryOf(first[1])
+  const isBare = typeof schema['type'] !== 'string' && !('$ref' in schema) && Object.values(schema).every(isProperty)
+  if (library === undefined && !isBare) return
+  const wrapped = library && HINTS[library]?.[1]
+  const fix = wrapped ?? `{ type: 'object', properties: { ${first[0]}: { type: 'string' } } }`
+  throw new Error(`its ${role} is a bare list of properties ("${first[0]}" and so on); write ${role}: ${fix}`)
+}
+
+/** The JSON Schema of a Standard Schema. Throws a text for the author if its library cannot provide one. */
+export function standardToJson(schema: StandardSchema, role: SchemaRole): JsonSchema {
+  const { vendor, jsonSchema } = schema['~standard']
+  const convert = jsonSchema?.[role]
+  if (typeof convert !== 'function') {
+    const fix = HINTS[vendor]?.[0] ?? LIBRARIES
+    throw new Error(`its ${role}, a schema of ${vendor}, cannot give its JSON Schema; ${fix}`)
+  }
+  try {
+    // zod adds `~standard` to its result.
+    const { '~standard': _, ...json }: JsonSchema = { ...convert.call(jsonSchema, { target: 'draft-2020-12' }) }
+    return json
+  } catch (cause) {
+    const reason = `${vendor} cannot give the JSON Schema of its ${role}: ${errorText(cause)}`
+    throw new Error(`${reason} (${LIBRARIES})`, { cause })
+  }
+}
+
+/** Validates values with the library of a schema. */
+export function validateStandard(schema: StandardSchema, role: SchemaRole) {
+  const { '~standard': standard } = schema
+  const judge = (result: StandardResult<unknown>): Checked =>
+    result.issues ? { ok: false, problems: explainIssues(result.issues, role) } : { ok: true, value: result.value }
+  return (value: unknown): Checked | Promise<Checked> => {
+    try {
+      const result = standard.validate(value)
+      return 'then' in result
+        ? Promise.resolve(result)
+            .then(judge)
+            .catch(error => tooDeep(error, role))
+        : judge(result)
+    } catch (error) {
+      return tooDeep(error, role)
+    }
+  }
+}
+
+/** The problem of a value that is nested deeper than the stack; rethrows any other error. */
+export function tooDeep(error: unknown, role: SchemaRole): Checked {
+  if (!(error instanceof RangeError)) throw error
+  return { ok: false, problems: explainIssues([{ message: 'is nested too deeply' }], role) }
+}

@@ -1,0 +1,128 @@
+// Lets a request enter its session: checks the store, and rebuilds a session from its record on a node that does not have it.
+import { sameUser } from '../kernel/user.ts'
+import type { RequestFacts } from '../mcp/call.ts'
+import type { RequestId } from '../mcp/protocol.ts'
+import { takeRecord } from './node-messages.ts'
+import { notSure, notYours, perhapsRunning, running, sessionGone } from './refusals.ts'
+import type { Session, ThisNode } from './session.ts'
+import type { Entered, SessionOpening, SessionRecord } from './session-store.ts'
+
+/** The caller of a request. */
+export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'admitted'>
+
+export const sameParams = (a: Caller['params'], b: Caller['params']) =>
+  Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
+
+/** A request for a session whose id is signed for the caller. */
+export interface Entering {
+  readonly id: string
+  readonly digest: string
+  readonly caller: Caller
+  readonly transport: string
+  readonly requests: readonly RequestId[]
+}
+
+export interface EntranceParts {
+  readonly node: ThisNode
+  /** Whether a node runs a request; undefined if it does not respond. */
+  readonly runsAt: (node: string, digest: string, request: RequestId) => Promise<boolean | undefined>
+  /** Gives the store a record that it lost. Returns false if the session was ended. */
+  readonly restore: (session: Session) => boolean | Promise<boolean>
+  /** Creates a session of this node from its record: `configureSession` runs again. */
+  readonly rebuild: (entering: Entering, record: SessionRecord) => Promise<Session>
+  /** Runs `runSession` for a session whose home died. */
+  readonly adoptRun: (session: Session) => Promise<void>
+}
+
+const NO_NODES: readonly string[] = []
+
+/** Throws unless the session belongs to the caller, URL and transport. */
+function checkPlace({ caller, transport }: Entering, { route, params, user, ...opening }: SessionOpening) {
+  if (!sameUser(user, caller.user)) throw notYours()
+  const isHere = opening.transport === transport && route === caller.route.path && sameParams(params, caller.params)
+  if (!isHere) throw sessionGone()
+}
+
+/** The returned function throws or rejects if there is no such session or one of the requests is running. */
+export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntranceParts) {
+  const { name, store, peers, bounds, sessions } = node
+  const building = new Map<string, Promise<Session>>()
+
+  const ask = (digest: string, requests: readonly RequestId[], from: readonly string[]) =>
+    store.enter(digest, { version: sessions.get(digest)?.version ?? 0, requests, from }, bounds)
+
+  /** The store has no record. Resolves if this node could restore it. */
+  async function restoreLost(digest: string, ended: boolean) {
+    const held = sessions.get(digest)
+    if (ended) held?.dispose(new Error('the session was ended'))
+    else if (held && (await restore(held))) return
+    throw !ended && !held && store.unsure ? notSure() : sessionGone()
+  }
+
+  /** Returns the record if it is newer than the session here. */
+  async function awaitEntry({ digest, requests }: Entering, first: Entered) {
+    const from: string[] = []
+    let restored = false
+    for (let entered = first; ; entered = await ask(digest, requests, from)) {
+      if (entered.kind === 'entered') {
+        if (entered.record || sessions.has(digest)) return entered.record
+        // The session here was disposed while the store was asked.
+        from.push(name)
+      } else if (entered.kind === 'taken') {
+        // A request that runs on this node is refused when it would begin.
+        const { node: at, request } = entered
+        const runs = at === name ? false : await runsAt(at, digest, request)
+        if (runs !== false) throw runs ? running(request) : perhapsRunning(request)
+        from.push(at)
+      } else {
+        if (restored) throw notSure()
+        await restoreLost(digest, entered.ended)
+        restored = true
+      }
+    }
+  }
+
+  function build(entering: Entering, record: SessionRecord): Promise<Session> {
+    const { digest } = entering
+    const under = building.get(digest) ?? rebuild(entering, record).finally(() => building.delete(digest))
+    building.set(digest, under)
+    return under
+  }
+
+  async function adopt(session: Session) {
+    if (session.home === name || !session.offer.spansRun) return
+    if (await peers.isAlive(session.home)) return
+    if (!(await store.adopt(session.digest, session.home))) return
+    // The version stays behind, so the next record brings other changes.
+    session.home = name
+    await adoptRun(session)
+  }
+
+  async function enterLater(entering: Entering, first: Entered | Promise<Entered>): Promise<Session> {
+    const { digest, requests } = entering
+    const record = await awaitEntry(entering, await first)
+    try {
+      if (record) checkPlace(entering, record.opening)
+      const session = sessions.get(digest) ?? (record && (await build(entering, record)))
+      if (!session || session.disposed) throw sessionGone()
+      // It may have been built for a concurrent request with another URL.
+      checkPlace(entering, session.opening)
+      if (record) takeRecord(session, record, name)
+      await adopt(session)
+      return session
+    } catch (error) {
+      store.leave(digest, requests)
+      throw error
+    }
+  }
+
+  return function enter(entering: Entering): Session | Promise<Session> {
+    const { digest, requests } = entering
+    const here = sessions.get(digest)
+    // So that it is not swept as idle while the store is asked.
+    if (here) here.lastUsed = node.clock.now()
+    const entered = ask(digest, requests, NO_NODES)
+    const isHere = !(entered instanceof Promise) && entered.kind === 'entered' && entered.record === undefined
+    return here && isHere && here.home === name ? here : enterLater(entering, entered)
+  }
+}

@@ -1,0 +1,218 @@
+// Follows a call's stream that another node writes, for a client that resumes it on this node. If that node is gone, or the
+// store lost the end of the stream, its requests are answered with an error.
+import type { Timer } from '../http/clock.ts'
+import { isUnavailable, nodeLost } from '../http/errors.ts'
+import { type EventStream, RETRY } from '../http/sse.ts'
+import { encodeError } from '../mcp/message.ts'
+import type { RequestId } from '../mcp/protocol.ts'
+import {
+  type EventId,
+  isWholeAfter,
+  type ReadPlace,
+  readPage,
+  type SharedStreams,
+  StreamFenced,
+  type StreamState,
+  sendStored,
+} from './event-store.ts'
+import type { PeerMessage } from './peers.ts'
+import { readFacts, writeFacts } from './resumable-stream.ts'
+import type { Session, ThisNode } from './session.ts'
+
+/** How often a stream without notifications is checked, milliseconds. */
+const CHECK_INTERVAL = 1_000
+/** How often the writer is asked for notifications and checked for life, milliseconds. */
+const FOLLOW_INTERVAL = 5_000
+/** How long a follower is notified, milliseconds; it asks again. */
+const FOLLOWER_LIFETIME = 60_000
+
+export interface FollowerParts {
+  readonly node: ThisNode
+  /** Calls `task` when a stream may have new messages, until the returned function is called; `over`: its writer has stopped. */
+  whenWritten(stream: string, task: (over: boolean) => void): () => void
+}
+
+/** The requests without a response after a position, or up to a gap. */
+async function unanswered(requests: readonly RequestId[], place: ReadPlace): Promise<RequestId[]> {
+  const answered = new Set<unknown>()
+  for (let seq: number | undefined = place.seq; seq !== undefined; ) {
+    const page: Awaited<ReturnType<typeof readPage>> = await readPage({ ...place, seq }, () => true)
+    for (const { message } of page ?? []) {
+      const { id, method } = JSON.parse(message)
+      if (method === undefined) answered.add(id)
+    }
+    seq = page?.at(-1)?.seq
+  }
+  return requests.filter(id => !answered.has(id))
+}
+
+/** A stream whose writer is gone or has stopped. */
+interface LostStream {
+  readonly stream: string
+  readonly state: StreamState
+  /** The number of the last message that the client has. */
+  readonly seen: number
+  /** The writer is alive but no longer writes the stream. */
+  readonly isOver: boolean
+}
+
+/** Takes over a stream and answers its open requests with an error. */
+async function answerLost(
+  { name: node, events, log }: ThisNode,
+  session: Session,
+  { stream, state, seen, isOver }: LostStream,
+) {
+  const { requests } = readFacts(state.facts)
+  const store = events(session)
+  const writer = { epoch: state.epoch + 1, facts: writeFacts({ node, requests }) }
+  const claimed = await store.shared?.claim(session.id, stream, writer)
+  if (!claimed || claimed.finished) return
+  const seq = (await isWholeAfter(store, session.id, stream, 0)) ? 0 : seen
+  const open = await unanswered(requests, { store, session: session.id, stream, seq, owner: session.holder })
+  let { last } = claimed
+  for (const id of open) {
+    const answer = encodeError(nodeLost(), { id, revision: session.revision })
+    last = await store.append(session.id, stream, answer, last, { ...writer, finished: id === open.at(-1) })
+  }
+  if (open.length === 0) await store.shared?.finish(session.id, stream, writer)
+  if (isOver) log.warn({ requests: open.length }, 'the store lost the end of a stream: answered its requests as lost')
+  else log.warn({ requests: open.length }, 'answered requests of a node that is gone')
+}
+
+/** Sends the stored messages after a position and new ones as they come; ends the reader. */
+export async function followStream(
+  parts: FollowerParts,
+  streams: SharedStreams,
+  session: Session,
+  { stream, seq }: EventId,
+  reader: EventStream,
+): Promise<void> {
+  const { name, peers, clock, events, log } = parts.node
+  let sent = seq
+  let askedAt = Number.NEGATIVE_INFINITY
+  let notified = false
+  let isOver = false
+  let wake: (() => void) | undefined
+  const notify = (over = false) => {
+    notified = true
+    isOver ||= over
+    wake?.()
+  }
+  const stop = parts.whenWritten(stream, notify)
+  reader.whenClosed(() => notify())
+
+  /** Waits for a notification, at most for the check interval. */
+  async function whenMore() {
+    if (!notified) {
+      let timer: Timer | undefined
+      await new Promise<void>(resolve => {
+        wake = resolve
+        timer = clock.setTimeout(resolve, CHECK_INTERVAL)
+      })
+      clock.clear(timer)
+    }
+    notified = false
+  }
+
+  /** Sends what is stored up to this number at least; false if a message or the reader is gone. */
+  const sendUntil = (until: number) =>
+    sendStored({ store: events(session), session: session.id, stream, seq: sent, owner: session.holder }, reader, {
+      until,
+      sent: last => {
+        sent = last
+      },
+      isWanted: () => !session.disposed,
+    })
+
+  /** Sends what is stored; true if nothing more will come. `wasOver`: the writer had stopped before. */
+  async function step(wasOver: boolean): Promise<boolean> {
+    const state = await streams.state(session.id, stream)
+    if (!state || !(await sendUntil(state.last)) || session.disposed || state.finished) return true
+    const { node } = readFacts(state.facts)
+    const runsHere = node === name
+    if (runsHere ? !session.streams.has(stream) : wasOver || !(await peers.isAlive(node))) {
+      await answerLost(parts.node, session, { stream, state, seen: sent, isOver: runsHere || wasOver })
+      return step(wasOver)
+    }
+    if (clock.monotonic() - askedAt >= FOLLOW_INTERVAL) {
+      askedAt = clock.monotonic()
+      await peers.send(node, { type: 'follow', session: session.digest, stream, node: name })
+    }
+    return false
+  }
+
+  try {
+    while (!reader.closed) {
+      try {
+        if (await step(isOver)) break
+      } catch (error) {
+        if (!isUnavailable(error) && !StreamFenced.is(error)) throw error
+      }
+      await whenMore()
+    }
+  } catch (err) {
+    log.error({ err }, 'a stream could not be followed')
+  } finally {
+    stop()
+    // If this node closes, the client can resume on another one.
+    if (!reader.closed) reader.end(session.disposed ? RETRY : undefined)
+  }
+}
+
+/** The nodes that follow streams of this node. */
+export interface Followers {
+  add(message: Extract<PeerMessage, { type: 'follow' }>): void
+  /** Notifies the followers of a stream. */
+  tell(session: Session, stream: string): void
+}
+
+interface Follower {
+  telling: boolean
+  more: boolean
+}
+
+export function createFollowers({ peers, clock, sessions }: ThisNode): Followers {
+  const followers = new Map<string, Map<string, Follower>>()
+
+  /** Notifies once for all messages that are written while a notification is being sent. */
+  async function tellOne(node: string, follower: Follower, session: string, stream: string) {
+    follower.more = true
+    if (follower.telling) return
+    follower.telling = true
+    try {
+      while (follower.more) {
+        follower.more = false
+        await peers.send(node, { type: 'written', session, stream })
+      }
+    } catch {
+      // The follower checks every second.
+    } finally {
+      follower.telling = false
+    }
+  }
+
+  return {
+    add({ session, stream, node }) {
+      if (!sessions.get(session)?.streams.has(stream)) {
+        // The store may have lost the end of the stream. If this message is lost, the follower asks again.
+        peers.send(node, { type: 'written', session, stream, over: true }).catch(() => undefined)
+        return
+      }
+      const nodes = followers.get(stream) ?? new Map<string, Follower>()
+      const follower = nodes.get(node) ?? { telling: false, more: false }
+      if (!nodes.has(node)) {
+        followers.set(stream, nodes.set(node, follower))
+        const forget = () => {
+          nodes.delete(node)
+          if (nodes.size === 0) followers.delete(stream)
+        }
+        clock.setTimeout(forget, FOLLOWER_LIFETIME).unref()
+      }
+      // For messages written before this one came.
+      void tellOne(node, follower, session, stream)
+    },
+    tell(session, stream) {
+      for (const [node, follower] of followers.get(stream) ?? []) void tellOne(node, follower, session.digest, stream)
+    },
+  }
+}

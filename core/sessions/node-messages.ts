@@ -1,0 +1,198 @@
+// Messages between nodes about their sessions: responses, cancellations, ends, and changes that clients made.
+import { tooManyWatched } from '../mcp/methods/session-settings.ts'
+import type { RequestId } from '../mcp/protocol.ts'
+import type { PeerMessage } from './peers.ts'
+import type { Session, SessionKeeper, ThisNode } from './session.ts'
+import { type Changed, FIRST_STATE, type SessionRecord, type StateChange } from './session-store.ts'
+
+/** Messages for a stream or its readers. */
+export type StreamMessage = Extract<PeerMessage, { type: 'released' | 'follow' | 'written' | 'message' }>
+
+export interface NodeMessages extends Pick<SessionKeeper, 'keep' | 'passAnswer' | 'passCancel' | 'nameQuestions'> {
+  /** Sends to nodes with a copy; a node that misses it finds out with its next request. Undefined: no nodes. */
+  tell(nodes: readonly string[], message: PeerMessage): Promise<unknown> | undefined
+  /** Whether a node runs a request that is registered for it; undefined if it does not respond. */
+  runsAt(node: string, digest: string, request: RequestId): Promise<boolean | undefined>
+  /** Starts receiving; `receiveOther` takes messages for streams. */
+  listen(receiveOther: (message: StreamMessage) => void): void
+}
+
+/** How many forwarded responses of a session are remembered. */
+const REMEMBERED = 256
+/** Time-out of `runsAt`, milliseconds. */
+const RUNS_TIMEOUT = 2_000
+
+const isForStreams = (message: PeerMessage): message is StreamMessage =>
+  message.type === 'released' || message.type === 'follow' || message.type === 'written' || message.type === 'message'
+
+export function createNodeMessages(node: ThisNode): NodeMessages {
+  const { name, store, peers, clock, sessions, questionIds } = node
+  const takeChanged = createTakeChanged(node)
+  /** Forwarded responses, so that a repeated one is sent once. */
+  const passedAnswers = new WeakMap<Session, Map<RequestId, Promise<void>>>()
+  /** Open `runs?` questions by session and request. */
+  const asked = new Map<string, Set<(running: boolean | undefined) => void>>()
+  const keyOf = (session: string, request: RequestId) => `${session} ${JSON.stringify(request)}`
+
+  function whenTold(key: string): Promise<boolean | undefined> {
+    return new Promise(resolve => {
+      const waiting = asked.get(key) ?? new Set()
+      asked.set(key, waiting)
+      const settle = (running: boolean | undefined) => {
+        clock.clear(timer)
+        waiting.delete(settle)
+        if (waiting.size === 0) asked.delete(key)
+        resolve(running)
+      }
+      const timer = clock.setTimeout(() => settle(undefined), RUNS_TIMEOUT)
+      waiting.add(settle)
+    })
+  }
+
+  function receive(message: Exclude<PeerMessage, StreamMessage>) {
+    const session = sessions.get(message.session)
+    if (message.type === 'runs?') {
+      const { request } = message
+      const running = session?.runs(request) ?? false
+      // If this is lost, the other node asks again with the client's next attempt.
+      peers.send(message.node, { type: 'runs', session: message.session, request, running }).catch(() => undefined)
+    } else if (message.type === 'runs') {
+      for (const settle of [...(asked.get(keyOf(message.session, message.request)) ?? [])]) settle(message.running)
+    } else if (!session) return
+    else if (message.type === 'answer') void session.answer(message.id, message.body)
+    else if (message.type === 'cancel') session.cancelHere(message.request, message.reason)
+    else if (message.type === 'ended') session.dispose(new Error(message.reason))
+    else takeChanged(session, message)
+  }
+
+  function tell(nodes: readonly string[], message: PeerMessage) {
+    return nodes.length === 0 ? undefined : Promise.all(nodes.map(to => peers.send(to, message)))
+  }
+
+  /** Takes the stored change of a session that made it here already. */
+  function takeKept(session: Session, change: StateChange, changed: Changed | 'full' | undefined) {
+    if (changed === undefined) return undefined
+    if (changed === 'full') {
+      // Requests on other nodes count too.
+      if ('watch' in change) session.unwatch(change.watch)
+      throw tooManyWatched()
+    }
+    const { record, nodes } = changed
+    const { version } = record
+    if (version === session.version + 1 && record.home === session.home) {
+      session.version = version
+      takeChange(session, change)
+    } else takeRecord(session, record, name)
+    return tell(nodes, changedTo(session, version, change))?.then(() => undefined)
+  }
+
+  return {
+    tell,
+    async runsAt(at, session, request) {
+      if (!(await peers.isAlive(at))) return false
+      const told = whenTold(keyOf(session, request))
+      await peers.send(at, { type: 'runs?', session, request, node: name })
+      return told
+    },
+    listen(receiveOther) {
+      peers.receive(message => (isForStreams(message) ? receiveOther(message) : receive(message)))
+    },
+    keep(session, change) {
+      const changed = store.change(session.digest, change)
+      return changed instanceof Promise
+        ? changed.then(found => takeKept(session, change, found))
+        : takeKept(session, change, changed)
+    },
+    nameQuestions: session => questionIds.series(session.digest),
+    passAnswer(session, id, body) {
+      const asker = questionIds.askerOf(session.digest, id)
+      if (asker === undefined || asker === name) return undefined
+      const passed = passedAnswers.get(session) ?? new Map<RequestId, Promise<void>>()
+      passedAnswers.set(session, passed)
+      const before = passed.get(id)
+      if (before) return before
+      const passing = peers.send(asker, { type: 'answer', session: session.digest, id, body }).then(
+        () => undefined,
+        error => {
+          passed.delete(id)
+          throw error
+        },
+      )
+      passed.set(id, passing)
+      const [oldest] = passed.keys()
+      if (passed.size > REMEMBERED && oldest !== undefined) passed.delete(oldest)
+      return passing
+    },
+    passCancel(session, id, reason) {
+      const pass = async (at: string | undefined) => {
+        if (at === undefined || at === name) return
+        await peers.send(at, { type: 'cancel', session: session.digest, request: id, reason })
+      }
+      const at = store.nodeOf(session.digest, id)
+      return at instanceof Promise ? at.then(pass) : pass(at)
+    },
+  }
+}
+
+/** Takes a newer record. `node`: this one. */
+export function takeRecord(session: Session, record: Omit<SessionRecord, 'opening'>, node: string): void {
+  const { version, home, state } = record
+  if (session.version >= version) return
+  session.version = version
+  // Another node considered this one dead and runs `runSession` now.
+  if (session.home === node && home !== node) session.endRun()
+  session.home = home
+  const { revision, client, logLevel, watched } = state
+  Object.assign(session, { revision, client, logLevel })
+  const wanted = new Set(watched)
+  for (const uri of session.watched) if (!wanted.has(uri)) session.unwatch(uri)
+  for (const uri of wanted) session.watch(uri, true)
+}
+
+/** Repeats a change: a record without it may have undone it meanwhile. */
+function takeChange(session: Session, change: StateChange) {
+  if ('watch' in change) session.watch(change.watch, true)
+  else if ('unwatch' in change) session.unwatch(change.unwatch)
+  else Object.assign(session, change)
+}
+
+type ChangedMessage = Extract<PeerMessage, { type: 'changed' }>
+
+/** A message with one change; `madeVersion`: of the record with it. Nodes of version 0.1 ignore it, because `version` is 0. */
+export const changedTo = ({ digest }: Session, madeVersion: number, change: StateChange): ChangedMessage => ({
+  type: 'changed',
+  session: digest,
+  version: 0,
+  state: FIRST_STATE,
+  change,
+  madeVersion,
+})
+
+/** Takes changes from other nodes. If a message is missing, the record is read. */
+export function createTakeChanged({ name, store, bounds, log }: Omit<ThisNode, 'sessions'>) {
+  /** Sessions whose records are being read, and whether to read again afterwards. */
+  const reading = new Map<Session, boolean>()
+
+  async function read(session: Session) {
+    if (reading.has(session)) return void reading.set(session, true)
+    try {
+      do {
+        reading.set(session, false)
+        const found = await store.enter(session.digest, { version: session.version, requests: [], from: [] }, bounds)
+        if (found.kind === 'entered' && found.record && !session.disposed) takeRecord(session, found.record, name)
+      } while (reading.get(session) && !session.disposed)
+    } catch (err) {
+      log.debug({ err }, 'what a client set at another node is read with its next request')
+    } finally {
+      reading.delete(session)
+    }
+  }
+
+  return (session: Session, { version, state, change, madeVersion }: ChangedMessage) => {
+    if (!change || madeVersion === undefined) return takeRecord(session, { version, state, home: session.home }, name)
+    if (madeVersion <= session.version) return
+    if (madeVersion > session.version + 1) return void read(session)
+    session.version = madeVersion
+    takeChange(session, change)
+  }
+}

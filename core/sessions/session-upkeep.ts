@@ -1,0 +1,138 @@
+// Keeps the session store up to date with the sessions of this node: their use, idle ones, and what the store lost.
+import type { Timer } from '../http/clock.ts'
+import type { Session, ThisNode } from './session.ts'
+import { shortId } from './session-id.ts'
+import type { SessionUse, Victim } from './session-store.ts'
+
+/** Minimum interval of reports to a shared store, milliseconds. */
+const MARK_INTERVAL = 250
+/** Minimum interval of log lines about evictions, milliseconds. */
+const LOG_INTERVAL = 10_000
+/** Maximum interval of checks for idle sessions, milliseconds. */
+const SWEEP_INTERVAL = 30_000
+/** How often unused streams are renewed in the store, milliseconds. */
+const RENEW_INTERVAL = 300_000
+/** Records restored at once. */
+const RESTORE_BATCH = 100
+
+export interface SessionUpkeep {
+  /** Reports the use of a session: at once to a store in this process, in batches to a shared one. */
+  mark(session: Session, inUse: boolean): void
+  /** Gives the store a record that it lost. Returns false if the session was ended. */
+  restore(session: Session): boolean | Promise<boolean>
+  /** Restores all records each time the store was unavailable. */
+  start(): void
+  /** Stops the checks for idle sessions. */
+  stop(): void
+  /** Sends the last report. */
+  flush(): Promise<void>
+}
+
+/** `evict` ends a session that is not in use. */
+export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => Promise<void>): SessionUpkeep {
+  const { name, store, bounds, log, clock, figures, sessions } = node
+  const waiting = new Map<string, Omit<SessionUse, 'ago'> & { readonly at: number }>()
+  let timer: Timer | undefined
+  let evicted = 0
+  let loggedAt = Number.NEGATIVE_INFINITY
+  let renewedAt = clock.monotonic()
+
+  const fail = (err: unknown) => log.debug({ err }, 'the use of sessions could not be told to the store')
+
+  async function evictAll(victims: readonly Victim[]) {
+    for (const victim of victims) await evict(victim).catch(fail)
+    evicted += victims.length
+    figures.evicted(victims.length)
+    if (clock.monotonic() - loggedAt < LOG_INTERVAL) return
+    loggedAt = clock.monotonic()
+    const what = 'ended idle sessions: more than sessions.maxIdle, or than there is room for'
+    log.warn({ evicted, maxIdle: bounds.maxIdle }, what)
+    evicted = 0
+  }
+
+  function report(uses: readonly SessionUse[]): Promise<void> | undefined {
+    const victims = store.mark(uses, bounds)
+    if (victims instanceof Promise) return victims.then(late => (late.length > 0 ? evictAll(late) : undefined))
+    return victims.length > 0 ? evictAll(victims) : undefined
+  }
+
+  async function flush() {
+    clock.clear(timer)
+    timer = undefined
+    if (waiting.size === 0) return
+    const now = clock.monotonic()
+    const uses = [...waiting.values()].map(({ at, ...use }) => ({ ...use, ago: now - at }))
+    waiting.clear()
+    await report(uses)?.catch(fail)
+  }
+
+  function mark({ digest, holder }: Session, inUse: boolean) {
+    if (!store.shared) return void report([{ digest, holder, inUse, ago: 0 }])?.catch(fail)
+    waiting.set(digest, { digest, holder, inUse, at: clock.monotonic() })
+    timer ??= clock.setTimeout(() => void flush(), MARK_INTERVAL).unref()
+  }
+
+  /** Ends a session that is idle everywhere; forgets one that only other nodes use, unless this node runs its `runSession`. */
+  async function sweepIdle(session: Session) {
+    const before = session.lastUsed
+    const left = await store.timeLeft(session.digest)
+    if (session.inUse || session.lastUsed !== before) return
+    if (left === undefined) {
+      log.debug({ session: shortId(session.id) }, 'a session ended: idle')
+      session.dispose(new Error('the session was idle for too long'))
+    } else if (!store.shared || (session.offer.spansRun && session.home === name)) {
+      session.lastUsed = clock.now() - Math.max(0, bounds.idleTimeout - left)
+    } else session.dispose(new Error('the session is not used here'), true)
+  }
+
+  async function sweep() {
+    const limit = clock.now() - bounds.idleTimeout
+    const renews = clock.monotonic() - renewedAt > RENEW_INTERVAL
+    if (renews) renewedAt = clock.monotonic()
+    for (const session of sessions.values()) {
+      if (renews) for (const stream of session.streams.values()) stream.reopen()
+      if (session.inUse) mark(session, true)
+      else if (session.lastUsed <= limit) await sweepIdle(session)
+    }
+  }
+
+  const restore = (session: Session) =>
+    store.restore(session.digest, session.record, { requests: session.running, claim: session.claim }, bounds)
+
+  async function restoreAll() {
+    const here = [...sessions.values()]
+    let lost = 0
+    for (let at = 0; at < here.length; at += RESTORE_BATCH) {
+      const batch = here.slice(at, at + RESTORE_BATCH)
+      const kept = await Promise.all(batch.map(restore))
+      batch.forEach((session, index) => {
+        if (kept[index]) {
+          for (const stream of session.streams.values()) stream.reopen()
+          mark(session, session.inUse)
+        } else {
+          session.dispose(new Error('the session was ended'))
+          lost++
+        }
+      })
+    }
+    if (here.length > 0) log.info({ sessions: here.length - lost, ended: lost }, 'told the store of every session here')
+  }
+
+  const sweeping = clock
+    .setInterval(
+      () => void sweep().catch(err => log.debug({ err }, 'the store could not be asked')),
+      Math.min(SWEEP_INTERVAL, Math.max(50, bounds.idleTimeout / 4)),
+    )
+    .unref()
+
+  return {
+    mark,
+    restore,
+    start: () =>
+      store.onReturn(() => {
+        restoreAll().catch(err => log.warn({ err }, 'the store could not be told of the sessions here'))
+      }),
+    stop: () => clock.clear(sweeping),
+    flush,
+  }
+}

@@ -1,0 +1,336 @@
+// The checks of `mcp-host doctor --config`: sends the provider requests with the operator's credentials, without a sign-in.
+import { randomBytes } from 'node:crypto'
+import { type Examination, type PluginFinding, shownUrl } from '../../core/auth.ts'
+import { errorText, isObject } from '../../core/index.ts'
+import { createIssuerKeys } from '../families/issuer-keys/index.ts'
+import type { FilledAuthBridge } from './options.ts'
+import { fixOfConnection, jsonOf, readText, WRONG_PAGE } from './upstream/ask.ts'
+import { type Connection, createConnector, through } from './upstream/connection.ts'
+import { explain, type Refusal, refusalIn, refusalWords, safeText } from './upstream/refusal.ts'
+import { settle } from './upstream/settings.ts'
+import { begin, scopesOf } from './upstream/sign-in.ts'
+import { bodyOf } from './upstream/tokens.ts'
+import { UpstreamError } from './upstream/upstream.ts'
+
+type Findings = PluginFinding[]
+
+const finding = (check: string, level: PluginFinding['level'], text: string, fix?: string): PluginFinding => ({
+  ...{ check, level, text },
+  ...(fix !== undefined && { fix }),
+})
+const ok = (check: string, text: string) => finding(check, 'ok', text)
+const note = (check: string, text: string, fix?: string) => finding(check, 'note', text, fix)
+const wrong = (check: string, text: string, fix: string | undefined) => finding(check, 'wrong', text, fix)
+
+const REACH = 'let this machine reach the provider: name server, proxy, firewall'
+
+function failed(check: string, error: unknown): PluginFinding {
+  if (!(error instanceof UpstreamError)) throw error
+  return wrong(check, error.message, error.fix ?? (error.fault === 'unavailable' ? REACH : undefined))
+}
+
+const withRedirectUri = (fix: string, redirectUri: string): string =>
+  fix.includes(redirectUri) || !/redirect|callback/i.test(fix) ? fix : `${fix} Redirect URI: ${redirectUri}`
+
+/** Errors on pages of vendors, with the code that the token endpoint would send; default: the first group. */
+const PAGE_ERRORS: readonly (readonly [pattern: RegExp, code?: string])[] = [
+  [/Realm does not exist/i, ''],
+  [/(?:Client not found|Client disabled|Unknown client)[^<"\\]{0,100}/i, 'invalid_client'],
+  [/\binvalid_redirect_uri\b[^<"\\]{0,200}/, 'redirect_uri_mismatch'],
+  [/\b(invalid_client|unauthorized_client|invalid_scope|invalid_target|unsupported_response_type)\b[^<"\\]{0,200}/],
+  [/\bredirect[_ ]ur[il]\b[^<"\\]{0,200}/i, 'invalid_request'],
+  [/\b(invalid_request|access_denied)\b[^<"\\]{0,200}/],
+]
+/** Errors that count on a page with status 200 too, which can be a login page with any words in its scripts. */
+const CLEAR_ERRORS: typeof PAGE_ERRORS = [
+  [/\bAADSTS\d{4,7}\b[^<"\\]{0,200}/, ''],
+  [/\b(redirect_uri_mismatch|deleted_client|disabled_client|org_internal|admin_policy_enforced)\b/],
+  [/Invalid parameter: redirect_uri|(?:Callback URL mismatch|'redirect_uri' parameter must be)[^<"\\]{0,200}/i, ''],
+  [/redirect_uri is not associated with this application/i, 'redirect_uri_mismatch'],
+]
+
+const ENTITIES: Readonly<Record<string, string>> = { quot: '"', amp: '&', lt: '<', gt: '>', apos: "'" }
+
+const unescapeHtml = (html: string): string =>
+  html.replaceAll(/&(?:#(\d{1,5})|#x([\da-f]{1,4})|(quot|amp|lt|gt|apos));/gi, (_, decimal, hex, name) =>
+    name
+      ? (ENTITIES[name.toLowerCase()] ?? '')
+      : String.fromCharCode(decimal ? Number(decimal) : Number.parseInt(hex, 16)),
+  )
+
+function refusalOnPage(html: string, isError: boolean): Refusal | undefined {
+  const text = unescapeHtml(html)
+  for (const [pattern, code] of isError ? [...CLEAR_ERRORS, ...PAGE_ERRORS] : CLEAR_ERRORS) {
+    const found = pattern.exec(text)
+    if (found) return { code: code ?? found[1], description: found[0].replaceAll(/\s+/g, ' ').trim() }
+  }
+  return undefined
+}
+
+/** The error in a redirect to a page of the provider. Google sends it in base64. */
+const refusalInUrl = (url: URL): Refusal | undefined =>
+  refusalOnPage(
+    [...url.searchParams]
+      .map(([name, value]) =>
+        name === 'authError' ? Buffer.from(value, 'base64').toString('latin1') : `${name}=${value}`,
+      )
+      .join(' '),
+    false,
+  )
+
+const REDIRECT = 'redirect URI'
+const REQUEST = 'authorization request'
+
+/** Errors of a correct request without a signed-in user. */
+const NOT_SIGNED_IN = /^(?:login|interaction|consent|account_selection)_required$|^immediate_failed$/
+
+/** The provider redirected to our callback, so it knows the client and the redirect URI. */
+function readCallback(
+  { settings, server }: Connection,
+  { searchParams }: URL,
+  redirectUri: string,
+  secrets: readonly string[],
+): Findings {
+  const [code, description, iss] = ['error', 'error_description', 'iss'].map(
+    name => searchParams.get(name) ?? undefined,
+  )
+  const known = ok(REDIRECT, `the provider knows the client id, and sends people back to ${redirectUri}`)
+  if (settings.kind.openid && iss !== undefined && iss !== server.issuer)
+    return [known, wrong(REQUEST, 'its answer names another issuer (iss) than its metadata', 'check `issuer`')]
+  if (code === undefined || NOT_SIGNED_IN.test(code)) return [known, ok(REQUEST, 'it takes the scopes and parameters')]
+  const said = refusalWords({ code, description }, secrets)
+  // Some providers do not support prompt=none, which sign-ins do not send.
+  if (code === 'invalid_request' && /prompt/i.test(description ?? ''))
+    return [known, note(REQUEST, `it cannot be tried without a person: ${said}`)]
+  const fix = explain({ type: settings.type, code, description })?.fix ?? 'correct `scopes` and `parameters`'
+  return [known, wrong(REQUEST, `the provider refuses what is asked for: ${said}`, fix)]
+}
+
+function readPage(
+  { settings: { type } }: Connection,
+  { status, target, text }: { readonly status: number; readonly target: URL | undefined; readonly text: string },
+  redirectUri: string,
+  secrets: readonly string[],
+): PluginFinding {
+  const register = `check clientId, and register ${redirectUri} with the application at the provider`
+  const refusal = target ? refusalInUrl(target) : refusalOnPage(text, status >= 400)
+  if (refusal) {
+    const fix = withRedirectUri(explain({ type, ...refusal })?.fix ?? register, redirectUri)
+    return wrong(REDIRECT, `the provider shows people an error: ${safeText(refusal.description ?? '', secrets)}`, fix)
+  }
+  if (status >= 400)
+    return wrong(REDIRECT, `the authorization endpoint answers ${status}, and its page names no known error`, register)
+  const why = 'the provider shows its login page first: whether it knows the redirect URI shows when somebody signs in'
+  return note(REDIRECT, why, `${redirectUri} must be registered there`)
+}
+
+/** Sends an authorization request with prompt=none, and does not follow the redirect. */
+async function checkAuthorization(connection: Connection, redirectUri: string): Promise<Findings> {
+  const state = randomBytes(16).toString('base64url')
+  const { url, underWay } = await begin(connection, { redirectUri, state })
+  const address = new URL(url)
+  address.searchParams.set('prompt', 'none')
+  const secrets = [connection.settings.clientSecret ?? '', state, underWay.codeVerifier]
+  try {
+    // The known error texts are English.
+    const headers = { Accept: 'text/html', 'Accept-Language': 'en', 'User-Agent': 'mcp-host doctor' }
+    const response = await fetch(address, { redirect: 'manual', headers, signal: AbortSignal.timeout(10_000) })
+    const text = await readText(response, shownUrl(address.href))
+    const location = response.headers.get('location')
+    const target = location !== null && URL.canParse(location, url) ? new URL(location, url) : undefined
+    const { origin, pathname } = new URL(redirectUri)
+    return target?.origin === origin && target.pathname === pathname
+      ? readCallback(connection, target, redirectUri, secrets)
+      : [readPage(connection, { status: response.status, target, text }, redirectUri, secrets)]
+  } catch (error) {
+    if (error instanceof UpstreamError) return [failed(REDIRECT, error)]
+    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
+    const text = `the authorization endpoint cannot be asked: ${safeText(errorText(cause), secrets)}`
+    return [wrong(REDIRECT, text, fixOfConnection(error) ?? REACH)]
+  }
+}
+
+/** Whether a JWK is a public key for signatures (RFC 7517, section 4). */
+function isSigningKey(key: unknown): boolean {
+  if (!isObject(key) || !['RSA', 'EC', 'OKP'].includes(String(key['kty']))) return false
+  const { use, key_ops: operations } = key
+  return (use === undefined || use === 'sig') && (!Array.isArray(operations) || operations.includes('verify'))
+}
+
+async function readKeys(response: Response, what: string): Promise<PluginFinding> {
+  if (response.status !== 200) return wrong('keys', `${what} answers ${response.status}`, WRONG_PAGE)
+  const body = await jsonOf(response)
+  const keys: unknown = isObject(body) ? body['keys'] : undefined
+  if (!Array.isArray(keys)) return wrong('keys', `${what} is no set of keys`, WRONG_PAGE)
+  const count = keys.filter(isSigningKey).length
+  if (count > 0) return ok('keys', `${what} has ${count === 1 ? 'a key' : `${count} keys`} for signatures`)
+  const found = keys.length === 0 ? 'is an empty set of keys' : 'has no key for signatures'
+  const fix = 'give the provider a signing key (RSA or EC), with which it signs ID tokens'
+  return wrong('keys', `${what} ${found}: no ID token can be checked`, fix)
+}
+
+function writeTime(milliseconds: number): string {
+  const seconds = Math.round(milliseconds / 1_000)
+  if (seconds < 120) return `${seconds} s`
+  const minutes = Math.round(seconds / 60)
+  return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`
+}
+
+/** `asked` and `answered`: times of this machine, milliseconds. */
+function compareClocks({ headers }: Response, asked: number, answered: number): Findings {
+  const theirs = Date.parse(headers.get('date') ?? '') + (Number(headers.get('age') ?? 0) || 0) * 1_000
+  if (Number.isNaN(theirs)) return []
+  // The Date header has whole seconds.
+  const [behind, ahead] = [theirs - answered, asked - (theirs + 1_000)]
+  const skew = Math.max(behind, ahead)
+  if (skew <= 60_000) return [ok('clock', "this machine's clock and the provider's agree")]
+  const how = `${writeTime(skew)} ${behind > ahead ? 'behind' : 'ahead of'}`
+  const fix = 'set the clock of this machine by NTP (chrony, systemd-timesyncd); if it is right, that of the provider'
+  return [wrong('clock', `this machine's clock is ${how} that of the provider: tokens seem to be of another time`, fix)]
+}
+
+/** The signing keys of an OpenID Connect provider, and its clock. */
+export async function checkKeys({ ask, server, settings }: Connection): Promise<Findings> {
+  const url = server.jwks_uri
+  if (!settings.kind.openid || url === undefined) return []
+  const asked = Date.now()
+  try {
+    const response = await ask(url, { headers: { Accept: 'application/json' } })
+    const clocks = compareClocks(response, asked, Date.now())
+    return [await readKeys(response, shownUrl(url)), ...clocks]
+  } catch (error) {
+    return [failed('keys', error)]
+  }
+}
+
+const SECRET = 'client secret'
+
+/** Entra errors that are mistakes in the setup, with any code. */
+const IS_SETUP = /\bAADSTS(?:7000\d{3}|700016|90002|50011|65005\d|9010010|28000|70011)\b/
+
+function readTokenRefusal(
+  { settings: { type, clientSecret } }: Connection,
+  refusal: Refusal,
+  redirectUri: string,
+  secrets: readonly string[],
+): PluginFinding {
+  const { code = '', description } = refusal
+  const said = refusalWords(refusal, secrets)
+  const isSetup = IS_SETUP.test(description ?? '')
+  // Only an authenticated client is told that the code is invalid.
+  if (/^(?:invalid_grant|bad_verification_code)$/.test(code) && !isSetup) {
+    const what = clientSecret === undefined ? 'the client without a secret' : 'the client id and the secret'
+    return ok(SECRET, `the provider takes ${what}`)
+  }
+  if (code === 'invalid_request' && !isSetup)
+    return note(SECRET, `the provider cannot be asked for it with an invalid code: ${said}`)
+  const fix = explain({ type, code, description })?.fix ?? 'check clientId, clientSecret and authMethod'
+  return wrong(SECRET, `the token endpoint refused: ${said}`, withRedirectUri(fix, redirectUri))
+}
+
+/** Sends a token request with an invalid code. */
+async function checkToken(connection: Connection, redirectUri: string): Promise<PluginFinding> {
+  const { oauth, server, client, authenticate, settings } = connection
+  const [code, state, verifier] = [0, 1, 2].map(() => randomBytes(32).toString('base64url')) as [string, string, string]
+  const iss = server.authorization_response_iss_parameter_supported ? { iss: server.issuer } : {}
+  const callback = oauth.validateAuthResponse(server, client, new URLSearchParams({ code, state, ...iss }), state)
+  const options = { ...through(connection), headers: { Accept: 'application/json' } }
+  const { authorizationCodeGrantRequest: send } = oauth
+  try {
+    const response = await send(server, client, authenticate, callback, redirectUri, verifier, options)
+    const refusal = refusalIn(await bodyOf(response))
+    if (refusal)
+      return readTokenRefusal(connection, refusal, redirectUri, [settings.clientSecret ?? '', code, state, verifier])
+    const fix = 'check that the issuer, or the endpoints, are those of the provider'
+    return wrong(SECRET, `the token endpoint answers ${response.status} and says no reason`, fix)
+  } catch (error) {
+    return failed(SECRET, error)
+  }
+}
+
+const AGAIN = 'people sign in again whenever the token of the provider ends'
+
+function checkRenewal(connection: Connection): PluginFinding {
+  const { settings, server } = connection
+  const { kind, type, parameters } = settings
+  const check = 'renewal'
+  if (server.grant_types_supported?.includes('refresh_token') === false)
+    return note(check, `the provider lists no grant refresh_token: ${AGAIN}`)
+  if (type === 'google' && parameters['access_type'] !== 'offline') {
+    const text = `without access_type=offline Google gives no refresh token: ${AGAIN}`
+    return wrong(check, text, 'leave access_type out of `parameters`')
+  }
+  if (kind.offline !== false && !scopesOf(connection).includes('offline_access')) {
+    const fix = settings.scopes ? 'add offline_access to `scopes`' : 'switch on offline_access at the provider'
+    return note(check, `offline_access is not asked for: ${AGAIN}`, fix)
+  }
+  return ok(check, 'what a refresh token takes is asked for')
+}
+
+/** Types whose metadata lists all scopes. */
+const LISTS_SCOPES = new Set(['oidc', 'okta', 'keycloak'])
+
+/** Compares the requests with the metadata. */
+function checkMetadata(connection: Connection): Findings {
+  const { settings, server } = connection
+  const { authMethod, type } = settings
+  const listed: readonly unknown[] | undefined = LISTS_SCOPES.has(type) ? server.scopes_supported : undefined
+  const unlisted = listed ? scopesOf(connection).filter(scope => !listed.includes(scope)) : []
+  const methods = server.token_endpoint_auth_methods_supported ?? []
+  const findings: Findings = []
+  if (unlisted.length > 0) {
+    const fix = 'correct `scopes`; the scope of an API may be right all the same'
+    findings.push(note('scopes', `the provider does not list ${unlisted.join(', ')}`, fix))
+  }
+  if (authMethod !== undefined && methods.length > 0 && !methods.includes(authMethod)) {
+    const text = `the provider does not list ${authMethod}, but ${methods.join(', ')}`
+    findings.push(wrong(SECRET, text, 'set or leave out authMethod'))
+  }
+  if (server.code_challenge_methods_supported?.includes('S256') === false)
+    findings.push(note('provider', 'it does not list S256: codes are without PKCE there, or it leaves it out'))
+  return findings
+}
+
+async function checkProvider({ provider, path }: FilledAuthBridge, { at, log, url }: Examination): Promise<Findings> {
+  const settings = settle(provider, [...at, 'provider'])
+  if (settings.type === 'development')
+    return [note('provider', 'development: anyone signs in as any user', 'set an identity provider in production')]
+  let connection: Connection
+  try {
+    connection = await createConnector(settings, log, undefined)()
+  } catch (error) {
+    return [failed('provider', error)]
+  }
+  const { issuer } = settings
+  const redirectUri = url(`${path}/callback`)
+  return [
+    ok('provider', issuer === undefined ? 'endpoints are given' : `the metadata of ${issuer} is of this issuer`),
+    ...(await checkKeys(connection)),
+    ...checkMetadata(connection),
+    checkRenewal(connection),
+    ...(redirectUri === undefined
+      ? [note(REDIRECT, 'not looked at: nobody knows where this host will be', 'set http.publicUrl')]
+      : [...(await checkAuthorization(connection, redirectUri)), await checkToken(connection, redirectUri)]),
+  ]
+}
+
+const checkIssuers = ({ trustedIssuers }: FilledAuthBridge, log: Examination['log']): Promise<Findings> =>
+  Promise.all(
+    trustedIssuers.map(async ({ issuer, jwksUri }) => {
+      const keys = createIssuerKeys({ issuer, jwksUri, maxAge: 1_000, maxStale: 1_000, loose: false, log })
+      const fix = 'check issuer and jwksUri, and let this machine reach them'
+      try {
+        return (await keys.usable())
+          ? ok('trusted issuer', `the keys of ${issuer} can be fetched`)
+          : wrong('trusted issuer', `the keys of ${issuer} cannot be fetched: its assertions are put off`, fix)
+      } finally {
+        keys.close()
+      }
+    }),
+  )
+
+/** `examine` of the plugin. */
+export async function examine(options: FilledAuthBridge, about: Examination): Promise<Findings> {
+  const found = await Promise.all([checkProvider(options, about), checkIssuers(options, about.log)])
+  return found.flat()
+}

@@ -1,0 +1,248 @@
+// Enterprise-managed authorization: exchanges identity assertions (ID-JAG) of trusted issuers for access tokens, without refresh tokens.
+// draft-ietf-oauth-identity-assertion-authz-grant, sections 3, 4.4 and 7.2.
+
+import type Provider from 'oidc-provider'
+import { errors, type ResourceServer } from 'oidc-provider'
+import type { Claims } from '../../../core/auth.ts'
+import type { Logger } from '../../../core/index.ts'
+import { type Algorithm, ASYMMETRIC, loadJsonWebToken, readToken, signer } from '../../families/issuer-keys/index.ts'
+import type { TrustedIssuer, TrustedIssuers } from '../assertions/trusted-issuers.ts'
+import { isConfidential } from '../clients/client-rules.ts'
+import { JWT_BEARER } from '../clients/fixed-clients.ts'
+import type { Decide, Standing } from '../people/decide.ts'
+import { grantedAt, type Records } from '../records.ts'
+import { addressOf, firstText, groupsAt, textOf } from '../upstream/read-person.ts'
+import type { Settings } from '../upstream/settings.ts'
+import type { Person } from '../upstream/upstream.ts'
+import type { ProviderContext } from './oidc-provider.ts'
+import type { Resources } from './resources.ts'
+
+const TYPE = 'oauth-id-jag+jwt'
+/** Seconds that clocks may be apart. */
+const TOLERANCE = 60
+/** Seconds from `iat` to `exp`. */
+const MAX_LIFE = 600
+/** Characters of an assertion, and of the names in it. */
+const MAX_ASSERTION = 16_384
+const MAX_NAME = 512
+
+export interface Assertion {
+  readonly from: TrustedIssuer
+  readonly claims: Claims
+  readonly subject: string
+  /** `jti`. */
+  readonly id: string
+  /** Milliseconds since the epoch at which nobody takes it any more. */
+  readonly until: number
+}
+
+export type Checked =
+  | { readonly assertion: Assertion }
+  /** For the client; nothing of the assertion is in it. */
+  | { readonly refused: string }
+  /** Seconds. */
+  | { readonly unavailable: string; readonly retryAfter: number }
+
+const isName = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= MAX_NAME
+
+const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
+
+function headerProblem({ crit, typ, alg, kid }: Claims): string | undefined {
+  if (crit !== undefined) return 'it has critical headers (crit), and none is understood here'
+  if (typ !== TYPE) return `its type (typ) is not ${TYPE}`
+  if (!ASYMMETRIC.some(one => one === alg)) return `its algorithm (alg) is not one of ${ASYMMETRIC.join(', ')}`
+  return kid === undefined || typeof kid === 'string' ? undefined : 'its key id (kid) is no text'
+}
+
+function timeProblem({ exp, iat, nbf }: Claims, now: number): string | undefined {
+  if (!isTime(exp)) return 'it has no time at which it expires (exp)'
+  if (!isTime(iat)) return 'it has no time at which it was issued (iat)'
+  if (exp + TOLERANCE <= now) return 'it has expired'
+  if (iat > now + TOLERANCE) return 'it was issued in the future (iat): compare the clocks'
+  if (nbf !== undefined && (!isTime(nbf) || nbf > now + TOLERANCE)) return 'it is not valid yet (nbf)'
+  return exp - iat > MAX_LIFE ? `it is valid for more than ${MAX_LIFE / 60} minutes (exp, iat)` : undefined
+}
+
+/** The audience as one text; undefined where there is none, or several. */
+function onlyAudience({ aud }: Claims): unknown {
+  return Array.isArray(aud) ? (aud.length === 1 ? aud[0] : undefined) : aud
+}
+
+interface Expected {
+  readonly audience: string
+  readonly clientId: string
+  /** Seconds. */
+  readonly now: number
+}
+
+function claimsProblem(claims: Claims, from: TrustedIssuer, { audience, clientId, now }: Expected): string | undefined {
+  if (onlyAudience(claims) !== audience) return `its audience (aud) is not this server, ${audience}, alone`
+  if (claims['client_id'] !== clientId) return 'it was made for another client (client_id)'
+  if (!isName(claims['sub'])) return 'it names nobody (sub)'
+  if (!isName(claims['jti'])) return 'it has no id (jti)'
+  // Of an issuer with several tenants the same `sub` may be another person in each.
+  if (claims['tenant'] !== from.tenant) return 'its tenant is not the one that is trusted'
+  // Nothing here would ask the client to prove that it has the key.
+  if (claims['cnf'] !== undefined) return 'it is bound to a key (cnf), which is not supported here'
+  return timeProblem(claims, now)
+}
+
+/** Seconds since the epoch, as `now` for `claimsProblem`. */
+const inSeconds = (milliseconds: number) => milliseconds / 1_000
+
+/** Everything but whether it was used before. `audience`: our issuer. */
+export function createAssertionCheck(trusted: TrustedIssuers, audience: string, now: () => number = Date.now) {
+  return async (text: string, clientId: string): Promise<Checked> => {
+    const read = text.length > MAX_ASSERTION ? undefined : readToken(text)
+    if (!read || 'refused' in read) return { refused: 'it is no signed JWT' }
+    const { header, claims } = read
+    const from = typeof claims['iss'] === 'string' ? trusted.get(claims['iss']) : undefined
+    if (!from) return { refused: 'its issuer (iss) is not trusted here' }
+    // What is refused for what it says needs no key: garbage costs no question to the issuer.
+    const expected = { audience, clientId, now: inSeconds(now()) }
+    const problem = headerProblem(header) ?? claimsProblem(claims, from, expected)
+    if (problem !== undefined) return { refused: problem }
+    const algorithm = header['alg'] as Algorithm
+    const found = await from.keys.find(header['kid'] as string | undefined, algorithm)
+    if ('unavailable' in found)
+      return { unavailable: 'the keys of its issuer cannot be fetched now', retryAfter: found.retryAfter }
+    const { key } = signer(await loadJsonWebToken(), text, algorithm, found.keys)
+    if (!key) return { refused: 'its signature is of no key of its issuer' }
+    const { sub, jti, exp } = claims as { sub: string; jti: string; exp: number }
+    return { assertion: { from, claims, subject: sub, id: jti, until: (exp + TOLERANCE) * 1_000 } }
+  }
+}
+
+function emailOf(claims: Claims, own: Settings | undefined): string | undefined {
+  const address = addressOf(claims['email'])
+  if (address === undefined) return undefined
+  const isVerified = own ? own.trustEmail || own.kind.verifiedEmail(claims, address) : claims['email_verified'] === true
+  return isVerified ? address : undefined
+}
+
+/** `provider`: the sign-in provider. Its own assertions are read like its ID tokens. */
+function assertedPerson({ from, claims, subject }: Assertion, provider: Settings): Person {
+  const own = provider.issuer === from.issuer ? provider : undefined
+  const name = textOf(claims['name'])
+  const email = emailOf(claims, own)
+  return {
+    // An issuer URL has no `#`, so each pair gives a different text.
+    subject: own ? (firstText(claims, own.claims.subject) ?? subject) : `${from.issuer}#${subject}`,
+    ...(name !== undefined && { name }),
+    ...(email !== undefined && { email }),
+    groups: groupsAt(claims, own?.claims.groups ?? ['groups']),
+    claims,
+  }
+}
+
+const PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
+/** How oidc-provider hands on what is known of the person. */
+const ASSERTED = 'Asserted'
+
+export interface IdJagSettings {
+  readonly issuer: string
+  readonly trusted: TrustedIssuers
+  /** Of the provider that people sign in with. */
+  readonly upstream: Settings
+  readonly records: Records
+  readonly resources: Resources
+  readonly decide: Decide
+  /** What oidc-provider is told of a resource, for somebody who may have this. */
+  readonly describe: (resource: string, standing: Standing) => ResourceServer
+  readonly log: Logger
+}
+
+/** What the metadata says where assertions are taken (section 7.2 of the draft). */
+export const assertionMetadata = (trusted: TrustedIssuers) =>
+  trusted.size === 0 ? {} : { authorization_grant_profiles_supported: [PROFILE] }
+
+/** Of whom a token is that an assertion is exchanged for; undefined for all other tokens. */
+export const assertedIn = ({ oidc }: ProviderContext) => oidc.entities[ASSERTED] as Standing | undefined
+
+const refuse = (why: string, error = 'invalid_grant') => new errors.CustomOIDCProviderError(error, why)
+
+const wordsOf = (value: unknown): string[] => (typeof value === 'string' ? value.split(' ').filter(Boolean) : [])
+
+/** The one resource of the token: what the assertion is for, and the client asks for, where they say. */
+function resourceFor({ claims }: Assertion, asked: unknown, resources: Resources): string {
+  const find = (one: unknown) => (typeof one === 'string' ? resources.find(one) : undefined)
+  const claim = claims['resource']
+  const named = claim === undefined ? undefined : [claim].flat().map(find)
+  if (named?.includes(undefined)) throw refuse('the assertion is for a resource that this server does not have')
+  const alone = named?.length === 1 ? named[0] : undefined
+  const wanted = asked ?? (named ? alone : resources.only)
+  if (typeof wanted !== 'string') throw refuse('name the one resource that the token is for', 'invalid_target')
+  const found = find(wanted)
+  if (found === undefined) throw refuse('this server has no such resource', 'invalid_target')
+  if (named && !named.includes(found)) throw refuse('the assertion is not for this resource', 'invalid_target')
+  return found
+}
+
+function scopesFor({ claims }: Assertion, asked: unknown, standing: Standing, resources: Resources): string[] {
+  const asserted = wordsOf(claims['scope'])
+  const wanted = new Set(asked === undefined ? asserted : wordsOf(asked))
+  return [...new Set(asserted)].filter(
+    scope => wanted.has(scope) && resources.scopes.includes(scope) && standing.mayHave(scope),
+  )
+}
+
+/**
+ * Once for each. Kept among what people were given, not among what anybody may begin: whoever could fill that up could make
+ * room for a second use. It costs a place only where a trusted issuer signed it and everything else is in order.
+ */
+async function useUp({ from, id, until }: Assertion, records: Records): Promise<void> {
+  const isFirst = await records.add(grantedAt('assertion', `${from.issuer} ${id}`), 1, Math.max(1, until - Date.now()))
+  if (!isFirst) throw refuse('the assertion was used already (jti)')
+}
+
+function createHandler(provider: Provider, settings: IdJagSettings) {
+  const { issuer, trusted, upstream, records, resources, decide, describe, log } = settings
+  const check = createAssertionCheck(trusted, issuer)
+
+  async function checkAssertion(ctx: ProviderContext): Promise<Assertion> {
+    const { client, params } = ctx.oidc
+    // A public client could show an assertion that was stolen from another client.
+    if (!isConfidential(client))
+      throw refuse('only clients that authenticate may show assertions', 'unauthorized_client')
+    const given = params['assertion']
+    if (typeof given !== 'string') throw refuse('assertion is missing', 'invalid_request')
+    const checked = await check(given, client.clientId)
+    if ('assertion' in checked) return checked.assertion
+    if ('refused' in checked) {
+      log.info({ client: client.clientId, reason: checked.refused }, 'refused an identity assertion')
+      throw refuse(`the assertion is refused: ${checked.refused}`)
+    }
+    ctx.set('Retry-After', String(checked.retryAfter))
+    throw Object.assign(refuse(checked.unavailable, 'temporarily_unavailable'), { status: 503, statusCode: 503 })
+  }
+
+  return async (ctx: ProviderContext): Promise<void> => {
+    const { client, params } = ctx.oidc
+    const assertion = await checkAssertion(ctx)
+    const person = assertedPerson(assertion, upstream)
+    const decision = decide(person)
+    if ('refused' in decision) {
+      const { refused: reason } = decision
+      log.info({ client: client.clientId, subject: person.subject, reason }, 'refused the person of an assertion')
+      throw refuse(`the person may not use this server: ${reason}`)
+    }
+    const { standing } = decision
+    const resource = resourceFor(assertion, params['resource'], resources)
+    const scope = scopesFor(assertion, params['scope'], standing, resources).join(' ') || undefined
+    await useUp(assertion, records)
+    ctx.oidc.entity(ASSERTED, standing)
+    const about = { accountId: person.subject, client, scope, gty: JWT_BEARER }
+    const token = new provider.AccessToken(about as ConstructorParameters<typeof provider.AccessToken>[0])
+    token.resourceServer = new provider.ResourceServer(resource, describe(resource, standing))
+    const access_token = await token.save()
+    ctx.body = { access_token, token_type: token.tokenType, expires_in: token.expiration, scope }
+  }
+}
+
+/** Only where the config trusts somebody: without, the server does not know this grant. */
+export function takeAssertions(provider: Provider, settings: IdJagSettings): void {
+  if (settings.trusted.size === 0) return
+  const handle = createHandler(provider, settings)
+  provider.registerGrantType(JWT_BEARER, ctx => handle(ctx as ProviderContext), ['assertion', 'scope', 'resource'])
+}

@@ -1,0 +1,242 @@
+// Token requests at the identity provider: refresh, exchange and userinfo. Provider responses are normalized before oauth4webapi reads them.
+import type { TokenEndpointResponse } from 'oauth4webapi'
+import { type Claims, shownUrl } from '../../../core/auth.ts'
+import { isObject } from '../../../core/index.ts'
+import { type AskInit, jsonOf } from './ask.ts'
+import { type Connection, through } from './connection.ts'
+import { refusalError, refusalIn, unreadable } from './refusal.ts'
+import { type ProviderTokens, UpstreamError } from './upstream.ts'
+
+/** The body of a token response: JSON, or a form. */
+export const bodyOf = async (response: Response): Promise<unknown> =>
+  response.headers.get('content-type')?.startsWith('application/x-www-form-urlencoded')
+    ? Object.fromEntries(new URLSearchParams(await response.clone().text()))
+    : jsonOf(response)
+
+/** Its members without nulls, and with the scopes as a text. */
+function settled(body: Record<string, unknown>): Record<string, unknown> {
+  const members = Object.entries(body).filter(([, value]) => value !== null)
+  const { scope, expires_in, ...rest } = Object.fromEntries(members)
+  const texts = Array.isArray(scope) ? scope.filter(one => typeof one === 'string').join(' ') : scope
+  const seconds = Number(expires_in)
+  return {
+    // RFC 6749 wants it; some leave it out, and none of them means anything else.
+    token_type: 'bearer',
+    ...rest,
+    ...(typeof texts === 'string' && { scope: texts }),
+    ...(expires_in !== undefined && Number.isFinite(seconds) && seconds >= 0 && { expires_in: seconds }),
+  }
+}
+
+export interface AnswerContext {
+  /** For messages: which grant it was. */
+  readonly grant: string
+  /** What was sent, which no message may repeat. */
+  readonly secrets: readonly (string | undefined)[]
+  /** An ID token in it is nobody's proof here. */
+  readonly ignoreIdToken?: boolean
+  readonly forScopes?: boolean
+}
+
+/** The answer as oauth4webapi reads it. Throws an UpstreamError where it is a refusal. */
+export async function settleAnswer(
+  connection: Connection,
+  response: Response,
+  context: AnswerContext,
+): Promise<Response> {
+  const { type, clientSecret } = connection.settings
+  const what = `the token endpoint (${context.grant})`
+  const body = await bodyOf(response)
+  const refusal = refusalIn(body)
+  if (refusal) {
+    const { forScopes = false } = context
+    throw refusalError(refusal, { type, what, secrets: [...context.secrets, clientSecret], forScopes })
+  }
+  if ((response.status !== 200 && response.status !== 201) || !isObject(body)) throw unreadable(what, response.status)
+  const members = settled(body)
+  if (context.ignoreIdToken || !connection.settings.kind.openid) delete members['id_token']
+  return new Response(JSON.stringify(members), { headers: { 'content-type': 'application/json' } })
+}
+
+/** Runs what checks an answer: what it throws becomes an UpstreamError without the answer, which its errors carry. */
+export async function checking<Value>(what: string, check: () => Promise<Value> | Value): Promise<Value> {
+  try {
+    return await check()
+  } catch (thrown) {
+    if (thrown instanceof UpstreamError) throw thrown
+    // Its sentences are fixed texts; what they are about is in the cause, which stays here.
+    const reason = thrown instanceof Error ? thrown.message : 'it is not what was asked for'
+    throw new UpstreamError('untrusted', `${what}: ${reason}`)
+  }
+}
+
+/** True where no key of the provider fits: it may have new ones. */
+const lacksKey = (connection: Connection, thrown: unknown) =>
+  thrown instanceof connection.oauth.OperationProcessingError && thrown.code === connection.oauth.KEY_SELECTION
+
+/** Checks the signature of what oauth4webapi read from this response, with the provider's keys. */
+export async function checkSignature(connection: Connection, response: Response): Promise<void> {
+  const { oauth, server } = connection
+  await checking('the signature', async () => {
+    try {
+      await oauth.validateApplicationLevelSignature(server, response, through(connection))
+    } catch (thrown) {
+      if (!lacksKey(connection, thrown)) throw thrown
+      // It keeps keys by the object, and fetches none for a minute: a copy has none yet.
+      await oauth.validateApplicationLevelSignature({ ...server }, response, through(connection))
+    }
+  })
+}
+
+/** Milliseconds since the epoch, `asked` being when the request began: the token lives no longer than that says. */
+const endOf = (asked: number, seconds: number | undefined) =>
+  seconds === undefined ? undefined : asked + seconds * 1_000
+
+/** The tokens of an answer, over those that there were: what it does not say again stands. */
+export function tokensOf(
+  { settings }: Connection,
+  answer: TokenEndpointResponse,
+  { asked, last, wanted }: { asked: number; last?: ProviderTokens; wanted: readonly string[] },
+): ProviderTokens {
+  const { access_token, expires_in, refresh_token = last?.refreshToken, id_token = last?.idToken, scope } = answer
+  const expiresAt = endOf(asked, expires_in)
+  return {
+    accessToken: access_token,
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(refresh_token !== undefined && { refreshToken: refresh_token }),
+    ...(id_token !== undefined && { idToken: id_token }),
+    // RFC 6749, section 5.1: not said means as asked for.
+    scopes: scope === undefined ? wanted : scope.split(settings.kind.separator).filter(one => one !== ''),
+  }
+}
+
+export interface Refreshed {
+  /** With the refresh token that works from now on. */
+  readonly tokens: ProviderTokens
+  /** Where one came; its signature, issuer, audience and time are checked, its subject is not. */
+  readonly idToken: Claims | undefined
+}
+
+const NO_REFRESH_TOKEN = {
+  fix: 'have the provider give refresh tokens: ask for offline_access in `scopes`, and allow the application the grant',
+}
+
+/** False where the keys cannot be had now: then there is no ID token, but the new refresh token must not be lost for it. */
+async function isSigned(connection: Connection, response: Response): Promise<boolean> {
+  try {
+    await checkSignature(connection, response)
+    return true
+  } catch (error) {
+    if (!(error instanceof UpstreamError) || error.fault !== 'unavailable') throw error
+    connection.log.warn({ err: error }, 'the keys of the provider cannot be fetched: an ID token does not count')
+    return false
+  }
+}
+
+/** With `scope` the access token has that scope; an ID token in such an answer is left out. */
+export async function refresh(connection: Connection, last: ProviderTokens, scope?: string): Promise<Refreshed> {
+  const { oauth, server, client, authenticate } = connection
+  const { refreshToken } = last
+  if (refreshToken === undefined) {
+    throw new UpstreamError('misconfigured', 'the provider gave no refresh token', NO_REFRESH_TOKEN)
+  }
+  const asked = Date.now()
+  const sent = await checking(`a refresh at ${shownUrl(server.token_endpoint)}`, () =>
+    oauth.refreshTokenGrantRequest(server, client, authenticate, refreshToken, {
+      ...through(connection),
+      headers: { Accept: 'application/json' },
+      ...(scope !== undefined && { additionalParameters: { scope } }),
+    }),
+  )
+  const others = { ignoreIdToken: scope !== undefined, forScopes: scope !== undefined }
+  const secrets = [refreshToken, last.accessToken]
+  const response = await settleAnswer(connection, sent, { grant: 'refresh_token', secrets, ...others })
+  return checking('the refreshed tokens', async () => {
+    const answer = await oauth.processRefreshTokenResponse(server, client, response)
+    const claims = oauth.getValidatedIdTokenClaims(answer)
+    const idToken = claims && (await isSigned(connection, response)) ? claims : undefined
+    const wanted = scope?.split(' ') ?? last.scopes
+    return { tokens: tokensOf(connection, answer, { asked, last, wanted }), idToken }
+  })
+}
+
+const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
+
+async function exchangeToken(connection: Connection, last: ProviderTokens, scope: string): Promise<ProviderTokens> {
+  const { oauth, server, client, authenticate } = connection
+  const asked = Date.now()
+  const options = { ...through(connection), headers: { Accept: 'application/json' } }
+  const parameters = {
+    subject_token: last.accessToken,
+    subject_token_type: ACCESS_TOKEN,
+    requested_token_type: ACCESS_TOKEN,
+    scope,
+  }
+  const sent = await checking('an exchange', () =>
+    oauth.genericTokenEndpointRequest(server, client, authenticate, TOKEN_EXCHANGE, parameters, options),
+  )
+  const about = { grant: TOKEN_EXCHANGE, secrets: [last.accessToken], ignoreIdToken: true, forScopes: true }
+  const response = await settleAnswer(connection, sent, about)
+  const answer = await checking('the exchanged token', () =>
+    oauth.processGenericTokenEndpointResponse(server, client, response),
+  )
+  // A refresh token of this answer is for its scopes alone; the login goes on with its own.
+  const { refresh_token: _, ...access } = answer
+  return tokensOf(connection, access, { asked, last, wanted: scope.split(' ') })
+}
+
+/** `scope`: with spaces between. Its refresh token is the one that the login goes on with. */
+export async function exchange(connection: Connection, last: ProviderTokens, scope: string): Promise<ProviderTokens> {
+  const { settings } = connection
+  if (settings.exchange === 'refresh') return (await refresh(connection, last, scope)).tokens
+  if (settings.exchange === 'token-exchange') return exchangeToken(connection, last, scope)
+  throw new UpstreamError('misconfigured', `${settings.label} gives no token with other scopes`, {
+    fix: 'request all scopes at sign-in, in provider.scopes',
+  })
+}
+
+/** Of a signed answer: they are about the answer and not about the person. */
+const ABOUT_THE_ANSWER = new Set(['iss', 'aud', 'exp', 'iat', 'nbf', 'jti'])
+
+/** Rejects with `refused` where the token is taken no more. `accept`: the media type that is wanted. */
+export async function askAs(
+  { ask }: Connection,
+  url: string,
+  accessToken: string,
+  { accept = 'application/json', ...init }: AskInit & { readonly accept?: string } = {},
+): Promise<Response> {
+  const authorization = { Authorization: `Bearer ${accessToken}`, Accept: accept }
+  const response = await ask(url, { ...init, headers: { ...init.headers, ...authorization } })
+  const { status } = response
+  if (status === 200) return response
+  const what = `${shownUrl(url)} answers ${status}`
+  if (status === 401 || status === 403) throw new UpstreamError('refused', what)
+  throw new UpstreamError('misconfigured', what)
+}
+
+/** Claims of userinfo; `subject` is the `sub` that they must be of, undefined for plain OAuth, where no such name is sure. */
+export async function askUserinfo(
+  connection: Connection,
+  accessToken: string,
+  subject: string | undefined,
+): Promise<Claims> {
+  const { oauth, server, client, settings } = connection
+  const url = server.userinfo_endpoint
+  if (url === undefined) {
+    throw new UpstreamError('misconfigured', 'the provider has no userinfo endpoint, and gave no refresh token', {
+      fix: 'ask for offline_access in `scopes`, so that it gives a refresh token',
+    })
+  }
+  const response = await askAs(connection, url, accessToken)
+  if (!settings.kind.openid) {
+    const body = await jsonOf(response)
+    if (!isObject(body)) throw new UpstreamError('untrusted', `${shownUrl(url)} answers no JSON object`)
+    return body
+  }
+  return checking('userinfo', async () => {
+    const claims = await oauth.processUserInfoResponse(server, client, subject ?? '', response)
+    if (response.headers.get('content-type')?.startsWith('application/jwt')) await checkSignature(connection, response)
+    return Object.fromEntries(Object.entries(claims).filter(([name]) => !ABOUT_THE_ANSWER.has(name)))
+  })
+}

@@ -1,0 +1,330 @@
+// Compiles the issuers of auth-jwt: those of the options, and the authorization server of this host.
+import {
+  type AuthorizationServer,
+  isLoopback,
+  type PublicJwk,
+  publicKeyIn,
+  sameResources,
+  shownUrl,
+} from '../../core/auth.ts'
+import {
+  errorText,
+  type Logger,
+  type PluginHost,
+  parseDuration,
+  type Route,
+  type Services,
+  StartError,
+} from '../../core/index.ts'
+import {
+  type Algorithm,
+  ASYMMETRIC,
+  candidates,
+  createFixedKeys,
+  createIssuerKeys,
+  createSecret,
+  type IssuerKeys,
+  type KeySource,
+  readKey,
+  SYMMETRIC,
+  type VerificationKey,
+} from '../families/issuer-keys/index.ts'
+import type { FilledAuthJwt, FilledIssuer, IssuerOptions } from './options.ts'
+
+type Checks = FilledAuthJwt['validate']
+
+export interface Issuer {
+  readonly name: string
+  readonly keys: KeySource
+  readonly algorithms: ReadonlySet<string>
+  readonly audience: readonly string[] | undefined
+  readonly claims: FilledAuthJwt['claims']
+}
+
+export interface Profile {
+  /** By name; empty if only this host issues tokens. */
+  readonly issuers: ReadonlyMap<string, Issuer>
+  readonly validate: Checks
+  readonly clockTolerance: number
+  readonly streamsOutliveToken: boolean
+  /** Issuers whose keys are fetched. */
+  readonly remote: ReadonlyMap<string, IssuerKeys>
+}
+
+const MIN_SECRET_LENGTH = 32
+
+const NO_KEYS = 'no keys: set authority, or issuer with one of jwksUri, keys and secret'
+
+type Path = PluginHost['at']
+
+/** Throws for an empty audience. */
+function audienceOf(given: IssuerOptions['audience'], at: Path): readonly string[] | undefined {
+  if (given === undefined) return undefined
+  const listed = [given].flat()
+  if (listed.length > 0 && !listed.includes('')) return listed.flatMap(sameResources)
+  const why = 'the audience is empty; name whom tokens are for, or leave it out for the address of each route'
+  throw new StartError(why, { at })
+}
+
+/** Checks the options of one issuer. */
+function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at: Path): string {
+  const stop = (why: string, ...key: string[]) => new StartError(why, { at: [...at, ...key] })
+  const sources = Object.entries({ authority, jwksUri, keys, secret }).flatMap(([name, value]) =>
+    value === undefined ? [] : [name],
+  )
+  if (sources.length > 1) throw stop(`${sources.join(' and ')} exclude each other: keys come from one place`)
+  if (sources.length === 0) throw stop(NO_KEYS)
+  if (authority !== undefined && issuer !== undefined && authority !== issuer) {
+    throw stop('authority is the name of the issuer: leave issuer out, or set issuer and jwksUri')
+  }
+  const name = issuer ?? authority
+  if (name === undefined || name === '') throw stop(`${sources[0]} without issuer: whose keys are these?`)
+  if (secret !== undefined && secret.length < MIN_SECRET_LENGTH) {
+    throw stop(`it is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`, 'secret')
+  }
+  const key = secret === undefined ? undefined : publicKeyIn(secret)
+  if (key !== undefined) {
+    throw stop(`it is ${key}: whoever knows it could sign any token; put public keys into keys: [...]`, 'secret')
+  }
+  return name
+}
+
+function algorithmsOf({ secret }: IssuerOptions, given: readonly Algorithm[] | undefined, at: Path): Set<string> {
+  const possible: readonly string[] = secret === undefined ? ASYMMETRIC : SYMMETRIC
+  const accepted = (given ?? possible).filter(algorithm => possible.includes(algorithm))
+  if (accepted.length === 0) {
+    const kind = secret === undefined ? 'public keys' : 'a secret'
+    throw new StartError(`none of the algorithms works with ${kind}; take from ${possible.join(', ')}`, { at })
+  }
+  return new Set(accepted)
+}
+
+const WITHOUT: Readonly<Record<keyof Checks, string>> = {
+  issuer: 'tokens that name any issuer are accepted, where one of the configured keys signed them',
+  audience: 'tokens that were issued for other services are accepted',
+  lifetime: 'tokens are accepted before their time, and for ever after it',
+  signingKey: 'any key of the issuer is accepted, whatever the token and the key say of it, however short',
+}
+
+function warnOfChecksOff(validate: Checks, host: PluginHost): void {
+  for (const name of Object.keys(WITHOUT) as Array<keyof Checks>) {
+    if (!validate[name]) host.log.warn({ check: name }, `validate.${name} is off: ${WITHOUT[name]}`)
+  }
+}
+
+/** Empty if only this host issues tokens. */
+function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
+  const { issuers: several, authority, issuer, jwksUri, keys, secret, ownIssuer } = options
+  const single = { authority, issuer, jwksUri, keys, secret }
+  const isNamed = Object.values(single).some(value => value !== undefined)
+  if (several && isNamed) {
+    throw new StartError('the issuer stands beside issuers; put it into the list', { at: [...at, 'issuers'] })
+  }
+  if (several) return several
+  return isNamed || ownIssuer === false ? [single as FilledIssuer] : []
+}
+
+/** Throws a StartError for options without a usable key. */
+export function createProfile(host: PluginHost, options: FilledAuthJwt): Profile {
+  const { issuers: several, audience, claims, validate, streamsOutliveToken } = options
+  const { at } = host
+  const listed = listedIn(options, at)
+  warnOfChecksOff(validate, host)
+  const issuers = new Map<string, Issuer>()
+  const remote = new Map<string, IssuerKeys>()
+  for (const [index, one] of listed.entries()) {
+    const place = several ? [...at, 'issuers', index] : at
+    const name = nameOf(one, place)
+    if (issuers.has(name)) {
+      throw new StartError(`the issuer "${name}" is there twice; remove one of them`, { at: place })
+    }
+    const wanted = audienceOf(one.audience ?? audience, place)
+    const placed = { one, name, place, loose: !validate.signingKey }
+    let source = fixedKeys(placed)
+    if (!source) {
+      const fetched = fetchedKeys(host, options, placed)
+      remote.set(name, fetched)
+      source = fetched
+    }
+    const algorithms = algorithmsOf(one, options.algorithms, place)
+    issuers.set(name, { name, keys: source, algorithms, audience: wanted, claims: one.claims ?? claims })
+  }
+  const clockTolerance = parseDuration(options.clockTolerance) / 1_000
+  return { issuers, remote, validate, clockTolerance, streamsOutliveToken }
+}
+
+interface Placed {
+  readonly one: IssuerOptions
+  readonly name: string
+  readonly place: Path
+  readonly loose: boolean
+}
+
+function fixedKeys({ one: { keys, secret }, place, loose }: Placed): KeySource | undefined {
+  if (secret !== undefined) return createSecret(secret)
+  if (keys === undefined) return undefined
+  try {
+    return createFixedKeys(keys, loose)
+  } catch (cause) {
+    throw new StartError(errorText(cause), { at: [...place, 'keys'], cause })
+  }
+}
+
+/** Whether a URL is of this host. */
+function isOwnAddress({ origin, hostname, port, protocol }: URL, { http }: PluginHost): boolean {
+  if (http.publicUrl !== undefined && new URL(http.publicUrl).origin === origin) return true
+  const isHere = hostname === http.host || (isLoopback(hostname) && isLoopback(http.host))
+  return isHere && Number(port || (protocol === 'https:' ? 443 : 80)) === http.port
+}
+
+const KEY_FETCHES = {
+  name: 'mcp_host_key_fetches_total',
+  help: 'Fetches of an issuer’s key set.',
+  labels: ['issuer', 'outcome'],
+}
+
+function fetchedKeys(host: PluginHost, options: FilledAuthJwt, { one, name, place, loose }: Placed): IssuerKeys {
+  const url = one.jwksUri ?? name
+  const keyed = [
+    ...place,
+    one.jwksUri === undefined ? (one.authority === undefined ? 'issuer' : 'authority') : 'jwksUri',
+  ]
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
+    throw new StartError(
+      `"${shownUrl(url)}" is no http or https URL; write all of it, such as https://login.example.com`,
+      { at: keyed },
+    )
+  }
+  if (url.startsWith('http:') && !isLoopback(new URL(url).hostname)) {
+    const what = `keys are fetched over plain http, from ${shownUrl(url)}: whoever is on the way can put in their own; use https`
+    host.report(new StartError(what, { at: keyed }), process.env['NODE_ENV'] === 'production' ? 'error' : 'warning')
+  }
+  const fetches = host.figures.counter(KEY_FETCHES)
+  return createIssuerKeys({
+    issuer: name,
+    fetched: outcome => fetches(1, { issuer: name, outcome }),
+    isOwn: isOwnAddress(new URL(url), host),
+    jwksUri: one.jwksUri,
+    loose,
+    maxAge: parseDuration(options.jwksMaxAge),
+    maxStale: parseDuration(options.jwksMaxStale),
+    log: host.log,
+    now: host.clock.now,
+  })
+}
+
+/** The signature algorithm of host-issued tokens. */
+const ALGORITHM = 'ES256'
+
+/** Claims of host-issued tokens. */
+const CLAIMS = { scopes: 'scope', roles: 'roles', subject: 'sub', clientId: 'client_id', audience: 'aud' }
+
+/** One for each authorization server of this host. */
+export interface OwnIssuer extends Issuer {
+  /** Distinguishes the servers of one plugin. */
+  readonly mark: string
+}
+
+function createOwnKeys(server: AuthorizationServer, loose: boolean, log: Logger): KeySource {
+  let listed: readonly PublicJwk[] = []
+  let known: ReadonlyMap<string, VerificationKey | undefined> = new Map()
+  let keys: readonly VerificationKey[] = []
+
+  function read(jwk: PublicJwk): VerificationKey | undefined {
+    try {
+      return readKey(jwk)
+    } catch (err) {
+      log.error({ err, kid: jwk['kid'] }, 'a key of the authorization server of this host is not used')
+      return undefined
+    }
+  }
+
+  /** Called for each request: an unchanged list has unchanged keys. */
+  function current(): readonly VerificationKey[] {
+    const now = server.keys()
+    if (now === listed) return keys
+    listed = now
+    const texts = now.map(jwk => [JSON.stringify(jwk), jwk] as const)
+    known = new Map(texts.map(([text, jwk]) => [text, known.has(text) ? known.get(text) : read(jwk)]))
+    keys = [...known.values()].filter(key => key !== undefined)
+    return keys
+  }
+
+  return {
+    find: (kid, algorithm) => ({ keys: candidates(current(), kid, algorithm, loose) }),
+    isCurrent: key => current().includes(key),
+  }
+}
+
+/** Without other issuers the plugin's audience and claims apply to it. */
+function ownIssuer(
+  server: AuthorizationServer,
+  mark: string,
+  host: PluginHost,
+  options: FilledAuthJwt,
+  { issuers, validate }: Profile,
+): OwnIssuer {
+  const alone = issuers.size === 0
+  return {
+    mark,
+    get name() {
+      return server.issuer() ?? ''
+    },
+    keys: createOwnKeys(server, !validate.signingKey, host.log),
+    algorithms: new Set([ALGORITHM]),
+    audience: alone ? audienceOf(options.audience, host.at) : undefined,
+    claims: alone ? options.claims : CLAIMS,
+  }
+}
+
+/** Reports routes without a token issuer, once all slots are filled. */
+function checkOwn(
+  host: PluginHost,
+  { algorithms, dpop }: FilledAuthJwt,
+  { issuers }: Profile,
+  found: ReadonlyMap<Route, OwnIssuer>,
+): void {
+  const { at, report, routes } = host
+  const without = routes.filter(route => !found.has(route)).map(({ path }) => path)
+  if (issuers.size > 0) {
+    if (found.size > 0 || routes.length === 0) return
+    const why = 'this host gives out no tokens here; switch on auth-bridge, or leave it out'
+    report(new StartError(why, { at: [...at, 'ownIssuer'] }))
+    return
+  }
+  if (found.size > 0 && algorithms && !algorithms.includes(ALGORITHM)) {
+    const why = `this host signs its own tokens by ${ALGORITHM}; take it in, or leave them out`
+    report(new StartError(why, { at: [...at, 'algorithms'] }))
+  }
+  if (found.size > 0 && dpop.mode === 'required') {
+    const why =
+      'this host gives out bearer tokens alone, and they would all be refused; name an issuer, or write optional'
+    report(new StartError(why, { at: [...at, 'dpop', 'mode'] }))
+  }
+  if (without.length === 0) return
+  const where = found.size === 0 ? '' : ` for ${without.map(path => `routes['${path}']`).join(', ')}`
+  const off = found.size === 0 ? '' : ', or switch auth-jwt off there'
+  const bridge = 'or switch on auth-bridge, with which this host gives out the tokens itself'
+  report(new StartError(`${NO_KEYS.replace(':', `${where}:`)}; ${bridge}${off}`, { at }))
+}
+
+/** The routes whose tokens this host issues. */
+export function findOwnIssuers(
+  host: PluginHost,
+  services: Services,
+  options: FilledAuthJwt,
+  profile: Profile,
+): ReadonlyMap<Route, OwnIssuer> {
+  const byServer = new Map<AuthorizationServer, OwnIssuer>()
+  const found = new Map<Route, OwnIssuer>()
+  if (!(options.ownIssuer ?? profile.issuers.size === 0)) return found
+  for (const route of host.routes) {
+    const server = services.slot('authorizationServer', route)
+    if (server.keys().length === 0) continue
+    const own = byServer.get(server) ?? ownIssuer(server, String(byServer.size), host, options, profile)
+    byServer.set(server, own)
+    found.set(route, own)
+  }
+  checkOwn(host, options, profile, found)
+  return found
+}

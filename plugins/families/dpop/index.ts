@@ -1,0 +1,135 @@
+// DPoP for plugins that verify tokens (RFC 9449): fills the slot `tokenBinding`, and checks the proof of each request.
+import { type GrantStore, isLoopback, NO_POSSESSION, type Possession } from '../../../core/auth.ts'
+import { type PluginHost, parseDuration, type Route, type Services, StartError } from '../../../core/index.ts'
+import { DPOP_SCHEMA, type DPoPSettings, type ProofAlgorithm } from './options.ts'
+import { createNonces, createUsedProofs, type UseOnce, usedIn } from './replay.ts'
+import { createTargets } from './target.ts'
+
+export { DPOP_SCHEMA, type DPoPSettings } from './options.ts'
+
+const PROOFS = {
+  name: 'mcp_host_dpop_proofs_total',
+  help: 'Proofs (DPoP) that came with tokens: accepted, refused, replayed, without a good nonce, too many of one key or user (limited), or not to be judged (unavailable).',
+  labels: ['plugin', 'outcome'],
+}
+
+const [MIN_AGE, MAX_AGE] = [1_000, 600_000]
+
+/** Hosts that serve no one. */
+const WAIVED: Partial<Record<PluginHost['purpose'], Possession['waived']>> = { test: 'all', inspect: 'proof' }
+
+const filled = ({ mode, algorithms, maxAge = '60s', clockTolerance = '60s', nonce = false }: DPoPSettings) => ({
+  mode,
+  algorithms: algorithms ?? (DPOP_SCHEMA.properties.algorithms.default as readonly ProofAlgorithm[]),
+  maxAge: parseDuration(maxAge),
+  clockTolerance: parseDuration(clockTolerance),
+  nonce,
+})
+
+type Settings = ReturnType<typeof filled>
+
+/** State that other nodes see too. */
+const SHARED: Readonly<Record<string, (services: Services, route: Route) => boolean>> = {
+  sessions: ({ slot }, route) => slot('sessionStore', route).shared === true,
+  tasks: ({ slot }, route) => slot('taskStore', route).shared === true,
+  changes: ({ slot }, route) => slot('changeBus', route).shared === true,
+  'events of streams': ({ slot }, route) => slot('eventStore', route).shared !== undefined,
+}
+
+/** Why this host cannot check proofs completely; undefined if it can. */
+function gapOf({ http, processes, routes }: PluginHost, services: Services): string | undefined {
+  if (http.publicUrl === undefined && !isLoopback(http.host)) {
+    return `proofs (DPoP) name the address that they are for, and ${http.host} is not how clients reach it; set http.publicUrl`
+  }
+  const apart = routes.filter(route => !services.slot('grantStore', route).shared)
+  const shared = Object.keys(SHARED).find(what => apart.some(route => SHARED[what]?.(services, route)))
+  const others = processes > 1 ? `each of ${processes} processes` : shared && `each node that shares the ${shared}`
+  if (apart.length === 0 || others === undefined) return undefined
+  return `${others} would take a proof (DPoP) that another has seen; switch on a plugin whose store for the slot grantStore they share`
+}
+
+function checkOptions({ at, ownKeys, processes, report }: PluginHost, { maxAge, clockTolerance, nonce }: Settings) {
+  const tell = (why: string, key: string) => report(new StartError(why, { at: [...at, 'dpop', key] }))
+  if (maxAge < MIN_AGE || maxAge > MAX_AGE) {
+    tell('it is the time in which a proof counts: write 1s to 10m; 60s is usual', 'maxAge')
+  }
+  if (clockTolerance > MAX_AGE) tell('write 0 to 10m; 60s is usual', 'clockTolerance')
+  if (nonce && ownKeys && processes > 1) {
+    tell('nonces of one process are unknown to the others; set secrets, such as MCP_HOST_SECRETS', 'nonce')
+  }
+}
+
+/**
+ * Call it in `setup`, and its result in `serving` for the `possession` of `identifyBearer`. Fails closed: if proofs cannot be
+ * checked, startup fails for a configured `mode`, and without one bound tokens are refused.
+ */
+export function enforceDPoP(host: PluginHost, options: DPoPSettings): (services: Services) => Possession {
+  const settings = filled(options)
+  const { mode, algorithms } = settings
+  if (mode === 'off') return () => NO_POSSESSION
+  checkOptions(host, settings)
+  let accepts = true
+  try {
+    host.fill('tokenBinding', {
+      algorithms: () => (accepts ? algorithms : []),
+      required: () => mode === 'required',
+      announced: () => mode !== undefined,
+    })
+  } catch (error) {
+    // Two authentication plugins on a route are reported by the host.
+    if (!(error instanceof StartError)) throw error
+  }
+
+  return services => {
+    const gap = gapOf(host, services)
+    if (gap !== undefined && mode !== undefined) host.report(new StartError(gap, { at: [...host.at, 'dpop'] }))
+    accepts = gap === undefined
+    if (gap === undefined) {
+      const check = createCheck(host, services, settings)
+      return { accepts, required: mode === 'required', waived: WAIVED[host.purpose], check }
+    }
+    let isLogged = false
+    const missed = () => {
+      if (!isLogged) host.log.warn({ why: gap }, 'tokens that are bound to a key (DPoP) are refused')
+      isLogged = true
+    }
+    return { ...NO_POSSESSION, missed }
+  }
+}
+
+function createCheck(host: PluginHost, services: Services, settings: Settings): Possession['check'] {
+  const { now } = host.clock
+  const targetsOf = createTargets(host.http)
+  const count = host.figures.counter(PROOFS)
+  const nonces = settings.nonce ? createNonces(host.keys('dpop nonces'), now) : undefined
+  const own = createUsedProofs(undefined, now)
+  const started = now()
+  const byStore = new Map<GrantStore, UseOnce>()
+  // jose is loaded for the first proof.
+  const load = async () => (await import('./proof.ts')).createProofCheck({ ...settings, nonces, now })
+  let loaded: ReturnType<typeof load> | undefined
+
+  function memoryOn(route: Route) {
+    const store = services.slot('grantStore', route)
+    if (!store.shared) return { since: started, useOnce: own }
+    const useOnce = byStore.get(store) ?? usedIn(store, own)
+    byStore.set(store, useOnce)
+    return { since: undefined, useOnce }
+  }
+
+  return async (ctx, { route, ...shown }) => {
+    loaded ??= load()
+    const check = await loaded
+    const { outcome, flaw, nonce, cause } = await check({
+      ...shown,
+      ...memoryOn(route),
+      proof: ctx.req.headers['dpop'],
+      method: ctx.method,
+      targets: targetsOf(ctx),
+    })
+    if (cause !== undefined) host.log.error({ err: cause }, 'the store of used proofs (DPoP) does not answer')
+    count(1, { plugin: host.name, outcome })
+    if (nonce !== undefined) ctx.set('DPoP-Nonce', nonce)
+    return flaw
+  }
+}

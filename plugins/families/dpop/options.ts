@@ -1,0 +1,62 @@
+// The option `dpop` of plugins that verify tokens, and its schema (RFC 9449).
+import { DURATION_PATTERN, type Duration } from '../../../core/index.ts'
+
+const PROOF_ALGORITHMS = [
+  ...(['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const),
+  ...(['PS256', 'PS384', 'PS512', 'RS256', 'RS384', 'RS512'] as const),
+] as const
+
+/** The JOSE name of a proof algorithm. */
+export type ProofAlgorithm = (typeof PROOF_ALGORITHMS)[number]
+
+/** The option `dpop`. */
+export interface DPoPSettings {
+  /** Default `optional`, or `off` if a used proof could be replayed on another node. */
+  readonly mode?: 'off' | 'optional' | 'required'
+  readonly algorithms?: readonly ProofAlgorithm[]
+  /** How long a proof is valid after its time. Default 60 s. */
+  readonly maxAge?: Duration
+  /** How far the clock of a client can be ahead, at most 10 minutes. Default 60 s. */
+  readonly clockTolerance?: Duration
+  /** Proofs must have a nonce issued by this host. Default false. */
+  readonly nonce?: boolean
+}
+
+/** The schema of `DPoPSettings`, for a plugin's option `dpop`. */
+export const DPOP_SCHEMA = {
+  title: 'DPoPOptions',
+  type: 'object',
+  default: {},
+  description: 'Tokens that are bound to a key of their client (DPoP, RFC 9449).',
+  additionalProperties: false,
+  properties: {
+    mode: {
+      enum: ['off', 'optional', 'required'],
+      description:
+        'Whether bound tokens are taken, or no others. Default: optional, where all processes know which proofs were used.',
+    },
+    algorithms: {
+      type: 'array',
+      items: { enum: PROOF_ALGORITHMS },
+      minItems: 1,
+      uniqueItems: true,
+      default: ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'PS256', 'RS256'],
+      description: 'Algorithms of proofs.',
+    },
+    maxAge: {
+      type: ['string', 'number'],
+      pattern: DURATION_PATTERN,
+      minimum: 0,
+      default: '60s',
+      description: 'For how long a proof counts from its time on: 1s to 10m.',
+    },
+    clockTolerance: {
+      type: ['string', 'number'],
+      pattern: DURATION_PATTERN,
+      minimum: 0,
+      default: '60s',
+      description: 'How far the clock of a client can be ahead: 0 to 10m.',
+    },
+    nonce: { type: 'boolean', default: false, description: 'Proofs must have a nonce of this host. Needs secrets.' },
+  },
+} as const

@@ -1,0 +1,214 @@
+// Checks a DPoP proof for one request (RFC 9449 section 4.3). Cheap checks come first, then the signature, then the replay
+// check, so that a forged proof does not use up a valid one.
+import { createHash } from 'node:crypto'
+import { compactVerify, decodeJwt, decodeProtectedHeader, type JWK } from 'jose'
+import { LRUCache } from 'lru-cache'
+import type { Claims, ProofFlaw } from '../../../core/auth.ts'
+import { HostError, isObject } from '../../../core/index.ts'
+import type { ProofAlgorithm } from './options.ts'
+import type { Nonces, UsedProof, UseOnce } from './replay.ts'
+import { canonicalTarget } from './target.ts'
+
+/** Maximum clock difference between nodes, milliseconds: added to the time for which a used proof is remembered. */
+const SKEW = 10_000
+/** Characters. A proof signed by RSA with 4,096 bits has about 2,400. */
+const MAX_PROOF = 4_096
+const MAX_ID = 128
+/** Maximum characters of a URL echoed in a response header. */
+const MAX_SHOWN_URL = 300
+/** Seconds: for a store that does not respond, and for a key or user with too many proofs. */
+const RETRY_AFTER = 1
+const LIMITED_FOR = 5
+const MAX_KNOWN_KEYS = 1_000
+/** Base64url characters of an RSA exponent and of a 4,096 bit modulus: larger ones only cost time. */
+const RSA_SIZES = { e: 6, n: 683 } as const
+
+/** Required JWK members by key type, in the order of the thumbprint (RFC 7638 section 3.2, RFC 8037 section 2). */
+const REQUIRED = { EC: ['crv', 'kty', 'x', 'y'], OKP: ['crv', 'kty', 'x'], RSA: ['e', 'kty', 'n'] } as const
+const ALLOWED: ReadonlySet<string> = new Set(['alg', 'use', 'key_ops', 'kid', 'ext'])
+const CURVES: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }
+
+export interface ProofSettings {
+  readonly algorithms: readonly ProofAlgorithm[]
+  /** Milliseconds. */
+  readonly maxAge: number
+  /** How far a client's clock can be ahead, milliseconds. */
+  readonly clockTolerance: number
+  readonly nonces: Nonces | undefined
+  readonly now: () => number
+}
+
+/** The request that a proof must match. */
+export interface ProvenRequest {
+  /** The `DPoP` header. */
+  readonly proof: string | readonly string[] | undefined
+  readonly method: string
+  /** Canonical URLs of the request. */
+  readonly targets: readonly string[]
+  /** SHA-256 of the token, base64url. */
+  readonly digest: string
+  /** Thumbprint of the key that the token is bound to. */
+  readonly thumbprint: string
+  readonly user: string
+  /** Proofs made before this time may have been used already, milliseconds since the epoch. */
+  readonly since: number | undefined
+  readonly useOnce: UseOnce
+}
+
+/** The result for the metrics. `nonce`: for the client's next proofs. */
+export interface ProofOutcome {
+  readonly outcome: 'accepted' | 'refused' | 'replayed' | 'nonce' | 'limited' | 'unavailable'
+  readonly flaw?: ProofFlaw
+  readonly nonce?: string
+  readonly cause?: unknown
+}
+
+const refuse = (refused: string): ProofOutcome => ({
+  outcome: 'refused',
+  flaw: { refused, error: 'invalid_dpop_proof' },
+})
+
+const NO_URL =
+  'the request names no address (Host) of this server that a proof could be for (htu); use its own port, or have its ' +
+  'operator set http.publicUrl, or add the name with its port to http.allowedHosts'
+
+function keyTypeOf(algorithm: ProofAlgorithm): keyof typeof REQUIRED {
+  if (!algorithm.startsWith('E')) return 'RSA'
+  return algorithm.startsWith('ES') ? 'EC' : 'OKP'
+}
+
+/** Rejects every key that is not a plain public key for this algorithm; jose imports the rest. */
+function keyFlaw(jwk: Claims, algorithm: ProofAlgorithm): string | undefined {
+  const type = keyTypeOf(algorithm)
+  const required: readonly string[] = REQUIRED[type]
+  const { kty, alg, use, key_ops: operations, crv, e = '', n = '' } = jwk
+  const curve = type === 'OKP' ? 'Ed25519' : CURVES[algorithm]
+  const isOther = kty !== type || (alg !== undefined && alg !== algorithm)
+  // A private key has further members.
+  if (kty === type && Object.keys(jwk).some(name => !required.includes(name) && !ALLOWED.has(name))) {
+    return 'the key (jwk) of the proof has more than a public key has'
+  }
+  if (isOther || (typeof crv === 'string' && curve !== undefined && crv !== curve)) {
+    return `the key (jwk) of the proof is none for ${algorithm}`
+  }
+  if (required.some(name => !/^[\w-]+$/.test(typeof jwk[name] === 'string' ? jwk[name] : ''))) {
+    return 'the key (jwk) of the proof is not whole, or not encoded as a JWK is'
+  }
+  if (use !== undefined && use !== 'sig') return 'the key (jwk) of the proof is not for signatures'
+  if (operations !== undefined && !(Array.isArray(operations) && operations.every(one => one === 'verify'))) {
+    return 'the key (jwk) of the proof is not only for operation verify'
+  }
+  if (String(e).length > RSA_SIZES.e) return 'the exponent of the key (jwk) of the proof is too long'
+  return String(n).length > RSA_SIZES.n ? 'the key (jwk) of the proof is too long' : undefined
+}
+
+function decode(proof: string): { readonly header: Claims; readonly claims: Claims } | undefined {
+  try {
+    return { header: decodeProtectedHeader(proof), claims: decodeJwt(proof) }
+  } catch {
+    return undefined
+  }
+}
+
+async function remember(proof: UsedProof, useOnce: UseOnce): Promise<ProofOutcome> {
+  try {
+    if (await useOnce(proof)) return { outcome: 'accepted' }
+    return { ...refuse('the proof was used before: each request needs its own'), outcome: 'replayed' }
+  } catch (cause) {
+    if (HostError.is(cause) && cause.kind === 'tooManyRequests') {
+      const limited = cause.detail ?? 'too many proofs (DPoP) were used of late; send fewer requests a second'
+      return { outcome: 'limited', flaw: { limited, retryAfter: LIMITED_FOR } }
+    }
+    const unavailable = 'nobody can tell now whether the proof (DPoP) was used before'
+    return { outcome: 'unavailable', flaw: { unavailable, retryAfter: RETRY_AFTER }, cause }
+  }
+}
+
+/** Returns a function that checks a proof and never rejects. */
+export function createProofCheck({ algorithms, maxAge, clockTolerance, nonces, now }: ProofSettings) {
+  /** Objects that jose keeps imported keys for, by thumbprint. */
+  const known = new LRUCache<string, JWK>({ max: MAX_KNOWN_KEYS })
+
+  function readKey(jwk: Claims, algorithm: ProofAlgorithm, thumbprint: string): JWK | undefined {
+    const members = REQUIRED[keyTypeOf(algorithm)].map(name => [name, jwk[name]] as const)
+    const key: JWK = Object.fromEntries(members)
+    if (createHash('sha256').update(JSON.stringify(key)).digest('base64url') !== thumbprint) return undefined
+    const found = known.get(thumbprint) ?? key
+    known.set(thumbprint, found)
+    return found
+  }
+
+  function headerFlaw({ typ, crit, jwk }: Claims, algorithm: ProofAlgorithm | undefined): string | undefined {
+    if (typ !== 'dpop+jwt') return 'the type (typ) of the proof is not dpop+jwt'
+    if (crit !== undefined) return 'the proof has critical headers (crit), and none is understood here'
+    if (algorithm === undefined) return `the algorithm of the proof is not accepted: ${algorithms.join(', ')}`
+    return isObject(jwk) ? keyFlaw(jwk, algorithm) : 'the proof has no key (jwk)'
+  }
+
+  function claimFlaw({ jti, htm, htu, iat, ath }: Claims, request: ProvenRequest): string | undefined {
+    const { method, targets, digest, since } = request
+    if (typeof jti !== 'string' || jti === '' || jti.length > MAX_ID) {
+      return `the id (jti) of the proof is no text of 1 to ${MAX_ID} characters`
+    }
+    if (htm !== method) return `the proof is not for ${method} (htm)`
+    const [url] = targets
+    if (url === undefined) return NO_URL
+    if (!targets.includes(canonicalTarget(htu) ?? '')) {
+      return `the proof is for another address (htu); this one is ${url.slice(0, MAX_SHOWN_URL)}`
+    }
+    if (ath !== digest) return 'the proof is for another token (ath)'
+    if (typeof iat !== 'number' || !Number.isFinite(iat)) return 'the proof has no time (iat)'
+    const age = now() - iat * 1_000
+    if (age > maxAge || -age > clockTolerance) {
+      const [limit, where] = age > maxAge ? [maxAge, 'ago'] : [clockTolerance, 'ahead']
+      return `the time (iat) of the proof is more than ${Math.round(limit / 1_000)} s ${where}: is the clock right?`
+    }
+    // `iat` has whole seconds: the second in which the server started is accepted.
+    if (since !== undefined && iat < Math.floor(since / 1_000)) {
+      return 'the proof was made (iat) before this server began: make a new one for each request'
+    }
+    return undefined
+  }
+
+  /** The nonce to return to the client, and why the proof's own is not accepted. */
+  function checkNonce(nonce: unknown): { readonly nonce?: string; readonly refused?: string } {
+    const verdict = nonces?.judge(nonce)
+    if (!nonces || verdict === 'current') return {}
+    const current = nonces.current()
+    if (verdict === 'known') return { nonce: current }
+    const has = nonce === undefined ? 'has no nonce' : 'has a nonce that is not good any more'
+    return { nonce: current, refused: `the proof ${has}; send it with the one of this answer` }
+  }
+
+  return async function checkProof(request: ProvenRequest): Promise<ProofOutcome> {
+    const { thumbprint, user, useOnce } = request
+    const proof = String(request.proof ?? '')
+    if (proof === '') return refuse('the token is bound to a key, and there is no DPoP header')
+    if (proof.includes(',')) return refuse('more than one DPoP header')
+    if (proof.length > MAX_PROOF) return refuse(`the proof is longer than ${MAX_PROOF} characters`)
+    const read = /^[\w-]+\.[\w-]+\.[\w-]+$/.test(proof) ? decode(proof) : undefined
+    if (!read) return refuse('the DPoP header holds no signed JWT')
+    const { header, claims } = read
+    const algorithm = algorithms.find(one => one === header['alg'])
+    const flawed = headerFlaw(header, algorithm)
+    if (flawed !== undefined || algorithm === undefined) return refuse(flawed ?? '')
+    const key = readKey(header['jwk'] as Claims, algorithm, thumbprint)
+    if (!key) {
+      return { outcome: 'refused', flaw: { refused: 'the token is bound to another key', error: 'invalid_token' } }
+    }
+    const flaw = claimFlaw(claims, request)
+    if (flaw !== undefined) return refuse(flaw)
+    try {
+      await compactVerify(proof, key, { algorithms: [algorithm] })
+    } catch {
+      return refuse('the signature of the proof does not fit its key (jwk)')
+    }
+    const { refused, ...told } = checkNonce(claims['nonce'])
+    if (refused !== undefined) return { outcome: 'nonce', flaw: { refused, error: 'use_dpop_nonce' }, ...told }
+    const { jti, iat } = claims as { readonly jti: string; readonly iat: number }
+    // A hash, because a client chooses length and characters of its `jti`.
+    const id = createHash('sha256').update(`${thumbprint} ${jti}`).digest('base64url')
+    const left = Math.max(0, iat * 1_000 + maxAge - now())
+    return { ...(await remember({ id, ttl: left + SKEW, thumbprint, user }, useOnce)), ...told }
+  }
+}

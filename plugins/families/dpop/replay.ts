@@ -1,0 +1,135 @@
+// Protection against replayed DPoP proofs: the used proofs (RFC 9449 section 11.1) and the nonces (section 8).
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { GRANT_KINDS, type GrantStore } from '../../../core/auth.ts'
+import { HostError } from '../../../core/index.ts'
+
+/** Used proofs, about 200 bytes each: with a `maxAge` of 60 s, some 5,000 requests per second. */
+const MAX_PROOFS = 400_000
+/** One key can have 1/8 of the free entries, one user 1/4, so that room is left for others. */
+const SHARES = { key: 8, user: 4 } as const
+const RETRY_AFTER = { 'Retry-After': '5' }
+
+/** A proof that is valid unless it was used before. */
+export interface UsedProof {
+  /** Unique for the proof and its key. */
+  readonly id: string
+  /** Milliseconds for which the proof is remembered. */
+  readonly ttl: number
+  readonly thumbprint: string
+  /** Names the user; of any length. */
+  readonly user: string
+}
+
+/**
+ * Whether a proof is used for the first time. Throws or rejects with a HostError: `tooManyRequests` for a key or user with too
+ * many proofs, another if this is unknown.
+ */
+export type UseOnce = (proof: UsedProof) => boolean | Promise<boolean>
+
+interface Tally {
+  readonly name: string
+  count: number
+}
+
+const tooMany = (whose: string, count: number) =>
+  new HostError('tooManyRequests', {
+    detail: `too many proofs (DPoP) of ${whose} were used of late; wait, and send fewer requests a second`,
+    reason: `this process remembers ${count} proofs of ${whose}, which is the limit`,
+    headers: RETRY_AFTER,
+  })
+
+/** In this process. Valid proofs are never evicted: at the limit new proofs are refused. */
+export function createUsedProofs(most = MAX_PROOFS, now: () => number = Date.now): UseOnce {
+  /** In order of use. */
+  const used = new Map<string, { readonly until: number; readonly tallies: readonly Tally[] }>()
+  const tallies = new Map<string, Tally>()
+
+  function forget(id: string) {
+    for (const tally of used.get(id)?.tallies ?? []) if (--tally.count === 0) tallies.delete(tally.name)
+    used.delete(id)
+  }
+
+  const tallyOf = (name: string): Tally => tallies.get(name) ?? { name, count: 0 }
+
+  return ({ id, ttl, thumbprint, user }) => {
+    const time = now()
+    for (const [oldest, { until }] of used) {
+      if (until > time) break
+      forget(oldest)
+    }
+    if ((used.get(id)?.until ?? 0) > time) return false
+    forget(id)
+    const free = most - used.size
+    if (free <= 0) {
+      throw new HostError('unavailable', {
+        detail: 'too many proofs (DPoP) were used within the last minutes',
+        reason: `the ${most} proofs that this process remembers are all recent`,
+        headers: RETRY_AFTER,
+      })
+    }
+    const ofKey = tallyOf(`key ${thumbprint}`)
+    if (ofKey.count >= free / SHARES.key) throw tooMany('this key', ofKey.count)
+    const ofUser = tallyOf(`user ${createHash('sha256').update(user).digest('base64url')}`)
+    if (ofUser.count >= free / SHARES.user) throw tooMany('this user', ofUser.count)
+    for (const tally of [ofKey, ofUser]) {
+      tally.count++
+      tallies.set(tally.name, tally)
+    }
+    used.set(id, { until: time + ttl, tallies: [ofKey, ofUser] })
+    return true
+  }
+}
+
+/** In a store that nodes share. `own` holds the proofs of this process too, for its limits. */
+export const usedIn =
+  (store: GrantStore, own: UseOnce): UseOnce =>
+  async proof =>
+    (await own(proof)) && store.add(`${GRANT_KINDS.granted}dpop:${proof.id}`, '1', proof.ttl)
+
+/** Milliseconds for which one nonce is current. */
+const STEP = 60_000
+/** Earlier steps whose nonces are still valid, and later steps for clocks that are ahead. */
+const LATE = 2
+const AHEAD = 1
+const MAC_BYTES = 16
+
+export interface Nonces {
+  /** The nonce for the next proofs; the same for all clients for a minute. */
+  current(): string
+  /** `known` nonces are valid, but not current. */
+  judge(nonce: unknown): 'current' | 'known' | 'unknown'
+}
+
+function makeNonce(key: Buffer, step: number): string {
+  const number = Buffer.alloc(4)
+  number.writeUInt32BE(step)
+  const mac = createHmac('sha256', key).update(number).digest().subarray(0, MAC_BYTES)
+  return Buffer.concat([number, mac]).toString('base64url')
+}
+
+const isSame = (one: string, other: string) =>
+  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
+
+/** Stateless nonces: a time step and its MAC, so all nodes with the same secrets accept them. The first key makes nonces. */
+export function createNonces(keys: readonly Buffer[], now: () => number = Date.now): Nonces {
+  const [first = Buffer.alloc(0)] = keys
+  let made = { step: -1, nonce: '' }
+  const stepNow = () => Math.floor(now() / STEP)
+
+  function current() {
+    const step = stepNow()
+    if (made.step !== step) made = { step, nonce: makeNonce(first, step) }
+    return made.nonce
+  }
+
+  return {
+    current,
+    judge(nonce) {
+      if (typeof nonce !== 'string' || !/^[\w-]{27}$/.test(nonce)) return 'unknown'
+      if (isSame(nonce, current())) return 'current'
+      const step = Buffer.from(nonce, 'base64url').readUInt32BE()
+      if (step < stepNow() - LATE || step > stepNow() + AHEAD) return 'unknown'
+      return keys.some(key => isSame(nonce, makeNonce(key, step))) ? 'known' : 'unknown'
+    },
+  }
+}

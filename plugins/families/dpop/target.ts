@@ -1,0 +1,51 @@
+// The URL of a request in the canonical form in which `htu` is compared (RFC 9449 section 4.3, RFC 3986 section 6.2).
+import { canonicalPath, isLoopback, parseHost } from '../../../core/auth.ts'
+import type { HostContext, ResolvedHttp } from '../../../core/index.ts'
+
+const MAX_TARGET = 2_048
+
+const withoutRoot = (path: string) => (path === '/' ? '' : path)
+
+/** Origin and path without default port and trailing slash; undefined for an invalid URL. */
+export function canonicalTarget(url: unknown): string | undefined {
+  // `URL` would repair white space, control characters and backslashes.
+  if (typeof url !== 'string' || url.length > MAX_TARGET || !/^https?:\/\/[\x21-\x5b\x5d-\x7e]+$/i.test(url)) {
+    return undefined
+  }
+  if (!URL.canParse(url)) return undefined
+  const { origin, pathname, username, password } = new URL(url)
+  const path = username === '' && password === '' ? canonicalPath(pathname) : undefined
+  return path === undefined ? undefined : `${origin}${withoutRoot(path)}`
+}
+
+const bare = (address: string) => address.replace(/^::ffff:/, '').replace(/^\[|\]$/g, '')
+
+/** Whether a Host header names this server, and not another one on this machine that relays its requests. */
+function isOwn(asked: string, scheme: string, { socket }: HostContext['req'], allowed: ReadonlySet<string>): boolean {
+  const host = parseHost(asked)
+  if (!host || !URL.canParse(`${scheme}://${host.full}`)) return false
+  if (host.full !== host.name && allowed.has(host.full)) return true
+  const { port } = new URL(`${scheme}://${host.full}`)
+  // An allowed name without a port is that of the default port, for example of a proxy.
+  if (port === '' && allowed.has(host.name)) return true
+  const given = port === '' ? (scheme === 'https' ? 443 : 80) : Number(port)
+  const isElsewhere =
+    host.name !== 'localhost' && isLoopback(host.name) && bare(host.name) !== bare(socket.localAddress ?? '')
+  return given === socket.localPort && !isElsewhere
+}
+
+/** The canonical URLs of a request: under `http.publicUrl`, otherwise of each own name in its Host header. */
+export function createTargets({
+  publicUrl,
+  allowedHosts,
+}: Pick<ResolvedHttp, 'publicUrl' | 'allowedHosts'>): (ctx: HostContext) => readonly string[] {
+  const allowed = new Set(allowedHosts.map(host => host.toLowerCase()))
+  const base = publicUrl === undefined ? undefined : (canonicalTarget(publicUrl.split(/[?#]/, 1)[0]) ?? '')
+  return ({ state, req }) => {
+    const path = withoutRoot(state.path ?? '/')
+    if (base !== undefined) return [`${base}${path}`]
+    const scheme = 'encrypted' in req.socket && req.socket.encrypted === true ? 'https' : 'http'
+    const own = state.hosts.filter(host => host !== undefined && isOwn(host, scheme, req, allowed))
+    return own.flatMap(host => canonicalTarget(`${scheme}://${host}${path}`) ?? [])
+  }
+}

@@ -1,0 +1,109 @@
+// Counts in Redis with rate-limiter-flexible, and `onFailure` if a store does not respond.
+import { blame } from '../../core/auth.ts'
+import { errorText, HostError, type PluginHost } from '../../core/index.ts'
+import { type RedisConnection, type RedisScript, redisScript } from '../families/redis/index.ts'
+import type { Count, CreateCount, Tally } from './memory-counts.ts'
+import type { FilledRateLimit } from './options.ts'
+
+/** Seconds. */
+const RETRY_AFTER = '2'
+
+/** A figure for each request that was not counted; one line when that begins, one when it is over. */
+function createTrouble({ log, figures }: PluginHost, onFailure: FilledRateLimit['onFailure'], store: string) {
+  let failing = false
+  const tell = figures.counter({
+    name: 'mcp_host_rate_limit_uncounted_total',
+    help: 'Requests that could not be counted because the store did not respond: open (passed) or closed (refused).',
+    labels: ['on_failure'],
+  })
+  const means = onFailure === 'open' ? 'requests pass uncounted' : 'requests are refused with 503'
+  return {
+    began(problem: string) {
+      tell(1, { on_failure: onFailure })
+      if (!failing) log.warn({ problem, onFailure, means }, `rate limits cannot be counted in ${store}`)
+      failing = true
+    },
+    ended() {
+      if (failing) log.info({}, `rate limits are counted in ${store} again`)
+      failing = false
+    },
+  }
+}
+
+function refusal(cause: unknown, { name }: PluginHost, store: string): HostError {
+  const error = new HostError('unavailable', {
+    detail: 'requests cannot be counted at the moment; try again',
+    headers: { 'Retry-After': RETRY_AFTER },
+    data: { reason: 'rate-limit-unavailable', retryable: true },
+    reason: `rate limits cannot be counted in ${store}, and onFailure is closed`,
+    cause,
+  })
+  blame(error, name)
+  return error
+}
+
+/** Wraps what counts in `store`: if it fails, the request passes uncounted or is refused with 503. */
+export function createGuard(host: PluginHost, onFailure: FilledRateLimit['onFailure'], store: string) {
+  const trouble = createTrouble(host, onFailure, store)
+  return (count: (key: string) => Promise<Tally>): Count =>
+    async key => {
+      try {
+        const tally = await count(key)
+        trouble.ended()
+        return tally
+      } catch (error) {
+        trouble.began(errorText(HostError.is(error) ? (error.cause ?? error.reason) : error))
+        if (onFailure === 'open') return undefined
+        throw refusal(error, host, store)
+      }
+    }
+}
+
+/** What its script sends beside EVAL. */
+export const RATE_LIMIT_COMMANDS = ['set', 'incrby', 'pttl', 'expire'] as const
+
+/** The part of a client of Redis that the limiter calls. */
+function createClient(redis: RedisConnection) {
+  let script: RedisScript | undefined
+  return {
+    eval(source: string, { keys, arguments: args }: { keys: string[]; arguments: string[] }) {
+      script ??= redisScript(source)
+      return redis.evaluate(script, keys, args)
+    },
+  }
+}
+
+/** `scope`: whose limits these are, the same on every node. */
+export async function createRedisCounts(
+  redis: RedisConnection,
+  host: PluginHost,
+  { scope, onFailure }: { readonly scope: string; readonly onFailure: FilledRateLimit['onFailure'] },
+): Promise<CreateCount> {
+  const { RateLimiterRedis, RateLimiterRes } = await import('rate-limiter-flexible')
+  const client = createClient(redis)
+  const guard = createGuard(host, onFailure, 'Redis')
+
+  return (name, { text, most, window }) => {
+    // No insurance limiter: in memory a limit would be as many times higher as there are nodes, and nobody would see it.
+    const limiter = new RateLimiterRedis({
+      storeClient: client,
+      useRedisPackage: true,
+      keyPrefix: '',
+      points: most,
+      duration: window / 1_000,
+    })
+    const prefix = redis.key('rate-limit', scope, name, text, '')
+
+    async function consume(key: string): Promise<Tally> {
+      // Nobody waits for a connection to be counted only for what may pass without.
+      if (onFailure === 'open' && !redis.healthy) throw new Error(redis.trouble)
+      const { consumedPoints, msBeforeNext } = await limiter.consume(prefix + key).catch((thrown: unknown) => {
+        if (thrown instanceof RateLimiterRes) return thrown
+        throw thrown
+      })
+      return { used: consumedPoints, until: host.clock.monotonic() + msBeforeNext }
+    }
+
+    return guard(consume)
+  }
+}

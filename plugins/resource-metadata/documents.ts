@@ -1,0 +1,101 @@
+// URLs of metadata documents (RFC 9728 section 3), and their members about DPoP (RFC 9449 section 5.1).
+import type { TokenBinding } from '../../core/auth.ts'
+import { type PluginHost, type ResolvedHttp, type Route, StartError } from '../../core/index.ts'
+import type { FilledResourceMetadata } from './options.ts'
+
+export const WELL_KNOWN = '/.well-known/oauth-protected-resource'
+
+type Params = Readonly<Record<string, string>>
+
+const plain = (path: string) => path.replace(/\/+$/, '')
+
+/** The path of `http.publicUrl`, which a proxy removes. */
+const prefixOf = ({ publicUrl }: ResolvedHttp) => (publicUrl === undefined ? '' : plain(new URL(publicUrl).pathname))
+
+/** Origin of all URLs; empty while it is unknown. */
+const baseOf = ({ publicUrl }: ResolvedHttp, route: Route) =>
+  publicUrl?.replace(/\/$/, '') ?? /^https?:\/\/[^/]+/.exec(route.url())?.[0] ?? ''
+
+/** The first path is the one in challenges. */
+export function documentPaths({ path }: Route, http: ResolvedHttp): readonly [string, ...string[]] {
+  const own = `${WELL_KNOWN}${plain(path)}`
+  const prefix = prefixOf(http)
+  // RFC 9728 puts the document of https://host/prefix/route at the root, where a proxy may pass it unchanged.
+  return prefix === '' ? [own] : [own, `${WELL_KNOWN}${prefix}${plain(path)}`]
+}
+
+export function documentUrl(route: Route, params: Params, http: ResolvedHttp): string {
+  const base = baseOf(http, route)
+  return `${base}${WELL_KNOWN}${plain(route.url(params).slice(base.length))}`
+}
+
+/** Paths for clients that know only the resource identifier or the host. */
+export function resourcePaths(resource: string): string[] {
+  return [WELL_KNOWN, `${WELL_KNOWN}${plain(new URL(resource).pathname)}`]
+}
+
+interface OnlyDocument {
+  /** Undefined for a URL of another host. */
+  readonly path: string | undefined
+  url(route: Route): string
+}
+
+/** The document of `resourceMetadataUri`. */
+export function onlyDocument(uri: string, http: ResolvedHttp): OnlyDocument {
+  if (!URL.canParse(uri)) {
+    const path = new URL(uri, 'http://host/').pathname
+    return { path, url: route => `${baseOf(http, route)}${path}` }
+  }
+  const { origin, pathname, href } = new URL(uri)
+  const ours = http.publicUrl === undefined || origin === new URL(http.publicUrl).origin
+  const prefix = prefixOf(http)
+  const path = pathname.startsWith(`${prefix}/`) ? pathname.slice(prefix.length) : pathname
+  return { path: ours ? path : undefined, url: () => href }
+}
+
+type Said = Pick<FilledResourceMetadata, 'dpopSigningAlgValuesSupported' | 'dpopBoundAccessTokensRequired'>
+
+const namesOf = (routes: readonly Route[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
+
+/** Reports options that contradict the plugin that verifies tokens. */
+function checkSaid({ at, log, report, routes }: PluginHost, said: Said, bindingOn: (route: Route) => TokenBinding) {
+  const tell = (why: string, key: keyof Said) => report(new StartError(why, { at: [...at, key] }))
+  const { dpopBoundAccessTokensRequired: required, dpopSigningAlgValuesSupported: algorithms = [] } = said
+  const otherwise = required === undefined ? [] : routes.filter(route => bindingOn(route).required() !== required)
+  if (otherwise.length > 0) {
+    const on = namesOf(otherwise)
+    const why = required
+      ? `nothing asks for proofs of possession (RFC 9449) on ${on}; set dpop: { mode: 'required' } of auth-jwt or ` +
+        'auth-introspection there, and leave this out: the documents say it then'
+      : `tokens that are bound to no key are refused on ${on}; leave this out: the documents say so`
+    tell(why, 'dpopBoundAccessTokensRequired')
+  }
+  const unknownOn = (route: Route) => algorithms.filter(one => !bindingOn(route).algorithms().includes(one))
+  const where = routes.filter(route => unknownOn(route).length > 0)
+  if (where.length === 0) return
+  const facts = { dpopSigningAlgValuesSupported: [...new Set(where.flatMap(unknownOn))], routes: namesOf(where) }
+  log.warn(facts, 'dpopSigningAlgValuesSupported is published, but nothing here does what it promises')
+}
+
+export function sayBinding(host: PluginHost, options: FilledResourceMetadata): (routes: readonly Route[]) => Said {
+  let bindingOn: ((route: Route) => TokenBinding) | undefined
+  host.serving(services => {
+    bindingOn = route => services.slot('tokenBinding', route)
+  })
+  // Known once every plugin has its services.
+  host.checking(() => {
+    if (bindingOn) checkSaid(host, options, bindingOn)
+  })
+
+  return routes => {
+    const [first, ...others] = routes.map(route => bindingOn?.(route)).filter(binding => binding !== undefined)
+    if (!first || ![first, ...others].every(binding => binding.announced())) return {}
+    const algorithms = first.algorithms().filter(one => others.every(other => other.algorithms().includes(one)))
+    const required = [first, ...others].every(binding => binding.required())
+    return {
+      // An empty list is not allowed (RFC 9728 section 3.2).
+      ...(algorithms.length > 0 && { dpopSigningAlgValuesSupported: algorithms }),
+      ...(required && { dpopBoundAccessTokensRequired: true }),
+    }
+  }
+}
