@@ -16,20 +16,16 @@ import { assertFree, type NewFiles, writeNew } from './init/write-new.ts'
 import { nearestHint } from './text.ts'
 import { CONFIG_OPTION, defineVerb } from './verb.ts'
 
-export interface Project {
-  /** Of the config, absolute. */
+interface Project {
   readonly folder: string
   readonly configName: string
-  /** Of files that are added: that of the toolsets' own, else the config's. */
   readonly extension: '.ts' | '.js' | '.mjs'
   readonly runner: TestRunner
-  /** What its package.json names. */
   readonly packages: ReadonlySet<string>
-  /** The sources of each toolset that are paths. */
   readonly toolsets: ReadonlyMap<string, readonly string[]>
 }
 
-export type TestRunner = 'node:test' | 'vitest' | 'mocha'
+type TestRunner = 'node:test' | 'vitest' | 'mocha'
 
 function toolsetsOf(config: unknown): Map<string, string[]> {
   const toolsets = isObject(config) && isObject(config['toolsets']) ? config['toolsets'] : {}
@@ -59,12 +55,10 @@ function packagesOf(folder: string): ReadonlySet<string> {
   }
 }
 
-/** By what its package.json has; that of Node where it says nothing. */
 const runnerOf = (packages: ReadonlySet<string>): TestRunner =>
   (['vitest', 'mocha'] as const).find(name => packages.has(name)) ?? 'node:test'
 
-/** Finds the config as `start` does, and reads it. Throws a StartError (exit code 2) where there is none. */
-export async function findProject(context: CommandContext, config: string | undefined): Promise<Project> {
+async function findProject(context: CommandContext, config: string | undefined): Promise<Project> {
   const loaded = await readConfig({ config }, context)
   const folder = dirname(resolve(context.cwd, loaded.file))
   const configName = basename(loaded.file)
@@ -74,8 +68,8 @@ export async function findProject(context: CommandContext, config: string | unde
   return { folder, configName, extension, runner: runnerOf(packages), packages, toolsets }
 }
 
-/** Where the project keeps such files: the folder of that name among its toolsets' paths, else that name. */
-export function folderFor({ toolsets, folder }: Project, name: string): string {
+/** The folder of such files: the one of that name in the paths of the toolsets, or the name itself. */
+function folderFor({ toolsets, folder }: Project, name: string): string {
   const folders = [...toolsets.values()].flat().map(source => dirname(relative(folder, resolve(folder, source))))
   const own = folders
     .map(path => path.replaceAll('\\', '/'))
@@ -83,8 +77,7 @@ export function folderFor({ toolsets, folder }: Project, name: string): string {
   return own === undefined || own.startsWith('..') ? name : own
 }
 
-/** Whether a toolset takes the file, which is there by now: by the same search as a start's. */
-export async function isServed({ toolsets, folder }: Project, file: string): Promise<boolean> {
+async function isServed({ toolsets, folder }: Project, file: string): Promise<boolean> {
   const sources = [...toolsets.values()].flat()
   const paths = sources.filter(source => !isDynamicPattern(source)).map(source => resolve(folder, source))
   const found = await glob(
@@ -94,9 +87,9 @@ export async function isServed({ toolsets, folder }: Project, file: string): Pro
   return [...paths, ...found].map(path => resolve(path)).includes(resolve(folder, file))
 }
 
-export const KINDS = ['tool', 'resource', 'prompt', 'plugin'] as const
-export type Kind = (typeof KINDS)[number]
-export const isKind = (text: string): text is Kind => (KINDS as readonly string[]).includes(text)
+const KINDS = ['tool', 'resource', 'prompt', 'plugin'] as const
+type Kind = (typeof KINDS)[number]
+const isKind = (text: string): text is Kind => (KINDS as readonly string[]).includes(text)
 
 const NODE_TEST = "import { test } from 'node:test'"
 const RUNNERS: Readonly<Record<TestRunner, string>> = {
@@ -105,18 +98,15 @@ const RUNNERS: Readonly<Record<TestRunner, string>> = {
   mocha: "import { it as test } from 'mocha'",
 }
 
-export interface Added {
+interface Added {
   readonly files: NewFiles
-  /** The path of the one that is no test. */
   readonly main: string
-  /** What is left to do where no toolset takes it. */
   readonly use: string
 }
 
-/** Without what would make a file hidden, a folder above, or a declaration. */
+/** Removes what would make the file hidden, a path or a declaration file. */
 const fileNameOf = (name: string): string => name.replace(/^[^A-Za-z0-9]+/, '').replaceAll('.', '-')
 
-/** Flow lists of YAML take single quotes as JavaScript does. */
 function useOf(kind: Kind, identifier: string, main: string, { configName, toolsets }: Project): string {
   const isJson = configName.endsWith('.json')
   const quote = (text: string) => (isJson ? `"${text}"` : `'${text}'`)
@@ -136,7 +126,7 @@ function useOf(kind: Kind, identifier: string, main: string, { configName, tools
   return `${told}\n${lines.map(line => `  ${line}`).join('\n')}`
 }
 
-export function addedFiles(kind: Kind, name: string, project: Project): Added {
+function addedFiles(kind: Kind, name: string, project: Project): Added {
   const { extension, runner } = project
   const identifier = toIdentifier(name, kind)
   const file = fileNameOf(name)
@@ -173,14 +163,12 @@ function checkName(kind: Kind, name: string): void {
   throw usage(`"${printable(name, 150)}" is no name of a ${kind} that all clients take: ${fits}`)
 }
 
-/** Refuses a name under which another plugin is known. */
 async function checkPluginName(name: string): Promise<void> {
   const { builtInPlugins } = await import('../plugins/index.ts')
   if (!Object.hasOwn(builtInPlugins, name)) return
   throw usage(`"${name}" is a plugin of mcp-host's own: choose another name`)
 }
 
-/** What of mcp-host's optional packages the test of such a file needs: that of a plugin calls a host. */
 const neededBy = (kind: Kind): string[] => (kind === 'plugin' ? ['@modelcontextprotocol/client'] : [])
 
 async function add(

@@ -38,7 +38,6 @@ async function secretsInFile(path: string): Promise<string[] | undefined> {
   })
 }
 
-/** The secrets of the config that was named, else those of the environment. */
 async function secretsOf({ config, 'env-file': files }: AuditValues, { env, cwd }: CommandContext): Promise<Secrets> {
   loadEnvFiles(files, { env, cwd })
   const loaded = config === undefined ? undefined : await loadConfig({ cwd, file: config })
@@ -64,7 +63,6 @@ async function fileIn(place: string, { cwd, say }: CommandContext): Promise<stri
   return []
 }
 
-/** The files, and those of folders whose names end with `.jsonl`, each once. */
 async function filesOf(places: readonly string[], context: CommandContext): Promise<string[]> {
   const { cwd, say } = context
   const found = new Set<string>()
@@ -150,7 +148,7 @@ async function verify(places: readonly string[], values: AuditValues, context: C
   throw new StartError(`the audit is broken:\n${problems.join('\n')}`, { exitCode: 1 })
 }
 
-/** The exit code where nothing is known to be wrong, and nothing to be right. */
+/** The exit code if no key is known to verify the audit with. */
 const NO_KEY = 3
 const CUT = 'lines were cut off the end, or the file that had it is not among those given'
 const NO_SECRETS =

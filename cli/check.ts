@@ -12,24 +12,18 @@ import { configLine, routeTable } from './start-page.ts'
 import { jsonText } from './text.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS, type VerbValues } from './verb.ts'
 
-/** One thing that is wrong, or may be. */
 export interface Reported extends Place {
   readonly severity: 'error' | 'warning'
-  /** The keys that lead to it in the config, or in a definition. */
   readonly path?: string
-  /** What was found, and what to do. */
   readonly message: string
   readonly found?: string
   readonly expected?: string
-  /** What was probably meant. */
   readonly suggestion?: string
-  /** Where the other part of it is, as of two that clash. */
   readonly also?: readonly Place[]
-  /** What else a warning says, by name. */
   readonly details?: Readonly<Record<string, unknown>>
 }
 
-export interface CheckReport {
+interface CheckReport {
   readonly ok: boolean
   /** The file, absolute; null where none was found or could be read. */
   readonly config: string | null
@@ -37,8 +31,7 @@ export interface CheckReport {
   readonly warnings: readonly Reported[]
 }
 
-/** What a start was stopped by. */
-export function describeProblems(error: unknown): Reported[] {
+function describeProblems(error: unknown): Reported[] {
   if (!(error instanceof ConfigError)) return [{ severity: 'error', message: errorText(error) }]
   return error.problems.map(told => {
     const { file, line, path } = told
@@ -84,7 +77,6 @@ function valueText(value: unknown): string {
   return value instanceof Error ? errorText(value) : (JSON.stringify(value) ?? String(value))
 }
 
-/** Where it is, the message, what it is about, and how to mend it. */
 function warningText({ message, details: { plugin, fix, ...about } = {}, ...place }: Reported): string {
   const facts = Object.entries(about).map(([name, value]) => `${name} ${valueText(value)}`)
   const whose = plugin === undefined ? '' : `plugins.${plugin}: `
@@ -97,7 +89,7 @@ function warningText({ message, details: { plugin, fix, ...about } = {}, ...plac
   return lines.map(line => printable(line)).join('\n')
 }
 
-export const warningsText = (warnings: readonly Reported[]): string =>
+const warningsText = (warnings: readonly Reported[]): string =>
   warnings.length === 0 ? '' : `Warnings\n${warnings.map(warningText).join('\n')}\n\n`
 
 const OPTIONS = {
@@ -115,13 +107,12 @@ const OPTIONS = {
 type EnvContext = Pick<CommandContext, 'env' | 'cwd'>
 type CheckOptions = Omit<VerbValues<typeof OPTIONS>, 'format'>
 
-/** The other workers, of which none is there: what they carry is said to be there. */
+/** Neighbours of one worker, of which none runs. */
 async function unreachable() {
   const { createNeighbours } = await import('./workers/neighbours.ts')
   return createNeighbours({ send: () => false, receive() {} })
 }
 
-/** What the checked config is, and what it is with: as `start` would have it. */
 async function loadAsStart({ config, 'env-file': files, workers }: CheckOptions, context: EnvContext) {
   const processes = workers === undefined ? 1 : (await import('./workers/count.ts')).parseCount(workers)
   const others = workers === undefined ? {} : { neighbours: await unreachable() }
@@ -147,7 +138,6 @@ async function checkInText(options: CheckOptions, context: CommandContext): Prom
   }
 }
 
-/** What is wrong with a config, and what may be: `check --format json` prints it. */
 export async function reportOn(
   options: CheckOptions,
   context: EnvContext,

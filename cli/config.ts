@@ -13,7 +13,7 @@ const NAMED = /^\s*(?:export\s+)?[A-Za-z_][\w.-]*\s*=\s*(.*)$/
 
 const stop = (file: string, line: number, why: string) => usage(`${file}:${line}: ${why}`)
 
-/** `parseEnv` passes over what it does not understand; whoever wrote that would look for it long. */
+/** Refuses lines that `parseEnv` would ignore. */
 function checkLines(file: string, text: string): void {
   const lines = text.split(/\r?\n/)
   for (let index = 0; index < lines.length; index++) {
@@ -43,15 +43,14 @@ function readEnvFile(file: string): Record<string, string> {
 
 export interface EnvFiles {
   /**
-   * Puts what stands in them into the environment, and takes out what stood there before; of two files the later wins. True
-   * where that changed anything. Throws a StartError with file and line, and nothing has changed.
+   * Sets the variables and removes those of the last load; of two files the later wins. Returns whether anything changed.
+   * Throws a StartError with file and line, and changes nothing then.
    */
   load(): boolean
-  /** Takes back what the last `load` did, for what it was loaded for was refused; the next says that there is a change. */
+  /** Reverts the last `load`; the next one then reports a change. */
   undo(): void
 }
 
-/** `files`: asked for at each reading. */
 export function createEnvFiles(
   files: () => readonly string[],
   { env, cwd }: Pick<CommandContext, 'env' | 'cwd'>,
@@ -62,7 +61,6 @@ export function createEnvFiles(
   let isChanged = false
   let isUndone = false
 
-  /** The names whose values those were not. */
   function become(wanted: Record<string, string>): string[] {
     const names = [...new Set([...Object.keys(loaded), ...Object.keys(wanted)])]
     const changed = names.filter(name => loaded[name] !== wanted[name])
@@ -103,7 +101,7 @@ export function loadEnvFiles(
   return env
 }
 
-export interface ConfigValues {
+interface ConfigValues {
   readonly config?: string | undefined
   readonly 'env-file'?: readonly string[] | undefined
 }

@@ -59,7 +59,6 @@ function planEdit(file: string, before: string, { key }: Setting, name: string, 
   }
 }
 
-/** The names of the parameters of a URL that look like secrets. */
 function secretParameters(url: string): string[] {
   if (!URL.canParse(url)) return []
   const names = [...new Set(new URL(url).searchParams.keys())]
@@ -72,14 +71,12 @@ async function isWanted(yes: boolean, context: CommandContext): Promise<boolean>
   return /^y(?:es)?$/i.test((await ask(context, 'Write this? [y/N] '))?.trim() ?? '')
 }
 
-/** With the end of its links, which may be far away. */
 async function shownPlace(file: string, isNew: boolean): Promise<string> {
   const real = await resolveFile(file)
   const place = real === file ? printable(file) : `${printable(file)}, which is a link to ${printable(real)}`
   return isNew ? `${place} (new)` : place
 }
 
-/** What is kept in a file, and shown again, should let nobody in. */
 function warnOfSecrets(reached: Reached, { say }: CommandContext): void {
   const texts = 'url' in reached ? [reached.url] : reached.args
   const names = texts.flatMap(secretParameters)
@@ -96,7 +93,6 @@ interface Writing {
   readonly yes: boolean
 }
 
-/** Returns the exit code. */
 async function write(
   client: ClientRow,
   { name, reached, machine, yes }: Writing,
@@ -130,7 +126,6 @@ async function write(
   return 0
 }
 
-/** An entry that cannot start is told here, and not by the client's log. */
 async function checkLocal(
   { file, route }: { readonly file: string; readonly route: string },
   context: CommandContext,

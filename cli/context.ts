@@ -10,7 +10,7 @@ import { errorText, StartError } from '../core/http/errors.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'
 import { shellWord } from './text.ts'
 
-export interface CommandInput extends Readable {
+interface CommandInput extends Readable {
   readonly isTTY?: boolean
 }
 
@@ -19,7 +19,6 @@ export interface CommandOutput extends Writable {
   readonly columns?: number
 }
 
-/** The events of `process` that commands listen for: signals, `beforeExit`, and errors that were not caught. */
 export type ProcessEvents = Pick<NodeJS.EventEmitter, 'on' | 'once' | 'off'>
 
 /** What the caller of `main` provides. */
@@ -47,7 +46,6 @@ export interface CommandContext extends Required<CommandEnvironment> {
   say(line: string): void
   /** The text with commands of `mcp-host` as this shell runs them, such as `npx mcp-host login`. */
   runnable(text: string): string
-  /** Ends the command at once with this exit code. */
   exit(code: number): void
 }
 
@@ -66,10 +64,8 @@ export function selfCommand({ script, env, cwd }: Starter, program = process.exe
     : `${/[\\/]node$/.test(program) ? 'node' : shellWord(program)} ${file}`
 }
 
-/** The commands of messages that a person may copy. */
 const COMMANDS = /(?<!npx )\bmcp-host(?= (?:login|logout|doctor|tasks|lock|diff|init|explain) ?)/g
 
-/** Characters of one line on stderr: a server can send megabytes. */
 const MAX_LINE = 10_000
 const DEFAULT_SCRIPT = '/mcp-host'
 
@@ -94,7 +90,6 @@ export function createContext(environment: CommandEnvironment, exit: (code: numb
 /** An error in what was asked for (exit code 2). */
 export const usage = (what: string, cause?: unknown): StartError => new StartError(what, { exitCode: 2, cause })
 
-/** All that stdin has. */
 export async function readStdin({ stdin }: Pick<CommandContext, 'stdin'>): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of stdin) chunks.push(Buffer.from(chunk))

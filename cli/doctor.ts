@@ -24,20 +24,17 @@ const OPTIONS = {
   json: { type: 'boolean', help: 'print the findings as JSON' },
 } as const
 
-/** One line a finding, and its fix below. What servers say in it moves no cursor. */
 function describe({ check, level, text, fix }: Finding, width: number): string {
   const line = printable(`${SIGNS[level]}  ${check.padEnd(width)}  ${text}`)
   return fix === undefined ? line : `${line}\n${' '.repeat(width + 9)}fix: ${printable(fix)}`
 }
 
-/** What a server wrote back of the token that it was tried with is not shown. */
 const scrubFinding = (finding: Finding, secrets: CommandContext['secrets']): Finding => ({
   ...finding,
   text: secrets.scrub(finding.text),
   ...(finding.fix !== undefined && { fix: secrets.scrub(finding.fix) }),
 })
 
-/** The server as its operator sees it, then as a client does. */
 async function examineAll(url: string, options: { token?: string; origin?: string }): Promise<Finding[]> {
   const [{ examine }, { examineAsClient }] = await Promise.all([
     import('./doctor/examine.ts'),
@@ -46,7 +43,6 @@ async function examineAll(url: string, options: { token?: string; origin?: strin
   return [...(await examine(url, options)), ...(await examineAsClient(url))]
 }
 
-/** What the plugins of a config find out. */
 async function examineFile(
   file: string,
   envFiles: readonly string[] | undefined,
@@ -64,7 +60,6 @@ async function examineFile(
   return findings.length > 0 ? findings : [note('config', 'no plugin of this config has anything to ask')]
 }
 
-/** The address that is meant; undefined where only a config is. */
 function urlOf(option: string | undefined, positional: string | undefined, needed: boolean): string | undefined {
   const url = positional ?? option
   if (url === undefined && !needed) return undefined

@@ -29,11 +29,9 @@ const KINDS: ReadonlyArray<readonly ['tool' | 'prompt' | 'resource', ItemKind]> 
   ['resource', 'resources'],
 ]
 
-/** A token's words move no cursor, and begin no line of their own. */
 const plain = (text: string) => printable(text)
 const line = (label: string, text: string) => label.padEnd(10) + text.split('\n').map(plain).join('\n')
 
-/** The claims of a JWT, of which nothing is verified. */
 function decodeClaims(token: string): Record<string, unknown> | undefined {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
@@ -65,7 +63,6 @@ function describeUser(user: User | undefined): string[] {
 interface Identified {
   readonly lines: readonly string[]
   readonly user: User | undefined
-  /** The request ends here. */
   readonly refusal?: HostError
 }
 
@@ -140,7 +137,6 @@ function explainItem(address: InspectedAddress, kind: ItemKind, key: string, use
   ]
 }
 
-/** Every item at an address, each with its verdict. */
 function listItems({ items, denialOf, isUnlisted }: InspectedAddress, user: User | undefined): string[] {
   function verdict(item: CatalogItem, denial: Denial | undefined) {
     if (denial) return `${denial.listed && !isUnlisted(item) ? 'listed' : 'hidden'}, denied: ${denial.reason}`
@@ -154,7 +150,6 @@ function describeRule({ route }: InspectedAddress): string {
   return route.authorize === true ? 'needs any signed-in user' : `authorize ${JSON.stringify(route.authorize)}`
 }
 
-/** What plugins ask of callers at an address, and of the items in question: who is refused is limited all the same. */
 function describePlugins(address: InspectedAddress, asked: ExplainOptions = {}): string[] {
   const items = KINDS.flatMap(([option, kind]) => {
     const key = asked[option]

@@ -39,7 +39,6 @@ const ABOUT: Readonly<Record<string, string>> = {
 
 interface Made {
   readonly cwd: string
-  /** Absolute path. */
   readonly folder: string
   readonly choices: Choices
   readonly paths: Iterable<string>
@@ -83,7 +82,6 @@ const OPTIONS = {
 
 type InitOptions = VerbValues<typeof OPTIONS>
 
-/** What the command line says. */
 function readGiven(options: InitOptions, folder: string | undefined): Given {
   const { name, format, store, plugin: isPlugin = false } = options
   if (isPlugin && (format !== undefined || store !== undefined || options.protected)) {
@@ -100,14 +98,12 @@ function readGiven(options: InitOptions, folder: string | undefined): Given {
   }
 }
 
-/** The same for whoever is not asked. */
 function fillChoices(given: Given, cwd: string): Choices {
   const { isPlugin = false, folder = '.', format = 'ts', isProtected = false, store = defaultStore() } = given
   return { isPlugin, folder, name: given.name ?? basename(resolve(cwd, folder)), format, isProtected, store }
 }
 
 interface Chosen extends Choices {
-  /** What became of a name that is none. */
   readonly note?: string
 }
 
@@ -122,7 +118,6 @@ async function choose(given: Given, asks: boolean, { cwd }: CommandContext): Pro
 
 const MAX_SHOWN = 100
 
-/** Runs the package manager's install where the person sees it. */
 async function install(folder: string, command: string, { print }: CommandContext): Promise<void> {
   print(`\n${command} ...`)
   const [program = '', ...args] = command.split(' ')

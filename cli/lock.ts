@@ -21,7 +21,6 @@ export const surfaceOfConfig = (
 ): Promise<{ readonly file: string; readonly surface: Surface }> =>
   inspectConfig(values, context, async (host, { file }) => ({ file, surface: readSurface(host.served) }))
 
-/** What is told beside a lock of what it cannot hold; empty: nothing. */
 export const notLocked = ({ atRunTime }: Pick<Surface, 'atRunTime'>): string =>
   atRunTime.length === 0
     ? ''
@@ -34,7 +33,6 @@ const OPTIONS = {
 
 const NAMES = ['tools', 'resources', 'resource templates', 'prompts']
 
-/** How much there is, each item as often as it is served. */
 function sizeOf({ routes }: Surface): string {
   const served = Object.values(routes)
   const counts = SURFACE_LISTS.map((list, index) => {
@@ -44,7 +42,6 @@ function sizeOf({ routes }: Surface): string {
   return [`${served.length} ${served.length === 1 ? 'address' : 'addresses'}`, ...counts.flat()].join(', ')
 }
 
-/** The lock as it was; undefined where there was none that can be read. */
 async function lockBefore(file: string, context: CommandContext): Promise<Surface | undefined> {
   const isThere = await stat(file).then(
     () => true,
@@ -81,10 +78,9 @@ mcp-host diff says what changed since, and start --frozen serves nothing else.`,
   run: lock,
 })
 
-/** How many differences the message has. */
 const MOST_LINES = 10
 
-/** Refuses a host that does not serve what the lock of its config says; `given`: where that is, if not beside it. The lock is read anew each time: a new config comes with its own. */
+/** Refuses a host that serves something else than the lock of its config. The lock is read for each check: a new config has a new lock. */
 export function holdTo(
   config: string,
   given: string | undefined,

@@ -8,7 +8,6 @@ import type { LogValues } from './verb.ts'
 
 const PRETTY = 'pino-pretty'
 
-/** The log of a process. */
 export interface CliLog extends ProcessLog {
   /** Files in stacks are shown from here: the config's folder, once it is known. */
   directory: string
@@ -29,7 +28,6 @@ const harmless = (line: string): string => line.replace(STEERING, writtenOut)
 
 type Failure = Partial<Record<'type' | 'message' | 'cause' | 'stack' | 'hidden', string>>
 
-/** The stack begins with type and message. */
 function describeFailure({ type = 'Error', message = '', cause, stack, hidden }: Failure): string {
   const because = stack === undefined && cause !== undefined ? [`caused by: ${cause}`] : []
   return [stack ?? `${type}: ${message}`, ...because, ...(hidden === undefined ? [] : [`    … ${hidden}`])]
@@ -42,7 +40,6 @@ type LogContext = Pick<CommandContext, 'stderr' | 'env' | 'cwd'>
 const hasColors = ({ stderr, env: { NO_COLOR = '', TERM } }: LogContext): boolean =>
   stderr.isTTY === true && NO_COLOR === '' && TERM !== 'dumb'
 
-/** A word as it is, anything else as JSON, in which no line ends. */
 const wordOf = (value: unknown): string =>
   typeof value === 'string' && /^[\w./:@-]+$/.test(value) ? value : JSON.stringify(value)
 

@@ -33,7 +33,7 @@ const startVerb = defineVerb({
   },
 })
 
-/** Each is loaded when it is asked for: what serves and what calls have little in common. */
+/** Verbs are loaded on demand. */
 const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () => Promise<Verb>>>]> = [
   [
     'Begin',
@@ -82,7 +82,6 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
 /** Commands without output for programs. Their prompts and logs may use stdout. */
 const SHARES_STDOUT: ReadonlySet<string> = new Set(['init', 'add', 'start', 'dev'])
 
-/** All verbs by name, each with what loads it. */
 export const VERBS: ReadonlyMap<string, () => Promise<Verb>> = new Map(
   GROUPS.flatMap(([, verbs]) => Object.entries(verbs)),
 )
@@ -127,7 +126,7 @@ async function run(argv: readonly string[], context: CommandContext, release: ()
   return (await verb.run(values, positionals, context)) ?? 0
 }
 
-/** 2: what was asked for must change; 1: it failed. Undefined for what nobody expected. */
+/** 2: the input must change; 1: the command failed; undefined: unexpected. */
 function exitCodeOf(error: unknown): StartError['exitCode'] | undefined {
   if (error instanceof StartError) return error.exitCode
   if (AuthError.is(error)) return error.code === 'invalid_options' ? 2 : 1
@@ -144,7 +143,6 @@ function stacksOf(error: unknown, most = MAX_CAUSES): string {
 /** An error may be its own cause. */
 const MAX_CAUSES = 8
 
-/** Returns the exit code. */
 function report(error: unknown, verbose: boolean, { stderr, secrets, runnable }: CommandContext): number {
   const exitCode = exitCodeOf(error)
   const said = errorText(error)

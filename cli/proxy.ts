@@ -21,7 +21,6 @@ import { defineVerb, readSeconds } from './verb.ts'
 
 const TOO_NEW = 'supports no protocol version that this client supports; update the client'
 
-/** What the client is told of something that no part of the relay said itself. */
 const explainTo =
   (login: Login, { secrets, runnable }: CommandContext) =>
   (thrown: unknown): Failure => {
@@ -33,7 +32,7 @@ const explainTo =
     })
   }
 
-/** A client whose secret the environment or a file has needs it; nobody can be asked for it. */
+/** A client with a secret in the environment or a file uses it; nobody can be prompted. */
 function withSecret(login: Login, { env }: CommandContext): Login {
   const hasSecret = login.secretFile !== undefined || Boolean(env[SECRET_VARIABLE])
   return login.clientId !== undefined && hasSecret ? { ...login, secret: true } : login

@@ -27,7 +27,7 @@ const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_
 const DAY = 86_400_000
 
 /** A time, or how long ago: milliseconds since the epoch. */
-export function readWhen(option: string, given: string, now: number): number {
+function readWhen(option: string, given: string, now: number): number {
   const [, amount, unit = ''] = /^(\d{1,6}(?:\.\d+)?)([smhdw])$/.exec(given) ?? []
   const size = UNITS[unit]
   if (amount !== undefined && size !== undefined) return now - Number(amount) * size
@@ -56,7 +56,6 @@ function readTop(given = '10'): number {
 
 const LOG_FILE = /\.(?:log|jsonl)(?:[.-][\w.-]*)?$/
 
-/** A folder stands for the log files in it, rotated and compressed files too. */
 async function expandFolders(sources: readonly string[], cwd: string): Promise<string[]> {
   const files: string[] = []
   for (const source of sources) {

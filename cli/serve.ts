@@ -7,7 +7,6 @@ import type { CommandContext, ProcessEvents } from './context.ts'
 import type { CliLog } from './log.ts'
 import type { StartOptions } from './verb.ts'
 
-/** Resolves once the parent has it, or is gone. */
 export function tellParent(message: object): Promise<void> {
   return new Promise(resolve => {
     if (process.connected && process.send) process.send(message, () => resolve())
@@ -15,7 +14,6 @@ export function tellParent(message: object): Promise<void> {
   })
 }
 
-/** Resolves with the first of these signals. */
 export function nextSignal(events: ProcessEvents, ...signals: NodeJS.Signals[]): Promise<NodeJS.Signals> {
   return new Promise(resolve => {
     for (const signal of signals) events.once(signal, resolve)
@@ -24,11 +22,10 @@ export function nextSignal(events: ProcessEvents, ...signals: NodeJS.Signals[]):
 
 export interface Served {
   readonly host: Host
-  /** The config that is served. */
   readonly file: string
 }
 
-/** A banner that finds no room is no reason to end: the log hears of it once. A reader that is gone is no news. */
+/** Logs the first failed write to stdout and goes on; a closed reader is ignored. */
 export function surviveStdout(log: Pick<Logger, 'warn'>, { stdout }: Pick<CommandContext, 'stdout'>): void {
   let told = false
   stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
@@ -38,10 +35,8 @@ export function surviveStdout(log: Pick<Logger, 'warn'>, { stdout }: Pick<Comman
   })
 }
 
-/** What a host is built with. */
 export type ServeSettings = NonNullable<Parameters<typeof hostOf>[2]> & Pick<StartOptions, 'frozen' | 'lock'>
 
-/** Finds the config and serves it. What a host that cannot listen has opened is closed again. */
 export async function serve(
   config: string | undefined,
   log: CliLog,
@@ -72,10 +67,7 @@ export function surviveRejections(log: Logger, events: ProcessEvents): void {
   })
 }
 
-/**
- * Logs every error that nobody caught, such as one in a timer that a tool left behind; `crashed` hears of the first. Nobody
- * knows what it left undone, so the process is to end: but after what runs was answered.
- */
+/** Logs uncaught errors, such as one in a timer of a tool. `crashed` is called for the first: the process should drain and end. */
 export function onCrash(log: ProcessLog, events: ProcessEvents, crashed: (error: unknown) => void): void {
   let first = true
   events.on('uncaughtException', err => {

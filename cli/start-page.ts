@@ -14,7 +14,6 @@ function describeRevisions({ revisions, stateless }: RouteSummary): string {
   return `${newest} and older, to ${older.at(-1)}${stateless ? ' (stateless)' : ''}`
 }
 
-/** Each route with its toolsets, revisions and callers. */
 export function routeTable(routes: readonly RouteSummary[]): string {
   const rows = routes.map(route => [route.path, route.toolsets.join(', '), describeRevisions(route), route.callers])
   return tableLines(['route', 'toolsets', 'protocol revisions', 'who may call'], rows, undefined, '   ').join('\n')
@@ -70,7 +69,6 @@ function guardedLines(route: RouteSummary, self: string): string[] {
   return [`${self} login ${address}`, callLine(known, self)]
 }
 
-/** Commands for an open route, and for one that takes a token. */
 function tryLines(routes: readonly RouteSummary[], self: string): string[] {
   const open = showcase(routes.filter(route => route.open))
   const guarded = showcase(routes.filter(route => !route.open))
@@ -86,18 +84,15 @@ function tryLines(routes: readonly RouteSummary[], self: string): string[] {
   ]
 }
 
-/** Who serves, where several processes do: their ids. */
-export interface Processes {
+interface Processes {
   readonly primary: number
   readonly workers: readonly number[]
 }
 
 type Page = Pick<Host, 'url' | 'routes'>
 
-/** The page of one process; `file` is the config. */
 export const startPage = (host: Page, file: string, starter: Starter): string => page(host, file, starter, [])
 
-/** The page of several. */
 export const workersPage = (
   host: Page & { readonly file: string },
   { primary, workers }: Processes,
@@ -109,7 +104,6 @@ export const workersPage = (
     '',
   ])
 
-/** Which config it is, as a line. */
 export const configLine = (file: string, cwd: string): string => `config ${shortName(file, cwd)}`
 
 function page({ url, routes }: Page, file: string, starter: Starter, processes: readonly string[]): string {

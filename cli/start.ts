@@ -26,7 +26,7 @@ function withRole<Owner>(owner: Owner, role: string): Owner {
 }
 
 /** Sets the role of the plugin `tasks` in a config and its routes. Throws a StartError for a config without the plugin. */
-export function roleOf(role: NonNullable<StartOptions['role']>): (loaded: LoadedConfig) => LoadedConfig {
+function roleOf(role: NonNullable<StartOptions['role']>): (loaded: LoadedConfig) => LoadedConfig {
   return loaded => {
     const { config } = loaded
     if (!isObject(config)) return loaded
@@ -42,7 +42,6 @@ export function roleOf(role: NonNullable<StartOptions['role']>): (loaded: Loaded
 
 const ENDING = ['SIGTERM', 'SIGINT'] as const
 
-/** Whether a terminal is at one of the standard streams. */
 const hasTerminal = () => [0, 1, 2].some(isatty)
 
 async function drain(host: Host, why: NodeJS.Signals | 'crash', context: CommandContext) {
@@ -59,7 +58,7 @@ const AHEAD_AFTER = 200
 
 const FILES_GONE = 'where node_modules was changed under the running host, start it anew'
 
-/** SIGHUP: somebody who wants the config read anew, or a terminal that closes, with which its programs end. */
+/** SIGHUP: reload the config, or the terminal was closed. */
 function onHangUp(
   log: Logger,
   context: CommandContext,
@@ -78,7 +77,6 @@ function onHangUp(
       else if (settings) reload(settings)
     })
   })
-  /** What could not be loaded once is tried again. */
   function load(settings: ReloadSettings): Promise<() => void> {
     ask ??= import('./reload.ts')
       .then(({ logReload, oneAtATime, readAnew }) => oneAtATime(async () => logReload(await readAnew(settings), log)))
@@ -102,7 +100,6 @@ function onHangUp(
   }
 }
 
-/** How `start` builds its host. */
 const settingsOf = ({ role, frozen = false, lock }: StartOptions): ServeSettings => ({
   frozen,
   ...(role !== undefined && { adapt: roleOf(role) }),

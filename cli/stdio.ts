@@ -10,7 +10,7 @@ import { nextSignal, onCrash, surviveRejections } from './serve.ts'
 import { CONFIG_OPTION, defineVerb, LOG_OPTIONS } from './verb.ts'
 
 const NAME = 'transport-stdio'
-/** Nothing listens: they would have nothing to do, and the methods that they add are added by this one. */
+/** Plugins without effect if nothing listens. */
 const OVER_HTTP = ['transport-streamable', 'transport-sse']
 
 type StdioTransport = ReturnType<typeof createStdioTransport>
@@ -20,7 +20,6 @@ function withoutHttp(plugins: unknown): unknown {
   return Object.fromEntries(Object.entries(plugins).filter(([name]) => !OVER_HTTP.includes(name)))
 }
 
-/** The config with `transport` in the place of its own, on all routes where it is not switched off. */
 function withStdio(config: unknown, transport: StdioTransport): unknown {
   // What is wrong with its shape is told where it is checked.
   if (!isObject(config)) return config
@@ -38,19 +37,19 @@ function withStdio(config: unknown, transport: StdioTransport): unknown {
   }
 }
 
-export interface StdioHost {
+interface StdioHost {
   readonly host: Host
   readonly transport: StdioTransport
 }
 
 /** Throws a StartError for a config that cannot be served. Nothing listens, and nothing is read before it is started. */
-export async function stdioHostOf(loaded: LoadedConfig, log: Logger): Promise<StdioHost> {
+async function stdioHostOf(loaded: LoadedConfig, log: Logger): Promise<StdioHost> {
   const transport = createStdioTransport()
   const host = await hostOf({ ...loaded, config: withStdio(loaded.config, transport) }, log, { purpose: 'stdio' })
   return { host, transport }
 }
 
-export interface ServedPlace {
+interface ServedPlace {
   readonly path: string
   readonly params: Readonly<Record<string, string>>
 }
@@ -59,7 +58,7 @@ export interface ServedPlace {
  * The route of `asked`: its path in the config, or an address of it, such as `/t/clock` of `/t/:category?`. Undefined: the
  * only one. Throws a StartError that says which there are.
  */
-export function findPlace({ host, transport }: StdioHost, asked: string | undefined): ServedPlace {
+function findPlace({ host, transport }: StdioHost, asked: string | undefined): ServedPlace {
   const paths = host.routes.map(({ path }) => path)
   const known = `there ${paths.length === 1 ? 'is' : 'are'}: ${paths.join(', ')}`
   if (asked === undefined && paths.length > 1)
@@ -86,17 +85,15 @@ function exampleOf(host: Host, only: string, asked: string | undefined): string 
   return url === undefined ? '/t/clock' : new URL(url, 'http://localhost').pathname
 }
 
-export interface StdioSettings {
+interface StdioSettings {
   readonly config: string | undefined
   readonly route: string | undefined
   readonly cwd: string
 }
 
-/** A client that is served. */
 export interface Serving {
   /** Resolves when the client has ended its input or is gone. */
   readonly ended: Promise<void>
-  /** Lets what runs end, as the host's `close` does, then ends the line. */
   close(): Promise<void>
 }
 
@@ -107,7 +104,6 @@ function refused(path: string, thrown: unknown): unknown {
   return usage(`routes['${path}'] refuses this client: ${thrown.message}; ${fix}`, thrown)
 }
 
-/** What `act` gives for the route. */
 function onPlace<Value>(made: StdioHost, route: string | undefined, act: (place: ServedPlace) => Value): Value {
   const place = findPlace(made, route)
   try {

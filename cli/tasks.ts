@@ -23,7 +23,6 @@ type Values = VerbValues<typeof OPTIONS>
 
 /** Levels of JSON that can be printed. */
 const MAX_LEVELS = 200
-/** Tasks that are listed. */
 const MOST_LISTED = 1_000
 /** Milliseconds between two looks at a task, at least and at most, whatever its server says. */
 const LOOK_EVERY = { least: 200, most: 10_000, standard: 2_000 }
@@ -95,7 +94,6 @@ const askOf =
     return result as JsonObject
   }
 
-/** An error of a server without tasks, with what that means. */
 function withHint(error: unknown): unknown {
   // The official client reports an error of HTTP status 404 by its text.
   if (!(error instanceof Error) || !/-32601|method not found/i.test(`${Reflect.get(error, 'code')} ${error.message}`))

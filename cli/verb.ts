@@ -5,7 +5,7 @@ import { nearest } from '../core/mcp/nearest.ts'
 import { type CommandContext, usage } from './context.ts'
 import { columns, nearestHint } from './text.ts'
 
-export interface VerbOption {
+interface VerbOption {
   readonly type: 'string' | 'boolean'
   readonly short?: string
   /** Whether the option may be repeated; its value is then a list. */
@@ -120,7 +120,7 @@ export function readSeconds(option: string, text: string | undefined): number | 
   throw usage(`--${option} is a number of seconds, at most 86400`)
 }
 
-export interface VerbGroup {
+interface VerbGroup {
   readonly title: string
   readonly verbs: ReadonlyArray<readonly [name: string, verb: Verb]>
 }

@@ -59,7 +59,6 @@ export function limitAnswers(
   { answersElsewhere = false } = {},
 ): typeof fetch {
   const lists = { left: MAX_MESSAGE }
-  /** Ids of requests whose answer comes by a stream. */
   const unanswered = new Set<unknown>()
   return async (input, init) => {
     const response = await base(input, init)
@@ -108,11 +107,9 @@ export function limitAnswers(
 
 type Members = Readonly<Record<string, unknown>>
 type SpecType = 'Tool' | 'Resource' | 'ResourceTemplate' | 'Prompt' | 'ContentBlock' | 'CallToolResult'
-/** The top-level members of a value that its schema rejects. */
 type FindFaults = (type: SpecType, value: unknown) => readonly string[]
 
 interface List {
-  /** The member of the result that has the entries. */
   readonly key: string
   readonly type: SpecType
   readonly noun: string
@@ -125,10 +122,8 @@ const LISTS = new Map<string, List>([
   ['prompts/list', { key: 'prompts', type: 'Prompt', noun: 'prompt' }],
 ])
 
-/** Characters of a name in a warning. */
 const MAX_NAME = 200
 const MAX_WARNINGS = 20
-/** The JSON-RPC error code. */
 const METHOD_NOT_FOUND = -32_601
 
 const isObjectSchema = (schema: unknown) => isObject(schema) && schema['type'] === 'object'
@@ -139,7 +134,6 @@ function nameOf(entry: unknown, index: number): string {
 }
 
 interface Checks {
-  /** Whether the connection has protocol version 2026-07-28 or later. */
   readonly modern: boolean
   readonly findFaults: FindFaults
   readonly warn: (text: string) => void
@@ -148,7 +142,6 @@ interface Checks {
 interface Repaired {
   /** Undefined: the entry is unusable. */
   readonly entry: Members | undefined
-  /** Invalid members. */
   readonly faults: readonly string[]
 }
 
@@ -208,13 +201,11 @@ function repairResult(result: Members, { findFaults, warn }: Checks): Members {
 /** The task that a call became, as a member of its result: the official client refuses results of other types. */
 const TASK = 'io.mcp-host/task'
 
-/** The task that a call became, if it did. */
 export function taskOf(result: Members): (Members & { readonly taskId: string }) | undefined {
   const task = result[TASK]
   return isObject(task) && typeof task['taskId'] === 'string' ? { ...task, taskId: task['taskId'] } : undefined
 }
 
-/** The response to a request with this method. */
 function repair(message: Members, method: string, checks: Checks): Members {
   const { modern, warn } = checks
   const list = LISTS.get(method)
@@ -235,7 +226,7 @@ function repair(message: Members, method: string, checks: Checks): Members {
   return { ...others, result: { [list.key]: [], ...modernMembers } }
 }
 
-export interface RepairOptions {
+interface RepairOptions {
   readonly client: Client
   readonly say: (line: string) => void
 }

@@ -23,7 +23,6 @@ import { createProgressLine, type Progress } from './terminal.ts'
 import { readToolArguments } from './tool-arguments.ts'
 import { SERVER_OPTIONS, TIMEOUT_OPTION, withServer } from './with-server.ts'
 
-/** The input of the worker thread. */
 export interface SchemaCheck {
   readonly schema: NonNullable<Tool['outputSchema']>
   readonly value: unknown
@@ -32,7 +31,7 @@ export interface SchemaCheck {
 /** Milliseconds for the thread, and megabytes. */
 const CHECK_PATIENCE = 10_000
 const MEMORY = 512
-export interface CheckOptions {
+interface CheckOptions {
   readonly signal: AbortSignal
   readonly context: Pick<CommandContext, 'say'>
   /** Milliseconds. */
@@ -80,14 +79,13 @@ export const ANY_RESULT = {
   '~standard': { version: 1, vendor: 'mcp-host', validate: (value: unknown) => ({ value }) },
 } as const
 
-export interface TaskWait {
+interface TaskWait {
   readonly signal: AbortSignal
   readonly elicit: (params: ElicitRequest['params']) => Promise<ElicitResult>
-  /** Called when the state of the task changes. */
   readonly changed: (message: string) => void
 }
 
-export async function waitForTask(
+async function waitForTask(
   client: Client,
   created: Members & { readonly taskId: string },
   { signal, elicit, changed }: TaskWait,
@@ -199,7 +197,6 @@ async function listTools(client: Client, signal: AbortSignal): Promise<readonly 
 /** Codes for a tool that the server does not have: that of the specification, and of servers that know no such method. */
 const UNKNOWN_TOOL: readonly unknown[] = [-32_602, -32_601]
 
-/** The failure of a call; for an unknown tool, with the tool that was probably meant. */
 function withHint(error: unknown, name: string, tools: readonly Tool[]): unknown {
   const known = tools.map(tool => tool.name)
   if (!(error instanceof Error) || known.includes(name) || !UNKNOWN_TOOL.includes((error as { code?: unknown }).code))
@@ -210,9 +207,7 @@ function withHint(error: unknown, name: string, tools: readonly Tool[]): unknown
 
 interface Called {
   readonly result: CallToolResult
-  /** How the result violates the output schema of the tool. */
   readonly mismatch?: string | undefined
-  /** A task that is not waited for. */
   readonly task?: { readonly taskId: string }
 }
 

@@ -12,7 +12,6 @@ import { ask, hasPerson } from './terminal.ts'
 
 export const SECRET_VARIABLE = 'MCP_HOST_CLIENT_SECRET'
 
-/** What `createAuthFetch` gets. */
 export type Credentials = Pick<ClientOAuthOptions, 'clientSecret' | 'privateKey' | 'clientAuthentication'>
 
 function readSecretFile({ cwd, secrets }: CommandContext, file: string, option: string): string {
@@ -39,7 +38,6 @@ function readEnvironment({ env, secrets }: CommandContext): string | undefined {
   return secret
 }
 
-/** For a login: whatever is there, else a question. `file` may be `-`. */
 export async function findSecret(
   context: CommandContext,
   login: Login,
@@ -62,7 +60,6 @@ export async function findSecret(
   throw usage(`the client ${login.clientId} needs its secret; ${where}`)
 }
 
-/** Ends a request for a token for which a secret is missing; until then nobody has to give it. */
 const missing = (login: Login, cause?: unknown): ClientAuth => {
   const from = login.secretFile ?? login.privateKeyFile
   const why = cause === undefined ? 'which is kept nowhere' : `and ${from} cannot be read: ${errorText(cause)}`
@@ -75,7 +72,7 @@ const missing = (login: Login, cause?: unknown): ClientAuth => {
   }
 }
 
-/** For everything after the login: asks nobody, and complains only once a secret is really needed. */
+/** Reads the credentials after the login: prompts nobody, and fails only when a secret is needed. */
 export function recallCredentials(context: CommandContext, login: Login): Credentials {
   const { privateKeyFile, secretFile, secret } = login
   try {

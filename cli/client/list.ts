@@ -46,7 +46,6 @@ async function readOffer(client: Client, values: ListValues, signal: AbortSignal
   }
 }
 
-/** Characters of a cell. */
 const MAX_TEXT = 1_000
 
 const firstLine = (text: string | undefined) => text?.trim().split('\n', 1)[0] ?? ''

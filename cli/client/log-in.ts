@@ -18,15 +18,13 @@ import type { Credentials } from './credentials.ts'
 import type { Login } from './logins.ts'
 import { ask, createNarrator, step } from './terminal.ts'
 
-export interface ReceiverOptions {
+interface ReceiverOptions {
   readonly host?: string | undefined
   /** 0: any free one. */
   readonly port?: number | undefined
-  /** Default `/callback`. */
   readonly path?: string | undefined
   /** Of an earlier registration, which holds for this redirect URI alone: used again where it is free. */
   readonly before?: string | undefined
-  /** False: only the URL is shown. */
   readonly browser: boolean
 }
 
@@ -36,7 +34,6 @@ export interface Receiver {
   close(): Promise<void>
 }
 
-/** Of an earlier registration at the same host. */
 function earlierPort({ before }: ReceiverOptions, host: string): number | undefined {
   const earlier = before === undefined || !URL.canParse(before) ? undefined : new URL(before)
   return earlier?.hostname.replace(/^\[|\]$/g, '') === host ? Number(earlier.port) : undefined
@@ -47,7 +44,6 @@ const isAnswer = (text: string): boolean => {
   return parameters !== undefined && (parameters.has('code') || parameters.has('error'))
 }
 
-/** Undefined where nothing can be pasted: the input has ended. */
 async function askForAddress(context: CommandContext, signal: AbortSignal): Promise<string | undefined> {
   for (;;) {
     const text = (await ask(context, 'Paste that address here: ', { signal }))?.trim()
@@ -60,7 +56,6 @@ async function askForAddress(context: CommandContext, signal: AbortSignal): Prom
 export async function createReceiver(context: CommandContext, options: ReceiverOptions): Promise<Receiver> {
   const { say, stderr, openBrowser } = context
   const host = (options.host ?? '127.0.0.1') as LoopbackHost
-  /** Called for a login whose URL the person opens themselves. */
   const shown = new Map<string, () => void>()
 
   function showUrl(url: URL): void {
@@ -122,15 +117,12 @@ export async function createReceiver(context: CommandContext, options: ReceiverO
 }
 
 /** `refused`: it lets nobody through, with this token neither; `unsure`: it could not say now. */
-export type Verdict =
-  | { readonly kind: 'mcp' }
-  | { readonly kind: 'refused' | 'unsure' | 'other'; readonly status: number }
+type Verdict = { readonly kind: 'mcp' } | { readonly kind: 'refused' | 'unsure' | 'other'; readonly status: number }
 
 const MAX_LOOK = 64 * 1_024
 /** Milliseconds. */
 const PATIENCE = 15_000
 
-/** The id of our question. */
 const QUESTION = 1
 
 const CLIENT = { name: 'mcp-host login', version: '1' }
@@ -176,7 +168,6 @@ function readAnswer(status: number, text: string): 'answer' | 'error' | 'other' 
   }
 }
 
-/** Ends the session that the question opened, where it opened one. */
 async function endSession(url: string, ask: typeof fetch, opened: Response, signal: AbortSignal): Promise<void> {
   const id = opened.headers.get('mcp-session-id')
   if (id === null) return
@@ -186,7 +177,6 @@ async function endSession(url: string, ask: typeof fetch, opened: Response, sign
   await response?.body?.cancel()
 }
 
-/** Whether it answers as a server of 2026-07-28 does. */
 async function isModern(url: string, ask: typeof fetch, signal: AbortSignal): Promise<boolean> {
   const headers = {
     'content-type': 'application/json',
@@ -234,9 +224,8 @@ export async function verifyServer(url: string, ask: typeof fetch, signal: Abort
   return { kind: isThere ? 'unsure' : 'other', status }
 }
 
-export interface LogInOptions {
+interface LogInOptions {
   readonly credentials: Credentials
-  /** False: the URL is shown instead. */
   readonly browser: boolean
   readonly signal: AbortSignal
   /** Milliseconds. */
@@ -284,7 +273,6 @@ async function receiverFor(accounts: Accounts, login: Login, browser: boolean): 
   return createReceiver(accounts.context, { host, port, path, before, browser })
 }
 
-/** What is there is no MCP server: before somebody logs in for nothing, or after. */
 function wrongPlace({ url }: Login, status: number, then: string): StartError {
   const found =
     status === 404 ? `nothing is served at ${url} (404)` : `${url} answers HTTP ${status}, and not as an MCP server`
@@ -337,7 +325,7 @@ export async function logIn(
       {
         onEvent: createNarrator(accounts.context),
         interactive: 'any',
-        // Who does not ask and publishes nothing wants nothing.
+        // A server that neither asks for a login nor publishes metadata needs none.
         legacyFallback: asked,
         ...(timeout !== undefined && { loginTimeoutMs: timeout }),
         ...(receiver && { redirectUri: receiver.redirectUri, authorizationRedirectDelegate: receiver.delegate }),

@@ -14,7 +14,7 @@ import { checkServerUrl, type GrantName, type Login, PROFILE_OPTION } from './lo
 import { headersOf, REACH_OPTIONS, type Reach, readReach } from './reach.ts'
 import { interruptible } from './terminal.ts'
 
-export const WAY_OPTIONS = {
+const WAY_OPTIONS = {
   resource: { type: 'string', value: '<uri>', help: 'the resource to ask a token for; auto: as the server says' },
   'no-resource': { type: 'boolean', help: 'name no resource, for servers that refuse it' },
   'resource-match': {
@@ -54,7 +54,6 @@ export const WAY_OPTIONS = {
   },
 } as const satisfies VerbOptionTable
 
-/** As options of `createAuthFetch`. */
 export type ServerWays = Pick<
   ClientOAuthOptions,
   | 'resourceIndicator'
@@ -80,7 +79,7 @@ function readParameter(text: string): readonly [string, string] {
   throw usage(`--authorize-param may not set ${pair[0]}, which is the client's own${instead}`)
 }
 
-/** Issuers hold `=` seldom, and listed servers hardly ever: the first one parts them. */
+/** Splits at the first `=`, which issuers rarely contain. */
 function readTrusted(texts: readonly string[]): Record<string, string[]> {
   const trusted: Record<string, string[]> = {}
   for (const text of texts) {
@@ -112,8 +111,7 @@ function readResource(values: VerbValues<typeof WAY_OPTIONS>): string | undefine
 const given = <T extends object>(ways: T): T =>
   Object.fromEntries(Object.entries(ways).filter(([, value]) => value !== undefined)) as T
 
-/** What was said now, else what was said before; each flag by itself. */
-export function readWays(values: VerbValues<typeof WAY_OPTIONS>, before: ServerWays | undefined): ServerWays {
+function readWays(values: VerbValues<typeof WAY_OPTIONS>, before: ServerWays | undefined): ServerWays {
   const trusted = values['trusted-issuer']
   const parameters = values['authorize-param']?.map(readParameter)
   const hosts = values['allow-host']
@@ -131,7 +129,6 @@ export function readWays(values: VerbValues<typeof WAY_OPTIONS>, before: ServerW
   return { ...ways, ...(tokenEndpoint !== undefined && tokenEndpoint !== 'auto' && { tokenEndpoint }) }
 }
 
-/** Of the verbs that may make a login. */
 export const LOGIN_OPTIONS = {
   ...PROFILE_OPTION,
   scope: {
@@ -262,14 +259,12 @@ function readScopes(option: string, texts: readonly string[] | undefined): strin
   throw usage(`--${option} is ${JSON.stringify(wrong)}; a scope is one word without quotes or backslashes (RFC 6749)`)
 }
 
-/** Whoever names the scopes anew begins anew. */
 function readAdded(values: LoginValues, before: Login | undefined): string[] | undefined {
   const kept = values.scope === undefined ? (before?.addedScopes ?? []) : []
   const all = new Set([...kept, ...(readScopes('add-scope', values['add-scope']) ?? [])])
   return all.size > 0 ? [...all] : undefined
 }
 
-/** The login of the command line, over what was said before. */
 export function readLogin(
   context: CommandContext,
   url: string,
@@ -358,7 +353,6 @@ function notGranted(granted: string | undefined, asked: readonly string[]): stri
 
 const SECRET_ELSEWHERE = `argv can be read by every program on this machine; set ${SECRET_VARIABLE}, or give --client-secret-file <file> (- for stdin)`
 
-/** Options that these verbs do not have, and why. */
 export const SECRET_INSTEAD = {
   'client-secret': SECRET_ELSEWHERE,
   secret: SECRET_ELSEWHERE,

@@ -18,7 +18,6 @@ import { shellWord } from '../text.ts'
 import type { VerbOptionTable } from '../verb.ts'
 import type { ServerWays } from './login.ts'
 
-/** The home directory of the user. */
 export const homeOf = (env: NodeJS.ProcessEnv): string =>
   env[process.platform === 'win32' ? 'USERPROFILE' : 'HOME'] || homedir()
 
@@ -35,7 +34,6 @@ export const PROFILE_OPTION = {
   profile: { type: 'string', value: '<name>', help: 'one of several logins at the same server' },
 } as const satisfies VerbOptionTable
 
-/** The command that logs in, as a person would type it. */
 export const loginCommand = (url: string, profile: string | undefined): string =>
   `mcp-host login ${shellWord(url)}${profile === undefined ? '' : ` --profile ${shellWord(profile)}`}`
 
@@ -52,7 +50,6 @@ export interface Login {
   readonly clientIssuer?: string | undefined
   readonly clientMetadataDocumentUri?: string | undefined
   readonly scopes?: readonly string[] | undefined
-  /** Beside what the server suggests, or `scopes`. */
   readonly addedScopes?: readonly string[] | undefined
   /** Files of headers; a header of the command line is not kept, because it may be a secret. */
   readonly headerFiles?: readonly string[] | undefined
@@ -65,7 +62,6 @@ export interface Login {
   readonly redirectPath?: string | undefined
   /** True: the client has a secret, which is kept nowhere. */
   readonly secret?: boolean | undefined
-  /** Where the secret can be read. */
   readonly secretFile?: string | undefined
   readonly privateKeyFile?: string | undefined
 }
@@ -82,7 +78,6 @@ const EXTENSION = '.login.json'
 
 /** Only this machine is asked without encryption where nobody said how. */
 const LOOPBACK = /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?=[:/]|$)/i
-/** A name with a dot or a port. */
 const HOST = /^(?:[\w-]+(?:\.[\w-]+)+(?::\d{1,5})?|[\w-]+:\d{1,5})(?=\/|$)/
 
 /** The address of an MCP server; without a scheme, http on this machine and https elsewhere. Throws a StartError (exit code 2). */

@@ -27,13 +27,10 @@ export const REACH_OPTIONS = {
   },
 } as const satisfies VerbOptionTable
 
-/** What the command line says; it wins over what the login remembers. */
 export interface Reach {
   readonly headers: readonly (readonly [name: string, value: string])[]
-  /** Files of headers, to be remembered by name. */
   readonly headerFiles: readonly string[]
   readonly proxy: string | undefined
-  /** How bytes travel. Default: as `proxy` says. */
   readonly base?: typeof fetch
 }
 
@@ -78,7 +75,6 @@ export function readReach(context: CommandContext, { header = [], proxy }: VerbV
   return { headers, headerFiles: files, proxy: readProxy(proxy) }
 }
 
-/** Everything that is sent to the server beside OAuth's own. */
 export function headersOf(context: CommandContext, reach: Reach, login: Pick<Login, 'headerFiles'>): Headers {
   const files = reach.headerFiles.length > 0 ? reach.headerFiles : (login.headerFiles ?? [])
   return new Headers(
@@ -119,7 +115,6 @@ const MOST = 128
 export interface RequestIds {
   /** Hears what is answered to JSON-RPC requests; notifications and answers of ours have ids, too, that nobody asks for. */
   watch(base: typeof fetch): typeof fetch
-  /** Nothing where the server gives none. */
   tell(): void
 }
 

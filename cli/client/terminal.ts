@@ -8,10 +8,8 @@ import { flagOf } from './flag-words.ts'
 
 type Terminal = Pick<CommandContext, 'stdin' | 'stderr'>
 
-/** True where somebody can be asked. */
 export const hasPerson = ({ stdin, stderr }: Terminal): boolean => stdin.isTTY === true && stderr.isTTY === true
 
-/** Characters. */
 const MAX_QUESTION = 1_000
 
 const silence = () => new Writable({ write: (_chunk, _encoding, done) => done() })
@@ -55,7 +53,6 @@ export function ask(
   })
 }
 
-/** What shells expect of a program that was interrupted. */
 const INTERRUPTED = 130
 
 /**
@@ -97,9 +94,8 @@ export function describeProgress({ progress, total, message }: Progress): string
   return printable([`${part}${percent}`, message].filter(Boolean).join('  '), 200)
 }
 
-export interface ProgressLine {
+interface ProgressLine {
   show(progress: Progress | string): void
-  /** Takes the line away. */
   clear(): void
 }
 
@@ -121,11 +117,9 @@ export function createProgressLine(stream: CommandOutput): ProgressLine {
 
 const scopesOf = (scope: string | undefined) => (scope ? `, scopes ${scope}` : '')
 
-/** A step of a login, in two columns. */
 export const step = ({ say }: Pick<CommandContext, 'say'>, label: string, text: string): void =>
   say(`${label.padEnd(22)}${text}`)
 
-/** What a person may want to know of an event; undefined: nothing. */
 function describe(event: AuthEvent): readonly [label: string, text: string] | undefined {
   switch (event.type) {
     case 'resource-metadata-found':
@@ -153,7 +147,6 @@ function describe(event: AuthEvent): readonly [label: string, text: string] | un
   }
 }
 
-/** For the option `onEvent`. */
 export const createNarrator =
   (context: CommandContext) =>
   (event: AuthEvent): void => {

@@ -11,7 +11,7 @@ import { REACH_OPTIONS, readReach } from './reach.ts'
 import { interruptible } from './terminal.ts'
 import { SERVER_OPTIONS } from './with-server.ts'
 
-export interface LoginStatus {
+interface LoginStatus {
   readonly server: string
   readonly profile: string | null
   /** Null: of another program. */
@@ -26,12 +26,10 @@ export interface LoginStatus {
   /** Nobody is needed for the next token. */
   readonly refreshable: boolean
   readonly tokenType: string | null
-  /** Why the token file cannot be read. */
   readonly error?: string
 }
 
-/** What a container was stored under. */
-export function readLabel({ label, file }: CachedLogin): { serverUrl: string; profile: string | undefined } {
+function readLabel({ label, file }: CachedLogin): { serverUrl: string; profile: string | undefined } {
   try {
     const { serverUrl, profile } = JSON.parse(label ?? '') as Record<string, unknown>
     if (typeof serverUrl === 'string') {
@@ -136,7 +134,6 @@ async function logOut(accounts: Accounts, login: Login, forgetClient: boolean, s
   return `logged out of ${login.url}: ${how}${forgotten}`
 }
 
-/** Each token file with the login it was made by; one of another program stands for itself. */
 async function findAll(accounts: Accounts): Promise<ReadonlyArray<{ cached: CachedLogin; login: Login | undefined }>> {
   const byKey = await loginsByKey(accounts)
   return (await accounts.cache.list()).map(cached => ({ cached, login: byKey.get(cached.key) }))

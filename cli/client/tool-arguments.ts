@@ -13,7 +13,7 @@ import { serverText } from '../text.ts'
 
 type InputContext = Pick<CommandContext, 'stdin' | 'cwd'>
 
-export type ToolArguments = Record<string, unknown>
+type ToolArguments = Record<string, unknown>
 
 interface InputSchema {
   readonly properties?: Readonly<Record<string, unknown>> | undefined
@@ -48,7 +48,6 @@ async function readDocument(given: string, context: InputContext): Promise<ToolA
   throw usage('the arguments are no JSON object, such as {"a": 1}')
 }
 
-/** JSON Schema types that a value may have; empty: any. */
 function typesOf(schema: unknown): readonly string[] {
   if (!isObject(schema)) return []
   const { type } = schema

@@ -11,7 +11,6 @@ import { checkServerUrl, PROFILE_OPTION } from './logins.ts'
 import { createRequestIds, headersOf, REACH_OPTIONS, type RequestIds, readReach } from './reach.ts'
 import { interruptible } from './terminal.ts'
 
-/** Of the verbs that call a server. */
 export const SERVER_OPTIONS = { ...PROFILE_OPTION, ...REACH_OPTIONS } as const
 
 export const TIMEOUT_OPTION = {
@@ -28,9 +27,7 @@ export interface ServerWork {
   readonly client: Client
   readonly signal: AbortSignal
   readonly ids: RequestIds
-  /** Answers what the server requests of the person. */
   readonly elicit: (params: ElicitRequest['params']) => Promise<ElicitResult>
-  /** Restarts the deadline: the server is at work. */
   readonly postpone: () => void
 }
 
@@ -61,7 +58,6 @@ async function withoutHanging(closing: Promise<void>): Promise<void> {
   clearTimeout(timer)
 }
 
-/** Runs `work` on a connection to the server, as whoever is logged in there. */
 export async function withServer<T>(
   context: CommandContext,
   given: string,

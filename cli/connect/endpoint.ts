@@ -8,16 +8,12 @@ import { type CommandContext, usage } from '../context.ts'
 import { showcase } from '../start-page.ts'
 import type { Reached } from './clients.ts'
 
-/** A server, and what is known of it. */
 export interface Endpoint {
   readonly url: string
-  /** What clients may call it. */
   readonly name: string
-  /** Where the config here makes it. */
   readonly local?: { readonly file: string; readonly route: string }
 }
 
-/** Letters, digits, `_` and `-`: what every client takes. */
 const asName = (text: string) =>
   text
     .replace(/[^\w-]+/g, '-')
@@ -33,7 +29,6 @@ function nameOfHost({ hostname, port }: URL): string {
   return asName(/^(?:localhost|127\.|\[)/.test(hostname) ? `local-${port || '80'}` : hostname)
 }
 
-/** Of a URL. Throws a StartError (exit code 2). */
 export function endpointAt(given: string): Endpoint {
   const parsed = new URL(checkServerUrl(given))
   if (parsed.username !== '' || parsed.password !== '') {
@@ -43,7 +38,6 @@ export function endpointAt(given: string): Endpoint {
   return { url: parsed.href, name: nameOfHost(parsed) }
 }
 
-/** A server that listens everywhere is reached by loopback. */
 function reachable(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (!parsed || parsed.port === '0') {
@@ -65,7 +59,6 @@ function endpointOf(host: Host, asked: string | undefined): { url: string; route
   return { url: reachable(shown.url), route: shown.samplePath }
 }
 
-/** The server of the config here. */
 export const endpointHere = (
   context: CommandContext,
   { config, route: asked }: { config?: string; route?: string },
@@ -76,8 +69,7 @@ export const endpointHere = (
     return { url, name: asName(server.name), local: { file: loaded.file, route } }
   })
 
-/** The process whose installation of Node the client is to use. */
-export type Starter = Pick<NodeJS.Process, 'platform' | 'execPath'> & Pick<CommandContext, 'script'>
+type Starter = Pick<NodeJS.Process, 'platform' | 'execPath'> & Pick<CommandContext, 'script'>
 
 /**
  * npx as a program that starts without a shell. On Windows it is a script of cmd.exe, which would read the `&` and `|` of a

@@ -10,7 +10,6 @@ import { errorText, StartError } from '../../core/http/errors.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { usage } from '../context.ts'
 
-/** Old files that are kept. */
 const MAX_BACKUPS = 100
 
 /** Parses JSON with comments and trailing commas. Throws a SyntaxError. */
@@ -53,7 +52,6 @@ export function setEntry(
 
 const isAbsent = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT'
 
-/** The text of a file; undefined where there is none. */
 export async function readConfig(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8')
@@ -83,7 +81,6 @@ export async function assertInside(folder: string, file: string): Promise<void> 
   )
 }
 
-/** Copies the file beside itself, over nothing, and returns the copy's name. */
 async function keepOld(file: string): Promise<string> {
   for (let count = 0; count < MAX_BACKUPS; count++) {
     const copy = `${file}.bak${count === 0 ? '' : count}`
@@ -97,7 +94,6 @@ async function keepOld(file: string): Promise<string> {
   throw new Error(`there are ${MAX_BACKUPS} old ones beside it; delete some`)
 }
 
-/** Puts the text where it belongs; a link to the file stays one. */
 async function replaceFile(file: string, text: string, mode: number): Promise<void> {
   const made = `${file}.${process.pid}.tmp`
   try {

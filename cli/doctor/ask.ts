@@ -7,7 +7,6 @@ import { isObject } from '../../core/index.ts'
 import { META, MODERN_REVISION } from '../../core/transport.ts'
 
 export interface Finding {
-  /** What was looked at, such as `metadata`. */
   readonly check: string
   /** `wrong` makes the doctor exit 1; a `note` may be as its operator wants it. */
   readonly level: 'ok' | 'note' | 'wrong'
@@ -25,12 +24,9 @@ export const note = (check: string, text: string, fix?: string): Finding => ({
 export const wrong = (check: string, text: string, fix: string): Finding => ({ check, level: 'wrong', text, fix })
 
 export interface Patient {
-  /** As given. */
   readonly url: string
   readonly token: string | undefined
-  /** Of the page whose browser would call; for CORS. */
   readonly origin: string | undefined
-  /** What a call without a token got. */
   readonly first: Answer
 }
 
@@ -38,11 +34,10 @@ export interface Patient {
 const PATIENCE = 10_000
 const MAX_BODY = 1_000_000
 
-export interface Question {
+interface Question {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** Ends the request before its time. */
   readonly signal?: AbortSignal
 }
 
@@ -50,7 +45,6 @@ export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** The body where it is a JSON object. */
   readonly json: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -110,7 +104,6 @@ export async function ask(url: string, question: Question = {}): Promise<Answer>
   return { status: statusCode, headers, text, json: parseObject(text) }
 }
 
-/** A request of MCP 2026-07-28. */
 export function message(method: string, params: object = {}, headers: Readonly<Record<string, string>> = {}): Question {
   const _meta = {
     [META.protocolVersion]: MODERN_REVISION,
@@ -133,7 +126,6 @@ export function message(method: string, params: object = {}, headers: Readonly<R
 export const bearer = (token: string | undefined): Record<string, string> =>
   token === undefined ? {} : { Authorization: `Bearer ${token}` }
 
-/** Why a request failed, in a few words. */
 export function failure(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   return code === 'ABORT_ERR' ? `no answer within ${PATIENCE / 1_000} seconds` : message || String(code)

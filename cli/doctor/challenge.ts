@@ -72,7 +72,6 @@ function checkHeader({ headers }: Patient['first']): Finding[] {
   return findings.length > 0 ? findings : [ok(CHECK, '401 says where to sign in and with which scope')]
 }
 
-/** Of a guarded server its refusals; of another one that it is open. */
 export async function checkChallenge(patient: Patient): Promise<Finding[]> {
   if (patient.first.status === 401) return [...checkHeader(patient.first), await checkBadToken(patient)]
   if (patient.first.status !== 200) return []

@@ -72,8 +72,7 @@ function examineResponse({ issuer, issParameterSupported }: ServerInfo): Finding
   )
 }
 
-/** Of a server whose metadata a client accepts; `tried`: where it was looked for. */
-export function examineServer(server: ServerInfo, tried: string): Finding[] {
+function examineServer(server: ServerInfo, tried: string): Finding[] {
   const { issuer, metadataUrl, legacy } = server
   if (legacy) {
     return [
@@ -96,16 +95,13 @@ export function examineServer(server: ServerInfo, tried: string): Finding[] {
 
 const CHECK = 'client: resource'
 
-/** An address that was asked for a document, and what it answered. */
-export interface Try {
+interface Try {
   readonly url: string
   readonly answer: string
 }
 
-/** A client that writes down where it looks. */
 interface Watched {
   readonly ctx: ClientContext
-  /** What was tried since the last time. */
   tried(): Try[]
 }
 
@@ -134,11 +130,9 @@ function createWatched(serverUrl: string): Watched {
   }
 }
 
-export const describeTries = (tries: readonly Try[]): string =>
-  tries.map(({ url, answer }) => `${url} (${answer})`).join(', ')
+const describeTries = (tries: readonly Try[]): string => tries.map(({ url, answer }) => `${url} (${answer})`).join(', ')
 
-/** What the client throws, as a finding. */
-export function findingOf(check: string, thrown: unknown, tries: readonly Try[]): Finding {
+function findingOf(check: string, thrown: unknown, tries: readonly Try[]): Finding {
   const error = thrown as Error
   const fix = AuthError.is(thrown) ? thrown.fix : undefined
   const what =
@@ -149,7 +143,6 @@ export function findingOf(check: string, thrown: unknown, tries: readonly Try[])
 
 const REQUEST = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
-/** Undefined where there is none. */
 async function firstAnswer(url: string): Promise<Response | undefined> {
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   const signal = AbortSignal.timeout(10_000)

@@ -22,7 +22,6 @@ import { checkMetadata } from './metadata.ts'
 
 const UNBUFFER =
   'let the proxy pass text/event-stream on at once (nginx: proxy_buffering off; no compression of event streams)'
-/** Requests that are asked and answered, one after the other, while a first event is on its way. */
 const ROUND_TRIPS = 20
 
 type Headers = Readonly<Record<string, string>>
@@ -51,7 +50,7 @@ async function manyRoundTrips(url: string, headers: Headers, signal: AbortSignal
   )
 }
 
-export async function checkStream({ url, token, first }: Patient): Promise<Finding[]> {
+async function checkStream({ url, token, first }: Patient): Promise<Finding[]> {
   if (token === undefined && first.status === 401)
     return [note('stream', 'not looked at: streams need a token; pass --token')]
   const headers = bearer(token)
@@ -68,7 +67,7 @@ export async function checkStream({ url, token, first }: Patient): Promise<Findi
 const FOREIGN = 'doctor.invalid'
 
 /** Behind a proxy a foreign name may never reach the host; then any refusal will do. */
-export async function checkGuard({ url, first }: Patient): Promise<Finding[]> {
+async function checkGuard({ url, first }: Patient): Promise<Finding[]> {
   const local = isLoopback(new URL(url).hostname)
   const [host, origin] = await Promise.all([
     ask(url, message('tools/list', {}, { Host: FOREIGN })),
@@ -93,7 +92,6 @@ export async function checkGuard({ url, first }: Patient): Promise<Finding[]> {
   return findings
 }
 
-/** What browsers of 2026-07-28 and of older clients send. */
 const SENT = [
   'Authorization',
   'Content-Type',
@@ -113,7 +111,7 @@ const lacking = (wanted: readonly string[], header: string | undefined) => {
 }
 
 /** Whether a page of `origin` can call. Where none was named it may well be that none should. */
-export async function checkCors({ url, origin: named }: Patient): Promise<Finding[]> {
+async function checkCors({ url, origin: named }: Patient): Promise<Finding[]> {
   const origin = named ?? new URL(url).origin
   const preflight = await ask(url, {
     method: 'OPTIONS',
@@ -166,7 +164,6 @@ export async function checkCors({ url, origin: named }: Patient): Promise<Findin
   return findings.length > 0 ? findings : [ok('cors', `a page of ${origin} may call`)]
 }
 
-/** What the first answer says; `undefined` where the others make sense. */
 function checkFirst({ url, first: { status, headers, text } }: Patient): Finding | undefined {
   const { location } = headers
   if (status >= 300 && status < 400)
@@ -219,7 +216,6 @@ async function checkToken({ url, token }: Patient): Promise<Finding[]> {
   return [wrong('token', `the token is answered ${status}: ${why}`, 'mcp-host explain --token says what it lacks')]
 }
 
-/** Each check with its name in findings. */
 const CHECKS: ReadonlyArray<readonly [string, (patient: Patient) => Finding[] | Promise<Finding[]>]> = [
   ['address', checkScheme],
   ['challenge', checkChallenge],
@@ -230,7 +226,6 @@ const CHECKS: ReadonlyArray<readonly [string, (patient: Patient) => Finding[] | 
   ['stream', checkStream],
 ]
 
-/** A server that does not know a request of 2026-07-28 may know the handshake of its predecessors. */
 async function olderServer({ url, first: { status } }: Patient): Promise<OlderServer | undefined> {
   if (![400, 404, 405, 406, 415].includes(status)) return undefined
   return askForOlder(url).catch(() => undefined)
@@ -239,7 +234,6 @@ async function olderServer({ url, first: { status } }: Patient): Promise<OlderSe
 const describeOlder = (url: string, { revision, transport }: OlderServer): Finding =>
   note('address', `${url} speaks ${transport} of ${revision ?? 'an older revision'}, not 2026-07-28`)
 
-/** What to do where no answer came. */
 function fixUnreached(url: string, error: unknown): string {
   const { code } = error as NodeJS.ErrnoException
   // As a port with `http.tls` answers plain HTTP.
@@ -249,7 +243,6 @@ function fixUnreached(url: string, error: unknown): string {
   return certificateFix(error) ?? 'start the host, and look at http.host and http.port'
 }
 
-/** Looks at a running server. A check that cannot be made is a finding too. */
 export async function examine(url: string, options: { token?: string; origin?: string } = {}): Promise<Finding[]> {
   let patient: Patient
   try {

@@ -15,7 +15,6 @@ const ROOT_WELL_KNOWN =
 
 const withoutSlash = (path: string) => (path === '/' ? '' : path.replace(/\/$/, ''))
 
-/** `/.well-known/<name>` in front of the path of a URL. */
 function wellKnown(name: string, of: string): string {
   const { origin, pathname } = new URL(of)
   return `${origin}/.well-known/${name}${withoutSlash(pathname)}`
@@ -54,7 +53,6 @@ async function tryAsk(url: string): Promise<Answer | string> {
 
 type FoundDocument = Answer & { readonly json: Readonly<Record<string, unknown>> }
 
-/** A document, or why there is none. */
 async function readDocument(url: string): Promise<FoundDocument | string> {
   const answer = await tryAsk(url)
   if (typeof answer === 'string') return answer
@@ -101,7 +99,6 @@ function checkClocks(server: Answer, issuer: Answer, name: string): Finding[] {
   return [ok('clock', `the clocks of the server and ${name} agree`)]
 }
 
-/** Faults for which clients refuse the document. */
 function findRefusals(metadata: FoundDocument['json'], issuer: string, url: string): Finding[] {
   const findings: Finding[] = []
   if (metadata['issuer'] !== issuer)

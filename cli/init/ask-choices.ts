@@ -15,7 +15,6 @@ import {
   toPackageName,
 } from './choices.ts'
 
-/** What shells expect of a program that was interrupted. */
 const INTERRUPTED = 130
 
 /** The answer; Ctrl-C ends the process, and nothing was written by then. */
@@ -54,7 +53,6 @@ async function askStore(): Promise<Store> {
   return answerTo(select<Store>({ message: 'Where are sessions kept?', options, initialValue: defaultStore() }))
 }
 
-/** Asks nothing that `given` says. */
 export async function askChoices(given: Given): Promise<Choices> {
   const { isPlugin = false } = given
   intro(isPlugin ? 'A plugin for mcp-host' : 'An MCP server')

@@ -8,18 +8,14 @@ export type ConfigFormat = 'ts' | 'yaml'
 export type Store = 'file' | 'redis' | 'memory'
 
 export interface Choices {
-  /** As it was written; relative to the working directory. */
   readonly folder: string
-  /** Of the package, and of the server where it is one. Any text, until it was made a name. */
   readonly name: string
   readonly format: ConfigFormat
   readonly isProtected: boolean
   readonly store: Store
-  /** A plugin to publish, instead of a server. */
   readonly isPlugin: boolean
 }
 
-/** What flags said; the rest is asked, or takes its default. */
 export type Given = Partial<Choices>
 
 export const DEFAULT_NAME = 'my-server'
@@ -48,10 +44,8 @@ export function toPackageName(text: string, otherwise: string): string {
   return made === '' ? otherwise : `${made}-server`
 }
 
-/** The last part of a package's name: without its scope. */
 export const withoutScope = (name: string): string => name.replace(/^@[^/]*\//, '')
 
-/** No names of variables in a module. */
 const RESERVED: ReadonlySet<string> = new Set(
   (
     'arguments await break case catch class const continue debugger default delete do else enum eval export extends false ' +
@@ -76,7 +70,6 @@ export const hasSqlite = (): boolean => isBuiltin('node:sqlite')
 
 export const defaultStore = (): Store => (hasSqlite() ? 'file' : 'memory')
 
-/** What this Node has to do with the choice; undefined where there is nothing to say. */
 export function noteOnNode(store: Store, isChosen: boolean): string | undefined {
   if (hasSqlite() || (store === 'memory' && isChosen) || store === 'redis') return undefined
   const later = 'Node 22.13 or later would keep them in a file'
@@ -85,10 +78,8 @@ export function noteOnNode(store: Store, isChosen: boolean): string | undefined 
   return `Sessions are kept in a file, which takes Node 22.13 or later, and ${here}.\n`
 }
 
-/** Of package.json. */
 export const nodeFor = (store: Store): string => (store === 'file' ? '>=22.13' : '>=20.19')
 
-/** What the plugin of a store needs beside mcp-host. */
 export const packagesFor = (store: Store): string[] => (store === 'redis' ? ['@redis/client'] : [])
 
 /** Lines of a config: a setting with its comment and the empty line after it, and a plugin. */

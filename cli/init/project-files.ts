@@ -13,7 +13,6 @@ import {
 } from './choices.ts'
 import type { NewFiles } from './write-new.ts'
 
-/** What stands in the templates, and what takes its place, in this order. */
 export type Replacements = ReadonlyArray<readonly [written: string, by: string]>
 
 /** The text of a template; `file` is its path in templates/. */
@@ -22,22 +21,19 @@ export function readTemplate(file: string, replacements: Replacements): string {
   return replacements.reduce((made, [written, by]) => made.replaceAll(written, () => by), text)
 }
 
-/** A JSON file as people write it. */
-export const jsonText = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
+const jsonText = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
 
-/** What this package itself is built and tested with. */
-export function versionOf(name: string): string {
+function versionOf(name: string): string {
   const { dependencies, devDependencies } = ownPackage
   return dependencies[name] ?? devDependencies[name] ?? '*'
 }
 
-export const versionsOf = (...names: string[]): Record<string, string> =>
+const versionsOf = (...names: string[]): Record<string, string> =>
   Object.fromEntries(names.map(name => [name, versionOf(name)]))
 
 /** npm takes it as it is; the test runner finds the files, and tsx lets it read TypeScript. */
-export const TEST_SCRIPT = 'node --import tsx --test test/*.test.ts'
+const TEST_SCRIPT = 'node --import tsx --test test/*.test.ts'
 
-/** What the tests call the server with, and what the log is read with; the authorization server for development. */
 const OPTIONAL = ['@modelcontextprotocol/client', 'pino-pretty'] as const
 const OF_PROTECTED = ['oidc-provider'] as const
 
@@ -55,7 +51,7 @@ const manifestOf = ({ name, isProtected, store }: Choices): object => ({
 })
 
 /** Strict, for Node, and nothing is written: tsx runs the sources as they are. */
-export const COMPILER_OPTIONS = {
+const COMPILER_OPTIONS = {
   target: 'es2023',
   lib: ['es2023', 'esnext.disposable'],
   types: ['node'],
@@ -71,7 +67,6 @@ const TSCONFIG = {
   include: ['**/*.ts'],
 }
 
-/** In the order in which they are listed. */
 export function projectFiles(choices: Choices): NewFiles {
   const { name, format, isProtected, store } = choices
   const config = `mcp.config.${format}`

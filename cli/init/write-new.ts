@@ -16,7 +16,7 @@ const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.is
 const wayTo = (path: string): string[] => path.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'))
 
 /** What is there already where one of these paths leads: the path itself, or a file where a folder is needed. */
-export function inTheWay(folder: string, paths: Iterable<string>): string[] {
+function inTheWay(folder: string, paths: Iterable<string>): string[] {
   const found = [...paths].flatMap(path => {
     const blocked = wayTo(path).find(
       part => exists(join(folder, part)) && (part === path || !isFolder(join(folder, part))),
@@ -28,7 +28,6 @@ export function inTheWay(folder: string, paths: Iterable<string>): string[] {
 
 const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
 
-/** Where a link leads, as far as it leads anywhere. */
 function endOf(path: string): string {
   try {
     return realpathSync(path)
@@ -60,8 +59,8 @@ export function assertFree(folder: string, paths: Iterable<string>, fix: string)
 }
 
 /**
- * Writes them all; folders are made as needed, and links to folders are not followed. What fails is undone, and thrown as a StartError. It never waits, so no
- * signal that has a listener, and `hold` gives it one, acts before it is over.
+ * Writes all files or none; does not follow links to folders. Throws a StartError. Synchronous, so that Ctrl-C takes effect
+ * only afterwards.
  */
 export function writeNew(folder: string, files: NewFiles): void {
   assertWithin(folder, files.keys())
@@ -85,7 +84,6 @@ export function writeNew(folder: string, files: NewFiles): void {
   }
 }
 
-/** Notes each folder that was not there. */
 function makeFolders(folder: string, made: string[]): void {
   const first = mkdirSync(folder, { recursive: true })
   if (first === undefined) return

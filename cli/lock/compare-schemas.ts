@@ -9,7 +9,7 @@ import type { JsonObject } from '../../core/mcp/protocol.ts'
  */
 export type Verdict = 'less' | 'more' | 'other' | 'unknown' | 'words' | 'same'
 
-export interface SchemaChange {
+interface SchemaChange {
   /** Such as `.address.lines[]`; empty at the root. */
   readonly path: string
   readonly what: string

@@ -18,11 +18,9 @@ const MOST_BYTES = 64 * 2 ** 20
 /** Levels of JSON. A definition's schema has at most 64. */
 const MOST_LEVELS = 200
 
-/** Where the lock of a config is: beside it, or where the command line says. */
 export const lockFileOf = (config: string, given: string | undefined, cwd: string): string =>
   given === undefined ? join(dirname(config), LOCK_NAME) : resolve(cwd, given)
 
-/** A file's name for messages. */
 export const nameOf = (file: string, cwd: string): string => {
   if (file === '-') return 'stdin'
   const near = relative(cwd, file)
@@ -47,14 +45,12 @@ const isRoute = (route: unknown) =>
   isObject(route['capabilities']) &&
   SURFACE_LISTS.every(list => areAll(route[list], isItem))
 
-/** All that `atRunTime` may have. */
 const RUN_TIME: ReadonlySet<unknown> = new Set(['configureSession'])
 const isRunTime = (value: unknown) => Array.isArray(value) && value.every(name => RUN_TIME.has(name))
 
 const isSurface = (value: unknown): value is Surface =>
   isObject(value) && isObject(value['server']) && isRunTime(value['atRunTime']) && areAll(value['routes'], isRoute)
 
-/** Whether the hash of a part is that of the rest of it. */
 function isWhole({ hash, ...rest }: { readonly hash: string }): boolean {
   return hash === hashOf(canonicalJson(rest))
 }
@@ -80,7 +76,7 @@ function parse(text: string, name: string): unknown {
   }
 }
 
-/** The surface that a lock says. Throws a StartError for what is none, and for one that was changed by hand. */
+/** Parses a lock. Throws a StartError for an invalid lock, and for one that was edited by hand. */
 export function readLock(text: string, name: string): Surface {
   const value = parse(text, name)
   if (!isObject(value) || typeof value['format'] !== 'number') {
@@ -115,7 +111,6 @@ async function readBounded(file: string, name: string, { stdin, cwd }: LockConte
   return Buffer.concat(pieces).toString()
 }
 
-/** The surface that the lock in a file says; `-` is stdin. Throws a StartError. */
 export async function readLockFile(file: string, context: LockContext): Promise<Surface> {
   const name = nameOf(file, context.cwd)
   try {
@@ -128,11 +123,9 @@ export async function readLockFile(file: string, context: LockContext): Promise<
   }
 }
 
-/** As it is written. */
 export const lockText = ({ format, hash, server, atRunTime, routes }: Surface): string =>
   `${jsonText({ format, hash, server, atRunTime, routes })}\n`
 
-/** Writes it whole, or not at all. */
 export async function writeLockFile(file: string, surface: Surface, cwd: string): Promise<void> {
   const part = `${file}.${randomBytes(6).toString('hex')}.part`
   try {

@@ -25,14 +25,11 @@ export const TIMING: Timing = { patience: 15_000, pause: 250, longestPause: 30_0
 
 export interface Link {
   readonly url: string
-  /** Knows the login, and gets one where it has to. */
   readonly fetch: typeof fetch
   readonly timing: Timing
   /** Text of the server for the client: what it answers is not open any more. Resolves when the next may come. */
   hear(text: string): Promise<void>
-  /** For whoever looks what the relay does. */
   note(what: string): void
-  /** Aborts when the relay ends. */
   readonly signal: AbortSignal
 }
 
@@ -66,7 +63,6 @@ const SETTLED = 5_000
 export function createBackOff({ pause, longestPause }: Timing) {
   let next = pause
   return {
-    /** A stream ended that began at this time of `performance`. */
     ended(begun: number) {
       if (performance.now() - begun > SETTLED) next = pause
     },
@@ -91,7 +87,6 @@ const NOT_SENT = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ])
 
-/** Node's code for what `fetch` failed with, such as ECONNREFUSED. */
 export function networkCode(thrown: unknown): string | undefined {
   for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
     const { code } = error as NodeJS.ErrnoException
@@ -102,9 +97,8 @@ export function networkCode(thrown: unknown): string | undefined {
   return undefined
 }
 
-export const wasNotSent = (thrown: unknown): boolean => NOT_SENT.has(networkCode(thrown) ?? '')
+const wasNotSent = (thrown: unknown): boolean => NOT_SENT.has(networkCode(thrown) ?? '')
 
-/** `thrown`: what `fetch` failed with. */
 export function unreachable(url: string, thrown: unknown): Failure {
   const { what, fix } = tellUnreached(thrown, networkCode(thrown))
   return new Failure('unreachable', `${url} ${what}; ${fix}; the next request tries again`, { retryable: true })
@@ -133,7 +127,6 @@ export async function readJson(response: Response): Promise<string | undefined> 
   return new TextDecoder().decode(bytes)
 }
 
-/** The error that a refusal carries, if it is one of JSON-RPC. */
 export function errorIn(text: string | undefined): Fields | undefined {
   const [message] = text === undefined ? [] : readMessages(text)
   return isObject(message?.['error']) ? (message['error'] as Fields) : undefined
@@ -155,7 +148,6 @@ export function isSessionLost(status: number, text: string | undefined): boolean
   return status === 400 && /session|not initialized/i.test(String(errorIn(text)?.['message'] ?? ''))
 }
 
-/** A refusal without a word for the client. */
 export function refusal(url: string, status: number): Failure {
   const why: Readonly<Record<number, string>> = {
     401: 'asks for a login',
@@ -172,7 +164,6 @@ export function refusal(url: string, status: number): Failure {
   })
 }
 
-/** What the client hears of a refusal: the server's own error where it said one. */
 export function explainRefusal(url: string, response: Response, text: string | undefined): Failure {
   const { status } = response
   const said = errorIn(text)
@@ -199,14 +190,13 @@ function readScope(response: Response): string | undefined {
   }
 }
 
-export interface Sending {
+interface Sending {
   readonly method: 'POST' | 'GET' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   /** True where it may arrive twice. */
   readonly harmless: boolean
   readonly signal: AbortSignal
-  /** Default: the link's. */
   readonly patience?: number
 }
 
@@ -228,7 +218,6 @@ function redirected(from: string, response: Response): string | undefined {
   )
 }
 
-/** Seconds of a Retry-After, as milliseconds. */
 function retryAfter({ headers }: Response): number {
   const seconds = Number(headers.get('retry-after') ?? 0)
   return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0), 30) * 1_000 : 0

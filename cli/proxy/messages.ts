@@ -13,13 +13,10 @@ export interface Request {
   readonly params: Fields
 }
 
-/** What names a method, whether it is to be answered or not. */
 export type Call = Omit<Request, 'id'>
 
-/** What the client said in one line. */
 export interface Outgoing {
   readonly text: string
-  /** Everything in it that names a method. */
   readonly calls: readonly Call[]
   /** Those that are to be answered; several where it is a batch. */
   readonly requests: readonly Request[]
@@ -75,13 +72,11 @@ export function readOutgoing(text: string): Outgoing {
   return { text, calls, requests, notification }
 }
 
-/** The messages of a server's text; empty for what is none. */
 export function readMessages(text: string): readonly Fields[] {
   const parsed = parse(text)
   return (Array.isArray(parsed) ? parsed : [parsed]).filter(isObject).filter(({ jsonrpc }) => jsonrpc === '2.0')
 }
 
-/** The id that a message answers. */
 export const answeredId = ({ id, method, result, error }: Fields): Id | undefined =>
   isId(id) && method === undefined && (result !== undefined || error !== undefined) ? id : undefined
 
@@ -100,13 +95,10 @@ export const errorLine = (id: Id | undefined, { code, message, data }: Failure):
 
 export interface Exchange {
   readonly out: Outgoing
-  /** Not answered yet. */
   readonly open: Map<Id, Request>
   /** The revision that its requests name for themselves; undefined: one with a handshake. */
   readonly version: string | undefined
-  /** Aborts where the client no longer wants the answer. */
   readonly signal: AbortSignal
-  /** The client no longer wants the answer to one of its requests. */
   drop(id: Id, reason: string): void
 }
 
@@ -128,6 +120,5 @@ export function createExchange(out: Outgoing, version: string | undefined): Exch
 const HARMLESS =
   /^(?:initialize|ping|server\/discover|completion\/complete|prompts\/(?:list|get)|tools\/list|resources\/(?:read|list|templates\/list|subscribe|unsubscribe)|logging\/setLevel)$/
 
-/** True where it may be sent twice. */
 export const isHarmless = ({ out }: Exchange): boolean =>
   out.requests.length === 0 ? out.notification !== undefined : out.requests.every(({ method }) => HARMLESS.test(method))

@@ -42,7 +42,6 @@ export function createOlderSse(link: Link): Remote {
   let initialize: string | undefined
   let initialized: string | undefined
   let reinitialized: (() => void) | undefined
-  /** Of one stream and the next. */
   const backOff = createBackOff(timing)
 
   async function hear(text: string) {
@@ -53,7 +52,6 @@ export function createOlderSse(link: Link): Remote {
     for (const waiting of exchanges) if (waiting.exchange.open.size === 0) waiting.done()
   }
 
-  /** Opens the stream, and resolves once it has said where messages go. */
   async function connect(patience: number = timing.patience): Promise<Line> {
     const response = await get({ method: 'GET', headers: { accept: SSE_TYPE }, harmless: true, signal: over, patience })
     if (!isStream(response) || !response.body) throw explainRefusal(url, response, await readJson(response))
@@ -83,7 +81,6 @@ export function createOlderSse(link: Link): Remote {
   const post = ({ send }: Line, body: string, signal: AbortSignal) =>
     send({ method: 'POST', headers: { ...POST_HEADERS }, body, harmless: false, signal })
 
-  /** The session that the client knows, on another stream. */
   async function reopen(): Promise<Line> {
     const opened = await connect(0)
     if (initialize === undefined) return opened

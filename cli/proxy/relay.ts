@@ -27,7 +27,7 @@ import {
 } from './messages.ts'
 import { createRemote, type TransportName } from './streamable.ts'
 
-export interface IgnoredTools {
+interface IgnoredTools {
   isIgnored(tool: unknown): boolean
   /** What is to be sent in its place. Throws a Failure for a call of such a tool. */
   screen(out: Outgoing): Outgoing
@@ -66,23 +66,19 @@ const UNSUPPORTED_VERSION = -32_022
 const DRAIN = 10_000
 const FAREWELL = 2_000
 
-export interface RelaySettings {
+interface RelaySettings {
   readonly url: string
   readonly fetch: typeof fetch
   readonly transport: TransportName
   readonly timing: Timing
   readonly ignored: IgnoredTools
-  /** What the client is told of something that was thrown. */
   explain(thrown: unknown): Failure
   note(what: string): void
-  /** The server speaks no revision that has `initialize`. */
   refusedInitialize(): void
 }
 
 export interface Relay {
-  /** Resolves when the input has ended and all is done. */
   readonly ended: Promise<void>
-  /** Ends what runs, and the session. */
   end(): void
 }
 
@@ -98,7 +94,6 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
   const over = new AbortController()
   const hurry = new AbortController()
   const pending = new Map<Id, Exchange>()
-  /** Lines without a request on their way. */
   let untaken = 0
   const tools = createToolHeaders(note)
   const output = createOutput(ends.output, { gone: () => end() })

@@ -17,23 +17,17 @@ import {
 } from './link.ts'
 import { answeredId, type Exchange, Failure, type Fields, parse, readMessages } from './messages.ts'
 
-/** Nobody waits for the answer. */
 const PING = JSON.stringify({ jsonrpc: '2.0', id: 'mcp-host-proxy-ping', method: 'ping' })
-/** Subscriptions that are made again. */
 const MAX_KEPT = 1_000
 
-export interface KeptSession {
+interface KeptSession {
   /** Of the server; undefined: it has none, or is not initialized. */
   readonly id: string | undefined
-  /** Counts how often it was opened. */
   readonly epoch: number
-  /** Of a request in it. */
   headers(): Record<string, string>
   /** Resolves when it is open, where it is being opened again. Rejects where that failed. */
   ready(): Promise<void>
-  /** What the server answered the client's `initialize` with. */
   opened(exchange: Exchange, response: Response, result: Fields): void
-  /** Keeps what has to be said again. */
   remember(exchange: Exchange): void
   /** Asks the server with a ping whether it does not know the session any more. Rejects where it cannot be asked. */
   isLost(): Promise<boolean>
@@ -43,7 +37,6 @@ export interface KeptSession {
 
 const LISTS = ['tools', 'prompts', 'resources'] as const
 
-/** The lists may be others now. */
 function changesOf(result: Fields): string[] {
   const capabilities = isObject(result['capabilities']) ? result['capabilities'] : {}
   return LISTS.filter(list => {
@@ -52,7 +45,6 @@ function changesOf(result: Fields): string[] {
   }).map(list => JSON.stringify({ jsonrpc: '2.0', method: `notifications/${list}/list_changed` }))
 }
 
-/** The first answer in a response. */
 async function readAnswer(response: Response): Promise<Fields | undefined> {
   const isAnswer = (message: Fields) => answeredId(message) !== undefined
   if (!isStream(response)) return readMessages((await readJson(response)) ?? '').find(isAnswer)
@@ -67,7 +59,6 @@ async function readAnswer(response: Response): Promise<Fields | undefined> {
 const failed = (url: string, why: string) =>
   new Failure('session lost', `${url} has lost the session, and no other could be opened: ${why}; restart the client`)
 
-/** `reopened`: the session is another one. */
 export function createKeptSession(link: Link, send: Send, reopened: () => void): KeptSession {
   const { url, signal } = link
   let id: string | undefined
@@ -86,7 +77,6 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
   })
   const post = (body: string) => send({ method: 'POST', headers: headers(), body, harmless: true, signal })
 
-  /** Nobody waits for the answer. */
   async function say(body: string | undefined) {
     if (body === undefined) return
     const response = await post(body)
@@ -164,23 +154,18 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
   }
 }
 
-/** What the server says of the session that a request named: that it does not know it. */
 export const hasLost = (named: string | undefined, status: number, text: string | undefined): boolean =>
   named !== undefined && isSessionLost(status, text)
 
-/** The result of an `initialize` in a server's text. */
 export function resultIn(text: string): Fields | undefined {
   const parsed = parse(text)
   const result = isObject(parsed) ? parsed['result'] : undefined
   return isObject(result) ? result : undefined
 }
 
-/** Where a stream broke, and when to come back. */
 interface Place {
-  /** As a header carries it; undefined where none can. */
   id: string | undefined
   retry: number | undefined
-  /** The standing stream was there. */
   wasOpen: boolean
 }
 
@@ -194,7 +179,7 @@ const toHeader = (id: string): string | undefined =>
 
 /** A stream that its server does not end after the answer is closed so much later, milliseconds. */
 const FAREWELL = 500
-export const lostInCall = (url: string): Failure =>
+const lostInCall = (url: string): Failure =>
   new Failure(
     'session lost',
     `${url} has lost the session while it ran this, and whether it was carried out is not known; a new session is open: look before it is sent again`,
@@ -234,7 +219,6 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
       patience: 0,
     })
 
-  /** Undefined where nobody can say. */
   const isLost = () => session.isLost().catch(error => void note(`the session: ${error}`))
 
   /** Undefined: later. Throws a Failure where the stream is not to be had any more. */

@@ -57,7 +57,7 @@ export function readUrl(given: string, { 'allow-http': allowed = false }: ProxyV
 }
 
 /** Values of the environment in the places of their names. Throws a StartError for a name that it does not have. */
-export function substitute(text: string, { env, secrets }: Pick<CommandContext, 'env' | 'secrets'>): string {
+function substitute(text: string, { env, secrets }: Pick<CommandContext, 'env' | 'secrets'>): string {
   return text.replace(/\$\{([^}]*)\}/g, (_, name: string) => {
     const value = env[name]
     if (value === undefined) throw usage(`--header: \${${name}} is not in the environment; set ${name}`)
@@ -76,7 +76,6 @@ function warnOfArgv(header: string, { say }: CommandContext) {
   )
 }
 
-/** Lines of a header file, as `--header` would have them. */
 function readHeaderFile(file: string, { say, cwd }: CommandContext): string[] {
   const path = resolve(cwd, file)
   try {
@@ -93,7 +92,6 @@ function readHeaderFile(file: string, { say, cwd }: CommandContext): string[] {
   }
 }
 
-/** All that are to be sent; those of `@file` are read where they are used. */
 export function readHeaders(
   context: CommandContext,
   { header = [], 'header-file': files = [] }: ProxyValues,

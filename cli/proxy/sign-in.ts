@@ -13,9 +13,8 @@ import { loginCommand } from '../client/logins.ts'
 import { createNarrator } from '../client/terminal.ts'
 import type { CommandContext } from '../context.ts'
 
-export interface SignInOptions {
+interface SignInOptions {
   readonly credentials: Credentials
-  /** False: nobody is asked. */
   readonly browser: boolean
   /** Milliseconds. */
   readonly timeout: number | undefined
@@ -66,7 +65,6 @@ async function redirectOf(login: Login, context: CommandContext) {
   return { options: { redirectUri: `http://${authority}:0${path}` }, platform: { openRedirect } }
 }
 
-/** A `fetch` that logs in by itself, where it may ask somebody. */
 export async function signInFetch(
   accounts: Accounts,
   login: Login,

@@ -24,7 +24,6 @@ import { createKeptSession, createSessionStreams, hasLost, resultIn } from './se
 const HEADER_MISMATCH = -32_020
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
-/** Filters of a subscription, and what tells of each. */
 const CHANGES: Readonly<Record<string, string>> = {
   toolsListChanged: 'notifications/tools/list_changed',
   promptsListChanged: 'notifications/prompts/list_changed',
@@ -45,7 +44,7 @@ function missed(acknowledgement: Fields): string[] {
   ]
 }
 
-export function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
+function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
   const { url, note, timing, signal: over } = link
 
   const post = (exchange: Exchange) =>
@@ -124,16 +123,14 @@ export function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
   }
 }
 
-/** A server that takes lines of the client. */
 export interface Remote {
   /** Resolves when all of it is answered. Rejects with what the client is to be told of what is not. */
   carry(exchange: Exchange): Promise<void>
-  /** Ends the session, where there is one. */
   leave(signal: AbortSignal): Promise<void>
 }
 
 /** The server does not know the POST: it may be an older one. `refused` is what it said. */
-export class MaybeOlder extends Error {
+class MaybeOlder extends Error {
   readonly refused: unknown
   constructor(refused: unknown) {
     super('the server may be an older one')
@@ -143,7 +140,7 @@ export class MaybeOlder extends Error {
 
 const nothing = (url: string) => new Failure('no answer', `${url} took the request and answered nothing; see its log`)
 
-export function createStreamable(link: Link, tools: ToolHeaders): Remote {
+function createStreamable(link: Link, tools: ToolHeaders): Remote {
   const { url } = link
   const send = createSend(link)
   const session = createKeptSession(link, send, () => void streams.listen())

@@ -2,7 +2,7 @@
 // back differs by ERROR at most.
 
 /** Of a value that is told, against the one that it stands for. */
-export const ERROR = 0.02
+const ERROR = 0.02
 
 const GROWTH = (1 + ERROR) / (1 - ERROR)
 const LOG_GROWTH = Math.log(GROWTH)
@@ -49,7 +49,7 @@ export function createDigest(): Digest {
 }
 
 /** So many hashes are kept; exact up to here. */
-export const EXACT = 2_048
+const EXACT = 2_048
 
 export interface Count {
   readonly count: number
@@ -64,7 +64,6 @@ export interface Distinct {
 
 const SPACE = 2 ** 48
 
-/** All bits of a number depend on all of its bits (the last step of MurmurHash3). */
 function mix(number: number): number {
   const half = Math.imul(number ^ (number >>> 16), 0x85ebca6b)
   const whole = Math.imul(half ^ (half >>> 13), 0xc2b2ae35)
@@ -84,7 +83,6 @@ function hashOf(text: string): number {
 
 export function createDistinct(): Distinct {
   let kept = new Set<number>()
-  /** Hashes above are passed over. */
   let most = SPACE
   let last: string | undefined
 
@@ -111,7 +109,7 @@ export function createDistinct(): Distinct {
   }
 }
 
-export interface Ranking<Entry> {
+interface Ranking<Entry> {
   /** Counts `weight` more of it, and returns what is kept of it. */
   count(key: string, weight: number): Entry
   /** Most frequent first. */

@@ -7,7 +7,7 @@ import type { ClientRow, FeatureRow, Legacy, Use, Verdict } from './report.ts'
 
 type Asked = Pick<LoggedRequest, 'method' | 'revision' | 'transport' | 'session' | 'asked' | 'audited'>
 
-export interface Feature {
+interface Feature {
   readonly name: string
   /** True: used. Undefined: the line does not say whether. */
   isUsed(request: Asked): boolean | undefined
@@ -18,7 +18,7 @@ export interface Feature {
 }
 
 /** By their dates, so that a revision that is newer than this program is none of the old ones. */
-export const isOldRevision = (revision: string | undefined): revision is string =>
+const isOldRevision = (revision: string | undefined): revision is string =>
   revision !== undefined && /^\d{4}-\d\d-\d\d$/.test(revision) && revision < MODERN_REVISION
 
 const BATCHING = new Set<string>(REVISIONS.filter(revision => rulesOf(revision).batches))
@@ -34,10 +34,10 @@ const called =
   ({ method, revision }) =>
     isOldRevision(revision) && method !== undefined && methods.includes(method)
 
-export const SESSIONS = 'sessions'
-export const HTTP_SSE = 'HTTP+SSE'
+const SESSIONS = 'sessions'
+const HTTP_SSE = 'HTTP+SSE'
 
-export const FEATURES: readonly Feature[] = [
+const FEATURES: readonly Feature[] = [
   {
     name: 'old revision',
     words: `a revision before ${MODERN_REVISION}`,
@@ -80,14 +80,13 @@ export const FEATURES: readonly Feature[] = [
 ]
 
 /** Dynamic client registration: clients register with the authorization server, which neither log is of. */
-export const DCR = 'DCR'
+const DCR = 'DCR'
 
 /** Milliseconds. Clients are not there each day: what was not used for less says little. */
 const LONG_ENOUGH = 7 * 24 * 3_600_000
-/** Clients that a sentence names. */
 const MOST_NAMES = 3
 
-export interface Span {
+interface Span {
   /** Milliseconds since the epoch; not finite where nothing was counted, or no times are known. */
   readonly from: number
   readonly until: number
@@ -98,8 +97,7 @@ export interface Span {
 /** `2026-11-22 18:20`, in UTC. */
 export const minuteOf = (at: string | number): string => new Date(at).toISOString().slice(0, 16).replace('T', ' ')
 
-/** In the largest unit of which there are two. */
-export function durationText(milliseconds: number): string {
+function durationText(milliseconds: number): string {
   const units = [
     ['day', 86_400_000],
     ['hour', 3_600_000],
@@ -113,7 +111,6 @@ export function durationText(milliseconds: number): string {
 
 const capital = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
-/** By name and version, each once: those that were not quiet. */
 function namesOf(feature: string, clients: readonly ClientRow[], span: Span): string[] {
   const users = clients.filter(({ features }) =>
     features.some(used => used.feature === feature && !isQuiet(used, span)),
@@ -143,12 +140,10 @@ function unused({ words, allows }: Feature, row: FeatureRow, { from, until }: Sp
   return `Nobody used ${words} since ${minuteOf(since)}${allows === undefined ? '' : `: ${allows}`}.`
 }
 
-/** What was used and then not for long counts as unused. */
 const isQuiet = ({ last }: Use, { until, sampled }: Span): boolean =>
   !sampled && last !== undefined && until - Date.parse(last) >= LONG_ENOUGH
 
-/** A sentence for each feature that is used, and for each that may be switched off; one for all that nobody can tell. */
-export function adviseOn(rows: readonly FeatureRow[], clients: readonly ClientRow[], span: Span): string[] {
+function adviseOn(rows: readonly FeatureRow[], clients: readonly ClientRow[], span: Span): string[] {
   const sentences = FEATURES.flatMap(feature => {
     const row = rows.find(one => one.feature === feature.name)
     if (!row || row.verdict === 'untold') return []
@@ -162,13 +157,11 @@ export function adviseOn(rows: readonly FeatureRow[], clients: readonly ClientRo
 const untoldText = (features: readonly string[]): string =>
   `what was read does not tell who uses ${features.join(', ')}`
 
-/** Clients that are kept with their revisions; the rest is counted together. */
 const MOST_CLIENTS = 1_000
 
-export const NAMELESS = '(no name)'
+const NAMELESS = '(no name)'
 
-/** How often, and between when and when, in milliseconds since the epoch. */
-export interface Seen {
+interface Seen {
   calls: number
   first: number
   last: number
@@ -198,16 +191,14 @@ interface Kept {
 interface FeatureCount {
   readonly seen: Seen
   readonly clients: Distinct
-  /** Requests that do not say it. */
   untold: number
 }
 
 const verdictOf = ({ seen, untold }: FeatureCount, sampled: boolean): Verdict =>
   seen.calls > 0 ? 'used' : untold > 0 || sampled ? 'untold' : 'unused'
 
-export interface LegacyTally {
+interface LegacyTally {
   add(call: LoggedRequest): void
-  /** `from`, `until`: the span of what was read; `most`: rows. */
   tell(span: Span, most: number): Legacy
 }
 

@@ -5,7 +5,7 @@ import { printable } from '../../client/text.ts'
 import { isObject } from '../../core/index.ts'
 
 /** Bytes of a line that is read; ours have some hundred, those of an audit some thousand. */
-export const MOST_LINE = 256 * 1024
+const MOST_LINE = 256 * 1024
 
 const LINE_BREAK = 0x0a
 const GZIP = Buffer.from([0x1f, 0x8b])
@@ -15,7 +15,6 @@ async function* joined(first: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerat
   for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
 }
 
-/** The bytes of a text, also of one that is compressed. */
 async function* unzipped(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const pieces = source[Symbol.asyncIterator]()
   let first = Buffer.alloc(0)
@@ -68,7 +67,7 @@ export async function readLines(
 }
 
 const OUTCOMES = ['ok', 'input_required', 'tool_error', 'error', 'refused', 'cancelled'] as const
-export type LoggedOutcome = (typeof OUTCOMES)[number]
+type LoggedOutcome = (typeof OUTCOMES)[number]
 
 export interface LoggedRequest {
   /** Milliseconds since the epoch. */
@@ -77,19 +76,16 @@ export interface LoggedRequest {
   readonly milliseconds: number | undefined
   /** Undefined for an HTTP request that became no call. */
   readonly method: string | undefined
-  /** The tool, prompt or resource. */
   readonly name: string | undefined
   readonly route: string | undefined
   readonly error: string | undefined
   readonly by: string | undefined
   readonly reason: string | undefined
   readonly user: string | undefined
-  /** Its name and version. */
   readonly client: string | undefined
   readonly revision: string | undefined
   readonly transport: string | undefined
   readonly session: string | undefined
-  /** Methods of what its handler asked the client. */
   readonly asked: readonly string[]
   /** How many requests the line stands for: more than one where an access log left others out (`sample`). */
   readonly weight: number
@@ -121,7 +117,6 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
 const timeOf = (value: unknown): number =>
   typeof value === 'string' && TIME.test(value) ? Date.parse(value) : Number.NaN
 
-/** Where `sample` is less, it is not one of ours. */
 const LEAST_SAMPLE = 1e-6
 
 /** What fails or is slow is written whatever `sample` says, and stands for itself. */
