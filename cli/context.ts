@@ -72,8 +72,8 @@ const DEFAULT_SCRIPT = '/mcp-host'
 export function createContext(environment: CommandEnvironment, exit: (code: number) => void): CommandContext {
   const { stdout, stderr, env } = environment
   const secrets = createSecrets()
-  const self = selfCommand({ script: DEFAULT_SCRIPT, ...environment })
-  const runnable = (text: string) => text.replace(COMMANDS, self)
+  const isOfNpx = selfCommand({ script: DEFAULT_SCRIPT, ...environment }).startsWith('npx mcp-host')
+  const runnable = (text: string) => (isOfNpx ? text.replace(COMMANDS, 'npx mcp-host') : text)
   return {
     process: new EventEmitter(),
     script: DEFAULT_SCRIPT,
