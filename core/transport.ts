@@ -2,6 +2,7 @@
 // stores in which its sessions and streams live. docs/plugins.md, "For transports" and "Writing a store".
 
 export { importModule } from './config/import-module.ts'
+export { withTimeout } from './http/clock.ts'
 export { createHttpServer, type ServerNews, type TimeLimits, type WatchedServer } from './http/create-server.ts'
 export { EqualWait, type Waiting } from './http/equal-wait.ts'
 export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'

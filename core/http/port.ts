@@ -3,6 +3,7 @@
 import type { Server } from 'node:http'
 import { type AddressInfo, createServer, Server as NetServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
+import { withTimeout } from './clock.ts'
 import { isSecure } from './create-server.ts'
 import { StartError } from './errors.ts'
 import type { ResolvedHttp } from './http-settings.ts'
@@ -28,12 +29,7 @@ export interface Port {
 }
 
 export async function within(patience: number, awaited: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>(resolve => {
-    timer = setTimeout(resolve, patience)
-  })
-  await Promise.race([awaited, late])
-  clearTimeout(timer)
+  await withTimeout(awaited, patience, () => undefined)
 }
 
 /** Emitted by a server before it stops listening. */

@@ -2,7 +2,6 @@
 // (core/kernel/pipeline.ts), such as refused ones.
 import { blamed } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
-import { withTimeout } from '../http/with-timeout.ts'
 import type { HostContext } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
@@ -73,9 +72,6 @@ function outcomeOfRequest({ state, res }: HostContext): Outcome {
 
 const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
 
-/** How long a record waits for the decision about a request whose client has left, milliseconds. */
-const DECIDED_WITHIN = 60_000
-
 /** Notifies observers of HTTP requests that became no Call: those of the route, outside of routes those that are on everywhere. */
 export function createRequestWatch(
   notes: readonly Note<Observer>[],
@@ -113,8 +109,7 @@ export function createRequestWatch(
         if (ctx.state.hasRecords) return
         if (ctx.res.writableFinished) return notify(ctx, began)
         // The client left before the response. The request can still be refused.
-        const settled = decided.catch(() => undefined)
-        void withTimeout(settled, DECIDED_WITHIN, () => undefined, { ref: false }).then(() => notify(ctx, began))
+        void decided.catch(() => undefined).then(() => notify(ctx, began))
       })
   }
 }

@@ -1,5 +1,5 @@
-// What the host is measured by, for Prometheus: calls, refusals, clients, all that its parts and plugins offer, and the process.
-// On a port of its own, or at a path of the host for whoever has the token.
+// Metrics for Prometheus: of calls, refusals, clients, the host, its plugins and the process. Served on a port of their own, or at a
+// path of the host with a token.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
@@ -14,13 +14,20 @@ import {
   type PluginHost,
   StartError,
 } from '../../core/index.ts'
+import { withTimeout } from '../../core/transport.ts'
 import { createRequestCounts } from './count-requests.ts'
-import { type Exposition, expose, type Format, snapshotOf } from './exposition.ts'
+import {
+  type Exposition,
+  expose,
+  type Format,
+  readProcess,
+  shareInTurn,
+  snapshotOf,
+  watchProcess,
+} from './exposition.ts'
 import { openOwnPort } from './own-port.ts'
 import { createFigureReader } from './read-figures.ts'
-import { readProcess, watchProcess } from './read-process.ts'
 import type { Metric } from './series.ts'
-import { shareInTurn } from './share-in-turn.ts'
 
 /** How long a scrape waits for readiness conditions, milliseconds. Some of them call other services. */
 const READINESS_TIMEOUT = 1_000
@@ -36,21 +43,14 @@ const FACTS = {
 
 /** If the conditions take too long, a scrape returns the previous result: a hanging condition must not hide the metrics. */
 function createReadinessReader({ readiness }: Pick<PluginHost, 'readiness'>): () => Promise<Metric> {
-  let checks: Readonly<Record<string, boolean>> = {}
-
-  async function ask() {
-    const found = await readiness()
-    checks = found.checks
+  let last: Awaited<ReturnType<typeof readiness>>['checks'] = {}
+  const check = async () => {
+    const { checks } = await readiness()
+    last = checks
   }
-
   return async () => {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>(resolve => {
-      timer = setTimeout(resolve, READINESS_TIMEOUT)
-    })
-    await Promise.race([ask(), late])
-    clearTimeout(timer)
-    const values = Object.entries(checks).map(([check, holds]) => ({ labels: { check }, value: holds ? 1 : 0 }))
+    await withTimeout(check(), READINESS_TIMEOUT, () => undefined)
+    const values = Object.entries(last).map(([name, holds]) => ({ labels: { check: name }, value: holds ? 1 : 0 }))
     return { ...FACTS, values }
   }
 }

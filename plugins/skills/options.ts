@@ -1,4 +1,4 @@
-// What an operator writes under `plugins.skills`: the JSON Schema, and its type.
+// The options of `plugins.skills`.
 import type { OptionsOf } from '../../core/index.ts'
 
 export const optionsSchema = {

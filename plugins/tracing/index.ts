@@ -3,6 +3,7 @@
 import { channel } from 'node:diagnostics_channel'
 import type { Tracer } from '@opentelemetry/api'
 import { definePlugin, type OptionsOf } from '../../core/index.ts'
+import { withTimeout } from '../../core/transport.ts'
 import { createCallSpans } from './call-spans.ts'
 import { loadApi, type OpenTelemetry } from './load-api.ts'
 import { createFailureTelling } from './tell-failures.ts'
@@ -33,11 +34,7 @@ function createSdk({ trace }: OpenTelemetry) {
     /** Sends what waits to be sent. */
     async flush() {
       const provider: { forceFlush?(): Promise<void> } = proxy()?.getDelegate() ?? trace.getTracerProvider()
-      let timer: NodeJS.Timeout | undefined
-      const late = new Promise<void>(resolve => {
-        timer = setTimeout(resolve, MAX_FLUSH)
-      })
-      await Promise.race([provider.forceFlush?.(), late]).finally(() => clearTimeout(timer))
+      if (provider.forceFlush) await withTimeout(provider.forceFlush(), MAX_FLUSH, () => undefined)
     },
   }
 }

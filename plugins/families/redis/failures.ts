@@ -1,6 +1,6 @@
 // Errors of Redis commands, time-outs, and the 503 that clients receive.
 import { HostError } from '../../../core/index.ts'
-import { isUnavailable } from '../../../core/transport.ts'
+import { isUnavailable, withTimeout } from '../../../core/transport.ts'
 import { explainRefusal } from './refusals.ts'
 
 /** Seconds. */
@@ -59,19 +59,8 @@ export function createOccurrence<Value>(): Occurrence<Value> {
   return { happened, happen: value => happen(value) }
 }
 
-/**
- * Resolves with the value of the promise; rejects with a RedisTimeout after this many milliseconds. When the event loop was
- * blocked, timers run before sockets are read, so a response that has already arrived is still accepted.
- */
-export async function within<Value>(promise: Promise<Value>, milliseconds: number): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined
-  const over = new Promise<never>((_, reject) => {
-    const late = () => reject(new RedisTimeout(Math.round(milliseconds)))
-    timer = setTimeout(() => setImmediate(late), milliseconds)
+/** Resolves with the value of the promise; rejects with a RedisTimeout after this many milliseconds. */
+export const within = <Value>(promise: Promise<Value>, milliseconds: number): Promise<Value> =>
+  withTimeout(promise, milliseconds, () => {
+    throw new RedisTimeout(Math.round(milliseconds))
   })
-  try {
-    return await Promise.race([promise, over])
-  } finally {
-    clearTimeout(timer)
-  }
-}
