@@ -16,9 +16,10 @@ import {
   noteOnNode,
   type PackageCommands,
   packageCommandsOf,
+  pluginFiles,
+  projectFiles,
   toPackageName,
-} from './init/choices.ts'
-import { pluginFiles, projectFiles } from './init/project-files.ts'
+} from './init/project-files.ts'
 import { assertFree, writeNew } from './init/write-new.ts'
 import { columns, shellWord } from './text.ts'
 import { defineVerb, type VerbValues } from './verb.ts'

@@ -1,7 +1,6 @@
 // `mcp-host login`: gets a token for a protected server and keeps it, encrypted, for the other verbs.
 
 import { resolve } from 'node:path'
-import type { ClientOAuthOptions } from '../../client/index.ts'
 import { isLoopback, RESERVED_PARAMETERS } from '../../client/resolve-options.ts'
 import { isScope, printable } from '../../client/text.ts'
 import { type CommandContext, usage } from '../context.ts'
@@ -10,7 +9,7 @@ import { defineVerb, readSeconds, type VerbOptionTable, type VerbValues } from '
 import { openAccounts } from './account.ts'
 import { findSecret, readKeyFile, SECRET_VARIABLE } from './credentials.ts'
 import { logIn } from './log-in.ts'
-import { checkServerUrl, type GrantName, type Login, PROFILE_OPTION } from './logins.ts'
+import { checkServerUrl, type GrantName, type Login, PROFILE_OPTION, type ServerWays } from './logins.ts'
 import { headersOf, REACH_OPTIONS, type Reach, readReach } from './reach.ts'
 import { interruptible } from './terminal.ts'
 
@@ -53,18 +52,6 @@ const WAY_OPTIONS = {
     help: 'the server may send this client to a host inside this network; may be repeated',
   },
 } as const satisfies VerbOptionTable
-
-export type ServerWays = Pick<
-  ClientOAuthOptions,
-  | 'resourceIndicator'
-  | 'resourceMatch'
-  | 'issuerMatch'
-  | 'trustedIssuers'
-  | 'assumePkceS256'
-  | 'tokenEndpoint'
-  | 'additionalAuthorizationParameters'
-  | 'networkPolicy'
->
 
 function readPair(option: string, text: string, example: string): readonly [string, string] {
   const at = text.indexOf('=')

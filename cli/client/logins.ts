@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import type { ClientOAuthOptions } from '../../client/index.ts'
 import {
   ensurePrivateDirectory,
   privateDirectoryExists,
@@ -16,7 +17,6 @@ import { StartError } from '../../core/http/errors.ts'
 import { usage } from '../context.ts'
 import { shellWord } from '../text.ts'
 import type { VerbOptionTable } from '../verb.ts'
-import type { ServerWays } from './login.ts'
 
 export const homeOf = (env: NodeJS.ProcessEnv): string =>
   env[process.platform === 'win32' ? 'USERPROFILE' : 'HOME'] || homedir()
@@ -38,6 +38,19 @@ export const loginCommand = (url: string, profile: string | undefined): string =
   `mcp-host login ${shellWord(url)}${profile === undefined ? '' : ` --profile ${shellWord(profile)}`}`
 
 export type GrantName = 'authorization_code' | 'device' | 'client_credentials'
+
+/** Options of `createAuthFetch` for servers with peculiarities. */
+export type ServerWays = Pick<
+  ClientOAuthOptions,
+  | 'resourceIndicator'
+  | 'resourceMatch'
+  | 'issuerMatch'
+  | 'trustedIssuers'
+  | 'assumePkceS256'
+  | 'tokenEndpoint'
+  | 'additionalAuthorizationParameters'
+  | 'networkPolicy'
+>
 
 export interface Login {
   readonly v: 1

@@ -13,7 +13,7 @@ import {
   hasSqlite,
   type Store,
   toPackageName,
-} from './choices.ts'
+} from './project-files.ts'
 
 const INTERRUPTED = 130
 

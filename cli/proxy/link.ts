@@ -8,7 +8,7 @@ import { printable, printableUrl } from '../../client/text.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { shellWord } from '../text.ts'
 import { JSON_TYPE, SSE_TYPE } from './headers.ts'
-import { Failure, type Fields, readMessages } from './messages.ts'
+import { type Exchange, Failure, type Fields, readMessages } from './messages.ts'
 
 /** Milliseconds, but for the bounds. */
 export interface Timing {
@@ -22,6 +22,12 @@ export interface Timing {
 }
 
 export const TIMING: Timing = { patience: 15_000, pause: 250, longestPause: 30_000, resumption: 120_000 }
+
+export interface Remote {
+  /** Resolves when all of it is answered. Rejects with what the client is to be told of what is not. */
+  carry(exchange: Exchange): Promise<void>
+  leave(signal: AbortSignal): Promise<void>
+}
 
 export interface Link {
   readonly url: string

@@ -11,13 +11,13 @@ import {
   isStream,
   type Link,
   MAX_MESSAGE,
+  type Remote,
   readJson,
   type Send,
   sleep,
 } from './link.ts'
 import type { Exchange } from './messages.ts'
 import { answeredId, Failure, readMessages } from './messages.ts'
-import type { Remote } from './streamable.ts'
 
 /** Of the relay's own `initialize`, in a session that it opens again. */
 const OWN_ID = 'mcp-host-proxy-initialize'

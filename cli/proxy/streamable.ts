@@ -13,6 +13,7 @@ import {
   type Link,
   MAX_MESSAGE,
   mayBeOlder,
+  type Remote,
   readJson,
   type Send,
   sleep,
@@ -121,12 +122,6 @@ function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
       }
     },
   }
-}
-
-export interface Remote {
-  /** Resolves when all of it is answered. Rejects with what the client is to be told of what is not. */
-  carry(exchange: Exchange): Promise<void>
-  leave(signal: AbortSignal): Promise<void>
 }
 
 /** The server does not know the POST: it may be an older one. `refused` is what it said. */

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { packageCommandsOf, type Store, toIdentifier, toPackageName } from '../../cli/init/choices.ts'
+import { packageCommandsOf, type Store, toIdentifier, toPackageName } from '../../cli/init/project-files.ts'
 import { writeNew } from '../../cli/init/write-new.ts'
 import { initVerb } from '../../cli/init.ts'
 import { ownPackage } from '../../cli/version.ts'
