@@ -11,7 +11,6 @@ import type {
 } from '../mcp/protocol.ts'
 import { isHandshakeRevision, MODERN_REVISION, type Revision } from '../mcp/revisions.ts'
 import { type Answers, type Ask, createQuestioned } from './answers.ts'
-import { promptText, resourceText, toolOutcome } from './outcomes.ts'
 
 /** Who connects, where and how; all of it may be left out. */
 export interface ClientSettings {
@@ -243,3 +242,15 @@ export async function openClient(at: URL, settings: ClientSettings, bearer: stri
     [Symbol.asyncDispose]: close,
   }
 }
+
+/** The texts of its content, joined by line breaks, and the rest in short. */
+export function toolOutcome(result: CallToolResult) {
+  const text = result.content.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('\n')
+  return { result, structured: result.structuredContent, text, isError: result.isError === true }
+}
+
+export const resourceText = ({ contents }: ReadResourceResult): string =>
+  contents.flatMap(one => ('text' in one ? [one.text] : [])).join('\n')
+
+export const promptText = ({ messages }: GetPromptResult): string =>
+  messages.flatMap(({ content }) => (content.type === 'text' ? [content.text] : [])).join('\n')

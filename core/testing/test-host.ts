@@ -10,8 +10,7 @@ import { isObject } from '../mcp/is-object.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { definePlugin, type Services } from '../plugin-host.ts'
 import { type Repointed, repoint } from './authenticators.ts'
-import { keepChanges, type ToldChange } from './changes.ts'
-import { createKeptLog, type LoggedLine } from './kept-log.ts'
+import { createKeptLog, keepChanges, type LoggedLine, type ToldChange } from './kept-log.ts'
 import { type ClientSettings, openClient, type TestClient } from './test-client.ts'
 
 /** How a config is served in a test. */
