@@ -1,17 +1,15 @@
-// Validates a loaded config against its schema and says everything that is wrong, at once, with lines.
-// Between load-config.ts and the rest of the start; plugins' own options are checked by `checkValue` too.
-
+// Validates a loaded config and reports all problems with lines. Without its invalid parts the config is checked further.
 import { formatPath, type Path } from '../http/errors.ts'
 import { type ConfiguredPlugin, isConfiguredPlugin, isPluginFactory } from '../kernel/define-plugin.ts'
 import { type Definition, kindOf, labelOf } from '../mcp/define.ts'
+import { isObject } from '../mcp/is-object.ts'
 import { findFaults } from './check-definition.ts'
 import { withoutRequired } from './config-schema.ts'
+import { hasSettings, isPlain } from './define-config.ts'
 import type { Finding } from './explain-problems.ts'
 import type { LoadedConfig } from './load-config.ts'
 import { lineOf } from './places.ts'
-import { isPlain } from './plain.ts'
 import { inFileOrder, type Problem } from './problems.ts'
-import { hasSettings } from './toolset-source.ts'
 import { validateValue } from './validate-value.ts'
 
 export { assertNoProblems, formatProblems, inFileOrder, type Problem } from './problems.ts'
@@ -21,7 +19,6 @@ interface Found<Value> {
   readonly value: Value
 }
 
-/** What a config holds that has a schema of its own. */
 interface Held {
   readonly configured: Found<ConfiguredPlugin>[]
   /** Plugins that were not called. */
@@ -30,10 +27,8 @@ interface Held {
 }
 
 /**
- * What is wrong with a config, in the order of its file. `schema` is `buildConfigSchema`'s. Plugins given as
- * configured values are checked against their own options; those named by package or file are not, they are not
- * loaded yet. So are definitions that are written in place. A key that is there but undefined counts as absent.
- * `note` receives the finding behind each problem.
+ * The problems of a config, in the order of its file, including options of configured plugins and inline definitions. Undefined
+ * keys count as absent. `note` receives the finding of each problem.
  */
 export function checkConfig(loaded: LoadedConfig, schema: object, note?: Note): Problem[] {
   const held: Held = { configured: [], uncalled: [], definitions: [] }
@@ -61,14 +56,14 @@ const UNCALLED = {
   expected: 'it called with its options, as in thePlugin({ ... })',
 } as const
 
-/** Checks one value of the config, such as a plugin's options; `at` is where it stands. */
+/** Checks one value of the config, such as the options of a plugin. */
 export const checkValue = (loaded: LoadedConfig, at: Path, value: unknown, schema: object, note?: Note): Problem[] =>
   validateValue(value, schema, at).map(finding => {
     note?.(finding)
     return problemAt(loaded, finding.path, finding)
   })
 
-/** Checks the keys of a definition; `at` is where it stands, and `loaded` the file that it is written in. */
+/** Checks the keys of a definition at a path of a file. */
 export function checkDefinition(loaded: Pick<LoadedConfig, 'file' | 'locate'>, at: Path, definition: Definition) {
   return findFaults(definition).map(finding => {
     const problem = problemAt(loaded, [...at, ...finding.path], finding)
@@ -81,10 +76,7 @@ function problemAt(loaded: Pick<LoadedConfig, 'file' | 'locate'>, at: Path, { pa
   return { ...finding, file: loaded.file, path: formatPath(at), ...(line !== undefined && { line }) }
 }
 
-/**
- * The config as JSON would hold it: no undefined keys, undefined entries as null. Configured plugins are taken out
- * into `held`, definitions are noted there; they and instances of classes stay as they are.
- */
+/** The config as JSON: without undefined keys, undefined entries as null. Collects configured plugins and definitions in `held`. */
 function plainView(value: unknown, path: Path, held: Held, parents: readonly unknown[] = []): unknown {
   const isDefinition = kindOf(value) !== undefined
   if (isDefinition && path[0] === 'toolsets') held.definitions.push({ path, value: value as Definition })
@@ -105,3 +97,75 @@ function plainView(value: unknown, path: Path, held: Held, parents: readonly unk
 
 const isPluginPath = (path: Path): boolean =>
   (path.length === 1 && path[0] === 'plugins') || (path.length === 3 && path[0] === 'routes' && path[2] === 'plugins')
+
+export interface SoundPart {
+  readonly config: Readonly<Record<string, unknown>>
+  /** Whether the plugin's options, or keys that it can read, are invalid. Such a plugin is planned, but not set up. */
+  readonly isUnsound: (plugin: string) => boolean
+}
+
+type Fault = Pick<Finding, 'kind' | 'path' | 'suggestion'>
+type Draft = Record<string, unknown>
+
+/** Top-level keys that no plugin reads. */
+const READ_BY_HOST: ReadonlySet<unknown> = new Set(['server', 'tools', 'sessions', 'toolsets', 'routes', 'plugins'])
+
+/** A copy with the value at a path replaced, or removed if `by` is undefined. All other values are shared. */
+function replaceAt(value: unknown, [key, ...rest]: Path, by?: unknown): unknown {
+  if (key === undefined) return by
+  if (!isObject(value)) return value
+  const { [key]: inner, ...others } = value
+  const next = replaceAt(inner, rest, by)
+  return next === undefined ? others : { ...others, [key]: next }
+}
+
+const valueAt = (value: unknown, path: Path): unknown =>
+  path.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), value)
+
+const isOptions = (value: unknown) => isObject(value) || value === false || value === undefined
+
+/** The path to replace, and its new value. An empty path: nothing is replaced. */
+function replacementFor({ kind, path }: Fault, config: Draft): readonly [Path, unknown?] {
+  const [key, name, inner, plugin] = path
+  const isUnknownKey = kind === 'unknown option' && path.length === 1
+  if (isUnknownKey) return [path]
+  if (key === 'server') return [['server'], { name: 'unnamed', version: '0' }]
+  if (key === 'plugins') {
+    if (name === undefined) return [path, {}]
+    return isOptions(valueAt(config, path.slice(0, 2))) ? [[]] : [path.slice(0, 2), {}]
+  }
+  if (key === 'toolsets') return name === undefined ? [path, {}] : [[]]
+  if (key !== 'routes') return [path.slice(0, 2)]
+  if (name === undefined) return [path, {}]
+  if (inner === undefined) return [path]
+  if (inner === 'toolsets') return [path.slice(0, 3), []]
+  if (inner !== 'plugins' || plugin === undefined) return [path.slice(0, 3)]
+  return isOptions(valueAt(config, path.slice(0, 4))) ? [[]] : [path.slice(0, 4)]
+}
+
+/** Undefined if the config as a whole is not an object. */
+export function withoutFaults(config: unknown, faults: readonly Fault[]): SoundPart | undefined {
+  if (!isObject(config) || faults.some(({ path }) => path.length === 0)) return undefined
+  let left: Draft = { ...config }
+  const named = new Set<unknown>()
+  let isAnyUnsound = false
+  for (const fault of faults) {
+    const [key, name, inner, plugin] = fault.path
+    if (key === 'plugins') named.add(name)
+    if (key === 'routes' && inner === 'plugins') named.add(plugin)
+    // An unknown key with a suggestion is probably a typo of that key.
+    const isMeant = fault.kind !== 'unknown option' || fault.path.length > 1 || fault.suggestion !== undefined
+    if (!READ_BY_HOST.has(key) && isMeant) isAnyUnsound = true
+    const [at, by] = replacementFor(fault, left)
+    if (at.length > 0) left = replaceAt(left, at, by) as Draft
+    if (key === 'toolsets' && name === undefined) {
+      const routes = Object.entries(isObject(left['routes']) ? left['routes'] : {})
+      // Without toolsets, each route would report its toolsets as unknown.
+      left['routes'] = Object.fromEntries(
+        routes.map(([path, route]) => [path, isObject(route) ? { ...route, toolsets: [], default: undefined } : route]),
+      )
+    }
+  }
+  const isUnsound = (plugin: string) => isAnyUnsound || named.has(undefined) || named.has(plugin)
+  return { config: left, isUnsound }
+}

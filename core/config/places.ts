@@ -1,14 +1,12 @@
-// Where what a config says is written: its own keys, and the definitions of the modules that it names. For create-host.ts,
-// which gives mistakes their file and line; a file is read again only for one that is in it.
+// The file and line of keys of a config and of definitions in its modules.
 import { readFileSync } from 'node:fs'
 import { formatPath, type Path, type Written } from '../http/errors.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
+import { sourceOf } from './define-config.ts'
 import type { LoadedConfig } from './load-config.ts'
-import { locateDefinition } from './locate-in-code.ts'
-import type { Locate } from './position.ts'
+import { type Locate, locateDefinition } from './locate-in-code.ts'
 import type { Place } from './problems.ts'
-import { sourceOf } from './toolset-source.ts'
 
 type Source = Pick<LoadedConfig, 'file' | 'locate'>
 
