@@ -1,4 +1,5 @@
-// `mcp-host/testing`: tests of tools, configs and plugins (docs/testing.md), and contracts of stores (docs/plugins.md, "Writing a
+// `mcp-host/testing`: tests of tools, configs and plugins (docs/testing.md), and contracts of stores (docs/plugins.md, "Writing
+// a
 // store") as named checks for any test runner.
 export type { TestUser } from './access/claims.ts'
 export type { Answer, Answers, Ask, AskResult } from './testing/answers.ts'

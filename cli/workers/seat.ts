@@ -54,7 +54,7 @@ function watchPulse(worker: WorkerProcess, log: Logger): void {
   void worker.ended.then(() => clearInterval(timer))
 }
 
-export interface SeatSettings {
+interface SeatSettings {
   readonly start: () => WorkerProcess
   readonly log: Logger
   /** Number of workers that serve, of all seats. */

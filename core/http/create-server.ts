@@ -14,9 +14,9 @@ import { type Clock, systemClock, type Timer } from './clock.ts'
 /** Refused pipelined requests after which the connection closes at once. */
 export const MAX_PIPELINED = 10
 /** Bytes that a slow reader must receive within `http.writeTimeout`. */
-export const LEAST_TAKEN = 64 * 1024
+const LEAST_TAKEN = 64 * 1024
 /** Bytes that can wait for all readers together before idle readers are closed. */
-export const MAX_WAITING_IN_ALL = 256 * 1024 * 1024
+const MAX_WAITING_IN_ALL = 256 * 1024 * 1024
 
 /** Refuses unsupported expectations (RFC 9110 section 10.1.1) and closes the connection. */
 const refuseExpectations =
@@ -91,7 +91,7 @@ export function createHttpServer(
 export const isSecure = (server: object): boolean => 'setSecureContext' in server
 
 /** Calls `listener` with each connection that can carry requests. With HTTPS these are the TLS connections. */
-export function onConnection(server: Server, listener: (socket: Socket) => void): void {
+function onConnection(server: Server, listener: (socket: Socket) => void): void {
   server.on(isSecure(server) ? 'secureConnection' : 'connection', listener)
 }
 
@@ -177,7 +177,7 @@ export interface SlowReaders {
   readonly waiting: number
 }
 
-export interface SlowReaderBounds {
+interface SlowReaderBounds {
   /** Milliseconds. */
   readonly timeout: number
   /** Bytes that may wait for all readers together. Default `MAX_WAITING_IN_ALL`. */
@@ -185,7 +185,7 @@ export interface SlowReaderBounds {
   readonly clock?: Clock | undefined
 }
 
-export interface ReaderWatch {
+interface ReaderWatch {
   /** Watches a connection until `over`, the connection or a response, is closed. */
   watch(socket: Socket, over: Pick<Socket | ServerResponse, 'once'>): void
   /** Bytes that wait for all readers. */

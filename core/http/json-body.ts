@@ -10,7 +10,7 @@ import { LARGE_TEXT } from './sse.ts'
 export const MAX_DEPTH = 128
 /** Objects and lists of any body. A longer body may have one per `CHARACTERS_PER_OBJECT`. */
 export const OBJECTS_IN_ANY_BODY = 100_000
-export const CHARACTERS_PER_OBJECT = 8
+const CHARACTERS_PER_OBJECT = 8
 /** Members of one object, and characters of a key. */
 export const MAX_MEMBERS = 100_000
 export const MAX_KEY = 8_192

@@ -60,7 +60,7 @@ export const rankOf = (pattern: Pattern): string =>
 const isFixed = ({ parameter }: PathPart) => parameter === undefined
 
 /** The pattern of the paths that both match; undefined for none. */
-export function meetingOf(one: Pattern, other: Pattern): Pattern | undefined {
+function meetingOf(one: Pattern, other: Pattern): Pattern | undefined {
   if (one.length !== other.length) return undefined
   const parts: PathPart[] = []
   for (const [index, part] of one.entries()) {

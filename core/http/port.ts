@@ -13,9 +13,10 @@ const LONGEST = 10_000
 const SWEEP_INTERVAL = 50
 
 export interface Port {
-  /** Stops listening. An open connection closes after its next response. */
-  leave(): void
-  /** Leaves, and resolves when all connections are closed, after 10 s at most. */
+  /**
+   * Leaves: stops listening, and open connections close after their next response. Resolves when all connections are closed,
+   * after 10 s at most.
+   */
   handOver(): Promise<void>
   /** Leaves, and closes idle connections until the returned function is called. */
   sweep(): () => void
@@ -29,7 +30,7 @@ export interface Port {
 }
 
 /** Emitted by a server before it stops listening. */
-export const PORT_CLOSES = 'portCloses'
+const PORT_CLOSES = 'portCloses'
 
 export function createPort(server: Server): Port {
   const open = new Set<Socket>()
@@ -59,7 +60,6 @@ export function createPort(server: Server): Port {
   }
 
   return {
-    leave: () => void leave(),
     handOver: () => withTimeout(leave(), LONGEST, () => undefined),
     sweep() {
       void leave()

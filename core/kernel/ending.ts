@@ -32,7 +32,7 @@ export interface Ending {
   close(options?: { grace?: number; handOver?: boolean }): Promise<CloseReport>
 }
 
-export interface EndingParts {
+interface EndingParts {
   readonly server: Server
   readonly inFlight: InFlight
   readonly sessions: Lasting
@@ -85,7 +85,7 @@ export interface CloseReport {
   readonly cancelled: number
 }
 
-export interface Drain {
+interface Drain {
   /** Resolves when the requests that ran at the start of the drain have ended. */
   readonly begun: Promise<void>
   /** Resolves when no request runs. */

@@ -133,7 +133,7 @@ const ALL_LINES = '--log-level debug writes all of them'
 const isLimited = (level: number, fields: unknown) =>
   (level >= WARN && level < FATAL) || (typeof fields === 'object' && fields !== null && 'denied' in fields)
 
-export interface LoggerOptions {
+interface LoggerOptions {
   /** True: the default of `level` is `debug`. */
   readonly verbose?: boolean
   /** Default: `info`. `debug` adds whole stacks, and no kind of line is limited. */

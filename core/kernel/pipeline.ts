@@ -43,7 +43,7 @@ export interface Served extends Place {
   readonly below?: boolean
 }
 
-export interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
+interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
   readonly http: ResolvedHttp
   readonly log: Logger
   readonly report?: Report

@@ -2,7 +2,7 @@
 import { StartError } from '../http/errors.ts'
 import type { Route } from './route.ts'
 
-export interface Filler {
+interface Filler {
   readonly name: string
   readonly routes: readonly Route[]
 }

@@ -97,25 +97,22 @@ export function createErrorWriter(
 }
 
 /** An error of http-errors, as `ctx.throw` throws it. `expose`: the client gets the message. */
-export interface HttpError extends Error {
+interface HttpError extends Error {
   readonly expose: boolean
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export function isHttpError(thrown: unknown): thrown is HttpError {
+function isHttpError(thrown: unknown): thrown is HttpError {
   if (!isError(thrown) || !('expose' in thrown) || typeof thrown.expose !== 'boolean') return false
   return 'status' in thrown && typeof thrown.status === 'number' && thrown.status >= 400 && thrown.status < 600
 }
 
-export const textFor = ({ expose, message, status }: HttpError): string =>
+const textFor = ({ expose, message, status }: HttpError): string =>
   expose ? message : (STATUS_CODES[status] ?? String(status))
 
 /** True for errors of a connection that the client closed. */
-export function isClientGone(
-  thrown: unknown,
-  { req, body }: { readonly req: IncomingMessage; readonly body?: unknown },
-) {
+function isClientGone(thrown: unknown, { req, body }: { readonly req: IncomingMessage; readonly body?: unknown }) {
   if (!isError(thrown) || !('code' in thrown)) return false
   if (thrown.code === 'ERR_STREAM_PREMATURE_CLOSE') return true
   if (body instanceof Readable && body.errored === thrown) return false
@@ -127,7 +124,7 @@ export function isClientGone(
 const apps = new WeakMap<object, Koa>()
 
 /** The Koa app that serves a request. */
-export const mountedAppOf = (ctx: object): Koa | undefined => apps.get(ctx)
+const mountedAppOf = (ctx: object): Koa | undefined => apps.get(ctx)
 
 export const isKoaApp = (value: unknown): value is Koa =>
   typeof value === 'object' && value !== null && 'middleware' in value && Array.isArray(value.middleware)
