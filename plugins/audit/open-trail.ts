@@ -1,4 +1,4 @@
-// An audit from the start of its host to its end: the lock on its file, and the file of each of several processes.
+// The audit trail of a host: takes the lock, and chooses the file of one of several processes.
 import { dirname } from 'node:path'
 import { errorText, StartError } from '../../core/index.ts'
 import { makeFolderOf } from '../families/own-file/index.ts'
@@ -12,7 +12,7 @@ export class OpenTrail {
   #trail: Trail | undefined
   #lock: FileLock | undefined
 
-  /** `processes`: how many serve the config; with more than one each takes the first file that nobody writes. */
+  /** With several `processes` each takes the first free file. */
   constructor(settings: TrailSettings, processes: number) {
     this.#settings = settings
     this.#processes = processes
@@ -22,7 +22,7 @@ export class OpenTrail {
     return this.#trail?.failure
   }
 
-  /** A disk that is full or fails is no reason not to start: the trail goes on trying. */
+  /** A full disk does not prevent startup: writing is retried. */
   async start(): Promise<void> {
     const trail = new Trail({ ...this.#settings, claim: () => this.#claim() })
     try {
@@ -37,7 +37,7 @@ export class OpenTrail {
 
   async #claim() {
     const { path } = this.#settings
-    // A reload starts new processes beside the old ones.
+    // A reload runs new processes next to the old ones.
     const seats = Array.from({ length: 4 * this.#processes }, (_, index) => seatOf(path, index + 1))
     const { file, lock } = this.#processes === 1 ? { file: path, lock: await lockFile(path) } : await lockFirst(seats)
     this.#lock = lock

@@ -16,7 +16,7 @@ const LOST = {
 }
 const FAILING = { name: 'mcp_host_audit_failing', help: '1 while the audit cannot be written, else 0.' }
 
-/** Each client has a process of its own, and so has a host that serves the same config: there are 4 files for each of these. */
+/** Every client starts a process with the same config. */
 const STDIO_PROCESSES = 8
 
 const TRAILS = Symbol('the audits that are open')
@@ -47,7 +47,7 @@ function open(host: PluginHost, path: string, options: Filled): Opened {
   const trail = new OpenTrail(settings, host.purpose === 'stdio' ? STDIO_PROCESSES : host.processes)
   const refusals = createAnonymousRefusals(fields => trail.push(fields))
   host.figures.gauge(FAILING, () => (trail.failure === undefined ? 0 : 1))
-  // Without a start it keeps nothing.
+  // Hosts without startup write nothing.
   const isKept = host.purpose === 'serve' || host.purpose === 'stdio'
   if (isKept) host.starting(() => trail.start())
   host.closing(() => {
@@ -57,7 +57,6 @@ function open(host: PluginHost, path: string, options: Filled): Opened {
   return { trail, refusals }
 }
 
-/** Instances of one file, such as those of several routes, have one writer. */
 export function trailOf(host: PluginHost, options: Filled): Opened {
   const { file, sync, headEvery, rotate } = options
   const path = resolve(host.directory, file)

@@ -1,15 +1,14 @@
-// What an operator may write: limits as `120/1m`, for whom, and what counts them. docs/plugins/rate-limit.md.
+// Options of rate-limit, and rates such as `120/1m`.
 import { type BuiltInOptions, type FilledOptions, type OptionsSchema, parseDuration } from '../../core/index.ts'
 
 export type RateLimitOptions = BuiltInOptions['rate-limit']
 export type FilledRateLimit = FilledOptions['rate-limit']
 
-/** So many requests in a time. */
 export interface Rate {
-  /** As it is written. */
+  /** As written. */
   readonly text: string
   readonly most: number
-  /** Milliseconds, at least a second. */
+  /** Milliseconds, at least 1,000. */
   readonly window: number
 }
 

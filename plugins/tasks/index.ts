@@ -1,12 +1,10 @@
-// Calls of tools become tasks, which clients ask for later: the extension io.modelcontextprotocol/tasks of 2026-07-28.
-// docs/plugins/tasks.md.
+// The extension io.modelcontextprotocol/tasks: tool calls become tasks.
 
 import type { BuiltInOptions } from '../../core/index.ts'
 import { DURATION_PATTERN, definePlugin, type FilledOptions, SIZE_PATTERN } from '../../core/index.ts'
 
 export { createMemoryTaskStore } from './memory-store.ts'
 
-/** Who runs tasks, how many, and how long they are kept. */
 export type TasksOptions = BuiltInOptions['tasks']
 
 const duration = (description: string, standard: string) =>

@@ -12,10 +12,8 @@ import {
 import type { TaskSummary, View } from '../../core/transport.ts'
 import { packQueue, unpackQueue } from './work.ts'
 
-/** Tools whose last definition is remembered. */
 const MOST_KNOWN = 10_000
 
-/** Access decisions and queues for tasks. */
 export interface TaskPolicy {
   /** Whether the caller may call the task's tool; `view`: what the caller is offered. */
   allows(call: Call, task: Pick<TaskSummary, 'queue'>, view?: View): boolean

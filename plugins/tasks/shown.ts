@@ -1,4 +1,4 @@
-// A task as clients see it, and how it is kept that it ended.
+// Tasks in the form of the protocol.
 import { errorText, HostError, type JsonObject } from '../../core/index.ts'
 import type { TaskEnd, TaskQuestion, TaskRecord, TaskSummary } from '../../core/transport.ts'
 import { unpackQueue } from './work.ts'
@@ -7,7 +7,7 @@ type Fields = Record<string, unknown>
 
 const time = (milliseconds: number) => new Date(milliseconds).toISOString()
 
-/** A question as it is kept; `as` is the name that the handler gave to it. */
+/** A stored question. `as`: the name that the handler gave it. */
 export interface Asked {
   readonly method: string
   readonly params: object
@@ -19,7 +19,6 @@ function statusOf({ state, open }: TaskSummary): string {
   return state
 }
 
-/** What every answer says of a task. */
 function baseOf(task: TaskSummary, pollInterval: number): Fields {
   const { id, createdAt, updatedAt, until, note, state } = task
   // The last progress message is out of date after the end.
@@ -44,13 +43,13 @@ function questionsOf(questions: readonly TaskQuestion[]): Fields {
   return Object.fromEntries(requests)
 }
 
-/** What a task is answered with that has just been made. */
+/** The result of a call that created a task. */
 export const seedOf = (task: TaskSummary, pollInterval: number): Fields => ({
   ...baseOf(task, pollInterval),
   status: 'working',
 })
 
-/** All that its owner may know of a task. */
+/** The result of `tasks/get`. */
 export function detailsOf(task: TaskRecord, pollInterval: number): Fields {
   const base = baseOf(task, pollInterval)
   const { outcome = '{}', questions } = task
@@ -68,13 +67,12 @@ export function detailsOf(task: TaskRecord, pollInterval: number): Fields {
   }
 }
 
-/** A line of a list. */
 export const lineOf = (task: TaskSummary, pollInterval: number): Fields => ({
   ...baseOf(task, pollInterval),
   tool: unpackQueue(task.queue).tool,
 })
 
-/** The end of a task that failed, as its client would have been told. */
+/** Stores an error as clients of a call would see it. */
 export function failedWith(thrown: unknown): TaskEnd {
   const error = HostError.is(thrown) ? thrown : new HostError('internal')
   const { code, data } = error
@@ -88,13 +86,13 @@ const NODE_GONE =
   'The server node that ran this stopped or was lost. It may be done, wholly or in part, and is not run again: look before you ' +
   'send it again'
 
-/** The node that ran it is gone, and it may not run twice: whoever reads of it is not told to send it again, as of requests. */
+/** The task is not retryable, so clients are not told to send it again. */
 export const nodeGone = (): TaskEnd => ({
   state: 'failed',
   outcome: JSON.stringify({ code: new HostError('nodeLost').code, message: NODE_GONE, data: { reason: 'node-lost' } }),
 })
 
-/** Nothing of it is there any more, and its end was told to nobody. */
+/** The task disappeared without an end. */
 export const taskLost = (): TaskEnd =>
   failedWith(
     new HostError('nodeLost', {

@@ -18,7 +18,6 @@ import {
   withoutCredentials,
 } from '../../core/transport.ts'
 
-/** The call that a task runs, and its caller. */
 export interface Work {
   readonly route: string
   readonly params: Readonly<Record<string, string>>
@@ -33,26 +32,23 @@ export interface Work {
   readonly headers?: IncomingHttpHeaders
   /** The choice of `configureSession`. Absent for a tool that it added individually: the run then calls `configureSession` again. */
   readonly choice?: ToolsetChoice
-  /** Whether it can run again after its node died. */
+  /** Whether the task can run again after its node died. */
   readonly again: boolean
 }
 
 const digest = (parts: readonly unknown[]) => createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 
-/** Who may see what a call creates, and sees it there alone: its user at this address; for anonymous calls whoever knows the id. */
+/** The user at this address; for anonymous calls anyone who has the id. */
 export const ownerOf = ({ user, offer }: Call): string =>
   digest([user && holderOf({ user, ip: offer.ip }), offer.route.path, offer.params])
 
-/** 24 random bytes, which for an anonymous task are all that gives access to it. */
+/** For an anonymous task the id is the credential. */
 export const newId = (): string => randomBytes(24).toString('base64url')
 
-/** What no store needs to be asked for. */
+/** Filters invalid ids without a store request. */
 export const isId = (id: string): boolean => /^[\w-]{32}$/.test(id)
 
-/**
- * Whom a call's tasks are counted for: its user on this route, whatever the parameters of the address, which callers choose; of
- * anonymous callers their network.
- */
+/** The account of a caller's tasks: the user on this route for all parameters; for anonymous callers their network. */
 export const accountOf = ({ user, offer }: Call): string =>
   digest(['account', holderOf({ user, ip: offer.ip }), offer.route.path])
 
@@ -85,7 +81,6 @@ export const factsOf = (work: Work, route: McpRoute, signal: RequestFacts['signa
   return { route, params, user: user && { ...user }, headers, ip, choice, signal }
 }
 
-/** Identifies the queue of a task. */
 export interface Queue {
   readonly route: string
   readonly tool: string
@@ -110,7 +105,7 @@ export const packWork = (owner: string, work: Work): string => `${owner}\n${JSON
 
 export const isOwnedBy = (task: Pick<TaskRecord, 'owner'>, owner: string): boolean => task.owner === owner
 
-/** Undefined for what another version of this plugin keeps. */
+/** Undefined for data of another version. */
 export function unpackWork({ body }: Pick<TaskRecord, 'body'>): Work | undefined {
   try {
     const work: unknown = JSON.parse(body.slice(body.indexOf('\n') + 1))

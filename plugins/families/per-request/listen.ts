@@ -1,5 +1,4 @@
-// `subscriptions/listen` of 2026-07-28: a request whose answer is a stream of the changes that its client asked for
-// (basic/patterns/subscriptions). It ends when the client closes it or the host does.
+// `subscriptions/listen`: a request whose response is a stream of changes (basic/patterns/subscriptions).
 
 import { findResource, type ItemKind, mayHear, mayHearNow } from '../../../core/auth.ts'
 import { type Call, type Honoured, HostError, isObject, type PluginHost, type Services } from '../../../core/index.ts'
@@ -21,19 +20,17 @@ import {
   watchedCost,
 } from '../../../core/transport.ts'
 
-/** What a client asks to hear of. */
 interface Filter {
   readonly lists: ReadonlySet<ItemKind>
   readonly uris: readonly string[]
-  /** What extensions tell. */
+  /** Filters of extensions. */
   readonly honoured: readonly Honoured[]
-  /** The part of the request that is honoured: what the view has. */
+  /** The accepted part of the request. */
   readonly acknowledged: Readonly<Record<string, unknown>>
 }
 
 const refuse = (detail: string) => new HostError('invalidParams', { detail })
 
-/** Throws `invalidParams` for a filter that is none, and what the filters of extensions throw. */
 async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promise<Filter> {
   const { params, view } = call
   const { notifications } = params
@@ -73,7 +70,7 @@ async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promi
 
 const tooMany = (detail: string) => new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '60' } })
 
-/** Counts open streams by caller, and what all that they watch costs. Throws `tooManyRequests`. */
+/** Limits open streams and watched bytes per caller. */
 function createCounter() {
   const counts = new Map<string, number>()
   const charge = createWatchCharges()
@@ -94,7 +91,7 @@ function createCounter() {
   }
 }
 
-/** What the task gives; where it throws, the place is free again. */
+/** Releases the slot if the task throws. */
 function orLeave<T>(leave: () => void, task: () => T): T {
   try {
     return task()
@@ -117,7 +114,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCall
   const open = new Set<() => void>()
   let draining = false
 
-  /** What fails at the end of one part must not keep the others from theirs. */
+  /** A failure must not prevent the other parts from ending. */
   function endQuietly(parts: Array<() => void>) {
     for (const endPart of parts.splice(0)) {
       try {
@@ -145,7 +142,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCall
     }
     const _meta = { [META.subscriptionId]: id }
     const subscription = orLeave(leave, () => {
-      // What extensions acknowledge may not go into JSON.
+      // An extension may return values that are not JSON.
       call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })
       return changesOn(offer.route).subscribe(subscriber)
     })
@@ -170,7 +167,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCall
         reject(error)
         return end()
       }
-      // Its client comes back at once: as fast as one that was told when.
+      // Delays the reconnection of the client.
       if (draining) host.clock.setTimeout(end, RETRY)
       signal.addEventListener('abort', end, { once: true })
       if (signal.aborted) end()
@@ -178,7 +175,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCall
   }
 
   host.method('subscriptions/listen', listen)
-  // They would outlast any grace period: each ends with its own result (basic/patterns/subscriptions, "Graceful Closure").
+  // Each stream ends with a result ("Graceful Closure").
   host.draining(() => {
     draining = true
     for (const end of [...open]) end()

@@ -1,9 +1,8 @@
-// Tries on keys of its own what the plugins will do: whether Redis accepts writes, and whether our user may use these
-// commands and keys. A script that fails in the middle names neither. For examination.ts.
+// Executes every required command on test keys, because a failing script does not name the forbidden command.
 import { errorText } from '../../../core/index.ts'
 import { explainRefusal, lackingRights, type Refusal } from './refusals.ts'
 
-/** Harmless uses of commands, in an order in which each finds what it works on. `$h` and so on are the keys. */
+/** In an order in which each command finds its key. */
 const REHEARSED = {
   hset: ['$h', 'field', 'value'],
   hsetnx: ['$h', 'other', 'value'],
@@ -38,20 +37,20 @@ const REHEARSED = {
   expire: ['$t', '1'],
   exists: ['$t'],
   pttl: ['$t'],
-  // Takes it away: so nothing stays where DEL is not allowed.
+  // Removes the key without DEL.
   pexpire: ['$h', '0'],
   del: ['$h', '$s', '$z', '$x'],
   unlink: ['$t'],
   time: [],
 } as const satisfies Readonly<Record<string, readonly string[]>>
 
-/** Besides EVAL and EVALSHA, which everybody needs. */
+/** Commands besides EVAL and EVALSHA. */
 export type RedisCommandName = keyof typeof REHEARSED
 
 const ORDER = Object.keys(REHEARSED) as RedisCommandName[]
 const KINDS = ['h', 's', 'z', 'x', 't'] as const
 
-/** KEYS: those of the rehearsal. ARGV: commands with their arguments, as JSON. Gives what each failed with ('': nothing). */
+/** KEYS: test keys. ARGV: commands as JSON. Returns the error of each, or ''. */
 export const REHEARSE = `
 local replies = {}
 for index, command in ipairs(ARGV) do
@@ -67,7 +66,7 @@ export interface Rehearsal {
   readonly args: readonly string[]
 }
 
-/** `key` makes the name of a key; all of them are in one slot. */
+/** All keys are in one slot. */
 export function planRehearsal(needs: ReadonlySet<RedisCommandName>, key: (part: string) => string): Rehearsal {
   const keys = Object.fromEntries(KINDS.map(kind => [`$${kind}`, key(kind)]))
   const names = ORDER.filter(name => needs.has(name))
@@ -77,7 +76,6 @@ export function planRehearsal(needs: ReadonlySet<RedisCommandName>, key: (part: 
 
 const FORBIDS_KEY = /access (?:at least )?one of the keys|permissions to access a key/
 
-/** What the replies of `REHEARSE` say; undefined where all went well. */
 export function judgeRehearsal(
   { names }: Rehearsal,
   replies: readonly string[],
@@ -106,7 +104,7 @@ const listed = (refused: ReadonlyArray<{ readonly name: string }>) => refused.ma
 const forbiddenKeys = (keyPrefix: string) =>
   lackingRights(`NOPERM: our user may not use keys that begin with ${keyPrefix}`, keyPrefix)
 
-/** What was thrown for the script as a whole: a key that is forbidden is noticed before it runs. */
+/** Redis checks the keys of a script before it runs. */
 export function explainThrown(thrown: unknown, keyPrefix: string): Refusal | undefined {
   return FORBIDS_KEY.test(errorText(thrown)) ? forbiddenKeys(keyPrefix) : explainRefusal(thrown)
 }

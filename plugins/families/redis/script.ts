@@ -1,7 +1,6 @@
-// A Lua script as Redis knows it. For everything that does several things at Redis in one step.
+// Lua scripts.
 import { createHash } from 'node:crypto'
 
-/** A Lua script and the name that Redis keeps it by. */
 export interface RedisScript {
   readonly source: string
   readonly sha: string
@@ -17,7 +16,7 @@ interface Evaluating {
   eval(source: string, given: { keys: string[]; arguments: string[] }): Promise<unknown>
 }
 
-/** Whole: one round trip, also at a Redis that has just begun. */
+/** By source: one round trip on a restarted Redis. */
 export const evaluateWhole = (
   client: Pick<Evaluating, 'eval'>,
   { source }: RedisScript,
@@ -25,7 +24,7 @@ export const evaluateWhole = (
   args: readonly string[],
 ): Promise<unknown> => client.eval(source, { keys: [...keys], arguments: [...args] })
 
-/** By its digest, or whole where Redis does not know it. */
+/** By digest, or by source if Redis does not know it. */
 export async function evaluateOn(
   client: Evaluating,
   { sha, source }: RedisScript,

@@ -1,5 +1,4 @@
-// How Redis is reached: the config's section `redis`, and the same options of each plugin that uses it, as types and as
-// JSON Schema. settings.ts makes one of the two. As `mcp-host/redis` it is for plugins from elsewhere, too.
+// The section `redis` of the config, as types and JSON Schema. Published as `mcp-host/redis`.
 import {
   type Config,
   DURATION_PATTERN,
@@ -12,7 +11,7 @@ import {
 /** One connection for every plugin that keeps things in Redis. */
 export type RedisSettings = NonNullable<Config['redis']>
 
-/** Of what neither the section nor a plugin says: a plugin's own option must not hide the section's. */
+/** Not in the schema: a plugin's default would hide the section. */
 export const REDIS_DEFAULTS = { keyPrefix: 'mcp-host:', commandTimeout: '5s' } as const
 
 const url = (description: string) => ({
@@ -26,7 +25,6 @@ const url = (description: string) => ({
 })
 const pem = (description: string): JsonSchema => ({ type: 'string', minLength: 1, writeOnly: true, description })
 
-/** One schema for each of `RedisSettings`. */
 export const REDIS_PROPERTIES = {
   url: url('Where Redis is: redis://host:6379, or rediss:// for TLS; may name user, password and database.'),
   username: { type: 'string' as const, description: 'The ACL user, where the URL names none.' },
@@ -98,11 +96,11 @@ export const REDIS_PROPERTIES = {
 
 /** The config's top-level keys that the family shares. */
 export interface RedisSections {
-  /** For the plugins that keep sessions, streams and changes in Redis; each may say otherwise for itself. */
+  /** For all plugins that use Redis; a plugin can override it. */
   redis: RedisSettings
 }
 
-/** What each of the family gives `definePlugin` as `sections`. */
+/** `sections` of `definePlugin`. */
 export const REDIS_SECTIONS: SectionSchemas<RedisSections> = {
   redis: {
     title: 'RedisSettings',
@@ -115,5 +113,5 @@ export const REDIS_SECTIONS: SectionSchemas<RedisSections> = {
   },
 }
 
-/** The host as a plugin of the family gets it. */
+/** The host of a plugin with these sections. */
 export type RedisHost = PluginHost & SectionReader<RedisSections>
