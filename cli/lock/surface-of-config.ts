@@ -9,7 +9,7 @@ import type { Surface } from './surface.ts'
 
 export const SURFACE_OPTIONS = { ...CONFIG_OPTION, ...ENV_FILE_OPTION } as const
 
-export interface SurfaceOfConfig {
+interface SurfaceOfConfig {
   /** The config. */
   readonly file: string
   readonly surface: Surface

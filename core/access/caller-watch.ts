@@ -6,7 +6,7 @@ import type { AdmitCaller } from '../mcp/call.ts'
 /** Maximum timer delay, milliseconds. A stream whose token lives longer ends after it, and the client reconnects. */
 const MAX_DELAY = 2 ** 31 - 1
 
-export type WatchedCaller = Parameters<AdmitCaller>[0]
+type WatchedCaller = Parameters<AdmitCaller>[0]
 
 export interface CallerWatch {
   /** Calls `end` once, when the caller's token expires or a reload denies the caller the route. Returns a function that stops the watch. */

@@ -1,6 +1,7 @@
 // Limits the lines for refused anonymous requests: after the first of a period, one line with counts for each address.
+
+import { addressKey } from '../../core/auth.ts'
 import type { CallRecord } from '../../core/index.ts'
-import { addressKey } from '../families/address/index.ts'
 
 /** Milliseconds. */
 const PERIOD = 60_000

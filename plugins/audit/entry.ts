@@ -17,7 +17,7 @@ function pickArguments(names: readonly string[], given: unknown): Record<string,
   return found.length === 0 ? undefined : Object.fromEntries(found)
 }
 
-export interface EntrySettings {
+interface EntrySettings {
   /** Writes subjects and issuers as they are. */
   readonly clear: boolean
   /** Names of top-level arguments to write, by tool. */

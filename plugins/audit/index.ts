@@ -14,7 +14,7 @@ import {
 } from '../../core/index.ts'
 import { entryOf, isSessionEnd } from './entry.ts'
 import { lintArguments } from './lint-arguments.ts'
-import type { OpenTrail } from './open-trail.ts'
+import type { Trail } from './trail.ts'
 import { trailOf } from './trail-of.ts'
 
 export type AuditOptions = BuiltInOptions['audit']
@@ -39,11 +39,11 @@ const NO_KEY =
 const turnedAway = new WeakSet<object>()
 
 /** Refuses calls while the audit cannot be written. */
-function refuseUnwritten(host: PluginHost, trail: OpenTrail, isLeftOut: (method: string) => boolean) {
+function refuseUnwritten(host: PluginHost, trail: () => Trail | undefined, isLeftOut: (method: string) => boolean) {
   host.around((call, next) => {
-    const { failure } = trail
+    const failure = trail()?.failure
     if (failure === undefined || isLeftOut(call.method)) return next()
-    trail.countRefused()
+    trail()?.countRefused()
     const detail = 'what is called cannot be put on record at the moment; try again'
     const reason = `the audit: ${failure}`
     const error = new HostError('unavailable', { detail, headers: { 'Retry-After': '2' }, reason })
@@ -53,7 +53,10 @@ function refuseUnwritten(host: PluginHost, trail: OpenTrail, isLeftOut: (method:
   })
   const [, at = ''] = host.at
   const name = host.at[0] === 'plugins' ? host.name : `${host.name} ${at}`
-  host.ready(name, () => (trail.failure === undefined ? true : `the audit cannot be written: ${trail.failure}`))
+  host.ready(name, () => {
+    const failure = trail()?.failure
+    return failure === undefined || `the audit cannot be written: ${failure}`
+  })
 }
 
 /** Outcomes that are not written for methods in `leaveOut`. */
@@ -67,9 +70,9 @@ const isWritten = ({ call, outcome, http, session }: CallRecord, leftOut: Readon
 function setup(host: PluginHost, options: Filled) {
   const { onFailure, leaveOut, subjects } = options
   const leftOut: ReadonlySet<string> = new Set(leaveOut)
-  const { trail, refusals } = trailOf(host, options)
+  const { current, refusals } = trailOf(host, options)
   if (host.ownKeys) host.report(new StartError(NO_KEY, { at: host.at }), 'warning')
-  if (onFailure === 'refuse') refuseUnwritten(host, trail, method => leftOut.has(method))
+  if (onFailure === 'refuse') refuseUnwritten(host, current, method => leftOut.has(method))
   let services: Services | undefined
   const listed = new Map(Object.entries(options.arguments))
   host.serving(given => {
@@ -88,7 +91,7 @@ function setup(host: PluginHost, options: Filled) {
   }
   host.observe(record => {
     if (record.error && turnedAway.has(record.error)) return
-    if (isWritten(record, leftOut) && !refusals.count(record)) trail.push(entryOf(record, settings))
+    if (isWritten(record, leftOut) && !refusals.count(record)) current()?.push(entryOf(record, settings))
   })
 }
 

@@ -178,7 +178,7 @@ async function followChain(
   return { chain, files, ...counts, signedBy: [...follower.signedBy], head, ...(broken && { broken }) }
 }
 
-export interface TrailReport {
+interface TrailReport {
   readonly chains: readonly ChainReport[]
   readonly strange: readonly Broken[]
   /** Expected heads without a line; only meaningful if nothing is broken. */

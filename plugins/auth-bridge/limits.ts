@@ -1,8 +1,8 @@
 // How often one address may begin what anybody may begin: sign-ins, registrations, documents to fetch. For this process alone;
 // what is kept of it is bounded.
 import { LRUCache } from 'lru-cache'
+import { addressKey } from '../../core/auth.ts'
 import type { Clock } from '../../core/index.ts'
-import { addressKey } from '../families/address/index.ts'
 
 const WINDOW = 60_000
 const MAX_KNOWN = 10_000

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger, PluginHost } from '../../core/index.ts'
 import type { PeerMessage, Peers } from '../../core/transport.ts'
-import { type RedisConnection, type RedisReader, redisScript } from '../families/redis/index.ts'
+import { entriesOf, type RedisConnection, type RedisReader, redisScript } from '../families/redis/index.ts'
 import { changesKey, inboxKey, leftKey, nodeKey, type RedisChangeBus } from './bus.ts'
 
 /** A node that was not heard of for as long is gone, milliseconds. */
@@ -129,11 +129,6 @@ export function createPeers(redis: RedisConnection, { node, log }: Pick<PluginHo
 const BATCH = 1_000
 const PAUSE = 100
 
-interface Entry {
-  readonly id: string
-  readonly message: Readonly<Record<string, string>>
-}
-
 interface Reading {
   /** Resolves once it is known from where on is read, where Redis is there. */
   begin(): Promise<void>
@@ -145,14 +140,6 @@ interface ReadingSettings {
   readonly bus: RedisChangeBus
   readonly receive: (text: string) => void
   readonly log: Logger
-}
-
-/** As node-redis gives it, by its protocol version: pairs, or an object by name. */
-function entriesOf(reply: unknown, key: string): readonly Entry[] {
-  if (reply === null || typeof reply !== 'object') return []
-  if (!Array.isArray(reply)) return ((reply as Record<string, readonly Entry[]>)[key] ?? []) as readonly Entry[]
-  const found = reply.find(stream => stream?.name === key)
-  return found?.messages ?? []
 }
 
 export function createReading(redis: RedisConnection, { inbox, bus, receive, log }: ReadingSettings): Reading {

@@ -2,7 +2,7 @@
 // docs/plugins/event-store-redis.md.
 import { type BuiltInOptions, definePlugin, type FilledOptions } from '../../core/index.ts'
 import { REDIS_PROPERTIES, REDIS_SECTIONS, type RedisSections, redisConnection } from '../families/redis/index.ts'
-import { readStreamBounds, STREAM_PROPERTIES } from '../families/stream-bounds/index.ts'
+import { readStreamBounds, STREAM_PROPERTIES } from '../families/stores/index.ts'
 import { createRedisEventStore } from './store.ts'
 
 /** Where Redis is, unless the config's `redis` says it, and how much of a stream is kept. */

@@ -11,7 +11,7 @@ import {
 } from '../../core/transport.ts'
 import type { RedisConnection, RedisScript } from '../families/redis/index.ts'
 import { isMomentary, RedisTimeout, unavailable } from '../families/redis/index.ts'
-import type { StreamBounds } from '../families/stream-bounds/index.ts'
+import type { StreamBounds } from '../families/stores/index.ts'
 import { AFTER, APPEND, CLAIM, DROP_SESSION, DROP_STREAM, FINISH, OPEN, STATE } from './scripts.ts'
 
 /** Where nobody says who writes: one writer for ever. */

@@ -10,7 +10,7 @@ import {
   type RedisSettings,
   redisConnection,
 } from '../families/redis/index.ts'
-import { demandSecrets } from '../families/secrets/index.ts'
+import { demandSecrets } from '../families/stores/index.ts'
 import { createRedisGrantStore } from './store.ts'
 
 /** Where Redis is, unless the config's `redis` says it. */

@@ -2,7 +2,7 @@
 // and the oldest that has not shown it may read goes: first of the same address, so that one address cannot empty all others.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { addressKey } from '../families/address/index.ts'
+import { addressKey } from '../../core/auth.ts'
 
 /** Bits of an IPv6 address that are one caller's: who has one address of a /64 has them all. */
 const NETWORK = 64

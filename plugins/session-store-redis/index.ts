@@ -7,7 +7,7 @@ import {
   type RedisSections,
   redisConnection,
 } from '../families/redis/index.ts'
-import { demandSecrets } from '../families/secrets/index.ts'
+import { demandSecrets } from '../families/stores/index.ts'
 import { createRedisSessionStore } from './store.ts'
 
 /** Where Redis is, unless the config's `redis` says it. */

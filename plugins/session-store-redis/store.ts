@@ -18,18 +18,11 @@ import {
   watchCost,
   watchedCost,
 } from '../../core/transport.ts'
-import type { RedisConnection, RedisScript } from '../families/redis/index.ts'
-import { requestKey, SessionOutage } from '../families/session-outage/index.ts'
+import { fieldsOf, type RedisConnection, type RedisScript } from '../families/redis/index.ts'
+import { requestKey, SessionOutage } from '../families/stores/index.ts'
 import { ADMIT, ADOPT, CLAIM, CREATE, END, ENTER, FORGET, MARK, RESTORE, SET, UNWATCH, USE, WATCH } from './scripts.ts'
 
 type Fields = ReadonlyMap<string, string>
-
-/** Fields and values by turns. */
-function fieldsOf(flat: readonly string[]): Fields {
-  const fields = new Map<string, string>()
-  for (let index = 0; index < flat.length; index += 2) fields.set(flat[index] ?? '', flat[index + 1] ?? '')
-  return fields
-}
 
 /** The names of the fields with this prefix, without the prefix. */
 const namesAfter = (prefix: string, fields: Fields): string[] =>

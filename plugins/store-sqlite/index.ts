@@ -1,7 +1,7 @@
 // Keeps sessions, the events of streams, grants, and tasks in one file: they outlive a restart, and all processes of this machine
 // share them. docs/plugins/store-sqlite.md.
 import { type BuiltInOptions, definePlugin, type FilledOptions, SIZE_PATTERN } from '../../core/index.ts'
-import { STREAM_PROPERTIES } from '../families/stream-bounds/index.ts'
+import { STREAM_PROPERTIES } from '../families/stores/index.ts'
 
 /** Where the file is, how large it may grow, and how much of a stream is kept. */
 export type StoreSqliteOptions = BuiltInOptions['store-sqlite']

@@ -10,13 +10,13 @@ import {
   type RedisSettings,
   redisConnection,
 } from '../families/redis/index.ts'
-import { demandSecrets } from '../families/secrets/index.ts'
+import { demandSecrets } from '../families/stores/index.ts'
 
 /** Where Redis is, unless the config's `redis` says it. */
 export type TaskStoreRedisOptions = BuiltInOptions['task-store-redis']
 
 /** What is sent beside EVAL, in scripts too. */
-export const TASK_STORE_COMMANDS = [
+const TASK_STORE_COMMANDS = [
   ...(['del', 'exists', 'get', 'hdel', 'hexists', 'hget', 'hgetall', 'hincrby', 'hmget', 'hset', 'pexpire'] as const),
   ...([
     'set',

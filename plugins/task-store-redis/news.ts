@@ -3,7 +3,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '../../core/index.ts'
 import type { TaskNews, TaskState } from '../../core/transport.ts'
-import { type RedisConnection, type RedisReader, redisScript } from '../families/redis/index.ts'
+import {
+  entriesOf,
+  type RedisConnection,
+  type RedisReader,
+  redisScript,
+  type StreamEntry,
+} from '../families/redis/index.ts'
 
 /** Changes that are read at once. */
 const BATCH = 1_000
@@ -22,18 +28,6 @@ return {last and last[1] or '0-0', redis.call('HGET', KEYS[1] .. 'sums', 'news')
 
 /** Undefined: something may have been missed. */
 type Listener = (news: TaskNews | undefined) => void
-
-interface Entry {
-  readonly id: string
-  readonly message: Readonly<Record<string, string>>
-}
-
-/** As node-redis gives it, by its protocol version: pairs, or an object by name. */
-function entriesOf(reply: unknown, key: string): readonly Entry[] {
-  if (reply === null || typeof reply !== 'object') return []
-  if (!Array.isArray(reply)) return (reply as Record<string, readonly Entry[]>)[key] ?? []
-  return reply.find(stream => stream?.name === key)?.messages ?? []
-}
 
 export class TaskNewsReading {
   readonly #redis: RedisConnection
@@ -101,7 +95,7 @@ export class TaskNewsReading {
     this.#tell(undefined)
   }
 
-  #hear({ id, message }: Entry) {
+  #hear({ id, message }: StreamEntry) {
     this.#lastId = id
     const number = Number(message['n'])
     if (number !== this.#count + 1) this.#tell(undefined)

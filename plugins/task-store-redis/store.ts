@@ -13,7 +13,13 @@ import {
   type TaskStore,
   type TaskSummary,
 } from '../../core/transport.ts'
-import { evaluateInTime, isMomentary, type RedisConnection, type RedisScript } from '../families/redis/index.ts'
+import {
+  evaluateInTime,
+  fieldsOf,
+  isMomentary,
+  type RedisConnection,
+  type RedisScript,
+} from '../families/redis/index.ts'
 import { TaskNewsReading } from './news.ts'
 import * as scripts from './scripts.ts'
 import { CANCEL, END } from './scripts.ts'
@@ -22,13 +28,6 @@ type Fields = ReadonlyMap<string, string>
 
 /** Maximum questions of a task. A larger number in Redis is invalid. */
 const MOST_QUESTIONS = 100
-
-/** Fields and values by turns. */
-function fieldsOf(flat: readonly string[]): Fields {
-  const fields = new Map<string, string>()
-  for (let index = 0; index < flat.length; index += 2) fields.set(flat[index] ?? '', flat[index + 1] ?? '')
-  return fields
-}
 
 function readSummary(fields: Fields): TaskSummary {
   const text = (name: string) => fields.get(name) ?? ''
@@ -83,7 +82,7 @@ const TASK_COST = 2_000
 /** Claims whose answers were lost that are remembered. */
 const MOST_LOST = 100
 
-export interface RedisTaskStore extends TaskStore {
+interface RedisTaskStore extends TaskStore {
   /** Resolves once this node is told of changes, where Redis is there; the first `watch` begins it as well. */
   begin(): Promise<void>
   close(): void

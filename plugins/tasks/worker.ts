@@ -17,7 +17,7 @@ const UNSERVED_AFTER = 60_000
 const UNSERVED =
   'start a node without --role or with --role worker, whose config has this tool; see that it is not full'
 
-export type ReadQueues = () => ReadonlyMap<string, number>
+type ReadQueues = () => ReadonlyMap<string, number>
 
 export interface WorkerHost extends Omit<RunHost, 'waits' | 'returns'> {
   readonly log: Logger

@@ -8,7 +8,7 @@ export interface Authenticated {
   sendCommand(words: readonly string[]): Promise<unknown>
 }
 
-export interface CredentialsSettings {
+interface CredentialsSettings {
   readonly redis: Pick<ResolvedRedis, 'username' | 'password' | 'name' | 'commandTimeout'>
   readonly log: Logger
   /** Connections that need a new password. */

@@ -15,7 +15,7 @@ import { explainThrown, judgeRehearsal, planRehearsal, REHEARSE, type RedisComma
 import { type RedisScript, redisScript } from './script.ts'
 import type { ResolvedRedis } from './settings.ts'
 
-export interface ExaminationSettings {
+interface ExaminationSettings {
   readonly redis: ResolvedRedis
   readonly log: Logger
   /** Milliseconds between beats. */

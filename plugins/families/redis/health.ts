@@ -5,7 +5,7 @@ import { createOccurrence, RedisTimeout, within } from './failures.ts'
 import { nameRefusal, type Refusal } from './refusals.ts'
 import { explainTls } from './settings.ts'
 
-export interface HealthSettings {
+interface HealthSettings {
   /** Where Redis is, without a password. */
   readonly name: string
   readonly log: Logger

@@ -2,7 +2,7 @@
 export { redisConnection } from './connection.ts'
 export { isMomentary, RedisTimeout, unavailable, within } from './failures.ts'
 export { claimOf } from './key-space.ts'
-export { type RedisScript, redisScript } from './script.ts'
+export { entriesOf, fieldsOf, type RedisScript, redisScript, type StreamEntry } from './script.ts'
 export {
   REDIS_PROPERTIES,
   REDIS_SECTIONS,

@@ -60,7 +60,7 @@ end
 return replies
 `
 
-export interface Rehearsal {
+interface Rehearsal {
   readonly names: readonly RedisCommandName[]
   readonly keys: readonly string[]
   readonly args: readonly string[]

@@ -39,3 +39,23 @@ export async function evaluateOn(
     return await client.eval(source, given)
   }
 }
+
+/** Fields of a reply that alternates names and values. */
+export function fieldsOf(flat: readonly string[]): ReadonlyMap<string, string> {
+  const fields = new Map<string, string>()
+  for (let index = 0; index < flat.length; index += 2) fields.set(flat[index] ?? '', flat[index + 1] ?? '')
+  return fields
+}
+
+/** An entry of a Redis Stream. */
+export interface StreamEntry {
+  readonly id: string
+  readonly message: Readonly<Record<string, string>>
+}
+
+/** The entries of one stream in a reply to XREAD: pairs or an object, depending on the protocol version. */
+export function entriesOf(reply: unknown, key: string): readonly StreamEntry[] {
+  if (reply === null || typeof reply !== 'object') return []
+  if (!Array.isArray(reply)) return (reply as Record<string, readonly StreamEntry[]>)[key] ?? []
+  return reply.find(stream => stream?.name === key)?.messages ?? []
+}

@@ -1,5 +1,5 @@
 // How much of what is kept in the file.
-import type { StreamBounds } from '../../families/stream-bounds/index.ts'
+import type { StreamBounds } from '../../families/stores/index.ts'
 
 export interface StoreBounds extends StreamBounds {
   /** Bytes of the file. */
