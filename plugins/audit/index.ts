@@ -7,17 +7,65 @@ import {
   definePlugin,
   type FilledOptions,
   HostError,
+  isObject,
+  nearest,
   type PluginHost,
   type Services,
   SIZE_PATTERN,
   StartError,
 } from '../../core/index.ts'
 import { entryOf, isSessionEnd } from './entry.ts'
-import { lintArguments } from './lint-arguments.ts'
 import type { Trail } from './trail.ts'
 import { trailOf } from './trail-of.ts'
 
-export type AuditOptions = BuiltInOptions['audit']
+type Item = ReturnType<Services['itemsOf']>[number]
+type Tool = Extract<Item, { kind: 'tools' }>
+
+/** With these keywords `properties` does not list all arguments. */
+const ELSEWHERE = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas']
+
+/** Undefined if unknown. */
+function argumentsOf({ wire }: Tool): readonly string[] | undefined {
+  const schema = wire['inputSchema']
+  if (!isObject(schema) || ELSEWHERE.some(keyword => keyword in schema)) return undefined
+  const { properties, additionalProperties } = schema
+  if (isObject(properties)) return Object.keys(properties)
+  return additionalProperties === false ? [] : undefined
+}
+
+function lintArguments(
+  listed: ReadonlyMap<string, readonly string[]>,
+  host: Pick<PluginHost, 'at' | 'routes' | 'report'>,
+  services: Services,
+): void {
+  const tools = host.routes
+    .flatMap(route => services.reachableItemsOf(route))
+    .flatMap(item => (item.kind === 'tools' ? item : []))
+  const warn = (what: string, at: readonly string[]) =>
+    host.report(new StartError(what, { at: [...host.at, 'arguments', ...at] }), 'warning')
+  for (const [tool, names] of listed) {
+    const found = tools.filter(({ key }) => key === tool)
+    if (found.length === 0) {
+      const near = nearest(
+        tool,
+        tools.map(({ key }) => key),
+      )
+      warn(`no tool has this name that is defined at start: its arguments are not written${hintOf(near)}`, [tool])
+      continue
+    }
+    const taken = found.map(argumentsOf)
+    if (taken.includes(undefined)) continue
+    const known = taken.flatMap(one => one ?? [])
+    for (const name of names) {
+      if (known.includes(name)) continue
+      warn(`the tool has no argument "${name}": nothing is written${hintOf(nearest(name, known))}`, [tool])
+    }
+  }
+}
+
+const hintOf = (near: string | undefined) => (near === undefined ? '' : `; did you mean "${near}"?`)
+
+type AuditOptions = BuiltInOptions['audit']
 type Filled = FilledOptions['audit']
 
 const LOOKING = [

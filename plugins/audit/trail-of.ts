@@ -9,8 +9,8 @@ import {
   StartError,
 } from '../../core/index.ts'
 import { claimFile, makeFolderOf } from '../families/own-file/index.ts'
-import { type AnonymousRefusals, createAnonymousRefusals } from './anonymous-refusals.ts'
 import { keySigner, plainSigner } from './chain.ts'
+import { type AnonymousRefusals, createAnonymousRefusals } from './entry.ts'
 import { type FileLock, lockFile, lockFirst } from './file-lock.ts'
 import { seatOf } from './files.ts'
 import { Trail, type TrailSettings } from './trail.ts'

@@ -1,6 +1,13 @@
 // Counts requests in this process, with fixed windows and a limited number of callers.
 import { hash, randomBytes } from 'node:crypto'
-import type { Rate } from './options.ts'
+
+export interface Rate {
+  /** As written. */
+  readonly text: string
+  readonly most: number
+  /** Milliseconds, at least 1,000. */
+  readonly window: number
+}
 
 /** What is known of one caller in its current window, this request included. */
 export interface Tally {

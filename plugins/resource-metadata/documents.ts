@@ -1,7 +1,110 @@
-// URLs of metadata documents (RFC 9728 section 3), and their members about DPoP (RFC 9449 section 5.1).
-import type { TokenBinding } from '../../core/auth.ts'
-import { type PluginHost, type ResolvedHttp, type Route, StartError } from '../../core/index.ts'
-import type { FilledResourceMetadata } from './options.ts'
+// Metadata documents (RFC 9728): options, members, URLs, and what they state about DPoP (RFC 9449 section 5.1).
+import {
+  ENDPOINT_URL_PATTERN,
+  HTTP_URL_PATTERN,
+  ISSUER_URL,
+  KEYS_URL,
+  SCOPE,
+  type TokenBinding,
+} from '../../core/auth.ts'
+import {
+  type BuiltInOptions,
+  type FilledOptions,
+  type OptionsSchema,
+  type PluginHost,
+  type ResolvedHttp,
+  type Route,
+  StartError,
+} from '../../core/index.ts'
+
+export type ResourceMetadataOptions = BuiltInOptions['resource-metadata']
+export type FilledResourceMetadata = FilledOptions['resource-metadata']
+
+const AUTHORIZATION_SERVERS =
+  'Issuers of the authorization servers that give out tokens for these routes. Default: this host, where auth-bridge makes it one.'
+
+const page = (description: string) => ({ type: 'string' as const, pattern: ENDPOINT_URL_PATTERN, description })
+// An empty list is not allowed in the document (RFC 9728 section 3.2).
+const list = (description: string, items: object = { type: 'string', minLength: 1 }) => ({
+  type: 'array',
+  minItems: 1,
+  uniqueItems: true,
+  items,
+  description,
+})
+
+const SIGNATURE = {
+  pattern: '^((RS|PS|ES)(256|384|512)|ES256K|EdDSA|Ed25519|Ed448|ML-DSA-(44|65|87))$',
+  patternErrorMessage: "a JOSE signature algorithm with a public key, such as 'ES256' or 'RS256'",
+} as const
+
+export const optionsSchema: OptionsSchema<ResourceMetadataOptions, FilledResourceMetadata> = {
+  type: 'object',
+  description: 'Protected resource metadata (RFC 9728): tells clients where to get a token.',
+  additionalProperties: false,
+  properties: {
+    resource: {
+      type: 'string',
+      pattern: HTTP_URL_PATTERN,
+      description: 'The resource identifier of every route. Default: each address is its own.',
+    },
+    authorizationServers: {
+      ...list(AUTHORIZATION_SERVERS, {
+        type: 'string',
+        ...ISSUER_URL,
+      }),
+      examples: [['https://login.acme.example']],
+    },
+    scopesSupported: list('Scopes that tokens for these routes may have.', {
+      type: 'string',
+      ...SCOPE,
+    }),
+    bearerMethodsSupported: {
+      ...list('How a token may be presented.', { enum: ['header', 'body', 'query'] }),
+      default: ['header'],
+    },
+    resourceMetadataUri: {
+      type: 'string',
+      pattern: '^[^?#:\\s]+$|^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#:\\s]*)?$',
+      description: 'Where the one document is, instead of the well-known paths: a path or a URL. Needs resource.',
+    },
+    resourceName: { type: 'string', description: 'Name for people.' },
+    resourceDocumentation: page('A page for developers.'),
+    resourcePolicyUri: page('A page on how clients may use the data.'),
+    resourceTosUri: page('The terms of service.'),
+    jwksUri: {
+      ...page("The resource's own public keys."),
+      ...KEYS_URL,
+    },
+    resourceSigningAlgValuesSupported: list('Algorithms by which the resource signs its answers.', {
+      type: 'string',
+      ...SIGNATURE,
+    }),
+    tlsClientCertificateBoundAccessTokens: {
+      type: 'boolean',
+      description: 'Tokens can be bound to the certificate of their client.',
+    },
+    authorizationDetailsTypesSupported: list('Types of authorization_details (RFC 9396).'),
+    dpopSigningAlgValuesSupported: list(
+      'Algorithms of DPoP proofs. Default: those of the auth plugin, where its dpop has a mode.',
+      { type: 'string', ...SIGNATURE },
+    ),
+    dpopBoundAccessTokensRequired: {
+      type: 'boolean',
+      description:
+        'Tokens must be bound by DPoP. Default: where dpop of the auth plugin requires it; only then may it be true.',
+    },
+  },
+}
+
+const snakeCase = (name: string) => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+
+/** Members have the names of the RFC; absent options are omitted. */
+export function describeResource(resource: string, options: ResourceMetadataOptions): object {
+  const { resource: _, resourceMetadataUri: __, ...fields } = options
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return { resource, ...Object.fromEntries(entries.map(([name, value]) => [snakeCase(name), value])) }
+}
 
 export const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 

@@ -10,15 +10,19 @@ import {
   type Route,
   StartError,
 } from '../../core/index.ts'
-import { documentPaths, documentUrl, onlyDocument, resourcePaths, sayBinding } from './documents.ts'
 import {
   describeResource,
+  documentPaths,
+  documentUrl,
   type FilledResourceMetadata,
+  onlyDocument,
   optionsSchema,
   type ResourceMetadataOptions,
-} from './options.ts'
+  resourcePaths,
+  sayBinding,
+} from './documents.ts'
 
-export type { ResourceMetadataOptions } from './options.ts'
+export type { ResourceMetadataOptions } from './documents.ts'
 
 type Params = Readonly<Record<string, string>>
 

@@ -8,9 +8,8 @@ import {
   type TaskStore,
   type TaskSummary,
 } from '../../core/transport.ts'
-import { taskLost } from './shown.ts'
+import { isId, taskLost } from './records.ts'
 import type { Tasks } from './tasks.ts'
-import { isId } from './work.ts'
 
 const MOST_FOLLOWED = 100
 

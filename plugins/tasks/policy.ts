@@ -10,7 +10,7 @@ import {
   type ToolDefinition,
 } from '../../core/index.ts'
 import type { TaskSummary, View } from '../../core/transport.ts'
-import { packQueue, unpackQueue } from './work.ts'
+import { packQueue, unpackQueue } from './records.ts'
 
 const MOST_KNOWN = 10_000
 

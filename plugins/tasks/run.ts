@@ -15,9 +15,8 @@ import {
   type TaskStore,
   type Transport,
 } from '../../core/transport.ts'
-import { type Asked, failedWith, nodeGone } from './shown.ts'
+import { type Asked, factsOf, failedWith, nodeGone, type Work } from './records.ts'
 import type { TaskSettings } from './tasks.ts'
-import { factsOf, type Work } from './work.ts'
 
 /** Limits questions without an answer. */
 const MOST_QUESTIONS = 100

@@ -15,8 +15,20 @@ import {
 } from '../../core/index.ts'
 import type { QueueOffer, TaskBounds, TaskRecord, TaskStore, TaskSummary } from '../../core/transport.ts'
 import type { TaskPolicy } from './policy.ts'
-import { detailsOf, lineOf, seedOf } from './shown.ts'
-import { accountOf, factsOf, isId, isOwnedBy, newId, ownerOf, packWork, type Work, workOf } from './work.ts'
+import {
+  accountOf,
+  detailsOf,
+  factsOf,
+  isId,
+  isOwnedBy,
+  lineOf,
+  newId,
+  ownerOf,
+  packWork,
+  seedOf,
+  type Work,
+  workOf,
+} from './records.ts'
 
 export const TASKS_ID = 'io.modelcontextprotocol/tasks'
 

@@ -2,9 +2,8 @@
 import type { Logger, Timer } from '../../core/index.ts'
 import type { QueueDepth, QueueOffer, TaskNews, TaskRecord } from '../../core/transport.ts'
 import { Places } from './places.ts'
+import { nodeGone, unpackWork } from './records.ts'
 import { type RunHost, TaskRun } from './run.ts'
-import { nodeGone } from './shown.ts'
-import { unpackWork } from './work.ts'
 
 /** Limits tasks that crash their node each time. */
 const MOST_RUNS = 5

@@ -1,4 +1,4 @@
-// Lua scripts.
+// Lua scripts of Redis, and readers for their replies.
 import { createHash } from 'node:crypto'
 
 export interface RedisScript {
