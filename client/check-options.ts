@@ -205,7 +205,7 @@ export const OPTIONS: ShapeOf<ClientOAuthOptions> = {
   networkPolicy: members('an object', networkPolicy),
   onEvent: call,
   openTelemetry: {
-    what: 'the module @opentelemetry/api',
+    what: `the module @opentelemetry/api: import * as api from ${quoted(['@opentelemetry/api'])}`,
     fits: value =>
       isRecord(value) && ['trace', 'context', 'propagation', 'SpanKind'].every(name => isRecord(value[name])),
   },

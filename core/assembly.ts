@@ -32,12 +32,12 @@ import type { OfferedConfig } from './mcp/configure-session.ts'
 import type { HandlerSettings } from './mcp/context.ts'
 import type { Definition } from './mcp/define.ts'
 import { createDisguise } from './mcp/disguise.ts'
-import { createDispatch } from './mcp/dispatch.ts'
+import { createDispatch, createFailureLog } from './mcp/dispatch.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
 import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
 import { createOffers, plainView, prepareViews } from './mcp/offer.ts'
-import { watchOverdue } from './mcp/overdue.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
+import { watchOverdue } from './mcp/run-handler.ts'
 import { createToolLimits, type ToolLimits } from './mcp/tool-limits.ts'
 import { createViews, type View } from './mcp/view.ts'
 import type { Services } from './plugin-host.ts'
@@ -131,6 +131,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
   const admit = createRouteAdmission({ log }, access)
   const { watchCaller, recheckCallers } = createCallerWatch(admit, clock)
   const tracerOn = (route: Route) => slots.on('tracer', route)
+  const logFailure = createFailureLog(log, tracerOn)
   /** `configureSession` can add an isolated tool to any route. */
   function checkIsolation() {
     for (const route of routes) {
@@ -145,6 +146,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     limits,
     clock,
     log,
+    logFailure,
     fetchTimeout,
     overdue: watchOverdue(log, figures, clock),
     isolationOn: route => slots.on('isolation', route),
@@ -240,7 +242,7 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     makeOffer,
     createCall,
     extensionsOn: author.extensions.on,
-    answer: createDispatch(author, methods, { ...observing, tracerOn }),
+    answer: createDispatch(author, methods, { ...observing, tracerOn, logFailure }),
     watchRequest: createRequestWatch(author.observers, observing),
     tellRefused: createRefusalWatch(author.observers, observing),
     inFlight: inFlight.enter,

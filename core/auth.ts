@@ -39,8 +39,8 @@ export {
   ISSUER_URL,
   KEYS_URL,
   LISTEN_ADDRESS,
-} from './config/http-schema.ts'
-export { SCOPE } from './config/schema-parts.ts'
+  SCOPE,
+} from './config/schema-parts.ts'
 export { blame } from './http/describe-thrown.ts'
 export { addressKey } from './http/forwarded.ts'
 export { isLoopback } from './http/guard.ts'
@@ -58,7 +58,7 @@ export type {
   TokenBinding,
 } from './mcp/access-decider.ts'
 export type { CatalogItem, ItemKind, PromptItem, ResourceItem, ToolItem } from './mcp/catalog.ts'
+export type { UpstreamCaller, UpstreamTokens } from './mcp/context.ts'
 export type { UpstreamTokenRequest } from './mcp/define.ts'
 export { globsOverlap, matchesGlob } from './mcp/glob.ts'
 export { findResource, mayHear, mayHearNow } from './mcp/methods/resources.ts'
-export type { UpstreamCaller, UpstreamTokens } from './mcp/upstream-tokens.ts'

@@ -4,13 +4,13 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { builtInPlugins, defaultPlugins, memoryStores } from '../plugins/index.ts'
 import { checkConfig, checkValue } from './config/check-config.ts'
 import { faultsOf } from './config/check-definition.ts'
+import { buildConfigSchema, withoutRequired } from './config/config-schema.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
 import type { Examination, PluginFinding } from './config/examination.ts'
 import type { Finding } from './config/explain-problems.ts'
 import { filesRead } from './config/files-read.ts'
 import { fillDefaults } from './config/fill-defaults.ts'
 import { findPlugins, isMisspelt, type PluginTable, pluginValues } from './config/find-plugins.ts'
-import { buildConfigSchema, withoutRequired } from './config/host-schema.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
 import { refreshModules } from './config/module-graph.ts'
@@ -39,7 +39,7 @@ import { notePlace } from './mcp/definition-place.ts'
 import { isObject } from './mcp/is-object.ts'
 import type { Observer } from './mcp/observe.ts'
 import type { Plugin as HostPlugin } from './plugin-host.ts'
-import { keepWarnings, reloadable } from './reload.ts'
+import { reloadable, warnOnce } from './reload.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
 
 export type { InspectedAddress } from './access/inspect-access.ts'
@@ -87,7 +87,9 @@ export interface CreateHostOptions {
 export const pluginsOf = (table: PluginTable): Record<string, Plugin<object>> =>
   Object.fromEntries(Object.entries(table).map(([name, { plugin }]) => [name, plugin as Plugin<object>]))
 
-/** Every plugin that a config may name without a path, and those that this one names. Throws a StartError for what is no plugin. */
+/**
+ * Every plugin that a config may name without a path, and those that this one names. Throws a StartError for what is no plugin.
+ */
 export async function pluginsFor(config: Config, directory: string): Promise<Map<string, Plugin<object>>> {
   const problems = createProblems(() => ({}), { warn: () => undefined })
   const found = await findPlugins(config, builtInPlugins, directory, problems)
@@ -231,12 +233,11 @@ export async function hostOf(
   log: Logger = createLogger(),
   options: BuildOptions = {},
 ): Promise<Host> {
-  const kept = keepWarnings(log)
-  const built = await buildAccepted(loaded, kept.log, options)
-  return reloadable(built, (next, quiet) => buildAccepted(next, quiet, { ...options, isReload: true }), {
-    log,
-    warnings: kept.end(),
-  })
+  const warned = new Set<string>()
+  const first = warnOnce(log, warned, false)
+  const built = await buildAccepted(loaded, first.log, options)
+  first.end()
+  return reloadable(built, next => buildAccepted(next, warnOnce(log, warned, true).log, { ...options, isReload: true }))
 }
 
 /** As `build`; a host that is not accepted is closed. */

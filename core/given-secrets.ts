@@ -1,5 +1,4 @@
-// The secrets of a config's `secrets: { file }`, as a list, before the host is built: they are read, and at a start made. For
-// create-host.ts, which loads this where a config names a file.
+// Reads the secrets of `secrets: { file }`, and creates the file at startup. Loaded only if a config names a file.
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Problems } from './config/problems.ts'
@@ -7,30 +6,28 @@ import { StartError } from './http/errors.ts'
 import type { KernelHost } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 
-/** What `createSecrets` takes, and where it is from. */
 export interface GivenSecrets {
   readonly list: ReadonlyArray<string | undefined>
-  /** Whether they are those of a file that the config names. */
+  /** The config names a file for them. */
   readonly isOfFile: boolean
 }
 
-export interface SecretsContext {
-  /** The config's paths are relative to it. */
+interface SecretsContext {
   readonly directory: string
   readonly purpose: KernelHost['purpose']
-  /** A running host reads its config anew: what a start would make is left for one. */
+  /** A reload creates no file. */
   readonly isReload: boolean
   readonly log: Logger
   readonly problems: Problems
 }
 
-/** In the place of the secret that a start would make: the same at each look, as that would be. */
+/** Used when only a start would create the file; constant, so that a reload sees no change. */
 const STAND_IN = randomBytes(32).toString('base64url')
 
-/** Whether MCP_HOST_SECRETS holds one: it comes before a file. */
+/** Whether MCP_HOST_SECRETS has a secret, which takes precedence over a file. */
 export const inEnvironment = (env: NodeJS.ProcessEnv = process.env) => /[^\s,]/.test(env['MCP_HOST_SECRETS'] ?? '')
 
-/** Where MCP_HOST_SECRETS holds one, the file is left alone. What is wrong with it is reported. */
+/** Reports an invalid file. */
 export async function secretsOfFile(file: string, { directory, ...context }: SecretsContext): Promise<GivenSecrets> {
   if (inEnvironment()) return { list: [], isOfFile: false }
   const path = resolve(directory, file)
@@ -38,7 +35,7 @@ export async function secretsOfFile(file: string, { directory, ...context }: Sec
   return { list: list ?? [STAND_IN], isOfFile: true }
 }
 
-/** Undefined where there are none yet, or where something is wrong, which is reported. */
+/** Undefined if there are none yet, or if the file is invalid, which is reported. */
 async function secretsIn(path: string, { purpose, isReload, log, problems }: Omit<SecretsContext, 'directory'>) {
   const { checkMakeable, makeSecrets, readSecrets, SecretsFault } = await import('./config/secrets-file.ts')
   const mistake = (text: string, cause?: unknown) => new StartError(text, { at: ['secrets', 'file'], cause })
@@ -47,7 +44,7 @@ async function secretsIn(path: string, { purpose, isReload, log, problems }: Omi
     const found = await readSecrets(path, warn)
     if (found) return found
     if (purpose === 'inspect') await checkMakeable(path)
-    // A start that fails for another reason leaves nothing behind.
+    // A start with other errors creates no file.
     if (purpose !== 'serve' || isReload || problems.count() > 0) return undefined
     if (await makeSecrets(path)) log.info({ file: path }, MADE)
     return await readSecrets(path, warn)

@@ -1,15 +1,18 @@
 // `mcp-host`: what configs, tools and plugins import. It loads no server; that is `mcp-host/host` (core/create-host.ts), for
 // those who embed one. Transports and stores have `mcp-host/transport`, authentication and policies `mcp-host/auth`.
-export type { ToolsetSource } from './config/config-parts.ts'
-export type { Config, HttpSettings, RouteSettings } from './config/config-types.ts'
-export { defineConfig } from './config/define-config.ts'
-export type { BuiltInOptions, FilledOptions } from './config/plugin-options.ts'
+export {
+  type BuiltInOptions,
+  type Config,
+  defineConfig,
+  type HttpSettings,
+  type RouteSettings,
+  type ToolsetSource,
+} from './config/define-config.ts'
 export type { Clock, Timer } from './http/clock.ts'
 export { errorText, HostError, type HostErrorKind, type HostErrorOptions, StartError } from './http/errors.ts'
 export type { ResolvedHttp } from './http/http-settings.ts'
 export type {
   ConfiguredPlugin,
-  OptionsSchema,
   PluginFactory,
   SectionReader,
   SectionSchemas,
@@ -56,7 +59,7 @@ export {
   type ToolReturn,
 } from './mcp/define.ts'
 export type { AddedExtension, Extension, Honoured, ListenFilter } from './mcp/extension.ts'
-export type { StandardSchema, ValueOf } from './mcp/infer.ts'
+export type { StandardSchema, Typed, ValueOf } from './mcp/infer.ts'
 export { isObject } from './mcp/is-object.ts'
 export { didYouMean, nearest } from './mcp/nearest.ts'
 export type { Observer } from './mcp/observe.ts'
@@ -106,5 +109,11 @@ export {
   SIZE_PATTERN,
   type Size,
 } from './mcp/units.ts'
-export { definePlugin, type Plugin, type PluginHost, type Services } from './plugin-host.ts'
+export {
+  definePlugin,
+  type OptionsOf,
+  type Plugin,
+  type PluginHost,
+  type Services,
+} from './plugin-host.ts'
 export type { Slots } from './slots.ts'

@@ -14,10 +14,12 @@ import type { Route } from './kernel/route.ts'
 import type { AccessServices } from './mcp/access-decider.ts'
 import type { AuthorHost } from './mcp/author-host.ts'
 import type { AdmitCaller, Call, CallRequest, Offer, RequestFacts } from './mcp/call.ts'
+import type { RefusedRequest } from './mcp/call-record.ts'
 import type { CatalogItem } from './mcp/catalog.ts'
 import type { RuntimeHost } from './mcp/define.ts'
 import type { RouteExtensions } from './mcp/extension.ts'
-import type { RefusedRequest } from './mcp/request-record.ts'
+import type { FromJsonSchema } from './mcp/infer.ts'
+import type { JsonSchema } from './mcp/protocol.ts'
 import type { McpRoute } from './mcp/routes.ts'
 import type { ChangeFeed } from './sessions/change-feed.ts'
 import type { SessionRegistry } from './sessions/registry.ts'
@@ -115,12 +117,30 @@ export type Plugin<
   Sections extends object = object,
 > = AnyPlugin<Options, PluginHost, Filled, Sections> & Testable<Options> & Examinable<Filled>
 
-/** Makes a plugin of its options' schema, which may be left out where it has none, and its set-up. */
-export const definePlugin = <
-  Options extends object,
-  Filled extends Options = Options,
-  Sections extends object = object,
->(
-  plugin: PluginDeclaration<Options, PluginHost, Filled, Sections> & Testable<Options> & Examinable<Filled>,
-): PluginFactory<Options, PluginHost, Filled, Sections> =>
-  defineAnyPlugin<Options, PluginHost, Filled, Sections>(plugin)
+/** The JSON Schema of a plugin's options, from which their types are inferred. */
+interface ObjectSchema {
+  readonly type: 'object'
+  readonly additionalProperties: false
+  readonly properties: Readonly<Record<string, JsonSchema>>
+}
+
+/** The options that a schema written `as const` describes; with `Filled`, as `setup` receives them: with their defaults. */
+export type OptionsOf<Schema, Filled = false> = FromJsonSchema<Schema, Filled> & object
+
+interface DefinePlugin {
+  <const Schema extends ObjectSchema, Sections extends object = object>(
+    plugin: { readonly options: Schema } & Omit<
+      Plugin<OptionsOf<Schema>, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections>,
+      'options'
+    >,
+  ): PluginFactory<OptionsOf<Schema>, PluginHost, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections>
+  <Options extends object, Filled extends Options = Options, Sections extends object = object>(
+    plugin: PluginDeclaration<Options, PluginHost, Filled, Sections> & Testable<Options> & Examinable<Filled>,
+  ): PluginFactory<Options, PluginHost, Filled, Sections>
+}
+
+/**
+ * Makes a plugin of the schema of its options and its set-up. The types of the options are inferred from the schema; where
+ * JSON Schema cannot say them, declare them: `definePlugin<Options>`.
+ */
+export const definePlugin = defineAnyPlugin as DefinePlugin

@@ -1,77 +1,62 @@
-// Whether a host may be sent requests. Probes ask often, and many at once: each condition is asked once for all who wait. One that
-// does not answer is waited for a short while only, and not asked again meanwhile. For host.ts.
+// Whether a host is ready. Probes are frequent and simultaneous, so requests that arrive together share one check of each
+// condition.
+import { withTimeout } from './http/clock.ts'
 import type { Readiness } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import type { KernelNotes } from './kernel/set-up.ts'
 
-/** How long who asks waits for a condition, milliseconds. */
-const PATIENCE = 2_000
-/** How long one that hangs is not asked again, milliseconds: whatever it began is held until then. */
+/** How long a condition can take, milliseconds. */
+const CHECK_TIMEOUT = 2_000
+/** How long a condition that hangs is not checked again, milliseconds. */
 const HANGING = 60_000
 
 type Conditions = KernelNotes['ready']
-/** True, or why it does not hold. */
+/** True, or why the condition does not hold. */
 type Answer = Awaited<ReturnType<NonNullable<ReturnType<Conditions['get']>>>>
 
-interface Asked {
-  /** Milliseconds, of `performance`. */
-  readonly at: number
-  /** The answer, or the lack of it. */
-  readonly inTime: Promise<Answer>
+interface Check {
+  readonly since: number
+  readonly answer: Promise<Answer>
 }
 
-/** Resolves with the answer, or with the lack of it. */
-async function inTime(answer: Promise<Answer>): Promise<Answer> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<string>(resolve => {
-    timer = setTimeout(() => resolve(`no answer within ${PATIENCE / 1_000} s`), PATIENCE)
-  })
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-/** Tells whether the host accepts requests and every condition holds. No answer is kept: who asks later asks anew. */
 export function createReadiness(
   conditions: Conditions,
   draining: () => boolean,
   log: Logger,
 ): () => Promise<Readiness> {
-  /** What was asked and is not answered yet, by name. */
-  const asked = new Map<string, Asked>()
-  /** Those whose failure the log has. */
+  const running = new Map<string, Check>()
+  /** Conditions whose error is in the log. */
   const failing = new Set<string>()
 
-  async function ask(name: string, check: () => Answer | Promise<Answer>): Promise<Answer> {
+  async function check(name: string, condition: () => Answer | Promise<Answer>): Promise<Answer> {
     try {
-      const answer = await check()
+      const answer = await condition()
       failing.delete(name)
       return answer
     } catch (err) {
       if (!failing.has(name)) log.error({ err, condition: name }, 'a condition of readiness cannot be checked')
       failing.add(name)
-      // Its text may hold what no probe should read.
+      // The error text can contain secrets.
       return 'it cannot be checked; the log says why'
     }
   }
 
-  function askOnce([name, check]: [string, () => Answer | Promise<Answer>]): Promise<Answer> {
-    const known = asked.get(name)
-    if (known && performance.now() - known.at < HANGING) return known.inTime
-    const answer = ask(name, check)
-    const begun: Asked = { at: performance.now(), inTime: inTime(answer) }
-    asked.set(name, begun)
-    void answer.finally(() => {
-      if (asked.get(name) === begun) asked.delete(name)
+  function checkOnce([name, condition]: [string, () => Answer | Promise<Answer>]): Promise<Answer> {
+    const known = running.get(name)
+    if (known && performance.now() - known.since < HANGING) return known.answer
+    const checking = check(name, condition)
+    const late = () => `no answer within ${CHECK_TIMEOUT / 1_000} s`
+    const entry = { since: performance.now(), answer: withTimeout(checking, CHECK_TIMEOUT, late) }
+    running.set(name, entry)
+    void checking.finally(() => {
+      if (running.get(name) === entry) running.delete(name)
     })
-    return begun.inTime
+    return entry.answer
   }
 
   return async () => {
     const named = [...conditions]
-    const answers = await Promise.all(named.map(askOnce))
+    const answers = await Promise.all(named.map(checkOnce))
     const all: Array<[string, Answer]> = [
       ['accepting', draining() ? 'the host is closing' : true],
       ...named.map(([name], index): [string, Answer] => [name, answers[index] ?? false]),

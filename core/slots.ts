@@ -6,9 +6,9 @@ import { type AuthorizationServer, noAuthorizationServer } from './access/grant-
 import type { Clock } from './http/clock.ts'
 import type { AccessDecider, ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
 import { type ChangeBus, createMemoryChangeBus } from './mcp/change-bus.ts'
+import { noUpstreamTokens, type UpstreamTokens } from './mcp/context.ts'
 import { type Isolation, noIsolation } from './mcp/isolation.ts'
 import { type CallTracer, NO_TRACER } from './mcp/observe.ts'
-import { noUpstreamTokens, type UpstreamTokens } from './mcp/upstream-tokens.ts'
 import type { EventStore } from './sessions/event-store.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createMemorySessionStore } from './sessions/memory-session-store.ts'
@@ -76,7 +76,9 @@ export interface Slots {
 /** The default services have these, others may leave them out. */
 const OPTIONAL = new Set(['scopesToEnter'])
 
-/** Why a service cannot fill a slot: there is none of this name, or it lacks a method that the default has. Undefined: it can. */
+/**
+ * Why a service cannot fill a slot: there is none of this name, or it lacks a method that the default has. Undefined: it can.
+ */
 export function slotFault(defaults: Slots, slot: string, service: unknown): string | undefined {
   const standard: object | undefined = Object.hasOwn(defaults, slot) ? defaults[slot as keyof Slots] : undefined
   if (!standard) return `there is no slot "${slot}"; there are: ${Object.keys(defaults).join(', ')}`

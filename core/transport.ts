@@ -2,6 +2,7 @@
 // stores in which its sessions and streams live. docs/plugins.md, "For transports" and "Writing a store".
 
 export { importModule } from './config/import-module.ts'
+export { withTimeout } from './http/clock.ts'
 export { createHttpServer, type ServerNews, type TimeLimits, type WatchedServer } from './http/create-server.ts'
 export { EqualWait, type Waiting } from './http/equal-wait.ts'
 export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'
@@ -9,6 +10,7 @@ export { readBody } from './http/read-body.ts'
 export { requestIdIn } from './http/request-target.ts'
 export { addField, pageHeaders } from './http/response.ts'
 export { type EventStream, type EventStreamOptions, openEventStream, RETRY, whenClosed } from './http/sse.ts'
+export { isAnswer, type Question } from './mcp/asks.ts'
 export type {
   AdmitCaller,
   AskClient,
@@ -21,29 +23,40 @@ export type {
   SessionSetting,
   ToolsetChoice,
 } from './mcp/call.ts'
-export { createCallFetch } from './mcp/call-fetch.ts'
 export type { Change, ChangeBus, ChangeHistory } from './mcp/change-bus.ts'
-export { checkUri, shown, sizeFault } from './mcp/client-said.ts'
-export { callOf } from './mcp/context.ts'
-export { encodeAnswer } from './mcp/encode-answer.ts'
-export type { RouteExtensions } from './mcp/extension.ts'
-export { FairLine, type InLine } from './mcp/fair-line.ts'
-export { holderOf } from './mcp/holder.ts'
-export { boundsInWords } from './mcp/isolate.ts'
 export {
+  checkUri,
+  holderOf,
   LARGE_ANSWER,
   MAX_LISTENS_PER_CALLER,
   MAX_OPEN_GETS,
   MAX_WATCHED,
   MAX_WATCHED_BYTES,
   MAX_WATCHED_BYTES_PER_OWNER,
+  shown,
+  sizeFault,
   WATCH_COST,
-} from './mcp/limits.ts'
-export { demandBatches, type Message, readMessages, type ValidMessage, validBatch } from './mcp/message.ts'
+} from './mcp/client-limits.ts'
+export { callOf, createCallFetch } from './mcp/context.ts'
+export { encodeAnswer } from './mcp/dispatch.ts'
+export type { RouteExtensions } from './mcp/extension.ts'
+export { FairLine, type InLine } from './mcp/fair-line.ts'
+export { boundsInWords } from './mcp/isolate.ts'
+export {
+  demandBatches,
+  type EncodedAnswer,
+  type ErrorTarget,
+  encodeError,
+  type Message,
+  readMessages,
+  type SerializedAnswer,
+  type SerializedResult,
+  type ValidMessage,
+  validBatch,
+} from './mcp/message.ts'
 export { clientInfoProblem } from './mcp/methods/params.ts'
 export { plainText } from './mcp/plain-text.ts'
 export { LIST_FILTERS, LOG_LEVELS, META, type ProgressToken, type RequestId } from './mcp/protocol.ts'
-export { isAnswer, type Question } from './mcp/question.ts'
 export {
   ASSUMED_REVISION,
   HANDSHAKE_REVISIONS,
@@ -57,16 +70,17 @@ export {
 } from './mcp/revisions.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './mcp/schema/header-params.ts'
 export type { ListName, View } from './mcp/view.ts'
-export {
-  type EncodedAnswer,
-  type ErrorTarget,
-  encodeError,
-  type SerializedAnswer,
-  type SerializedResult,
-} from './mcp/wire.ts'
 export { type Transport, transportOf } from './plugin-host.ts'
-export type { Announcement, ChangeFeed, Subscriber, Subscription } from './sessions/change-feed.ts'
-export { createWatchCharges, heardBy, watchCost, watchedCost } from './sessions/change-feed.ts'
+export {
+  type Announcement,
+  type ChangeFeed,
+  createWatchCharges,
+  heardBy,
+  type Subscriber,
+  type Subscription,
+  watchCost,
+  watchedCost,
+} from './sessions/change-feed.ts'
 export { withoutCredentials } from './sessions/credentials.ts'
 export type { Caller } from './sessions/enter-session.ts'
 export {

@@ -13,6 +13,7 @@ import { cors } from './cors/index.ts'
 import { eventLoop } from './event-loop/index.ts'
 import { eventStoreRedis } from './event-store-redis/index.ts'
 import { createMemoryGrantStore } from './families/grants/index.ts'
+import type { RedisSections } from './families/redis/index.ts'
 import { grantStoreRedis } from './grant-store-redis/index.ts'
 import { health } from './health/index.ts'
 import { isolate } from './isolate/index.ts'
@@ -61,6 +62,15 @@ export const builtInPlugins = {
   'grant-store-redis': grantStoreRedis,
   'task-store-redis': taskStoreRedis,
   'dev-auth-server': devAuthServer,
+}
+
+type OptionsByName = {
+  [Name in keyof typeof builtInPlugins]: NonNullable<Parameters<(typeof builtInPlugins)[Name]>[0]>
+}
+
+declare module '../core/config/define-config.ts' {
+  interface BuiltInOptions extends OptionsByName {}
+  interface BuiltInSections extends Partial<RedisSections> {}
 }
 
 /** Plugins that are enabled unless the config disables them. */

@@ -1,5 +1,6 @@
 // What `call` and `list` do alike: connect to the server of a URL, do something, close, and say what went wrong.
 import type { Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
+import { withTimeout } from '../../core/http/clock.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { assertInstalled } from '../../core/http/optional-packages.ts'
 import type { CommandContext } from '../context.ts'
@@ -62,14 +63,12 @@ function createDeadline(timeout: number, expire: (reason: StartError) => void) {
 /** Closing is awaited for so long, milliseconds: the result is there already. */
 const FAREWELL = 2_000
 
-async function withoutHanging(closing: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const enough = new Promise<void>(resolve => {
-    timer = setTimeout(resolve, FAREWELL)
-  })
-  await Promise.race([closing.catch(() => undefined), enough])
-  clearTimeout(timer)
-}
+const withoutHanging = (closing: Promise<void>): Promise<void> =>
+  withTimeout(
+    closing.catch(() => undefined),
+    FAREWELL,
+    () => undefined,
+  )
 
 /** Runs `work` on a connection to the server, as whoever is logged in there. */
 export async function withServer<T>(

@@ -1,7 +1,6 @@
 // Converts token claims to users, and users of tests to claims.
 import type { User } from '../kernel/user.ts'
 import { isObject } from '../mcp/is-object.ts'
-import type { JsonSchema } from '../mcp/protocol.ts'
 import { CLAIM_PATH_PATTERN } from '../mcp/units.ts'
 
 /** The claims of a token. */
@@ -27,20 +26,20 @@ export interface StreamOptions {
 
 /** The schema of `streamsOutliveToken`. */
 export const STREAMS_OUTLIVE_TOKEN_SCHEMA = {
-  type: 'boolean' as const,
-  default: false as const,
+  type: 'boolean',
+  default: false,
   description: 'Long-lived streams go on when the token that opened them expires.',
-}
+} as const
 
 const DEFAULT_PATHS = { scopes: ['scope', 'scp'], roles: 'roles', subject: 'sub', clientId: ['client_id', 'azp'] }
 
-const pathSchema = (standard: string | string[], description: string): JsonSchema => {
-  const path = { type: 'string', pattern: CLAIM_PATH_PATTERN }
-  return { anyOf: [path, { type: 'array', items: path, minItems: 1 }], default: standard, description }
-}
+const PATH = { type: 'string', pattern: CLAIM_PATH_PATTERN } as const
+
+const pathSchema = <const D extends string>(standard: string | string[], description: D) =>
+  ({ anyOf: [PATH, { type: 'array', items: PATH, minItems: 1 }], default: standard, description }) as const
 
 /** The schema of each of `ClaimPaths`, for a plugin's options. */
-export const CLAIM_PATHS_SCHEMA: Readonly<Record<keyof ClaimPaths, JsonSchema>> = {
+export const CLAIM_PATHS_SCHEMA = {
   scopes: pathSchema(DEFAULT_PATHS.scopes, 'Where the scopes are; all of them count. Text is split at spaces.'),
   roles: pathSchema(DEFAULT_PATHS.roles, 'Where the roles are; all of them count.'),
   subject: pathSchema(DEFAULT_PATHS.subject, 'Where the subject is; the first that is there.'),

@@ -12,10 +12,8 @@ import {
   SIZE_PATTERN,
   SIZE_WORDS,
 } from '../mcp/units.ts'
-import { ROUTE_PATH_PATTERN } from './host-schema.ts'
-import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, IDENTIFIER, ISSUER_URL, KEYS_URL } from './http-schema.ts'
-import { SCOPE } from './schema-parts.ts'
-import { TOOLSET_NAME_PATTERN } from './toolsets-schema.ts'
+import { ROUTE_PATH_PATTERN, TOOLSET_NAME_PATTERN } from './config-schema.ts'
+import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, IDENTIFIER, ISSUER_URL, KEYS_URL, SCOPE } from './schema-parts.ts'
 
 const LONGEST = 60
 const SECRET_KEY = /secret|pass|pasw|pwd|token|credential|private|api.?key|signing.?key/i

@@ -4,7 +4,7 @@ import { errorText, StartError } from '../http/errors.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
 import { isolateBounds } from '../mcp/isolate.ts'
 import { parseDuration, parseSize } from '../mcp/units.ts'
-import type { FilledHttpSettings, FilledSessionLimits, FilledToolLimits } from './config-types.ts'
+import type { FilledHttpSettings, FilledSessionLimits, FilledToolLimits } from './define-config.ts'
 
 export const resolveHttp = ({ publicUrl, trustProxy, tls, ...given }: FilledHttpSettings): ResolvedHttp => ({
   ...given,

@@ -1,5 +1,5 @@
 // The sections of a config: top-level keys that plugins declare because several of them share what stands there.
-// For host-schema.ts, which puts them into the whole, and create-host.ts, which knows the plugins.
+// For config-schema.ts, which puts them into the whole, and create-host.ts, which knows the plugins.
 import { StartError } from '../http/errors.ts'
 
 export interface Section {

@@ -1,8 +1,8 @@
 // The config's schema as editors read it: config.schema.json, which `mcp-host schema` writes. What only code can hold is
 // left out; what has a `title` stands in `$defs` once.
 import type { JsonSchema } from '../mcp/protocol.ts'
+import { buildConfigSchema } from './config-schema.ts'
 import { isSchema } from './follow-ref.ts'
-import { buildConfigSchema } from './host-schema.ts'
 
 const LINK = { type: 'string', description: 'Where this schema is, for editors; the host ignores it.' }
 

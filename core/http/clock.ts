@@ -27,7 +27,10 @@ export const systemClock: Clock = {
   clear: timer => clearTimeout(timer as NodeJS.Timeout | undefined),
 }
 
-/** The result of `awaited`; after `limit` milliseconds, that of `late`. The timer keeps the process alive until then. */
+/**
+ * The result of `awaited`; after `limit` milliseconds, that of `late`. The timer keeps the process alive until then. A result that
+ * arrived while the event loop was blocked still counts: timers run before sockets are read.
+ */
 export async function withTimeout<Value, Late>(
   awaited: Promise<Value>,
   limit: number,
@@ -36,7 +39,7 @@ export async function withTimeout<Value, Late>(
 ): Promise<Value | Late> {
   let timer: Timer | undefined
   const timeout = new Promise<void>(resolve => {
-    timer = clock.setTimeout(resolve, limit)
+    timer = clock.setTimeout(() => void setImmediate(resolve), limit)
   })
   try {
     return await Promise.race([awaited, timeout.then(late)])

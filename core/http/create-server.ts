@@ -1,5 +1,4 @@
-// The HTTP server of a host: Node's, with its time limits, one request of a connection at a time, and an end for readers
-// who do not read. Between the pipeline and the port (core/http/listen.ts).
+// The HTTP server of a host: Node's, with time limits, one request at a time per connection, and limits for slow readers.
 
 import {
   createServer,
@@ -13,11 +12,11 @@ import type { Socket } from 'node:net'
 import { type Clock, systemClock, type Timer } from './clock.ts'
 import { HostResponse } from './response.ts'
 
-/** Requests refused behind an unfinished response before the connection closes without waiting for it. */
+/** Refused pipelined requests after which the connection closes at once. */
 export const MAX_PIPELINED = 10
-/** Bytes that a reader must take within `http.writeTimeout`, where more than that waits for it. */
+/** Bytes that a slow reader must receive within `http.writeTimeout`. */
 export const LEAST_TAKEN = 64 * 1024
-/** Bytes that may wait for all readers together before idle readers are closed. */
+/** Bytes that can wait for all readers together before idle readers are closed. */
 export const MAX_WAITING_IN_ALL = 256 * 1024 * 1024
 
 /** Refuses unsupported expectations (RFC 9110 section 10.1.1) and closes the connection. */
@@ -34,15 +33,15 @@ const refuseExpectations =
 
 /** How long a server waits for others, milliseconds. */
 export interface TimeLimits {
-  /** How long receiving one request may take. */
+  /** For one request. */
   readonly requestTimeout: number
-  /** How long an idle connection is kept. */
+  /** For an idle connection. */
   readonly keepAliveTimeout: number
-  /** How long a reader may leave what waits for it. */
+  /** For a reader that receives nothing. */
   readonly writeTimeout: number
 }
 
-/** What an operator is told of connections that the server closes. */
+/** Receives the connections that the server closes. */
 export interface ServerNews {
   /** A client sent a request before the previous response had ended. */
   pipelined(address: string | undefined): void
@@ -50,18 +49,17 @@ export interface ServerNews {
   slowReaders(readers: SlowReaders): void
 }
 
-/** A server, and what waits for its readers. */
+/** A server with the number of bytes that wait for its readers. */
 export interface WatchedServer {
   readonly server: Server
-  /** Bytes that wait for readers now. */
+  /** Bytes that wait for readers. */
   waiting(): number
 }
 
 type HttpServerOptions = ServerOptions & { readonly ServerResponse: typeof HostResponse }
-/** Makes a server, as node:http's `createServer` does. */
 export type HttpServerFactory<Made = Server> = (options: HttpServerOptions, serve: RequestListener) => Made
 
-/** A server that answers with `serve`; it does not listen yet. `make`: Node's own, or one that speaks TLS. */
+/** Creates a server that does not listen yet. `make`: `createServer` of `node:http` or `node:https`. */
 export function createHttpServer(
   serve: RequestListener,
   { requestTimeout, keepAliveTimeout, writeTimeout }: TimeLimits,
@@ -76,15 +74,15 @@ export function createHttpServer(
       requestTimeout,
       headersTimeout: requestTimeout,
       keepAliveTimeout,
-      // A second Host, Content-Type or Authorization makes the header malformed; else the first would pass for all.
+      // A repeated Host, Content-Type or Authorization then makes the header invalid.
       joinDuplicateHeaders: true,
-      // How often Node looks for requests past their time.
+      // Interval of Node's check for these timeouts.
       connectionsCheckingInterval: Math.min(30_000, Math.max(100, requestTimeout / 4)),
     },
     listener,
   )
   server.on('checkExpectation', listener)
-  // Asked now, it is known for as long as the socket is: of one that its client has reset nobody could tell whose it was.
+  // Reading the address now keeps it: it is unknown once the client has reset the connection.
   onConnection(server, socket => {
     if (socket.remoteAddress === undefined) socket.destroy()
   })
@@ -92,10 +90,10 @@ export function createHttpServer(
   return { server, waiting }
 }
 
-/** Whether it speaks TLS, asked without loading it. */
+/** Whether the server speaks TLS, without loading `node:tls`. */
 export const isSecure = (server: object): boolean => 'setSecureContext' in server
 
-/** Calls `listener` with each, once requests may come on it. */
+/** Calls `listener` with each connection that can carry requests. With HTTPS these are the TLS connections. */
 export function onConnection(server: Server, listener: (socket: Socket) => void): void {
   server.on(isSecure(server) ? 'secureConnection' : 'connection', listener)
 }
@@ -156,20 +154,20 @@ export function refusePipelined<Result>(
   return (req, res) => (res.socket ? serve(req, res) : (refuse(req, res) as undefined))
 }
 
-/** How often they are looked at, at most, milliseconds. */
+/** Maximum interval between checks, milliseconds. */
 const LOOK_INTERVAL = 1_000
 
-/** Where a reader was when it last kept up. */
+/** The state of a reader when it last kept up. */
 interface Mark {
   readonly taken: number
   readonly at: number
-  /** At the last look. */
+  /** At the previous check. */
   lately: number
 }
 
 interface Reader {
   readonly socket: Socket
-  /** Undefined while nothing waits for it. */
+  /** Undefined while nothing waits for the reader. */
   mark: Mark | undefined
 }
 
@@ -187,14 +185,13 @@ export interface SlowReaderBounds {
   readonly timeout: number
   /** Bytes that may wait for all readers together. Default `MAX_WAITING_IN_ALL`. */
   readonly inAll?: number
-  /** Default: the system's. */
   readonly clock?: Clock | undefined
 }
 
 export interface ReaderWatch {
-  /** Watches a connection until `over` is closed: the connection itself, or what is answered on it. */
+  /** Watches a connection until `over`, the connection or a response, is closed. */
   watch(socket: Socket, over: Pick<Socket | ServerResponse, 'once'>): void
-  /** Bytes that wait for all of them now. */
+  /** Bytes that wait for all readers. */
   waiting(): number
 }
 
@@ -217,7 +214,7 @@ export function watchReaders(
     timer = undefined
   }
 
-  /** True for a reader who does not keep up. `idle` gets those who took nothing lately. */
+  /** Adds the socket to `idle` if its reader received nothing since the previous check. */
   function isSlow(reader: Reader, now: number, idle: Socket[]): boolean {
     const { socket, mark } = reader
     const taken = takenBy(socket)
@@ -272,7 +269,7 @@ export function watchReaders(
   }
 }
 
-/** Watches every connection of a server; gives the bytes that wait for them now. */
+/** Watches every connection of a server. Returns a function that gives the waiting bytes. */
 export function endSlowReaders(
   server: Server,
   bounds: SlowReaderBounds,

@@ -1,23 +1,22 @@
-// What was thrown, in words, whatever it is: nothing here throws, for it is called where nobody is left to catch. A tool
-// may throw a proxy, an object without a prototype, or an error whose message is a getter that throws.
+// Describes anything thrown for the log, without throwing itself: tools can throw proxies and errors with failing getters.
 
 import { existsSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Longest text of one error, characters. */
+/** Characters. */
 const MAX_MESSAGE = 2_000
 const MAX_STACK = 8_000
 
 export interface ThrownText {
   readonly type?: string
   readonly message: string
-  /** The message of what caused it, where that is not in its own. */
+  /** The message of the cause, unless `message` contains it. */
   readonly cause?: string
   readonly stack?: string
 }
 
-/** The value of `read`; undefined where it throws. */
+/** Undefined if `read` throws. */
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read()
@@ -33,14 +32,13 @@ const textAt = (thrown: unknown, key: 'name' | 'message' | 'stack', most: number
   return typeof value === 'string' ? shortened(value, most) : undefined
 }
 
-/** True for an Error; a proxy that throws when it is looked at is none. */
+/** False for a proxy that throws. */
 export const isError = (thrown: unknown): thrown is Error => attempt(() => thrown instanceof Error) ?? false
 
-/** True for an error that carries this mark. */
 export const isBranded = (thrown: unknown, brand: symbol): boolean =>
   attempt(() => thrown instanceof Error && brand in thrown) ?? false
 
-/** The text of anything thrown, whole: a start-up message may list many faults. */
+/** The complete text: a startup message can list many problems. */
 export function errorText(thrown: unknown): string {
   if (isError(thrown)) return textAt(thrown, 'message', Infinity) ?? 'an error whose message cannot be read'
   return attempt(() => String(thrown)) ?? 'a value that cannot be written as text'
@@ -53,7 +51,6 @@ function causeOf(error: Error, message: string): string | undefined {
   return message.includes(text) ? undefined : text
 }
 
-/** What a log line says of anything thrown. */
 export function describeThrown(thrown: unknown, withStack = false): ThrownText {
   const message = shortened(errorText(thrown), MAX_MESSAGE)
   if (!isError(thrown)) return { message }
@@ -68,13 +65,13 @@ export function describeThrown(thrown: unknown, withStack = false): ThrownText {
   }
 }
 
-/** Causes of one error whose frames are shown. */
+/** Causes whose stack frames are shown. */
 const MAX_CAUSES = 3
 
 export interface FailureText extends ThrownText {
-  /** File, line and column, from the author's point of view. */
+  /** File, line and column of the author's code. */
   readonly at?: string
-  /** What of the stack is not shown, and what shows it. */
+  /** What is not shown of the stack. */
   readonly hidden?: string
 }
 
@@ -82,18 +79,17 @@ const plugins = new WeakMap<object, string | undefined>()
 
 const canBeKey = (thrown: unknown): thrown is object => typeof thrown === 'object' && thrown !== null
 
-/** Notes whose code threw it; who is named first threw it. Undefined: no plugin's. */
+/** Records the plugin whose code threw; undefined for none. The first call counts. */
 export function blame(thrown: unknown, plugin: string | undefined): void {
   if (canBeKey(thrown) && !plugins.has(thrown)) plugins.set(thrown, plugin)
 }
 
-/** For a log line: the plugin that was named as the one that threw it, if there is one. */
+/** The recorded plugin, for a log line. */
 export function blamed(thrown: unknown): { plugin?: string } {
   const plugin = canBeKey(thrown) ? plugins.get(thrown) : undefined
   return plugin === undefined ? {} : { plugin }
 }
 
-/** The frames of an error and of what caused it. */
 function framesOf(error: Error, directory: string, causes = MAX_CAUSES): ShownStack & { readonly lines: string[] } {
   const shown = shownStack(textAt(error, 'stack', MAX_STACK) ?? '', directory)
   const lines = [errorLine(error), ...shown.frames.map(frame => `    ${frame}`)]
@@ -114,8 +110,8 @@ function errorLine(error: Error): string {
 }
 
 /**
- * What a log line says of a failure, for whoever can mend it: as `describeThrown`, with the place and the frames that are
- * theirs. `whole`: the stack as it is. `directory`: files below it are shown from there.
+ * Describes a failure with its location and the author's stack frames. `whole`: all frames. Files in `directory` are shown
+ * relative to it.
  */
 export function describeFailure(
   thrown: unknown,
@@ -134,11 +130,10 @@ export function describeFailure(
 }
 
 export interface ShownStack {
-  /** Where it happened: file, line and column of the first frame that its reader can mend. */
+  /** File, line and column of the first frame of the author's code. */
   readonly at?: string
-  /** The frames, a line each. */
   readonly frames: readonly string[]
-  /** How many frames were left out. */
+  /** Number of frames that are not shown. */
   readonly left: number
 }
 
@@ -151,12 +146,11 @@ interface Frame {
 }
 
 const FRAME = /^\s+at (?:(.+?) \()?(.+?):(\d+):(\d+)\)?$/
-/** What in this package's folder is written by others, or as they would write it. */
+/** Folders of this package that are not its own code. */
 const NOT_OWN = /^(?:examples|test|node_modules)[\\/]|^[^\\/]+$/
 
 let root: string | undefined
 
-/** The folder of this package, wherever it runs from: source or dist. */
 function findRoot(directory = dirname(fileURLToPath(import.meta.url))): string {
   const parent = dirname(directory)
   return existsSync(join(directory, 'package.json')) || parent === directory ? directory : findRoot(parent)
@@ -170,7 +164,7 @@ function ownerOf(file: string): Owner {
   return file.includes(`${sep}node_modules${sep}`) ? 'package' : 'author'
 }
 
-/** A loader may have put a query behind a file's name. */
+/** Removes the query that a loader can add. */
 function fileIn(location: string): string {
   if (!location.startsWith('file:')) return location
   try {
@@ -189,7 +183,7 @@ function readFrame(line: string, directory: string): Frame | undefined {
   return { owner: ownerOf(file), place, text: `at ${name === undefined ? place : `${name} (${place})`}` }
 }
 
-/** The frames of a V8 stack; `directory`: files below it are shown from there. */
+/** The frames of a V8 stack. */
 export function shownStack(stack: string, directory: string): ShownStack {
   const frames = stack.split('\n').flatMap(line => readFrame(line, directory) ?? [])
   const isOf =
@@ -197,7 +191,7 @@ export function shownStack(stack: string, directory: string): ShownStack {
     ({ owner }: Frame) =>
       owners.includes(owner)
   const last = frames.findLastIndex(isOf('author'))
-  // What called the author's code, such as Koa, is no news to them. A mistake of ours is only in our frames.
+  // Frames that called the author's code, such as Koa's, are omitted. A bug of ours has only our frames.
   const shown =
     last === -1 ? frames.filter(isOf('package', 'own')) : frames.slice(0, last + 1).filter(isOf('author', 'package'))
   const first = shown.find(isOf('author')) ?? shown[0]

@@ -1,15 +1,13 @@
-// Everything a client can be told went wrong, in one table: kind -> HTTP status, JSON-RPC code, text.
-// Thrown anywhere; written in one place (core/kernel/pipeline.ts for HTTP, the transport for JSON-RPC).
+// All errors of clients (kind, HTTP status, JSON-RPC code, text), and StartError for configuration and startup errors.
 
 import { errorText, isBranded } from './describe-thrown.ts'
 
-/** Characters of an error's sentence, whatever it was made of. */
+/** Maximum characters of `detail`. */
 const MAX_DETAIL = 4_096
 
 interface ErrorKind {
-  /** HTTP status where the response has not begun and the host itself decided. */
+  /** HTTP status of a refused request. */
   readonly status: number
-  /** JSON-RPC error code. */
   readonly code: number
   readonly message: string
 }
@@ -17,8 +15,8 @@ interface ErrorKind {
 const kind = (status: number, code: number, message: string): ErrorKind => ({ status, code, message })
 
 /**
- * The table. Codes: JSON-RPC 2.0; 2026-07-28 basic "Error Codes" for -32020 to -32022; -32000 and -32001 as the official
- * SDKs, for what HTTP refuses and for a session that is not there, which is what clients open a new one after.
+ * Codes: JSON-RPC 2.0; -32020 to -32022 of 2026-07-28; -32000 and -32001 as in the official SDKs, whose clients then open a new
+ * session.
  */
 export const ERROR_KINDS = {
   parseError: kind(400, -32700, 'Parse error'),
@@ -50,18 +48,20 @@ export const ERROR_KINDS = {
   unavailable: kind(503, -32603, 'Service unavailable'),
 } as const satisfies Record<string, ErrorKind>
 
-/** A row of the table of errors. */
+/** The kinds of errors that clients receive. */
 export type HostErrorKind = keyof typeof ERROR_KINDS
 
-/** What an error says beside its kind. */
+/** The parts of an error besides its kind. */
 export interface HostErrorOptions {
-  /** One sentence for the client, cut at 4,096 characters; appended to the kind's text. Never a secret, never another user's data. */
+  /**
+   * One sentence for the client, at most 4,096 characters, appended to the kind's text. Never secrets or data of other users.
+   */
   detail?: string
   /** `error.data` for the client. */
   data?: unknown
-  /** Response headers that belong to this refusal, such as `Allow` or `WWW-Authenticate`. */
+  /** Response headers, such as `Allow` or `WWW-Authenticate`. */
   headers?: Record<string, string>
-  /** Why it was refused, in a sentence for logs and observers alone, such as the rule that was not met. */
+  /** For logs and observers only, such as the rule that was not satisfied. */
   reason?: string
   /** For the log only. */
   cause?: unknown
@@ -70,8 +70,7 @@ export interface HostErrorOptions {
 const BRAND = Symbol.for('mcp-host.HostError')
 
 /**
- * A refusal or failure that the client is told about. Anything else that is thrown is a bug: it answers 500,
- * is logged, and its text never leaves the host.
+ * An error that the client receives. Any other thrown value is a bug: it is logged, and the client gets 500 without its text.
  */
 export class HostError extends Error {
   readonly kind: HostErrorKind
@@ -93,7 +92,7 @@ export class HostError extends Error {
     Object.defineProperty(this, BRAND, { value: true })
   }
 
-  /** HTTP status where the response has not begun. */
+  /** HTTP status of a refused request. */
   get status(): number {
     return this.#status ?? ERROR_KINDS[this.kind].status
   }
@@ -102,7 +101,7 @@ export class HostError extends Error {
     return ERROR_KINDS[this.kind].code
   }
 
-  /** The same error as the answer of a well-formed request: HTTP 200. */
+  /** The same error as the response to a valid request: HTTP 200. */
   within200(): HostError {
     const { detail, data, headers, reason, cause } = this
     const error = new HostError(this.kind, {
@@ -116,19 +115,16 @@ export class HostError extends Error {
     return error
   }
 
-  /** True for a HostError of any copy of this module: a config may load its own. */
+  /** True for a HostError of any copy of this module: a config can load its own. */
   static is(value: unknown): value is HostError {
     return isBranded(value, BRAND)
   }
 }
 
-/** What HTTP tells clients of every revision: they must sign in, or come back later. */
+/** Statuses that clients of every protocol version receive: sign in, or retry later. */
 const TOLD_TO_ALL: ReadonlySet<number> = new Set([401, 403, 429, 503])
 
-/**
- * The HTTP status of an error: the one place that chooses it. Without `answers` the error refuses an HTTP request. With it
- * the error is the answer to a message: where a revision's clients read no status it is 200, but for TOLD_TO_ALL.
- */
+/** The HTTP status of an error. `answers`: the error responds to a message; legacy versions then use 200 for most errors. */
 export function statusOf(
   { status }: { readonly status: number },
   answers?: { readonly errorsByStatus: boolean },
@@ -137,39 +133,38 @@ export function statusOf(
   return answers.errorsByStatus || TOLD_TO_ALL.has(status) ? status : 200
 }
 
-/** True for what may do when it is tried again: another node, or a store, does not answer. */
+/** True if a retry can succeed: another node or a store does not respond. */
 export const isUnavailable = (thrown: unknown): boolean => HostError.is(thrown) && thrown.kind === 'unavailable'
 
-/** For what a host that ends cannot take any more: another, or the next, can. */
+/** For requests that a closing host cannot serve. */
 export const shuttingDown = (): HostError =>
   new HostError('unavailable', {
     detail: 'the server is shutting down',
     headers: { 'Retry-After': '1', Connection: 'close' },
   })
 
-/** For requests of a node that stopped or died before it answered them: nobody knows how far they came. */
+/** For requests of a node that stopped or died before it responded. */
 export const nodeLost = (): HostError => new HostError('nodeLost', { data: { reason: 'node-lost', retryable: true } })
 
 export { errorText }
 
-/** The keys that lead to a value of the config, from its top. */
+/** Keys that lead to a value of the config. */
 export type Path = readonly (string | number)[]
 
-/** Where something is written: keys of the config or, where `of` is given, of that definition. */
+/** A location: keys of the config or, with `of`, of that definition. */
 export interface Written {
   readonly at?: Path
   readonly of?: object
 }
 
-/** Takes a mistake and lets its finder go on to the next. A warning (default: an error) does not stop the start. */
+/** Receives a problem, so that all problems are found in one run. A warning does not stop startup. */
 export type Report = (mistake: StartError, severity?: 'error' | 'warning') => void
 
-/** For finders whose first mistake is their last. */
 export const stopAtFirst: Report = mistake => {
   throw mistake
 }
 
-/** A path as one would write it: `routes['/admin'].toolsets[0]`. The empty path is `(config)`. */
+/** Formats a path: `routes['/admin'].toolsets[0]`. The empty path is `(config)`. */
 export function formatPath(path: Path): string {
   if (path.length === 0) return '(config)'
   return path
@@ -180,18 +175,18 @@ export function formatPath(path: Path): string {
 
 export interface StartErrorOptions extends Written {
   cause?: unknown
-  /** Default: 2 where the place is told, else 1. 3: `audit verify` has no key to look with. */
+  /** Default: 2 with a location, else 1. 3: `audit verify` has no key. */
   exitCode?: 1 | 2 | 3
-  /** What else it is about, such as the other of two that clash. */
+  /** Other locations, such as the second of two that conflict. */
   also?: readonly Written[]
 }
 
 /**
- * A mistake in the config or at start-up: shown to the operator whole, without a stack. `at`, the keys of the config that
- * lead to it, begins its message, and gives it a file and a line.
+ * A configuration or startup error, shown to the operator without a stack. `at` starts its message and gives it a file and a
+ * line.
  */
 export class StartError extends Error {
-  /** What the process exits with: 2 for a config that must change, 1 for everything else. */
+  /** 2 if the config must change, else 1. */
   readonly exitCode: 1 | 2 | 3
   written: Written
   readonly also: readonly Written[]
@@ -204,14 +199,14 @@ export class StartError extends Error {
     this.also = also
   }
 
-  /** The same mistake, which is here if it does not say itself where it is. */
+  /** Adds a location if the error has none. */
   orAt(at: Path): this {
     if (!this.written.at && !this.written.of && at.length > 0) this.written = { at }
     return this
   }
 }
 
-/** What `part` gives; a StartError that it throws is reported, and the answer is undefined. */
+/** The result of `part`; undefined if it throws a StartError, which is reported. */
 export function reporting<Value>(report: Report, part: () => Value): Value | undefined {
   try {
     return part()

@@ -1,5 +1,4 @@
-// Who sent a request and which host it asked for, where proxies stand in front: what they say is believed for as many
-// of them as there are, and what a client wrote itself never. Before the guard, in the pipeline (core/kernel/pipeline.ts).
+// The client address and host of a request. Headers of proxies count for as many proxies as `http.trustProxy` allows.
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIP, isIPv4 } from 'node:net'
@@ -8,18 +7,17 @@ import { errorText, StartError } from './errors.ts'
 import type { ResolvedHttp } from './http-settings.ts'
 
 export interface Forwarded {
-  /** The caller's address; empty where its connection is gone. */
+  /** Empty if the connection is closed. */
   readonly ip: string
-  /** Every host that the client asked for; undefined stands for a header that is not there. */
+  /** Every requested host; undefined for a missing header. */
   readonly hosts: ReadonlyArray<string | undefined>
 }
 
 type Trust = (address: string, hop: number) => boolean
 
-/** Longer than any address with its port and zone. */
+/** More than an address with port and zone. */
 const MAX_ADDRESS = 64
 
-/** Throws a StartError for an entry that is no address. */
 function compileTrust(trusted: number | readonly string[]): Trust {
   if (typeof trusted === 'number') return (_, hop) => hop < trusted
   try {
@@ -30,7 +28,7 @@ function compileTrust(trusted: number | readonly string[]): Trust {
   }
 }
 
-/** An address as `X-Forwarded-For` has it; some proxies write its port too. */
+/** An entry of `X-Forwarded-For`; some proxies add the port. */
 function addressIn(entry: string): string | undefined {
   if (entry.length > MAX_ADDRESS) return undefined
   if (isIP(entry) !== 0) return entry
@@ -39,7 +37,7 @@ function addressIn(entry: string): string | undefined {
   return bare !== undefined && isIP(bare) !== 0 ? bare : undefined
 }
 
-/** The value that the outermost of so many proxies wrote: each adds its own at the end, or all are replaced by one. */
+/** The value of the outermost trusted proxy. */
 function outermost(header: string | string[] | undefined, proxies: number): string | undefined {
   const values = [header ?? []]
     .flat()
@@ -50,16 +48,13 @@ function outermost(header: string | string[] | undefined, proxies: number): stri
   return values.at(-proxies) ?? values[0]
 }
 
-/** HTTP/2, which a server in front of `Host.callback` may speak, names it in `:authority`; Host may come beside it, or not. */
+/** HTTP/2 servers in front of `Host.callback` provide `:authority`, with or without Host. */
 function hostsIn({ ':authority': authority, host }: IncomingHttpHeaders): Forwarded['hosts'] {
   if (authority === undefined) return [host]
   return host === undefined ? [String(authority)] : [String(authority), host]
 }
 
-/**
- * Reads `X-Forwarded-For` and `X-Forwarded-Host` as `http.trustProxy` says. Throws a StartError for a list with an
- * entry that is no address.
- */
+/** Throws a StartError if `http.trustProxy` has an invalid entry. */
 export function createForwarded({ trustProxy }: Pick<ResolvedHttp, 'trustProxy'>): (req: IncomingMessage) => Forwarded {
   if (trustProxy === false)
     return ({ socket, headers }) => ({ ip: socket.remoteAddress ?? '', hosts: hostsIn(headers) })
@@ -68,10 +63,10 @@ export function createForwarded({ trustProxy }: Pick<ResolvedHttp, 'trustProxy'>
   return req => {
     const near = req.socket.remoteAddress
     if (near === undefined || !trust(near, 0)) return { ip: near ?? '', hosts: hostsIn(req.headers) }
-    // From the nearest to the first that is not trusted: the client.
+    // From the nearest to the first untrusted address, which is the client.
     const addresses = proxyAddr.all(req, trust)
     const proxies = Math.max(1, addresses.length - 1)
-    // Where a proxy wrote no address, the caller is as far as it can be told.
+    // If a proxy added no address, the nearest known one is used.
     const ip = addresses.reduceRight<string | undefined>((found, entry) => found ?? addressIn(entry), undefined)
     const asked = outermost(req.headers['x-forwarded-host'], proxies)
     return { ip: ip ?? near, hosts: asked === undefined ? hostsIn(req.headers) : [asked] }
@@ -82,7 +77,7 @@ const IPV4_MAPPED = '::ffff:'
 const GROUPS = 8
 const GROUP_BITS = 16
 
-/** The groups of one side of `::`; an IPv4 address at the end is two. */
+/** An IPv4 address at the end has two groups. */
 const groupsOf = (side: string): number[] =>
   side === ''
     ? []
@@ -92,7 +87,7 @@ const groupsOf = (side: string): number[] =>
         return [a * 256 + b, c * 256 + d]
       })
 
-/** All eight groups of an IPv6 address, whatever its spelling. */
+/** All eight groups of an IPv6 address. */
 function expand(address: string): number[] {
   const [head = '', tail] = address.split('::')
   const first = groupsOf(head)
@@ -101,15 +96,15 @@ function expand(address: string): number[] {
   return [...first, ...new Array<number>(Math.max(0, GROUPS - first.length - last.length)).fill(0), ...last]
 }
 
-/** The first bits of a group, where so many of the whole address count. */
+/** The bits of a group that are within the prefix. */
 function masked(group: number, index: number, prefix: number): number {
   const kept = Math.min(GROUP_BITS, Math.max(0, prefix - index * GROUP_BITS))
   return group & (0xffff << (GROUP_BITS - kept))
 }
 
 /**
- * One text for one caller: an IPv4 address, also where it is written as IPv6, or the network of an IPv6 address. `prefix`:
- * the bits of it that count.
+ * The key by which callers are counted: an IPv4 address, also if mapped to IPv6, or the network of an IPv6 address with
+ * `prefix` bits.
  */
 export function addressKey(ip: string, prefix: number): string {
   if (!ip.includes(':')) return ip

@@ -1,5 +1,4 @@
-// Refuses requests that name a host or come from a page that is not ours: what stops a website from calling a server
-// on its visitor's own machine (basic/transports/streamable-http, "Security & Endpoint").
+// Refuses foreign Host and Origin headers, so that a website cannot call a server on its visitor's machine (DNS rebinding).
 
 import { HostError } from './errors.ts'
 import type { ResolvedHttp } from './http-settings.ts'
@@ -7,32 +6,30 @@ import { parseHost, shownUrl } from './request-target.ts'
 
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** True for an address to bind that only this machine reaches. */
+/** Whether only this machine can reach an address. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host)
 
-/** True for a name of this machine, such as every name below `localhost` (RFC 6761 section 6.3). */
+/** RFC 6761 section 6.3. */
 const isLoopbackName = (name: string) => LOOPBACK_NAMES.has(name) || name.endsWith('.localhost') || isLoopback(name)
 
-/** The origin of a URL as browsers write it, or undefined. */
 function originOf(url: string): URL | undefined {
   if (!URL.canParse(url)) return undefined
   const parsed = new URL(url)
   return parsed.protocol === 'http:' || parsed.protocol === 'https:' ? parsed : undefined
 }
 
-/** What a request says of where it goes and where it comes from. */
 export interface Asked {
-  /** Every host that it names; undefined stands for a header that is not there. */
+  /** Undefined for a missing header. */
   readonly hosts: ReadonlyArray<string | undefined>
   readonly origin?: string | undefined
-  /** Knows the origins that the route's CORS policy adds. */
+  /** Origins of the route's CORS policy. */
   readonly alsoAllowed?: ((origin: string) => boolean) | undefined
 }
 
 /**
- * The guard for these settings. On a loopback bind: loopback names and origins, `publicUrl`'s, and the lists. On any
- * other: `publicUrl`'s and the lists; with neither, every Host passes, and no request that carries an Origin.
+ * On a loopback address: loopback names, `publicUrl` and the lists are allowed. Elsewhere `publicUrl` and the lists; with
+ * neither, every Host and no Origin.
  */
 export function createGuard(http: ResolvedHttp) {
   const loopback = isLoopback(http.host)
@@ -55,7 +52,7 @@ export function createGuard(http: ResolvedHttp) {
     return loopback && parsed !== undefined && parsed.origin === origin && isLoopbackName(parsed.hostname)
   }
 
-  /** Throws `hostNotAllowed` or `originNotAllowed`, whose cause names the config key that would allow it. */
+  /** Throws `hostNotAllowed` or `originNotAllowed`; the cause names the config key to set. */
   return function guard({ hosts: asked, origin, alsoAllowed }: Asked): void {
     for (const name of asked) {
       if (hostAllowed(name)) continue

@@ -1,6 +1,4 @@
-// Reads JSON that strangers wrote, messages and other bodies. Its text is looked at before anything parses it: how deep it
-// is nested, how many objects and lists it makes, and whether a key in it could reach a prototype once somebody copies it.
-// One pass over the characters, whatever they are; no recursion meets a hostile depth.
+// Parses JSON from clients. One pass over the text checks depth, size and keys that could reach a prototype, before JSON.parse.
 import { HostError } from './errors.ts'
 
 /** Deepest nesting of arrays and objects in a body. */
@@ -12,7 +10,7 @@ export const CHARACTERS_PER_OBJECT = 8
 export const MAX_MEMBERS = 100_000
 export const MAX_KEY = 8_192
 
-/** A character of a key may be written as six. */
+/** A character can be escaped as six. */
 const LONGEST_KEY = 'constructor'.length * 6
 
 const QUOTE = 0x22
@@ -20,17 +18,14 @@ const BACKSLASH = 0x5c
 const COLON = 0x3a
 const COMMA = 0x2c
 
-/** An odd number of backslashes before it; they end with the quote that begins its string. */
+/** Whether an odd number of backslashes precedes the quote. */
 function isEscaped(text: string, quote: number): boolean {
   let index = quote - 1
   while (text.charCodeAt(index) === BACKSLASH) index--
   return (quote - index) % 2 === 0
 }
 
-/**
- * The position of the quote that ends the string that begins at `start`; the text's length where none does. Character by
- * character it was 1.6 of the 2.4 µs of a usual message.
- */
+/** The position of the closing quote; the text's length if there is none. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1)
   while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1)
@@ -45,10 +40,10 @@ function isKey(text: string, end: number): boolean {
   return text.charCodeAt(index) === COLON
 }
 
-/** A key that makes the text no JSON. */
+/** The key is invalid JSON. */
 const MALFORMED = Symbol('no JSON')
 
-/** What a string says, if it may be one of the keys that matter; `escapes`: the text has a backslash somewhere. */
+/** The key, if it could be one of the forbidden ones. */
 function readKey(text: string, start: number, end: number, escapes: boolean): string | typeof MALFORMED | undefined {
   const length = end - start - 1
   if (length < '__proto__'.length || length > (escapes ? LONGEST_KEY : 'constructor'.length)) return undefined
@@ -61,11 +56,11 @@ function readKey(text: string, start: number, end: number, escapes: boolean): st
   }
 }
 
-/** Why no body may have this text, in words for the client; undefined: it may, if it is JSON. */
+/** Why the text is refused, for the client; undefined if it can be parsed. */
 export function findForbidden(text: string): string | undefined {
-  /** For each object or array that is open: whether it is the value of a key `constructor`. */
+  /** For each open object or array: whether it is the value of a key `constructor`. */
   const open: boolean[] = []
-  /** How many members each of them has, by its depth. */
+  /** Number of members by depth. */
   const members: number[] = []
   let key: string | typeof MALFORMED | undefined
   let objects = 0
@@ -81,7 +76,7 @@ export function findForbidden(text: string): string | undefined {
         if (count > MAX_MEMBERS) return `it has an object of more than ${MAX_MEMBERS} members`
         members[open.length] = count
         key = readKey(text, index, end, escapes)
-        // The parser comes no further than here either, and says so once.
+        // JSON.parse reports it.
         if (key === MALFORMED) return undefined
         if (key === '__proto__' || (key === 'prototype' && open.at(-1))) return 'it has a key that no message may have'
       }
@@ -101,7 +96,7 @@ export function findForbidden(text: string): string | undefined {
 
 const BYTE_ORDER_MARK = 0xfeff
 
-/** Throws `invalidRequest` for text that is empty or past the bounds, and `parseError` for what is no JSON. */
+/** Throws `invalidRequest` for text that is empty or exceeds a limit, and `parseError` for invalid JSON. */
 export function parseJson(text: string): unknown {
   if (text.trim() === '') throw new HostError('invalidRequest', { detail: 'the body is empty' })
   const forbidden = findForbidden(text)

@@ -1,7 +1,6 @@
-// What enters and leaves with every request, in the order in which it entered, linked through itself: the table of a Set is
-// made anew about once for each that leaves, 120 bytes that only a full collection frees. For requests and idle sessions.
+// A list of entries that are linked through themselves, for requests and idle sessions. A Set allocates 120 bytes per deletion.
 
-/** What a list needs of what is in it, and alone writes. In one list at a time. */
+/** The list writes these fields. An entry can be in one list. */
 export interface Linked {
   older?: this | undefined
   newer?: this | undefined
@@ -20,7 +19,6 @@ export class LinkedList<T extends Linked> {
     return this.#oldest
   }
 
-  /** At its end. */
   add(entry: T): void {
     this.delete(entry)
     entry.linked = true
@@ -31,7 +29,7 @@ export class LinkedList<T extends Linked> {
     this.#size++
   }
 
-  /** False where it was not in it. */
+  /** False if the entry was not in the list. */
   delete(entry: T): boolean {
     if (!entry.linked) return false
     const { older, newer } = entry
@@ -45,7 +43,7 @@ export class LinkedList<T extends Linked> {
     return true
   }
 
-  /** The one that is given may leave meanwhile. */
+  /** The current entry can be deleted during iteration. */
   *[Symbol.iterator](): Generator<T, void> {
     for (let next = this.#oldest; next; ) {
       const entry = next

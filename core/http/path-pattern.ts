@@ -1,5 +1,4 @@
-// The paths of config and plugins, as patterns: what each may match, and which of two is the narrower.
-// From the text of a key to what the path table (path-table.ts) and the routes (routes.ts) compare.
+// Path patterns of routes and plugins: which paths they match, and which of two is narrower.
 
 import { StartError, stopAtFirst, type Written } from './errors.ts'
 import { canonicalPath, encodeSegment } from './request-target.ts'
@@ -7,25 +6,24 @@ import { canonicalPath, encodeSegment } from './request-target.ts'
 export const PARAMETER = /^:([A-Za-z_]\w*)(\?)?$/
 
 export interface PathPart {
-  /** Canonical, where the part is no parameter. */
+  /** Canonical, unless the part is a parameter. */
   readonly text: string
   readonly parameter?: string
   readonly optional?: boolean
 }
 
-/** A path whose every part is there. */
 export type Pattern = readonly PathPart[]
 
-/** Without its trailing slash. */
+/** Without a trailing slash. */
 export const normalize = (path: string): string => (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path)
 
-/** A part's text in its one spelling: what a URL escapes may be written escaped or plain. */
+/** Text can be written escaped or plain. */
 function canonicalText(text: string): string | undefined {
   const written = text.includes('%') ? text : encodeSegment(text)
   return canonicalPath(`/${written}`)?.slice(1)
 }
 
-/** Splits `/t/:category?`. Throws a StartError for what no path may have; it begins with `where`, or is there. */
+/** Parses `/t/:category?`. Throws a StartError at `where`. */
 export function parsePattern(path: string, where: string | Written): Pattern {
   const bad = (why: string) =>
     typeof where === 'string' ? new StartError(`${where}: ${why}`, { exitCode: 2 }) : new StartError(why, where)
@@ -44,24 +42,24 @@ export function parsePattern(path: string, where: string | Written): Pattern {
   return parts
 }
 
-/** Each form that a pattern's addresses can have: with its optional parameter, and without. */
+/** The pattern with its optional parameter, and without. */
 export function formsOf(pattern: Pattern): Array<{ readonly pattern: Pattern; readonly shortened: boolean }> {
   const full = { pattern: pattern.map(({ optional: _, ...part }) => part), shortened: false }
   if (!pattern.some(({ optional }) => optional)) return [full]
   return [full, { pattern: pattern.filter(({ optional }) => !optional), shortened: true }]
 }
 
-/** Patterns of one shape match the same paths; that of a fixed path is the path. */
+/** Patterns of one shape match the same paths. */
 export const shapeOf = (pattern: Pattern): string =>
   `/${pattern.map(({ text, parameter }) => (parameter === undefined ? text : '{}')).join('/')}`
 
-/** Orders patterns that can match one path: the one whose text comes first before the one whose parameter does. */
+/** Sorts text before parameters. */
 export const rankOf = (pattern: Pattern): string =>
   pattern.map(({ parameter }) => (parameter === undefined ? '0' : '1')).join('')
 
 const isFixed = ({ parameter }: PathPart) => parameter === undefined
 
-/** The pattern of what both match; undefined where nothing is. */
+/** The pattern of the paths that both match; undefined for none. */
 export function meetingOf(one: Pattern, other: Pattern): Pattern | undefined {
   if (one.length !== other.length) return undefined
   const parts: PathPart[] = []
@@ -73,17 +71,17 @@ export function meetingOf(one: Pattern, other: Pattern): Pattern | undefined {
   return parts
 }
 
-/** Whether `one` matches every path that `other` does. */
+/** Whether `one` matches every path of `other`. */
 export function covers(one: Pattern, other: Pattern): boolean {
   const meeting = meetingOf(one, other)
   return meeting !== undefined && shapeOf(meeting) === shapeOf(other)
 }
 
-/** Whether a path that `pattern` matches is at `place` or below it. */
+/** Whether `pattern` matches a path at or below `place`. */
 export const reaches = (place: Pattern, pattern: Pattern): boolean =>
   pattern.length >= place.length && meetingOf(place, pattern.slice(0, place.length)) !== undefined
 
-/** The pattern with these parameters filled in. An optional one that is absent is left out. */
+/** The pattern with parameters filled in, without an absent optional one. */
 export function fill(pattern: Pattern, params: Readonly<Record<string, string>>): Pattern {
   return pattern.flatMap((part): PathPart[] => {
     const value = part.parameter === undefined ? undefined : params[part.parameter]
@@ -94,7 +92,7 @@ export function fill(pattern: Pattern, params: Readonly<Record<string, string>>)
 
 type Params = Readonly<Record<string, string>>
 
-/** What a route's addresses look like, with its optional parameter or without. */
+/** A route's pattern, with its optional parameter or without. */
 interface Form {
   /** As configured. */
   readonly path: string
@@ -102,13 +100,13 @@ interface Form {
   readonly shortened: boolean
 }
 
-/** Of two forms that meet and do not cross. */
+/** For two forms that overlap. */
 function isNarrower(one: Form, other: Form): boolean {
   const [first, second] = [rankOf(one.pattern), rankOf(other.pattern)]
   return first === second ? other.shortened && !one.shortened : first < second
 }
 
-/** Reports two routes that have one place, and a place that is as much one route's as another's. */
+/** Reports routes with the same path, and paths that match two routes equally. */
 function checkPair(
   one: Form,
   other: Form,
@@ -131,15 +129,15 @@ function checkPair(
 }
 
 export interface RoutePlaces {
-  /** Whether it was reported: it has no place. */
+  /** Whether it was reported. */
   isLost(path: string): boolean
-  /** Whether a narrower route has the address of this route with these parameters. */
+  /** Whether a narrower route serves this path of the route. */
   isTaken(path: string, params: Params): boolean
-  /** Whether narrower routes have every address of this route that has these parameters. */
+  /** Whether narrower routes serve every path of the route that has these parameters. */
   isWhollyTaken(path: string, params: Params): boolean
 }
 
-/** Reports where the order of the routes would decide. `patterns` are by the paths as configured. */
+/** Reports conflicts. Keys are the paths as configured. */
 export function placeRoutes(patterns: ReadonlyMap<string, Pattern>, report = stopAtFirst): RoutePlaces {
   const forms = [...patterns].flatMap(([path, pattern]) => formsOf(pattern).map(form => ({ path, ...form })))
   const shapes = new Set(forms.map(({ pattern }) => shapeOf(pattern)))
@@ -151,7 +149,7 @@ export function placeRoutes(patterns: ReadonlyMap<string, Pattern>, report = sto
   for (const [index, form] of forms.entries()) {
     for (const other of forms.slice(0, index)) if (other.path !== form.path) checkPair(form, other, shapes, lose)
   }
-  /** The forms of each route, each with those of others that are narrower. */
+  /** The forms of each route, with narrower forms of other routes. */
   const byRoute = new Map(
     [...patterns.keys()].map(path => [
       path,
@@ -169,7 +167,7 @@ export function placeRoutes(patterns: ReadonlyMap<string, Pattern>, report = sto
   return {
     isLost: path => lost.has(path),
     isTaken(path, params) {
-      // The longest form that these parameters fill is the address.
+      // The longest form for which all parameters are present.
       const { form, narrower } = byRoute.get(path)?.find(entry => isFull(entry.form, params)) ?? {}
       if (!form || !narrower || narrower.length === 0) return false
       const address = fill(form.pattern, params)

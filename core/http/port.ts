@@ -1,8 +1,9 @@
-// Leaves a port to other processes: new connections are refused, and requests on open ones get `Connection: close`.
+// The port of a server: listening, and leaving the port to other processes.
 
 import type { Server } from 'node:http'
 import { type AddressInfo, createServer, Server as NetServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
+import { withTimeout } from './clock.ts'
 import { isSecure } from './create-server.ts'
 import { StartError } from './errors.ts'
 import type { ResolvedHttp } from './http-settings.ts'
@@ -14,27 +15,21 @@ const SWEEP_INTERVAL = 50
 export interface Port {
   /** Stops listening. An open connection closes after its next response. */
   leave(): void
-  /** Leaves, and resolves when all connections are closed, after 10 s at the latest. */
+  /** Leaves, and resolves when all connections are closed, after 10 s at most. */
   handOver(): Promise<void>
   /** Leaves, and closes idle connections until the returned function is called. */
   sweep(): () => void
   /**
-   * Resolves when no connection is open: at the latest `patience` milliseconds after the last response was sent, which is
-   * waited for `sending` milliseconds at most.
+   * Resolves when all connections are closed, at most `patience` milliseconds after the last response, which can take `sending`
+   * milliseconds.
    */
   whenEmpty(patience: number, sending: number): Promise<void>
   /** Destroys the remaining connections and resolves when the server is closed. */
   end(): Promise<void>
 }
 
-/** Resolves with `awaited`, at the latest after `patience` milliseconds. */
 export async function within(patience: number, awaited: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>(resolve => {
-    timer = setTimeout(resolve, patience)
-  })
-  await Promise.race([awaited, late])
-  clearTimeout(timer)
+  await withTimeout(awaited, patience, () => undefined)
 }
 
 /** Emitted by a server before it stops listening. */
@@ -92,7 +87,7 @@ export function createPort(server: Server): Port {
 
 type Address = Pick<ResolvedHttp, 'host' | 'port' | 'backlog'>
 
-/** Resolves once the server accepts connections. Rejects with a StartError, also for a port that is in use. */
+/** Rejects with a StartError, for example if the port is in use. */
 function listenAt(server: NetServer, { host, port, backlog }: Address): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
@@ -102,7 +97,7 @@ function listenAt(server: NetServer, { host, port, backlog }: Address): Promise<
           : `cannot listen on ${host}:${port}: ${cause.message}`
       reject(new StartError(why, { cause }))
     })
-    // In a worker Node has the primary listen, with the backlog that the first of them says.
+    // With workers, the primary uses the backlog of the first worker.
     server.listen({ port, host, backlog }, resolve)
   })
 }
@@ -111,7 +106,7 @@ function listenAt(server: NetServer, { host, port, backlog }: Address): Promise<
 const hasNoAddress = ({ cause }: StartError) =>
   ['EADDRNOTAVAIL', 'EAFNOSUPPORT'].includes((cause as NodeJS.ErrnoException).code ?? '')
 
-/** Listens on `host`; `localhost` is both loopback addresses (RFC 6761 section 6.3). Rejects as `listenAt` does. */
+/** Listens on `host`. `localhost` means both loopback addresses (RFC 6761 section 6.3). Rejects like `listenAt`. */
 export async function listenOn(server: Server, { host, port, backlog }: Address): Promise<void> {
   if (host !== 'localhost') return listenAt(server, { host, port, backlog })
   await listenAt(server, { host: '127.0.0.1', port, backlog })
@@ -130,7 +125,7 @@ export async function listenOn(server: Server, { host, port, backlog }: Address)
   }
 }
 
-/** `http://address:port`, or `https`; a server that listens everywhere is reached by loopback. */
+/** The URL of the server. A server on all interfaces is addressed by its loopback address. */
 export function addressOf(server: Server): string {
   const { address, port, family } = server.address() as AddressInfo
   const name =

@@ -1,5 +1,4 @@
-// Reads the JSON body of a message by its events, at most `limit` bytes. For transports: every call pays for it, and a
-// general body parser (koa-body) would cost a fifth of a call.
+// Reads the JSON body of a message for transports. koa-body would take a fifth of a call's time.
 
 import { constants, isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
@@ -24,21 +23,19 @@ function checkType({ headers }: IncomingMessage) {
   }
 }
 
-/** Undefined where they are no UTF-8. */
 const textOf = (bytes: Buffer) => (isUtf8(bytes) ? bytes.toString('utf8') : undefined)
 
 const READ_BEFORE = 'the body of a message was read before its transport could: some middleware in front parses bodies'
 
 /**
- * Rejects with `unsupportedMediaType` for what does not say that it is JSON, `payloadTooLarge` past `maxSize` bytes, and
- * `parseError` for text that is not UTF-8 or ends early.
+ * Rejects with `unsupportedMediaType`, `payloadTooLarge` above `maxSize` bytes, and `parseError` for invalid UTF-8 or an early
+ * end.
  */
 export function readBody(req: IncomingMessage, maxSize: number): Promise<string> {
-  // No text is longer: half a gigabyte.
   const limit = Math.min(maxSize, constants.MAX_STRING_LENGTH)
   return new Promise((resolve, reject) => {
     checkType(req)
-    // Its end came already: nobody would ever be told of it.
+    // The end event would never come.
     if (req.readableDidRead || req.readableEnded) throw new Error(READ_BEFORE)
     const body = new Gathered()
     function onData(chunk: Buffer) {
@@ -48,7 +45,7 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
     }
     function onEnd() {
       const bytes = body.take()
-      // The request lives as long as its call, and its listeners keep the text that the promise was given.
+      // The listeners would keep the text as long as the request lives.
       if (bytes.length > LARGE_TEXT) req.off('data', onData).off('end', onEnd).off('error', onError)
       const text = textOf(bytes)
       if (text !== undefined) resolve(text)
@@ -59,19 +56,18 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
   })
 }
 
-/** Chunks of at least so many bytes are kept as they are. */
+/** Minimum bytes of a chunk that is not copied. */
 const LARGE_CHUNK = 4_096
 
 export class Gathered {
   readonly #parts: Buffer[] = []
-  /** Small chunks that came after the last part. */
+  /** Small chunks since the last part. A million chunks of one byte would take sixty times their size as Buffers. */
   #small: Buffer | undefined
   #used = 0
   size = 0
 
   add(chunk: Buffer): void {
     this.size += chunk.length
-    // Most bodies are one chunk, which costs nothing.
     if (this.size === chunk.length || chunk.length >= LARGE_CHUNK) {
       this.#seal()
       this.#parts.push(chunk)
@@ -83,13 +79,11 @@ export class Gathered {
   }
 
   #seal() {
-    // What is hardly used would be held for a few bytes.
     if (this.#small) this.#parts.push(Buffer.from(this.#small.subarray(0, this.#used)))
     this.#small = undefined
     this.#used = 0
   }
 
-  /** All of it, in one piece; what was gathered is let go. */
   take(): Buffer {
     this.#seal()
     const [first] = this.#parts

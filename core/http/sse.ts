@@ -1,29 +1,31 @@
-// Server-Sent Events on a response: headers that proxies respect, one event a message, comments that keep it open,
-// and a bound on what a reader who does not read may cost.
+// Server-Sent Events: headers for proxies, keep-alive comments, and a limit for readers that do not read.
 import type { ServerResponse } from 'node:http'
 
-/** Maximum bytes that wait for a stream's reader when the next message comes. The event store keeps more, so a client can resume. */
+/**
+ * Maximum bytes that wait for a stream's reader when the next message comes. The event store keeps more, so a client can
+ * resume.
+ */
 export const MAX_WAITING = 1024 * 1024
 /** Characters from which a text waits for its reader as bytes, outside the heap. */
 export const LARGE_TEXT = 64 * 1024
 
-/** A comment goes out on every open stream this often, milliseconds. */
+/** Interval of keep-alive comments on a stream, milliseconds. */
 export const KEEP_ALIVE_INTERVAL = 15_000
-/** Comments go out in so many turns: on 10,000 streams at once they would hold up everybody else for 150 ms. */
+/** Streams get their comments in groups: 10,000 at once would block the event loop for 150 ms. */
 export const KEEP_ALIVE_TURNS = 30
-/** How long a client should wait before it comes back, milliseconds. */
+/** When a client reconnects, milliseconds. */
 export const RETRY = 1_000
 
 const HEADERS = {
   'Content-Type': 'text/event-stream',
   'Cache-Control': 'no-cache, no-transform',
-  // nginx and its kin would hold events back (basic/transports/streamable-http, "Receiving Messages").
+  // For nginx, which would buffer events (basic/transports/streamable-http, "Receiving Messages").
   'X-Accel-Buffering': 'no',
 } as const
 
 /** A response that is an event stream. */
 export interface EventStream {
-  /** Sends a message as one event. False when the stream is closed, or was closed because nobody reads it. */
+  /** Sends a message as an event. False if the stream is closed, or was closed because its reader does not read. */
   send(message: string, id?: string): boolean
   /** Sends any event; `data` must be one line. */
   event(fields: {
@@ -32,28 +34,28 @@ export interface EventStream {
     readonly retry?: number
     readonly data: string
   }): boolean
-  /** Tells the client when to come back, where `retry` is given; then ends the response, after what waits. */
+  /** Sends `retry`, if given, and ends the response. */
   end(retry?: number): void
-  /** Sends the last message, whatever waits, and ends the response: the answer of a call is never held back. */
+  /** Sends the last message, whatever waits, and ends the response. */
   endWith(message: string): void
   readonly closed: boolean
-  /** Runs `task` once it is closed, by either end. */
+  /** Runs `task` once either end closes the stream. */
   whenClosed(task: () => void): void
-  /** Resolves once what was sent is on its way, or the stream is closed: for those who have much to send at once. */
+  /** Resolves once the sent data is written or the stream is closed. */
   drained(): Promise<void>
 }
 
 type Turn = Set<ServerResponse>
 
-/** Open streams share one timer, and are spread over its turns as they come. */
+/** Groups of open streams, which share one timer. */
 const turns: readonly Turn[] = Array.from({ length: KEEP_ALIVE_TURNS }, () => new Set<ServerResponse>())
 let open = 0
 let timer: NodeJS.Timeout | undefined
-/** The turn that was last, and the one that the last stream was given. */
+/** The group of the last comments, and of the last new stream. */
 let lastTurn = 0
 let lastGiven = 0
 
-/** How many there are in this process. */
+/** Number of open streams in this process. */
 export const openStreams = (): number => open
 
 function keepAlive() {
@@ -61,13 +63,13 @@ function keepAlive() {
   for (const res of turns[lastTurn] as Turn) if (res.writableLength < MAX_WAITING) res.write(': keep-alive\n\n')
 }
 
-/** Sends comments on it until the returned function is called. */
+/** Sends comments until the returned function is called. */
 function enter(res: ServerResponse): () => void {
   if (timer === undefined) {
     timer = setInterval(keepAlive, KEEP_ALIVE_INTERVAL / KEEP_ALIVE_TURNS).unref()
     lastGiven = lastTurn + 1
   }
-  // Backwards: the first of those that come together has the whole interval before it, the next a little less.
+  // Backwards, so that the first new stream waits a whole interval.
   lastGiven = (lastGiven + KEEP_ALIVE_TURNS - 1) % KEEP_ALIVE_TURNS
   const turn = turns[lastGiven] as Turn
   turn.add(res)
@@ -81,21 +83,21 @@ function enter(res: ServerResponse): () => void {
   }
 }
 
-/** What an event stream is opened with. */
+/** Options of an event stream. */
 export interface EventStreamOptions {
   /** Further response headers. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Told of a reader who does not read, with the bytes that wait for it, when the stream is closed for that. */
+  /** Receives a warning when a stream is closed because its reader does not read. */
   readonly log: { warn(fields: { readonly waiting: number }, message: string): void }
 }
 
-/** Runs `task` when the response is closed, by either end; soon where it is already, which tells nobody any more. */
+/** Runs `task` when either end closes the response; asynchronously if it is closed already. */
 export function whenClosed(res: ServerResponse, task: () => void): void {
   if (res.destroyed) process.nextTick(task)
   else res.once('close', task)
 }
 
-/** A message as an event. A large one is bytes, made in one go: as text it would be copied whole to be put together. */
+/** A large message becomes bytes, without a copy of its text. */
 function encodeEvent(message: string, id?: string): string | Buffer {
   const head = id === undefined ? 'event: message\ndata: ' : `event: message\nid: ${id}\ndata: `
   if (message.length <= LARGE_TEXT) return `${head}${message}\n\n`
@@ -105,7 +107,6 @@ function encodeEvent(message: string, id?: string): string | Buffer {
   return bytes
 }
 
-/** Resolves once what waits is on its way, or the response is closed. */
 async function whenDrained(res: ServerResponse): Promise<void> {
   if (!res.writableNeedDrain) return
   await new Promise<void>(resolve => {
@@ -119,20 +120,17 @@ async function whenDrained(res: ServerResponse): Promise<void> {
   })
 }
 
-/** Turns a response into an event stream; its headers leave at once. */
+/** Turns a response into an event stream and sends the headers. */
 export function openEventStream(res: ServerResponse, { headers, log }: EventStreamOptions): EventStream {
   res.writeHead(200, headers ? { ...HEADERS, ...headers } : HEADERS)
   res.flushHeaders()
   const leave = enter(res)
   whenClosed(res, leave)
 
-  // `res.writable` stays true whatever happens to the response.
+  // `res.writable` always stays true.
   const isClosed = () => res.destroyed || res.writableEnded
 
-  /**
-   * False, and the stream is closed, where too much waits for its reader: what waited before, for one message alone,
-   * however large, says nothing about its reader.
-   */
+  /** Closes the stream if too much waits for its reader. The size of the current message does not count. */
   function canWrite(): boolean {
     if (isClosed()) return false
     if (res.writableLength <= MAX_WAITING) return true

@@ -1,5 +1,4 @@
-// Reads the body of an endpoint that asks for it, with koa-body, into `ctx.request.body`. Transports read their own
-// (core/http/read-body.ts). koa-body is loaded after the host listens: its import takes 100 ms of CPU time.
+// Reads the bodies of plugin endpoints with koa-body, which is loaded after startup: its import takes 100 ms of CPU time.
 
 import { HostError } from '../http/errors.ts'
 import { parseJson } from '../http/json-text.ts'
@@ -12,7 +11,6 @@ export const BODY_TYPES: Record<BodyKind, readonly string[]> = {
 }
 
 const VERBS = new Set(['POST', 'PUT'])
-/** More than any form that a person fills in. */
 const MAX_FIELDS = 1_000
 
 function refuse(error: Error, limit: number): never {
@@ -21,7 +19,6 @@ function refuse(error: Error, limit: number): never {
   throw new HostError('payloadTooLarge', { detail: `at most ${limit} bytes` })
 }
 
-/** False for any charset but UTF-8, and for one that cannot be told. */
 function isUtf8({ request }: HostContext): boolean {
   const [, ...parameters] = request.get('Content-Type').toLowerCase().split(';')
   return parameters
@@ -29,14 +26,13 @@ function isUtf8({ request }: HostContext): boolean {
     .every(parameter => !parameter.startsWith('charset') || /^charset="?utf-?8"?$/.test(parameter))
 }
 
-/** An object or a list: anything else is no document that an endpoint could mean. */
 function parseDocument(text: string): object {
   const value = parseJson(text)
   if (typeof value === 'object' && value !== null) return value
   throw new HostError('parseError', { detail: 'the body must be a JSON object or list' })
 }
 
-/** A field is a string, or several of one name a list: no name makes objects, or hides what every object has. */
+/** Repeated names become a list. Names of object members are ignored. */
 function parseForm(text: string): Readonly<Record<string, string | string[]>> {
   if (text.split('&', MAX_FIELDS + 1).length > MAX_FIELDS) {
     throw new HostError('parseError', { detail: `the form has more than ${MAX_FIELDS} fields` })
@@ -61,13 +57,12 @@ const PARSERS: Record<BodyKind, (text: string) => unknown> = {
 }
 
 let isNeeded = false
-/** Loads koa-body where an endpoint reads a body. */
+/** Loads koa-body if an endpoint reads bodies. */
 export const loadNeededParser = async (): Promise<void> => void (isNeeded && (await import('koa-body')))
 
 /**
- * The middleware for each kind of body; `limit` in bytes. It throws `payloadTooLarge`, `unsupportedMediaType` for another
- * Content-Type, charset or a compressed body, and `parseError` or `invalidRequest` for what cannot be read as the type that
- * it claims, or is past the bounds of JSON (core/http/json-text.ts).
+ * Middleware for each kind of body; `limit` in bytes. Throws `payloadTooLarge`, `unsupportedMediaType`, `parseError` or
+ * `invalidRequest`.
  */
 export function createBodyReader(limit: number) {
   return function readBodyAs(kind: BodyKind): HostMiddleware {
@@ -82,10 +77,10 @@ export function createBodyReader(limit: number) {
       const { request }: { request: { body?: unknown } } = ctx
       const isPlain = (ctx.get('Content-Encoding') || 'identity').toLowerCase() === 'identity'
       const fitting = ctx.is(types)
-      // Null: neither a length nor chunks are announced.
+      // Null: the request has no body.
       if (fitting === null && kind === 'json') throw new HostError('invalidRequest', { detail: 'the body is empty' })
       if (!fitting || !isPlain || !isUtf8(ctx)) throw new HostError('unsupportedMediaType', { detail: fits })
-      // As text only: the limits of JSON are checked before it is parsed.
+      // Read as text, because the limits of JSON are checked before it is parsed.
       const options = { json: false, urlencoded: false, textTypes: types, textLimit: limit, onError }
       read ??= (await import('koa-body')).koaBody(options)
       return read(ctx as Parameters<KoaMiddleware>[0], () => {

@@ -1,5 +1,4 @@
-// What is served where: the endpoints and apps that plugins registered, each with what may act before it. From the
-// plugins' notes (core/kernel/set-up.ts) to the pipeline (core/kernel/pipeline.ts).
+// Collects the endpoints and apps that plugins registered, each with its middleware.
 import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
 import { formsOf, normalize, type Pattern, parsePattern, reaches, shapeOf } from '../http/path-pattern.ts'
 import type { CrossOrigin, Endpoint } from './endpoint.ts'
@@ -10,7 +9,7 @@ import type { Route } from './route.ts'
 import { type KernelNotes, notesFor } from './set-up.ts'
 import { serveMounted } from './write-errors.ts'
 
-/** What plugins hung on the steps of a route; of what belongs to no route, those that the config switches on for all. */
+/** The middleware of a route, or of requests outside of routes. */
 function hooksAt(notes: KernelNotes, route: Route | undefined): Place['hooks'] {
   const at = (point: (typeof HOOK_POINTS)[number]) =>
     route
@@ -51,7 +50,7 @@ function routeEndpoints(notes: KernelNotes, route: Route): Served[] {
     })
 }
 
-/** Throws a StartError where a mount would share its place with anything but its own plugin's endpoints. */
+/** Throws a StartError if a mount overlaps a route or an endpoint of another plugin. */
 function checkMount(mount: Served, place: Pattern, others: readonly Served[], routes: readonly Route[]) {
   const fail = (what: string) => new StartError(`plugins.${mount.by}: mount('${mount.path}') ${what}`, { exitCode: 2 })
   if (place.some(({ parameter }) => parameter !== undefined))
@@ -67,7 +66,6 @@ function checkMount(mount: Served, place: Pattern, others: readonly Served[], ro
   if (outer) throw fail(`is below ${outer.path}, where plugins.${outer.by} has mounted an app; choose another path`)
 }
 
-/** Apps at a fixed path and below it. */
 function mountedApps(
   notes: KernelNotes,
   others: readonly Served[],
@@ -96,11 +94,11 @@ function mountedApps(
 
 export interface Places {
   readonly served: readonly Served[]
-  /** Where nothing is served. */
+  /** For paths where nothing is served. */
   readonly nowhere: Place
 }
 
-/** Every address of the host. A fallback is left out where something else has its path. */
+/** All endpoints. A fallback is omitted if its path is taken. */
 export function collectEndpoints(notes: KernelNotes, routes: readonly Route[], report = stopAtFirst): Places {
   const served = [...fixedEndpoints(notes, routes, false), ...routes.flatMap(route => routeEndpoints(notes, route))]
   served.push(...mountedApps(notes, served, routes, report))

@@ -1,9 +1,9 @@
-// A plugin: the schema of its options, what it needs and provides, and its set-up, which is given the host.
+// The plugin contract: options schema, capabilities and set-up.
 
 /** A JSON Schema, draft 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Not spread over a union: the values of an enum belong to one schema. */
+/** In a tuple, so that the values of an enum share one schema. */
 type Primitive<T> = [T] extends [string]
   ? { type: 'string'; enum?: readonly T[]; default?: T; pattern?: string; format?: string; writeOnly?: true }
   : [T] extends [number]
@@ -12,15 +12,14 @@ type Primitive<T> = [T] extends [string]
       ? { type: 'boolean'; default?: boolean }
       : never
 
-/** The schema of one option: primitives are held to their type, everything else is a JSON Schema. */
 type OptionSchema<T> = (
   | (string extends T ? ([T] extends [string] ? Primitive<string> : JsonSchema) : never)
   | ([T] extends [string | number | boolean] ? ([T] extends [boolean] ? Primitive<boolean> : Primitive<T>) : JsonSchema)
 ) & { description?: string }
 
 /**
- * The JSON Schema of a plugin's options: one entry an option, none missing and none more. `writeOnly: true` marks a
- * secret: it is never shown, and loses the line break that a file ends with.
+ * The JSON Schema of a plugin's options, with an entry for each. `writeOnly: true` marks a secret: it is never shown, and its
+ * final line break is removed.
  */
 export interface OptionsSchema<Options, Filled extends Options = Options> {
   type: 'object'
@@ -33,7 +32,7 @@ export interface OptionsSchema<Options, Filled extends Options = Options> {
   $defs?: Readonly<Record<string, JsonSchema>>
 }
 
-/** An option that may be left out and is yet there for `setup` has a default. */
+/** An optional option that `setup` always gets has a default. */
 type Standard<Options, Filled extends Options, K extends keyof Options> =
   Pick<Options, K> extends Required<Pick<Options, K>>
     ? unknown
@@ -42,8 +41,7 @@ type Standard<Options, Filled extends Options, K extends keyof Options> =
       : unknown
 
 /**
- * Top-level keys of the config that several plugins share, each with the schema of what stands there. Plugins that share
- * one give the very same schema object.
+ * Top-level config keys that several plugins share, with their schemas. Plugins that share a key use the same schema object.
  */
 export type SectionSchemas<Sections extends object> = {
   readonly [Name in keyof Sections]-?: OptionsSchema<Sections[Name] & object> & {
@@ -54,28 +52,28 @@ export type SectionSchemas<Sections extends object> = {
 
 /** How a plugin reads the sections that it declares. */
 export interface SectionReader<Sections extends object> {
-  /** What the config has there, with its defaults; undefined where it has nothing. */
+  /** The config's value with defaults; undefined if there is none. */
   section<Name extends keyof Sections & string>(name: Name): Sections[Name] | undefined
 }
 
-/** `Filled` are the options as `setup` gets them: those that have a default are there. */
+/** `Filled`: the options with defaults, as `setup` gets them. */
 export interface Plugin<
   Options extends object,
   Host = never,
   Filled extends Options = Options,
   Sections extends object = object,
 > {
-  /** Its schema; defaults written there, nested ones too, are filled in before `setup`. */
+  /** Defaults, also nested ones, are filled in before `setup`. */
   options: OptionsSchema<Options, Filled>
-  /** Capabilities that another plugin must provide, such as `'user'`; fixes the order of set-up. */
+  /** Capabilities of other plugins that it requires, such as `'user'`; they are set up first. */
   needs?: readonly string[]
-  /** Capabilities that this plugin provides to others. */
+  /** Capabilities for other plugins. */
   provides?: readonly string[]
   sections?: SectionSchemas<Sections>
   setup(host: Host & SectionReader<Sections>, options: Filled): void | Promise<void>
 }
 
-/** A plugin as it is written: one without options may leave out their schema. */
+/** A plugin as written: `options` can be omitted if there are none. */
 export type PluginDeclaration<Options extends object, Host, Filled extends Options, Sections extends object> = Omit<
   Plugin<Options, Host, Filled, Sections>,
   'options'
@@ -88,7 +86,7 @@ const NO_OPTIONS = { type: 'object', additionalProperties: false, properties: {}
 
 const CONFIGURED = Symbol.for('mcp-host.configured-plugin')
 
-/** A plugin with its options: a value of the config's `plugins`. */
+/** A plugin with options: a value of the config's `plugins`. */
 export interface ConfiguredPlugin {
   readonly [CONFIGURED]: true
   readonly plugin: Plugin<object>
@@ -98,7 +96,7 @@ export interface ConfiguredPlugin {
 export const isConfiguredPlugin = (value: unknown): value is ConfiguredPlugin =>
   typeof value === 'object' && value !== null && CONFIGURED in value
 
-/** Calling a plugin configures it; the plugin's own description is readable beside that. */
+/** Call it to configure the plugin; `plugin` is its declaration. */
 export type PluginFactory<
   Options extends object,
   Host = never,
@@ -106,11 +104,10 @@ export type PluginFactory<
   Sections extends object = object,
 > = ((options?: Options) => ConfiguredPlugin) & { readonly plugin: Plugin<Options, Host, Filled, Sections> }
 
-/** True for a plugin that was not called: what `definePlugin` returned. */
+/** True for the result of `definePlugin` that was not called. */
 export const isPluginFactory = (value: unknown): value is PluginFactory<object> =>
   typeof value === 'function' && 'plugin' in value
 
-/** Makes a plugin of its options' schema, which may be left out where it has none, and its set-up. */
 export function definePlugin<
   Options extends object,
   Host = never,

@@ -1,5 +1,4 @@
-// A host's end: it leaves its port to others, lets what runs end, tells the rest that it is cancelled, and closes what
-// plugins opened. For host.ts.
+// Shuts a host down: leaves the port, drains requests, cancels the rest and closes plugins.
 
 import type { Server } from 'node:http'
 import { shuttingDown } from '../http/errors.ts'
@@ -8,29 +7,26 @@ import { createPort, within } from '../http/port.ts'
 import { RETRY } from '../http/sse.ts'
 import type { KernelNotes } from './set-up.ts'
 
-/** How long the last that clients are told may take to reach them, milliseconds: nodes look at streams each second, stores are slow. */
+/** How long last messages can take to reach clients, milliseconds. */
 const FLUSH_TIME = 1_500
 
-/** What outlasts requests and ends with the host. */
 export interface Lasting {
   /** Ends every stream with a hint to come back after `retry` milliseconds. */
   release(retry: number): void
-  /** Ends all of it, and gives each up to `patience` milliseconds to clean up. */
+  /** Ends everything; each session has up to `patience` milliseconds to clean up. */
   close(reason: Error, patience: number): Promise<void>
 }
 
 export interface Ending {
   /**
-   * Leaves the port to other processes that listen there: refuses new connections, and closes open ones with their next
-   * response or after `http.keepAliveTimeout`, for 10 s at most. `close` ends the rest.
+   * Leaves the port to other processes: new connections are refused, open ones close after their next response or
+   * `http.keepAliveTimeout`, at most 10 s.
    */
   handOver(): Promise<void>
   /**
-   * Ends: it is not ready any more, leaves its port, gives what runs `grace` milliseconds (default 10,000) to end, cancels
-   * the rest and says so to its clients, which may take 1.5 s more; with 0 all ends at once. `handOver`: connections that
-   * idle are left for as long as in `handOver`, so that no request on one of them is lost, rather than closed at once;
-   * default: true unless sessions live in this process alone. Then, too, the port stays open until what runs has ended:
-   * only here can clients answer what their calls ask.
+   * Drains for `grace` milliseconds (default 10,000; 0 ends at once) and cancels the rest. `handOver`: idle connections stay
+   * open as in `handOver`; default true, unless sessions exist in this process only. The port then stays open until running
+   * calls have ended, because only this process can receive responses of clients.
    */
   close(options?: { grace?: number; handOver?: boolean }): Promise<CloseReport>
 }
@@ -40,7 +36,7 @@ export interface EndingParts {
   readonly inFlight: InFlight
   readonly sessions: Lasting
   readonly notes: KernelNotes
-  /** Whether sessions live in this process alone, so that nobody else can serve them. */
+  /** Sessions exist in this process only. */
   readonly isAlone: () => boolean
 }
 
@@ -48,12 +44,12 @@ export function createEnding(parts: EndingParts): Ending {
   const { server, inFlight, sessions, notes, isAlone } = parts
   const port = createPort(server)
 
-  /** Lets what runs, and what still comes, end within what is `left`, in milliseconds; cancels the rest. */
+  /** Cancels what has not ended within `left` milliseconds. */
   async function drain(left: () => number, handOver: boolean) {
     const draining = inFlight.drain()
     sessions.release(RETRY)
     for (const task of notes.draining) task()
-    // What calls of these sessions ask is answered on new connections, and nowhere else.
+    // Clients respond to calls of these sessions on new connections.
     if (isAlone()) await within(left(), draining.begun)
     const stopSweeping = handOver ? undefined : port.sweep()
     if (handOver) await within(left(), port.handOver())
@@ -81,25 +77,25 @@ export function createEnding(parts: EndingParts): Ending {
 }
 
 export interface CloseReport {
-  /** Requests that ended by themselves within the grace period, those that came in it too. */
+  /** Requests that ended within the grace period. */
   readonly finished: number
-  /** Requests that were cancelled when it was over. */
+  /** Requests that were cancelled after it. */
   readonly cancelled: number
 }
 
 export interface Drain {
-  /** Resolves when what ran as the drain began has ended. */
+  /** Resolves when the requests that ran at the start of the drain have ended. */
   readonly begun: Promise<void>
-  /** Resolves when nothing runs. */
+  /** Resolves when no request runs. */
   empty(): Promise<void>
-  /** Cancels what still runs, and refuses what comes from now on. */
+  /** Cancels running requests and refuses new ones. */
   end(): CloseReport
 }
 
 export interface InFlight {
-  /** Counts a request until the returned function is called. Throws `unavailable` once the drain has ended. */
+  /** Counts a request until the returned function is called. Throws `unavailable` after the drain. */
   enter(cancel: (reason: Error) => void): () => void
-  /** True once the host closes: it is not ready any more, and answers what comes all the same. */
+  /** The host is closing: not ready, but still serving. */
   readonly draining: () => boolean
   drain(): Drain
   count(): number
@@ -109,7 +105,6 @@ type Running = Linked & { readonly cancel: (reason: Error) => void }
 
 export function createInFlight(): InFlight {
   const running = new LinkedList<Running>()
-  /** What ran as the drain began. */
   const before = new Set<Running>()
   const waiting = new Set<() => void>()
   let stage: 'open' | 'draining' | 'over' = 'open'
@@ -122,7 +117,6 @@ export function createInFlight(): InFlight {
     if (waiting.size > 0) for (const look of [...waiting]) look()
   }
 
-  /** Resolves when the set is empty. */
   const emptied = (set: { readonly size: number }) =>
     new Promise<void>(resolve => {
       const look = () => {

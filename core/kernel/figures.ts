@@ -1,11 +1,10 @@
-// What a host can be measured by: figures that its parts offer, and whoever reads them, such as a plugin that shows metrics.
-// Where nobody reads, nothing is counted.
+// Metrics that the parts of a host offer, and their readers. Without a reader nothing is counted.
 
-/** Values are of the config or of a list in the code, never what a client says: each combination is kept for ever. */
+/** From the config or the code, never from clients: each combination is kept forever. */
 export type FigureLabels = Readonly<Record<string, string>>
 
 export interface Figure {
-  /** As Prometheus names metrics, with its unit at the end: `mcp_host_sessions`, `mcp_host_queue_wait_seconds`, `mcp_host_jobs_total`. */
+  /** A Prometheus name with its unit: `mcp_host_queue_wait_seconds`. */
   readonly name: string
   readonly help: string
   readonly labels?: readonly string[]
@@ -13,18 +12,18 @@ export interface Figure {
 
 type Tell = (value: number, labels?: FigureLabels) => void
 
-/** Takes figures. A name may come several times, from a plugin that is there twice: it is one figure. */
+/** Receives metrics. Metrics of the same name are one metric. */
 export interface FigureReader {
-  /** What is there now, one number or one for each combination of labels; read when somebody looks, and added up. */
+  /** The current value, or one per combination of labels; read on demand and added up. */
   gauge(figure: Figure, read: () => number | Iterable<readonly [value: number, labels: FigureLabels]>): void
-  /** What happens: tell 1, or how many, each time. */
+  /** Events: call it with their number. */
   counter(figure: Figure): Tell
-  /** What is measured again and again, in seconds or bytes. */
+  /** Measurements, in seconds or bytes. */
   histogram(figure: Figure): Tell
 }
 
 export interface Figures extends FigureReader {
-  /** Reads all that was offered, and all that will be. */
+  /** Adds a reader of all metrics, also of later ones. */
   readBy(reader: FigureReader): void
 }
 

@@ -1,5 +1,4 @@
-// What the kernel gives every plugin. A plugin says *what* it does by the hook point it uses; *when* that happens is fixed
-// by the order of a request (order.ts). What MCP adds is in core/mcp/author-host.ts.
+// The kernel's part of a plugin's host. The hook point decides when code runs (order.ts). The MCP part is in author-host.ts.
 import type { Clock } from '../http/clock.ts'
 import type { Path, Report } from '../http/errors.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
@@ -8,7 +7,7 @@ import type { Figures } from './figures.ts'
 import type { Logger } from './log.ts'
 import type { Route } from './route.ts'
 
-/** What is known of a host's readiness. */
+/** The result of the readiness check. */
 export interface Readiness {
   readonly ready: boolean
   readonly checks: Readonly<Record<string, boolean>>
@@ -16,120 +15,114 @@ export interface Readiness {
 }
 
 /**
- * Adds one for `key` to a counter that all processes of this machine share. A window of `window` milliseconds begins with the
- * first count of a key. Rejects with the HostError `unavailable` if the counter cannot be reached.
+ * Adds 1 to the counter of `key` that all processes share. A window of `window` milliseconds starts with its first count.
+ * Rejects with the HostError `unavailable`.
  */
 export type CountTogether = (
   counter: string,
   window: number,
   key: string,
 ) => Promise<{
-  /** In the current window, this one included. */
+  /** Including this one. */
   readonly used: number
   /** Milliseconds until the window ends. */
   readonly left: number
 }>
 
 /**
- * In two phases: `setup` declares and fills slots; once every plugin is set up, the host builds its services from what is
- * in the slots, and `serving` tasks define with them what is served.
+ * `setup` declares and fills slots. After all plugins are set up, the host builds its services, and `serving` tasks define
+ * endpoints with them.
  */
 export interface KernelHost<Slots extends object = object, Services = unknown, Served extends Route = Route> {
   /** The plugin's key in the config. */
   readonly name: string
-  /** The keys that lead to this instance's options in the config: where a mistake in them is. */
+  /** The config keys of this instance's options. */
   readonly at: Path
   readonly log: Logger
-  /** The time, and timers: read and set them here, so that tests can inject a clock. */
+  /** Time and timers, which tests can replace. */
   readonly clock: Clock
   readonly http: ResolvedHttp
   /**
-   * What the host is made for. `serve`: it listens. `stdio`: one client, and nothing listens. `test`: what belongs to the
-   * serving host, its files and ports, stays untouched. `inspect`: the same, and no request comes; it may never start.
+   * `serve`: the host listens. `stdio`: one client. `test`: files and ports of the serving host stay untouched. `inspect`: the
+   * same, and the host never starts.
    */
   readonly purpose: 'serve' | 'stdio' | 'test' | 'inspect'
-  /** How many processes serve this config behind one address; a plugin whose state is in one of them refuses more. */
+  /** Number of processes that serve this config. A plugin with state in one process refuses more. */
   readonly processes: number
-  /** Asks them all: `answer` runs in each, and gives JSON. Who does not answer in time is left out. Once for a name, in `setup`. */
+  /** Calls `answer`, which returns JSON, in every process; those that are late are omitted. Once per name, in `setup`. */
   inEveryProcess(name: string, answer: () => unknown): () => Promise<readonly unknown[]>
   /** Undefined if the processes share no counters, or there is only one process. */
   readonly countTogether?: CountTogether | undefined
-  /** What the host is measured by: offer yours, or read all. */
+  /** Metrics: offer yours, or read all. */
   readonly figures: Figures
-  /** Where the config is: paths in it are relative to this. */
+  /** The folder of the config; its relative paths start here. */
   readonly directory: string
-  /** The routes that this instance of the plugin acts on. */
+  /** The routes of this plugin instance. */
   readonly routes: readonly Served[]
-  /** The URL of a fixed path, from `http.publicUrl` or the address that the host listens on; call it once it does. */
+  /** The URL of a fixed path. Call it once the host listens. */
   url(path: string): string
-  /** A key for one use, derived from the config's `secrets`: the first signs, all verify. */
+  /** Keys for one use, derived from `secrets`: the first signs, all verify. */
   keys(use: string): readonly Buffer[]
-  /** True where the keys that sign and seal were made by this process, so that no other node has them. */
+  /** The keys are temporary, so no other node has them. */
   readonly ownKeys: boolean
-  /** This node among those that share something: random, made with the host. */
+  /** The random name of this node. */
   readonly node: string
 
   /**
-   * Any Koa middleware, outermost: `await next()` never throws, and `ctx.status` is final after it. Acts on the addresses of
-   * the plugin's routes; where the plugin is on for all routes, on everything that belongs to no route as well, 404 too.
+   * Koa middleware, outermost: `next()` never throws, and `ctx.status` is final after it. It acts on the plugin's routes; if
+   * the plugin is on for all routes, also on requests outside of routes.
    */
   use(middleware: HostMiddleware): void
-  /** Opens routes to pages of other origins; acts before every other hook, and only the host's guard comes first. */
+  /** Opens routes to pages of other origins, after the Host and Origin guard. */
   crossOrigin(policyOf: (route: Served) => CrossOrigin | undefined): void
-  /** Acts at the route's edge, before authentication: limits per address. */
+  /** Before authentication: limits per IP address. */
   edge(middleware: HostMiddleware): void
-  /** Finds out who calls: writes `ctx.state.user` or leaves it. */
+  /** Authentication: sets `ctx.state.user`. */
   identify(middleware: HostMiddleware): void
-  /** Decides whether this caller may use this route: `authorize`, limits per user. */
+  /** Authorization of the route, and limits per user. */
   admit(middleware: HostMiddleware): void
-  /** Serves a fixed path, such as `/health`, or one with the parameters of a route. No hook but `use` acts there. */
+  /** Serves a fixed path, such as `/health`. Only `use` hooks act there. */
   endpoint(path: string, endpoint: Endpoint, place?: EndpointPlace): void
   /**
-   * Serves a Koa app, or middleware, at a fixed path and below it, with koa-mount; no hook but `use` acts there. Endpoints of
-   * the same plugin have their addresses for themselves. A place that is a route's or another plugin's stops the start.
+   * Serves a Koa app or middleware at a fixed path and below, with koa-mount. Only `use` hooks act there. A path of a route or
+   * of another plugin stops startup.
    */
   mount(path: string, app: MountedApp, settings?: MountSettings): void
-  /** Serves `<route><suffix>` under each of the plugin's routes; `''` is the route itself. */
+  /** Serves `<route><suffix>` under each route of the plugin. */
   routeEndpoint(suffix: '' | `/${string}`, define: (route: Served) => Endpoint | undefined): void
 
-  /**
-   * Puts a service into a slot, for the plugin's routes alone; elsewhere the slot keeps its default, or what another plugin
-   * puts there. In `setup` only. Throws where another plugin has the slot on one of the routes.
-   */
+  /** Fills a slot for the plugin's routes, in `setup` only. Throws if another plugin fills it there. */
   fill<Name extends keyof Slots>(slot: Name, service: Slots[Name]): void
-  /** Runs once every plugin is set up and the services are built, in the order of set-up: defines what needs them. */
+  /** Runs after all plugins are set up and the services are built, in the order of set-up. */
   serving(task: (services: Services) => void | Promise<void>): void
 
   /**
-   * What several plugins of this host share: made by the first that asks for it, and the same for the others. `key` is
-   * theirs alone: a symbol or an object. `close` runs once all of them, set up after the first, have closed.
+   * A value that several plugins share; the first call creates it. `key` is a symbol or an object. `close` runs after they have
+   * closed.
    */
   share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value
 
-  /**
-   * Tells a mistake and goes on: the start stops with all that are wrong, each with the file and line of its `at`. A warning
-   * (default: an error) is logged with them.
-   */
+  /** Reports a problem without stopping: startup fails with all of them. A warning is logged. */
   readonly report: Report
-  /** Runs once everything is defined, for `mcp-host check` too: what is wrong with all of it together. Opens nothing. */
+  /** Runs once everything is defined, also for `mcp-host check`. Must not open anything. */
   checking(task: () => void | Promise<void>): void
   /**
-   * Says how the plugin takes new options while the host runs; without it, new ones take effect at a restart. `prepare` gets
-   * them checked and filled, as `setup` does, and gives what switches to them, at once, and may return texts that say what else
-   * has changed; undefined: these need a restart. It is asked at every reload, and may throw a StartError.
+   * How the plugin takes new options without a restart. `prepare` gets the validated options and returns the function that
+   * applies them at once, which can return texts about further changes; undefined requires a restart. Called at every reload.
+   * Can throw a StartError.
    */
   reconfigure<Options extends object>(prepare: (options: Options) => (() => unknown) | undefined): void
-  /** Runs before the host listens, in the order of set-up; a rejection stops the start. */
+  /** Runs before the host listens, in the order of set-up; a rejection stops startup. */
   starting(task: () => void | Promise<void>): void
-  /** Runs when the host begins to close, before it waits for what runs: ends streams that would never end. */
+  /** Runs when the host begins to close: ends endless streams. */
   draining(task: () => void): void
-  /** Runs while the host closes, last set up first. */
+  /** Runs while the host closes, in reverse order of set-up. */
   closing(task: () => void | Promise<void>): void
   /**
-   * A named condition for readiness: false, a throw, a text, or no answer within 2 s makes the host not ready. The text says
-   * why, to whoever may see the details of the health page. Asked at each look, once for all who look at the same time.
+   * A readiness condition. False, an error, a text or no answer within 2 s makes the host not ready; the text is shown in the
+   * health details.
    */
   ready(name: string, check: () => boolean | string | Promise<boolean | string>): void
-  /** Whether the host is ready, and each named condition; `reasons` where one of those that do not hold says why. */
+  /** Whether the host is ready, with each condition; `reasons` explains those that failed. */
   readiness(): Promise<Readiness>
 }

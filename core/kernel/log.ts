@@ -1,4 +1,5 @@
-// The host's log: structured lines on stderr, written by pino, without tokens, secrets and whole session ids. Lines that clients
+// The host's log: structured lines on stderr, written by pino, without tokens, secrets and whole session ids. Lines that
+// clients
 // can cause are limited, and a log that nobody reads never delays requests.
 import { pino } from 'pino'
 import { describeFailure } from '../http/describe-thrown.ts'
@@ -87,7 +88,10 @@ const listened = new WeakSet<object>()
 
 type LogOutput = NodeJS.WritableStream & Pick<NodeJS.WriteStream, 'writableLength'>
 
-/** Writes lines without waiting for their reader; past `MAX_WAITING_LOG` they are dropped. `dropped`: the line that reports their number. */
+/**
+ * Writes lines without waiting for their reader; past `MAX_WAITING_LOG` they are dropped. `dropped`: the line that reports
+ * their number.
+ */
 export function createLogWriter(
   stderr: LogOutput,
   dropped: (lines: number) => string,

@@ -1,9 +1,7 @@
-// The order of a request, as a table: a row a step, a column a kind of endpoint. The pipeline (core/kernel/pipeline.ts)
-// compiles what acts at each endpoint from it: a cell changed here changes what happens, and it is decided nowhere else.
+// The order of a request's steps for each kind of endpoint. The pipeline is compiled from this table.
 
 /**
- * `R`: under a route. `P`: public, under a route or not. `F`: at a fixed path, a mounted app too. `N`: nothing is served
- * there. Which one it is comes from the path alone, looked up before the first step; the look-up refuses nothing.
+ * `R`: under a route. `P`: public. `F`: at a fixed path, also a mounted app. `N`: nothing is served. The path alone decides.
  */
 export type EndpointKind = 'R' | 'P' | 'F' | 'N'
 
@@ -34,10 +32,8 @@ export const ORDER = [
 
 export type Step = (typeof ORDER)[number][0]
 
-/** The steps of an endpoint, in their order. */
 export const stepsOf = (kind: EndpointKind): Step[] =>
   ORDER.filter(([, kinds]) => kinds.includes(kind)).map(([step]) => step)
 
-/** The steps that are plugins' middleware. */
 export const HOOK_POINTS = ['use', 'edge', 'identify', 'admit'] as const satisfies readonly Step[]
 export type HookPoint = (typeof HOOK_POINTS)[number]

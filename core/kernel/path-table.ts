@@ -1,5 +1,4 @@
-// Canonical path -> what is served there. Fixed paths are one look-up; the others go through @koa/router's matching.
-// Of several that match, the narrowest is it, whatever the order in which they came.
+// Maps canonical paths to endpoints: fixed paths by lookup, others by @koa/router. The narrowest match counts.
 import { createRequire } from 'node:module'
 import type Router from '@koa/router'
 import { StartError } from '../http/errors.ts'
@@ -11,17 +10,17 @@ export interface Matched<Target> {
 }
 
 export interface PathTable<Target> {
-  /** Throws a StartError when the path is taken, or can be none. `by`: the plugin that serves it. */
+  /** Throws a StartError if the path is taken or invalid. `by`: the plugin that serves it. */
   add(path: string, target: Target, by?: string): void
-  /** Serves a fixed path and what is below it, where nothing that was added has the place. Throws as `add`. */
+  /** Serves a fixed path and everything below that is not taken. Throws like `add`. */
   addBelow(path: string, target: Target, by?: string): void
-  /** `path` is canonical (request-target.ts). */
+  /** `path` is canonical. */
   match(path: string): Matched<Target> | undefined
 }
 
 interface Entry<Target> {
   readonly pattern: Pattern
-  /** The optional parameter is left out: a path that is written so stands before it. */
+  /** Without the optional parameter; a fixed path of the same shape takes precedence. */
   readonly shortened: boolean
   readonly target: Target
   readonly by: string | undefined
@@ -35,12 +34,12 @@ function clashAt(path: string, one: string | undefined, other: string | undefine
   return new StartError(why, { exitCode: 2, also: [{ at: ['plugins', one] }] }).orAt(['plugins', other])
 }
 
-// A twentieth of a start; most hosts have no parameters in their paths.
+// Loading the router takes a twentieth of a start.
 const loadRouter = (): typeof Router => createRequire(import.meta.url)('@koa/router')
 
 const NO_PARAMS = Object.freeze({})
 
-/** A pattern as path-to-regexp 8 spells it. */
+/** In the syntax of path-to-regexp 8. */
 const toRouterPath = (pattern: Pattern) =>
   pattern
     .map(
@@ -49,7 +48,7 @@ const toRouterPath = (pattern: Pattern) =>
     )
     .join('')
 
-/** The shapes of all paths at which this one is served, the whole one first. */
+/** The shapes of all paths at which a pattern is served, the complete one first. */
 export const shapesOf = (path: string): string[] =>
   formsOf(parsePattern(path, path)).map(({ pattern }) => shapeOf(pattern))
 
@@ -73,7 +72,7 @@ function compile<Target>(entries: Iterable<Entry<Target>>) {
   return (path: string): Matched<Target> | undefined => {
     const found = fixed.get(path)
     if (found || !router) return found
-    // In the order of the layers, and so of their rank.
+    // Layers are sorted by rank.
     const [layer] = router.match(path, 'POST').path
     const target = targets.get(layer)
     return layer && target && { target, params: layer.params(path, layer.captures(path)) }
@@ -92,7 +91,7 @@ export function createPathTable<Target>(): PathTable<Target> {
         const shape = shapeOf(pattern)
         const other = entries.get(shape)
         if (other && other.shortened === shortened) throw clashAt(path, other.by, by)
-        // Now, and not at the first request.
+        // Loads the router at startup.
         if (pattern.some(({ parameter }) => parameter !== undefined)) loadRouter()
         if (!other || other.shortened) entries.set(shape, { pattern, shortened, target, by })
       }

@@ -1,5 +1,4 @@
-// From a request to the endpoint that its path names, through the steps of the table (core/kernel/order.ts).
-// What each step does is said here; which of them act, and in which order, is the table's.
+// Finds the endpoint of a request and runs the steps of order.ts for it.
 import Koa from 'koa'
 import compose from 'koa-compose'
 import { HostError, type Report, reporting, stopAtFirst } from '../http/errors.ts'
@@ -22,19 +21,18 @@ import {
   refuseAddress,
 } from './write-errors.ts'
 
-/** An endpoint, or the lack of one, with all that may act there. */
+/** An endpoint, or the lack of one, with everything that acts there. */
 export interface Place {
   readonly kind: EndpointKind
-  /** Undefined for a fixed path outside every route. */
   readonly route?: Route | undefined
   readonly cors?: HostMiddleware | undefined
-  /** Knows origins that the host's own check lets through here, beside those it knows. */
+  /** Further origins that the guard allows. */
   readonly allowsOrigin?: ((origin: string) => boolean) | undefined
   readonly hooks: Readonly<Record<HookPoint, readonly HostMiddleware[]>>
   readonly body?: BodyKind | undefined
   readonly methods?: Endpoint['methods']
   readonly page?: Endpoint['page']
-  /** Has its own verbs. */
+  /** A mounted app, which handles all methods. */
   readonly app?: HostMiddleware | undefined
 }
 
@@ -42,16 +40,15 @@ export interface Served extends Place {
   readonly path: string
   /** The plugin that serves it. */
   readonly by: string
-  /** Serves what is below its path, too. */
+  /** Also serves paths below. */
   readonly below?: boolean
 }
 
 export interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
   readonly http: ResolvedHttp
   readonly log: Logger
-  /** Default: the first mistake stops. */
   readonly report?: Report
-  /** Is told of each request as it begins, once it is known where from it comes; what it gives, when that is decided. */
+  /** Called when a request begins; the result is called with the promise of its end. */
   readonly begun?: ((ctx: HostContext) => (decided: Promise<unknown>) => void) | undefined
 }
 
@@ -59,7 +56,6 @@ type Run = (ctx: HostContext) => Promise<unknown>
 
 const NO_PARAMS = Object.freeze({})
 
-/** Answers 405 with the verbs that the endpoint has. */
 function dispatchVerb(methods: Endpoint['methods']): HostMiddleware {
   const table = new Map(Object.entries(methods))
   const allow = [...table.keys()].join(', ')
@@ -76,7 +72,7 @@ function checkLength({ req }: HostContext, most: number) {
   throw new HostError('payloadTooLarge', { detail: `at most ${most} bytes` })
 }
 
-/** What each step is at a place; nothing, where the place has none of it. */
+/** The middleware of each step at an endpoint. */
 function createSteps(
   http: ResolvedHttp,
   errors: ErrorWriterSettings,
@@ -88,7 +84,7 @@ function createSteps(
   const readBody = createBodyReader(http.maxBodySize)
 
   return {
-    // `next()` of one never throws: what those behind it throw is an answer by then.
+    // `next()` never throws: inner errors have become responses.
     use: ({ hooks }) => hooks.use.flatMap(middleware => [sparing, middleware]),
     writeErrors: ({ page }) => [page ? createErrorWriter(errors, { page }) : writeErrors],
     hostOrigin: ({ allowsOrigin }) => [
@@ -110,7 +106,7 @@ function createSteps(
         return [() => refuseAddress(hint)]
       }
       if (!route) return []
-      // A parameter may name nothing. What it may name, a reload changes.
+      // A reload can change the valid parameters.
       const refuse = () => refuseAddress(hintAt(`at ${route.path} there are`, route.publicCategories))
       return [(ctx, next) => (route.serves(ctx.state.params) ? next() : refuse())]
     },
@@ -122,7 +118,7 @@ function createSteps(
   }
 }
 
-/** The Koa application that serves these endpoints. Reports where two have one path. */
+/** The Koa application for these endpoints. Reports conflicting paths. */
 export async function createPipeline(
   served: readonly Served[],
   nowhere: Place,
@@ -142,7 +138,7 @@ export async function createPipeline(
   const runNowhere = compile(nowhere)
   const forwardedBy = createForwarded(http)
 
-  // Koa itself believes no forwarded header: it would take the first address, which the client wrote.
+  // Koa's own proxy support would use the first address, which the client wrote.
   const app = new Koa<RequestState>()
   app.use(ctx => {
     const target = readTarget(ctx.req.url ?? '')
@@ -155,7 +151,7 @@ export async function createPipeline(
     state.hosts = target?.authority === undefined ? hosts : [...hosts, target.authority]
     state.params = found?.params ?? NO_PARAMS
     if (target) {
-      // Whoever reads the path by another name, such as ctx.path, reads the same.
+      // `ctx.path` and `ctx.url` are canonical, too.
       ctx.req.url = target.path + target.search
       ctx.originalUrl = ctx.req.url
       ctx.request.originalUrl = ctx.req.url
@@ -165,7 +161,7 @@ export async function createPipeline(
     watch?.(decided)
     return decided
   })
-  // What fails behind Koa's back: a body midway, what an app emits.
+  // Errors of response bodies and of mounted apps.
   app.on('error', tellFailure)
   return app
 }

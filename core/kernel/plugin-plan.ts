@@ -1,23 +1,22 @@
-// The plan of a host's plugins: who is set up before whom, who provides what, and whether a route's wishes are met.
-// core/config/plan-options.ts makes the instances; core/kernel/set-up.ts sets them up.
+// The order in which plugins are set up, and the capabilities that they provide.
 
 import { type Path, StartError, stopAtFirst } from '../http/errors.ts'
 import type { Plugin } from './define-plugin.ts'
 import type { Route } from './route.ts'
 
-/** One set-up of a plugin: for all routes that do not say otherwise, or for one that does. */
+/** A plugin with options: for all routes without own options, or for a route that has some. */
 export interface PluginInstance {
   readonly name: string
   readonly plugin: Plugin<object>
   readonly options: object
   readonly routes: readonly Route[]
-  /** Set up for all routes but those with options of their own: acts on what belongs to no route, too. */
+  /** For all routes without own options, and for requests outside of routes. */
   readonly general: boolean
-  /** The keys that lead to its options. */
+  /** The config keys of its options. */
   readonly at: Path
 }
 
-/** Providers before those who need them; otherwise the order of the config. Reports a need that is not met. */
+/** Sorts providers before dependents and keeps the config's order otherwise. Reports unmet needs. */
 export function orderByNeeds(
   instances: readonly PluginInstance[],
   suggest: SuggestPlugin,
@@ -47,10 +46,9 @@ export function orderByNeeds(
   return ordered
 }
 
-/** Whether a plugin that acts on the route, or on any, provides a capability. */
+/** Whether a plugin of the route, or any plugin, provides a capability. */
 export interface Provides {
   (capability: string, route?: Route): boolean
-  /** The names of those that do. */
   by(capability: string, route?: Route): string[]
 }
 
@@ -62,5 +60,5 @@ export function providersAmong(instances: readonly PluginInstance[]): Provides {
   return Object.assign((capability: string, route?: Route) => by(capability, route).length > 0, { by })
 }
 
-/** Names of plugins that provide all of these capabilities, in words that go on "switch on". */
+/** Names of plugins that provide all capabilities, for "switch on ...". */
 export type SuggestPlugin = (...capabilities: string[]) => string

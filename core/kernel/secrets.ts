@@ -1,15 +1,15 @@
-// Keys for everything that the host signs or seals, derived from the config's `secrets`: one key for each use.
+// Derives one key per use from the config's `secrets`, for everything that the host signs or seals.
 
 import { createPublicKey, hkdfSync, randomBytes } from 'node:crypto'
 import { StartError, stopAtFirst } from '../http/errors.ts'
 
-/** Characters; a passphrase shorter than this can be guessed. */
+/** Characters. */
 export const MIN_SECRET_LENGTH = 32
 
 export interface Secrets {
-  /** True when no secret was given: the keys live as long as this process, and no other process has them. */
+  /** No secret was configured: the keys are temporary and only this process has them. */
   readonly generated: boolean
-  /** 32 bytes for one use, per secret: the first signs, all verify. */
+  /** 32 bytes per secret for one use: the first key signs, all verify. */
   keys(use: string): readonly Buffer[]
 }
 
@@ -17,8 +17,8 @@ const isGiven = (secret: string | undefined | null): secret is string =>
   secret !== undefined && secret !== null && secret !== ''
 
 /**
- * Where the config gives none, `fromEnvironment` may: MCP_HOST_SECRETS, one or several with commas between them. Reports a
- * secret shorter than 32 characters, and a key or a certificate in the place of one.
+ * `fromEnvironment`: MCP_HOST_SECRETS, separated by commas, used if the config has no secrets. Reports short secrets and public
+ * keys.
  */
 export function createSecrets(
   given: ReadonlyArray<string | undefined | null> = [],
@@ -88,7 +88,10 @@ function keyIn(text: string): string | undefined {
   return isObjectInJson(text) ? 'a JWK, or other JSON' : undefined
 }
 
-/** What kind of key a text is, in base64 too; undefined: none, so it may be a secret. */
+/**
+ * The kind of key that a text is, also in base64; undefined if it can be a secret. A public key as a secret would let anyone
+ * sign.
+ */
 export function publicKeyIn(text: string): string | undefined {
   const trimmed = text.trim()
   const plain = keyIn(trimmed)
@@ -99,7 +102,7 @@ export function publicKeyIn(text: string): string | undefined {
 
 function isCertificate(der: Buffer): boolean {
   try {
-    // Reads a certificate's key, from PEM alone.
+    // Node reads certificates in PEM only.
     createPublicKey(`-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`)
     return true
   } catch {

@@ -1,27 +1,24 @@
-// Replaceable services, by route: each slot has a default, and a plugin that fills it does so for its own routes alone.
+// Replaceable services. Each slot has a default; a plugin fills it for its own routes.
 import { StartError } from '../http/errors.ts'
 import type { Route } from './route.ts'
 
-/** Who fills a slot, and where. */
 export interface Filler {
   readonly name: string
   readonly routes: readonly Route[]
 }
 
 export interface SlotTable<Slots extends object> {
-  /** Throws a StartError where there is no such slot, the service lacks a method, another plugin has the slot on one of these routes, and once `seal` was called. */
+  /** Throws a StartError for an unknown or taken slot, an incomplete service, and after `seal`. */
   fill<Name extends keyof Slots>(slot: Name, service: Slots[Name], filler: Filler): void
-  /** Nothing is filled from now on: services are built from what is here. */
+  /** Ends the phase in which slots are filled. */
   seal(): void
-  /** The service of a route. */
   on<Name extends keyof Slots>(slot: Name, route: Route): Slots[Name]
-  /** Whether a plugin filled the slot for this route. */
   isFilled(slot: keyof Slots, route: Route): boolean
-  /** The services of these routes, each once. */
+  /** Without duplicates. */
   all<Name extends keyof Slots>(slot: Name, routes: readonly Route[]): readonly Slots[Name][]
 }
 
-/** The slots of a host, with what is in them where nobody fills them. `faultOf`: why a service is none for its slot. */
+/** `faultOf`: why a service does not fit a slot. */
 export function createSlots<Slots extends object>(
   defaults: Slots,
   faultOf: (slot: string, service: unknown) => string | undefined,

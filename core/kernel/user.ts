@@ -1,42 +1,38 @@
-// Who calls, across tokens and requests: what an auth plugin establishes, and the one key that sessions, bounds, sealed
-// states and streams go by.
+// The authenticated user of a request, and the key that identifies a user.
 
-/** Who calls, as an auth plugin established it. */
+/** The caller, as an auth plugin identified it. */
 export interface User {
-  /** Who issued the identity; with `subject` and `subjectClaim` it names the user across issuers. */
+  /** The issuer of the identity. It identifies the user together with `subject` and `subjectClaim`. */
   issuer?: string
   subject: string
   /**
-   * The claim that `subject` is the value of, where that is not the first one that the issuer writes subjects to (`sub`):
-   * what another claim names is another user, be the value the same. `client_id`: a client that acts for itself.
+   * The claim of `subject`, if it is not the issuer's first choice (`sub`). Users of different claims differ. `client_id`: a
+   * client that acts for itself.
    */
   subjectClaim?: string
   clientId?: string
   scopes: readonly string[]
   roles: readonly string[]
   claims: Readonly<Record<string, unknown>>
-  /** When streams that this token opened end, milliseconds since the epoch; undefined: they do not. */
+  /** When streams of this token end, milliseconds since the epoch; undefined: never. */
   expiresAt?: number
 }
 
-/** What names a user: the claims, scopes and roles of a token do not. */
+/** The parts that identify a user. */
 export type UserName = Pick<User, 'issuer' | 'subject' | 'subjectClaim'>
 
-/** The same text for the same user alone: two claims of one issuer may hold the same value for two users. */
+/** Equal for the same user only. */
 export const userKey = ({ issuer = '', subject, subjectClaim }: UserName): string =>
   JSON.stringify(subjectClaim === undefined ? [issuer, subject] : [issuer, subject, subjectClaim])
 
-/** Whether both are one user, or both nobody. */
+/** Also true for two anonymous callers. */
 export const sameUser = (one: UserName | undefined, other: UserName | undefined): boolean =>
   one === undefined || other === undefined ? one === other : one === other || userKey(one) === userKey(other)
 
-/** Asking this is cheaper than asking each object. */
+// Faster than Object.isFrozen of each part.
 const frozen = new WeakSet<User>()
 
-/**
- * Freezes a user, once: what was decided by its scopes, roles and claims stays what they say. Of a claim that is an object,
- * the inside is left to whoever made it.
- */
+/** Freezes a user and its lists, so that later code cannot change an access decision. Claims are frozen shallowly. */
 export function freezeUser(user: User): User {
   if (frozen.has(user)) return user
   for (const part of [user.scopes, user.roles, user.claims]) Object.freeze(part)

@@ -1,5 +1,4 @@
-// The one writer of error answers outside a transport: whatever is thrown becomes an answer here, and a line in the log.
-// A step of the pipeline (core/kernel/pipeline.ts).
+// Writes and logs all error responses outside of transports, and serves mounted apps.
 
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import { Readable } from 'node:stream'
@@ -12,10 +11,10 @@ import { isShownInstead } from '../http/response.ts'
 import type { Endpoint, HostContext, HostMiddleware, MountedApp } from './endpoint.ts'
 import type { Logger } from './log.ts'
 
-/** What of a request target that names no path goes into a log line. */
+/** Maximum characters of a request target without a path in a log line. */
 const SHOWN_TARGET = 200
 
-/** The path for a log line; of a target without one, what is before its query, where neither user nor password can be. */
+/** The path for a log line, without the query and credentials. */
 function shownPath({ state, req }: HostContext): string {
   if (state.path !== undefined) return state.path
   const [target = ''] = (req.url ?? '').split(/[?#]/, 1)
@@ -34,7 +33,7 @@ function logRefusal(log: Logger, ctx: HostContext, { kind, detail, cause }: Host
 
 type TellFailure = (thrown: unknown, ctx?: HostContext) => void
 
-/** Puts what failed into the log, once a request, and tells the `error` listeners of the mounted app that it came from. */
+/** Logs an error once per request and emits it to the `error` listeners of its mounted app. */
 export function createFailureLog(log: Logger): TellFailure {
   const told = new WeakMap<object, unknown>()
   const isToClient = (thrown: unknown) => isHttpError(thrown) && thrown.expose && thrown.status < 500
@@ -51,7 +50,7 @@ export function createFailureLog(log: Logger): TellFailure {
   return (err, ctx) => {
     if (!ctx) return log.error({ err }, 'a request failed')
     if (HostError.is(err)) return logRefusal(log, ctx, err)
-    // Of one that breaks off, Koa tells twice.
+    // Koa reports a broken connection twice.
     if (told.has(ctx) && told.get(ctx) === err) return
     told.set(ctx, err)
     const fields = { err, ...blamed(err), path: shownPath(ctx), requestId: requestIdIn(ctx.req.headers) }
@@ -63,13 +62,13 @@ export function createFailureLog(log: Logger): TellFailure {
 
 export interface ErrorWriterSettings {
   readonly tellFailure: TellFailure
-  /** The body of an error answer, as JSON. */
+  /** The JSON body of an error response. */
   readonly encode: (error: HostError) => string
 }
 
 /**
- * Answers what is thrown behind it; headers that were set before, such as CORS, stay. Where the answer has begun, its
- * connection is cut, so that nobody takes what came for all of it; `spare` leaves it alone instead.
+ * Responds to errors of inner middleware; headers such as CORS stay. If the response has begun, its connection is destroyed,
+ * unless `spare` is set.
  */
 export function createErrorWriter(
   { tellFailure, encode }: ErrorWriterSettings,
@@ -97,7 +96,7 @@ export function createErrorWriter(
   }
 }
 
-/** Its text is for the client where it says so. */
+/** An error of http-errors, as `ctx.throw` throws it. `expose`: the client gets the message. */
 export interface HttpError extends Error {
   readonly expose: boolean
   readonly status: number
@@ -109,11 +108,10 @@ export function isHttpError(thrown: unknown): thrown is HttpError {
   return 'status' in thrown && typeof thrown.status === 'number' && thrown.status >= 400 && thrown.status < 600
 }
 
-/** What a client reads of it. */
 export const textFor = ({ expose, message, status }: HttpError): string =>
   expose ? message : (STATUS_CODES[status] ?? String(status))
 
-/** Koa tells of a connection that its client broke as of anything that fails; of a body that breaks, the connection too. */
+/** True for errors of a connection that the client closed. */
 export function isClientGone(
   thrown: unknown,
   { req, body }: { readonly req: IncomingMessage; readonly body?: unknown },
@@ -121,20 +119,20 @@ export function isClientGone(
   if (!isError(thrown) || !('code' in thrown)) return false
   if (thrown.code === 'ERR_STREAM_PREMATURE_CLOSE') return true
   if (body instanceof Readable && body.errored === thrown) return false
-  // Of what is no HTTP there may be several errors on one connection, which keeps the first.
+  // A connection keeps only the first of several parse errors.
   const isNoHttp = String(thrown.code).startsWith('HPE_') && req.socket.destroyed
   return isNoHttp || thrown === req.socket.errored
 }
 
 const apps = new WeakMap<object, Koa>()
 
-/** The app that answers a request; undefined where middleware does. */
+/** The Koa app that serves a request. */
 export const mountedAppOf = (ctx: object): Koa | undefined => apps.get(ctx)
 
 export const isKoaApp = (value: unknown): value is Koa =>
   typeof value === 'object' && value !== null && 'middleware' in value && Array.isArray(value.middleware)
 
-/** What Koa keeps where somebody chose a status. Not documented, the same since Koa 2. */
+/** Undocumented field of Koa 2 and 3: a status was set. */
 interface KoaResponse {
   readonly _explicitStatus?: boolean
 }
@@ -142,7 +140,7 @@ interface KoaResponse {
 const isUnanswered = ({ body, respond, response, res }: HostContext): boolean =>
   !(response as KoaResponse)._explicitStatus && (body ?? null) === null && respond !== false && !res.headersSent
 
-/** The app at a fixed path. Its `next()` resolves with Koa's 404; where it leaves that, the host answers it. */
+/** Serves an app at a fixed path. Requests that it does not answer get the host's 404. */
 export function serveMounted(path: string, app: MountedApp): HostMiddleware {
   const serve = koaMount(path, app) as HostMiddleware
   return async (ctx, next) => {
@@ -152,29 +150,26 @@ export function serveMounted(path: string, app: MountedApp): HostMiddleware {
   }
 }
 
-/** `hint`: what is served elsewhere, as far as anybody may know. */
 export const refuseAddress = (hint = ''): never => {
   throw new HostError('notFound', { detail: `nothing is served at this path${hint}` })
 }
 
-/** What of an address says whether anybody may know it. */
 interface Known {
   readonly kind: string
   readonly route?: { readonly path: string; readonly authorize: unknown } | undefined
 }
 
-/** The paths of routes that let anybody in. */
+/** The paths of open routes. */
 export const openPaths = (served: readonly Known[]): string[] => [
   ...new Set(
     served.flatMap(({ kind, route }) => (kind === 'R' && route && route.authorize === undefined ? route.path : [])),
   ),
 ]
 
-/** Names in a refusal, and characters of all of them. */
 const MAX_HINTS = 20
 const MAX_HINT = 500
 
-/** What there is instead, for a refusal; nothing where nobody may know of any. */
+/** Lists what exists instead, in a 404. */
 export function hintAt(where: string, names: readonly string[]): string {
   const shown = names.slice(0, MAX_HINTS).join(', ').slice(0, MAX_HINT)
   return names.length === 0 ? '' : `; ${where}: ${shown}${names.length > MAX_HINTS ? ', …' : ''}`

@@ -1,4 +1,4 @@
-// What MCP adds to the host for plugin authors: what is served, and what happens around each Call.
+// The members of the plugin host for MCP: definitions, methods, and hooks around each call.
 
 import { type Report, StartError } from '../http/errors.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
@@ -22,56 +22,44 @@ type Explain = (item: CatalogItem | undefined, route: McpRoute) => readonly stri
 export interface AuthorHost {
   /** The name and version of the config's `server`. */
   readonly server: { readonly name: string; readonly version: string }
-  /** Wraps every Call, as Koa middleware wraps a request. The first to be set up is outermost. */
+  /** Middleware around every Call. The first plugin to be set up is outermost. */
   around(wrap: Wrap): void
-  /** Is told of every Call when it is over, whoever answered or refused it. Changes nothing: what it throws is logged. */
+  /** Observes every Call after it ended, also if it was rejected. Errors are logged. */
   observe(observer: Observer): void
-  /** Answers a JSON-RPC method. One that the host or another plugin answers stops the start; so does a notification's name. */
+  /** Answers a JSON-RPC method. Startup fails if the host or another plugin answers it, and for the name of a notification. */
   method(name: string, answer: Answer): void
   /**
-   * Adds an extension of the protocol to the plugin's routes: declares `capabilities.extensions[id]` there, and adds methods,
-   * result types, `Mcp-Name` rules and filters of `subscriptions/listen`. `id` is as `com.example/tasks`. Throws a StartError
-   * where another plugin adds the id, or something of it is taken on one of the routes.
+   * Adds an extension of the protocol, such as `com.example/tasks`, to the routes of the plugin: `capabilities.extensions[id]`,
+   * methods, result types, `Mcp-Name` rules and filters of `subscriptions/listen`. Throws a StartError if another plugin adds
+   * the id or one of its parts.
    */
   extension(id: string, extension: Extension): AddedExtension
-  /** Contributes definitions to each of the plugin's routes. */
+  /** Adds definitions to each route of the plugin. */
   contribute(definitions: readonly Definition[]): void
-  /**
-   * Other params in the place of a Call's, before anybody is told of it: access, limits, `around` and observers know the Call
-   * that has them, and no other. Undefined: it stays as it is. A HostError that it throws is the answer.
-   */
+  /** Replaces the params of a Call before access, limits, `around` and observers. Undefined: unchanged. A HostError is the response. */
   redirect(paramsFor: Redirect): void
-  /**
-   * Leaves tools out of the lists of the plugin's routes, by their names. Who knows the name may call one all the same: what
-   * protects is a policy. Asked anew with a reload, and whenever definitions change.
-   */
+  /** Leaves tools out of the lists of the plugin's routes, by name. They can still be called: use a policy to protect them. */
   unlist(leavesOut: Unlists): void
-  /**
-   * Puts others in the place of a list that was given to `contribute`, at once, while the host runs: for what `reconfigure`
-   * gives, for the reload tells clients whose lists changed. Throws, and nothing has changed, where one is not sound.
-   */
+  /** Replaces a list that was passed to `contribute`, during `reconfigure`. Throws, without a change, if a definition is invalid. */
   exchange(contributed: readonly Definition[], others: readonly Definition[]): void
-  /** Names a file or folder that the plugin makes of what it serves: `mcp-host dev` reloads once something there changes. */
+  /** Names a file or folder that the plugin reads: `mcp-host dev` reloads after a change there. */
   reads(path: string): void
-  /** Tells the host that what is listed can differ from caller to caller, so no list is `public`. */
+  /** Declares that lists can differ between callers, so no list is `public`. */
   variesByCaller(): void
-  /**
-   * Says for `mcp-host explain`, a line each, what the plugin asks of callers on a route (`item` undefined), or of an item
-   * there beside that. Access is explained by what fills the slot `access`.
-   */
+  /** Lines for `mcp-host explain`: the requirements of the plugin on a route (`item` undefined), or for an item. */
   explain(say: Explain): void
-  /** Names the protocol revisions that a transport serves on a route, for the start-up page. */
+  /** The protocol versions that a transport serves on a route, for the start page. */
   revisions(list: (route: McpRoute) => readonly Revision[]): void
 }
 
 interface Contribution {
   readonly toolset: string
   readonly definitions: readonly Definition[]
-  /** Absent until the host is built. */
+  /** Set once the host is built. */
   exchange?: Catalog['exchange']
 }
 
-/** Everything that the plugins of one host registered with MCP, in the order of set-up. */
+/** The registrations of all plugins, in the order of set-up. */
 export interface AuthorNotes {
   readonly reads: AuthorHost['reads']
   readonly around: Note<Wrap>[]
@@ -86,7 +74,6 @@ export interface AuthorNotes {
   readonly revisions: Note<(route: McpRoute) => readonly Revision[]>[]
 }
 
-/** `reads` hears of what plugins read. */
 export const createAuthorNotes = (reads: AuthorHost['reads']): AuthorNotes => ({
   reads,
   around: [],
@@ -101,7 +88,6 @@ export const createAuthorNotes = (reads: AuthorHost['reads']): AuthorNotes => ({
   revisions: [],
 })
 
-/** The host as one instance of a plugin sees it. */
 export function createAuthorHost(
   instance: PluginInstance,
   notes: AuthorNotes,
@@ -142,18 +128,17 @@ export function createAuthorHost(
   }
 }
 
-/** The toolsets that the catalog keeps for what plugins contribute to a route. */
+/** The toolsets of definitions that plugins contribute to a route. */
 export const contributedTo = (notes: AuthorNotes, route: CompiledRoute): readonly string[] => [
   ...new Set(notesFor(notes.contributed, route).map(({ toolset }) => toolset)),
 ]
 
-/** Whether plugins leave the tool of a name out of a route's lists: one function a route. */
+/** Whether plugins leave a tool out of the lists of a route: one function for each route. */
 export function createUnlisting(notes: AuthorNotes): (route: CompiledRoute) => Unlists {
   const found = new Map<CompiledRoute, Unlists>()
   return route => {
     let list: Unlists[] | undefined
     const unlists: Unlists = name => {
-      // Asked once all is declared, of every tool.
       list ??= notesFor(notes.unlisted, route)
       return list.some(leavesOut => leavesOut(name))
     }
@@ -163,7 +148,7 @@ export function createUnlisting(notes: AuthorNotes): (route: CompiledRoute) => U
   }
 }
 
-/** The protocol revisions on a route, newest first, whichever transport names them; their names are dates. */
+/** The protocol versions of all transports on a route, newest first; their names are dates. */
 export function createRevisions(
   notes: AuthorNotes,
   isSettled: () => boolean,
@@ -173,13 +158,13 @@ export function createRevisions(
     const known = found.get(route)
     if (known) return known
     const revisions = [...new Set(notesFor(notes.revisions, route).flatMap(list => list(route)))].sort().reverse()
-    // Every request asks; until all is declared there may be more to come.
+    // Every request reads them; before startup ends, more can follow.
     if (isSettled()) found.set(route, revisions)
     return revisions
   }
 }
 
-/** Gives catalog and methods what plugins have for them; what does not go stops the start, with the plugin's name. */
+/** Adds the definitions and methods of plugins. Reports errors with the name of the plugin. */
 export async function addContributions(
   notes: AuthorNotes,
   catalog: Catalog,

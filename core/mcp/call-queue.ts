@@ -6,14 +6,14 @@ import type { Clock } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
 import type { Linked, LinkedList } from '../http/linked-list.ts'
 import type { Call } from './call.ts'
-import { FairLine, type InLine } from './fair-line.ts'
-import { holderOf } from './holder.ts'
 import {
+  holderOf,
   MAX_PAUSED_PER_SLOT,
   MAX_PAUSED_PER_SLOT_AND_OWNER,
   MAX_WAITING_CALLS,
   MAX_WAITING_CALLS_PER_OWNER,
-} from './limits.ts'
+} from './client-limits.ts'
+import { FairLine, type InLine } from './fair-line.ts'
 import { ToolError } from './tool-error.ts'
 
 /** The slot of a call, or its position in the queue. */

@@ -1,5 +1,5 @@
-// What observers are told of a request that is over: who asked for what, how long it took, what came of it. It is safe to
-// write down: no token, no argument, no whole session id, and every text is bounded. What is not asked for costs nothing.
+// Records of finished requests, for observers. They are safe to log: no tokens, no arguments, no whole session ids, and every text
+// is limited. Fields are computed when they are read.
 import type { IncomingHttpHeaders } from 'node:http'
 import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
@@ -10,64 +10,65 @@ import type { ItemKind } from './catalog-item.ts'
 import type { Disguise } from './disguise.ts'
 import { findResource } from './methods/resources.ts'
 import { plainText } from './plain-text.ts'
+import { isRevision } from './revisions.ts'
 
 /**
- * `input_required`: the handler asked the client; it runs again with the answers, in a call of its own (2026-07-28 basic/patterns/mrtr).
- * `tool_error`: a tool's own failure, a result with `isError`. `error`: a call that was refused or failed. `refused`: the
- * host refused a request before it was a call. `cancelled`: nobody waits for the answer any more, whatever it was.
+ * `input_required`: the handler sent a request to the client and runs again with the response, in another call (2026-07-28
+ * basic/patterns/mrtr). `tool_error`: a result with `isError`. `error`: a call that was refused or failed. `refused`: the host
+ * refused a request before it was a call. `cancelled`: the client no longer waits for the answer.
  */
 export type Outcome = 'ok' | 'input_required' | 'tool_error' | 'error' | 'refused' | 'cancelled'
 
-/** In the place of a name that nothing on the server has: clients may invent as many as they like. */
+/** Replaces a name that the server does not have: clients can send any number of them. */
 export const OTHER = '_OTHER'
 
-/** A request that is over. */
+/** A finished request. */
 export interface CallRecord {
-  /** Undefined for a request that became none: it was refused, or is of HTTP, and a notification, a stream, a page. */
+  /** Undefined for a refused request, and for HTTP requests without a call: a notification, a stream, a page. */
   readonly call: Call | undefined
   readonly outcome: Outcome
-  /** What the client was told, where `outcome` is `error` or `refused`; its `cause` is what was thrown, for the log alone. */
+  /** The error that the client received, for `error` and `refused`. Its `cause` is the original error, for logs only. */
   readonly error: HostError | undefined
-  /** Who refused it: a plugin's name, or `mcp-host`; undefined where nobody did. */
+  /** A plugin's name or `mcp-host`; undefined if nothing refused the request. */
   readonly refusedBy: string | undefined
-  /** When it began, milliseconds since the epoch. */
+  /** Start, milliseconds since the epoch. */
   readonly at: number
-  /** A call: from when the transport handed it over to when its answer was there. Else: until the HTTP response was closed. */
+  /** For a call: until its answer was there. Otherwise until the HTTP response was closed. */
   readonly milliseconds: number
   /** The route's path in the config, such as `/t/:category`; undefined outside of routes. */
   readonly route: string | undefined
-  /** The JSON-RPC method; `_OTHER` for one that the route has not, undefined where none was read. */
+  /** The JSON-RPC method; `_OTHER` if the route does not have it, undefined if none was read. */
   readonly method: string | undefined
-  /** The tool, prompt or resource, as its definition calls it (a family by its URI template); `_OTHER` where there is none such. */
+  /** The name in the definition (for a resource template, its URI template); `_OTHER` if there is no such definition. */
   readonly item: { readonly kind: ItemKind; readonly name: string } | undefined
   readonly revision: string | undefined
-  /** The transport plugin of the session; undefined for a request without one. */
+  /** The transport plugin of the session; undefined without a session. */
   readonly transport: string | undefined
-  /** Methods of what the handler asked the client, such as `sampling/createMessage`. */
+  /** Methods of the requests that the handler sent to the client, such as `sampling/createMessage`. */
   readonly asked: readonly string[]
-  /** The caller's address, as far as trusted proxies tell it; `stdio` and the like for transports without. */
+  /** The client's address according to trusted proxies; `stdio` and the like for transports without addresses. */
   readonly ip: string
-  /** Of an HTTP request that became no call; undefined for one message of several that was refused, or over no HTTP. */
+  /** For an HTTP request without a call; undefined for a refused message of several, and without HTTP. */
   readonly http: { readonly verb: string; readonly status: number } | undefined
-  /** What the client calls itself: 64 printable characters of its name, 32 of its version. Its own words. */
+  /** From the client: 64 printable characters of its name, 32 of its version. */
   readonly client: { readonly name: string; readonly version: string } | undefined
-  /** Names the user without telling who it is: the same text for the same user, on every node with the same secrets. */
+  /** A pseudonym: the same text for the same user, on every node with the same secrets. */
   readonly user: string | undefined
   /** The OAuth client: 64 printable characters. */
   readonly oauthClient: string | undefined
-  /** Names the session without being its id. */
+  /** A pseudonym of the session. */
   readonly session: string | undefined
-  /** `X-Request-Id`, as the client or a proxy gave it, where it is one; see `requestIdIn`. */
+  /** `X-Request-Id` of the request, if it is valid; see `requestIdIn`. */
   readonly requestId: string | undefined
-  /** The trace that the request belongs to: 32 hexadecimal digits, of its span, else of `_meta.traceparent` or of the header. */
+  /** 32 hexadecimal digits, from the span, else from `_meta.traceparent` or the header. */
   readonly traceId: string | undefined
-  /** Bytes of the request's body, where it said how many and they came; of a batch, of all of it. */
+  /** Bytes of the request body by Content-Length, if all of it arrived; for a batch, of the whole body. */
   readonly bytesIn: number | undefined
-  /** Bytes of the answer, without what came before it. */
+  /** Bytes of the answer, without messages sent before it. */
   readonly bytesOut: number | undefined
 }
 
-/** A Call as it begins: its record, but for what comes of it. */
+/** A Call as it begins: its record without the outcome. */
 export interface CallStart
   extends Omit<
     CallRecord,
@@ -76,16 +77,16 @@ export interface CallStart
   readonly call: Call
 }
 
-/** What a host knows beside the request. */
+/** Facts of the host that records need. */
 export interface RecordSettings {
   /** Whether a route has a method. */
   has(method: string, route: object): boolean
   readonly disguise: Disguise
-  /** Whether we have signed it. */
+  /** Whether this host signed it. */
   isSessionId(text: string): boolean
 }
 
-/** A text of others, cut, and without what steers a terminal or ends a line. */
+/** Printable characters of a client's text, without those that control a terminal or end a line. */
 const shortText = (text: unknown, most: number): string => (typeof text === 'string' ? plainText(text, most) : '')
 
 /** W3C Trace Context, version 00: a trace and a span that are not zero. */
@@ -94,76 +95,35 @@ const TRACEPARENT = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\d
 const traceIn = (value: unknown): string | undefined =>
   typeof value === 'string' ? TRACEPARENT.exec(value)?.[1] : undefined
 
-/** What a client calls itself. */
-export function clientOf(client: ClientFacts | undefined): CallRecord['client'] {
-  const info = client?.info
-  return info && { name: shortText(info.name, 64), version: shortText(info.version, 32) }
-}
-
-/** What tells of a call's span, where it has one. */
 interface Tracer {
   traceIdOf?(call: Call): string | undefined
 }
 
-/** The trace that a call belongs to: that of its span, else what its message names, else its HTTP request. */
+/** The trace of a call: that of its span, else of its message, else of its HTTP request. */
 export const traceIdOf = (call: Call, tracer: Tracer): string | undefined =>
   tracer.traceIdOf?.(call) ?? traceIn(call.meta['traceparent']) ?? traceIn(call.headers['traceparent'])
 
-/** What all records are made from. */
-export interface Facts {
-  readonly outcome: Outcome
-  readonly error: HostError | undefined
-  readonly at: number
-  readonly milliseconds: number
-}
-
-/** Who asked, and with which headers. */
-export interface Asker {
+/** A request, for its record. */
+interface RecordedRequest {
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly user: User | undefined
+  readonly route: { readonly path: string } | undefined
+  readonly ip: string
+  /** As the message has it; undefined if it could not be read. */
+  readonly method: string | undefined
+  readonly client: ClientFacts | undefined
+  readonly revision: string | undefined
+  readonly transport: string | undefined
+  readonly sessionId: string | undefined
 }
 
-/** What every record says in the same way. */
-export abstract class Told implements Facts {
-  outcome: Outcome
-  error: HostError | undefined
-  readonly at: number
-  milliseconds: number
-  readonly #asker: Asker
-  protected readonly settings: RecordSettings
-
-  constructor({ outcome, error, at, milliseconds }: Facts, asker: Asker, settings: RecordSettings) {
-    this.outcome = outcome
-    this.error = error
-    this.at = at
-    this.milliseconds = milliseconds
-    this.#asker = asker
-    this.settings = settings
-  }
-  get refusedBy() {
-    return this.error && (blamed(this.error).plugin ?? 'mcp-host')
-  }
-  get user() {
-    const { user } = this.#asker
-    return user && this.settings.disguise.user(user)
-  }
-  get oauthClient() {
-    const id = this.#asker.user?.clientId
-    return id === undefined ? undefined : shortText(id, 64)
-  }
-  get requestId() {
-    return requestIdIn(this.#asker.headers)
-  }
-  get traceId() {
-    return traceIn(this.#asker.headers['traceparent'])
-  }
-  get bytesIn() {
-    const length = Number(this.#asker.headers['content-length'])
-    return Number.isSafeInteger(length) ? length : undefined
-  }
+/** A request that was refused before it was a Call. */
+export interface RefusedRequest extends RecordedRequest {
+  readonly error: HostError
+  readonly route: { readonly path: string }
 }
 
-/** Which definition a call is about, by the methods of the protocol that name one. */
+/** The definition that a call names, by the methods of the protocol that name one. */
 function itemOf({ method, params, view }: Call): CallRecord['item'] {
   const named = (kind: 'tools' | 'prompts', name: unknown) => ({
     kind,
@@ -193,57 +153,104 @@ function itemOf({ method, params, view }: Call): CallRecord['item'] {
   }
 }
 
-/** A Call, made as it begins; its record once `end` was told what came of it. */
-export class ObservedCall extends Told implements CallRecord {
-  readonly call: Call
-  readonly http = undefined
-  readonly #notes: CallNotes
-  readonly #tracer: Tracer
+const NOTHING: readonly string[] = []
 
-  constructor(call: Call, notes: CallNotes, settings: RecordSettings & { readonly tracer: Tracer }) {
-    super({ outcome: 'ok', error: undefined, at: Date.now(), milliseconds: 0 }, call, settings)
-    this.call = call
-    this.#notes = notes
-    this.#tracer = settings.tracer
-  }
-  end(outcome: Outcome, error: HostError | undefined, milliseconds: number) {
-    this.outcome = outcome
-    this.error = error
-    this.milliseconds = milliseconds
-  }
-  get bytesOut() {
-    return this.#notes.bytesOut
-  }
-  get asked() {
-    return this.#notes.asked
+/** The rest of a record; for a Call, which ends later, only its own fields. */
+interface Recorded
+  extends Partial<Pick<CallRecord, 'outcome' | 'error' | 'at' | 'milliseconds' | 'http' | 'bytesOut'>> {
+  readonly call?: Call
+  readonly notes?: CallNotes
+  readonly tracer?: Tracer
+  /** True if a part of the body did not arrive. */
+  readonly isCut?: boolean
+}
+
+/** The record of a request. For a Call it is created when the Call begins. */
+export class RequestRecord implements CallRecord {
+  readonly call: Call | undefined
+  outcome: Outcome
+  error: HostError | undefined
+  milliseconds: number
+  readonly at: number
+  readonly http: CallRecord['http']
+  readonly #request: RecordedRequest
+  readonly #recorded: Recorded
+  readonly #settings: RecordSettings
+
+  constructor(request: RecordedRequest, recorded: Recorded, settings: RecordSettings) {
+    this.call = recorded.call
+    this.outcome = recorded.outcome ?? 'ok'
+    this.error = recorded.error
+    this.milliseconds = recorded.milliseconds ?? 0
+    this.at = recorded.at ?? Date.now()
+    this.http = recorded.http
+    this.#request = request
+    this.#recorded = recorded
+    this.#settings = settings
   }
   get route() {
-    return this.call.offer.route.path
-  }
-  get method() {
-    const { method, offer } = this.call
-    return this.settings.has(method, offer.route) ? method : OTHER
-  }
-  get item() {
-    return itemOf(this.call)
-  }
-  get revision() {
-    return this.call.revision
-  }
-  get transport() {
-    return this.call.session?.transport
+    return this.#request.route?.path
   }
   get ip() {
-    return this.call.offer.ip
+    return this.#request.ip
+  }
+  get transport() {
+    return this.#request.transport
+  }
+  get method() {
+    const { method, route } = this.#request
+    return method === undefined || (route && this.#settings.has(method, route)) ? method : OTHER
+  }
+  get revision() {
+    const { revision } = this.#request
+    // An unknown one is the client's own text.
+    return isRevision(revision) ? revision : undefined
+  }
+  get item() {
+    return this.call && itemOf(this.call)
   }
   get client() {
-    return clientOf(this.call.client)
+    const info = this.#request.client?.info
+    return info && { name: shortText(info.name, 64), version: shortText(info.version, 32) }
+  }
+  get refusedBy() {
+    return this.error && (blamed(this.error).plugin ?? 'mcp-host')
+  }
+  get user() {
+    const { user } = this.#request
+    return user && this.#settings.disguise.user(user)
+  }
+  get oauthClient() {
+    const id = this.#request.user?.clientId
+    return id === undefined ? undefined : shortText(id, 64)
   }
   get session() {
-    const { sessionId } = this.call.offer
-    return sessionId === undefined ? undefined : this.settings.disguise.session(sessionId)
+    const { sessionId: id } = this.#request
+    const { isSessionId, disguise } = this.#settings
+    // Outside of a Call it is what the client sent.
+    return id === undefined || (this.http && !isSessionId(id)) ? undefined : disguise.session(id)
   }
-  override get traceId() {
-    return traceIdOf(this.call, this.#tracer)
+  get requestId() {
+    return requestIdIn(this.#request.headers)
   }
+  get traceId() {
+    const { call, tracer } = this.#recorded
+    return call && tracer ? traceIdOf(call, tracer) : traceIn(this.#request.headers['traceparent'])
+  }
+  get bytesIn() {
+    return this.#recorded.isCut ? undefined : byteCount(this.#request.headers['content-length'])
+  }
+  get bytesOut() {
+    const { notes, bytesOut } = this.#recorded
+    return notes ? notes.bytesOut : bytesOut
+  }
+  get asked() {
+    return this.#recorded.notes?.asked ?? NOTHING
+  }
+}
+
+/** The number in a Content-Length. */
+export function byteCount(length: unknown): number | undefined {
+  const count = Number(length)
+  return Number.isSafeInteger(count) ? count : undefined
 }

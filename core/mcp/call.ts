@@ -1,16 +1,14 @@
-// One JSON-RPC message on its way, from the transport that read it to the handler that answers it.
-// Below the transport nobody knows HTTP; above the handler nobody changes the result.
-
+// One JSON-RPC request or notification, from the transport that received it to the handler that answers it.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Route } from '../kernel/route.ts'
 import { freezeUser, type User } from '../kernel/user.ts'
-import { isShortName } from './client-said.ts'
+import { isShortName } from './client-limits.ts'
 import { isObject } from './is-object.ts'
+import { encodeNotification } from './message.ts'
 import type { ClientCapabilities, Implementation, LogLevel, Meta, ProgressToken, RequestId } from './protocol.ts'
 import { type Revision, type RevisionRules, rulesOf } from './revisions.ts'
 import type { McpRoute } from './routes.ts'
 import type { View } from './view.ts'
-import { encodeNotification } from './wire.ts'
 
 /** What a transport knows of a request when it asks what to offer. */
 export interface RequestFacts {
@@ -161,15 +159,15 @@ export type Next = () => Promise<object>
 
 const NO_META: Meta = Object.freeze({})
 
-/** What is noted of a call that is observed, for the record of it. */
+/** Facts of an observed call that are known after its handler ran. */
 export interface CallNotes {
-  /** Bytes of the answer. */
+  /** Bytes of the response. */
   bytesOut: number | undefined
-  /** Methods of what its handler asked the client, each once. */
-  asked: readonly string[]
+  /** Methods of the requests that its handler sent to the client, without duplicates. */
+  readonly asked: string[]
 }
 
-/** Every field always there, in one order: objects of one shape are cheap to make and to read. */
+/** All fields are always present and in one order, so that all calls have one hidden class. */
 class TransportCall implements Call {
   readonly id: RequestId | undefined
   readonly method: string
@@ -186,9 +184,8 @@ class TransportCall implements Call {
   readonly asks: 'input_required' | AskClient | undefined
   readonly deferred: boolean
   readonly meta: Readonly<Meta>
-  readonly #logLevel: LogLevel | undefined
-  readonly #channel: CallChannel
-  /** A call is frozen, this is not; and it costs less than a WeakMap of calls. */
+  readonly #request: CallRequest
+  /** Undefined for a call that nobody observes. */
   #notes: CallNotes | undefined
 
   constructor(request: CallRequest) {
@@ -209,53 +206,51 @@ class TransportCall implements Call {
     this.asks = request.asks
     this.deferred = request.deferred === true
     this.meta = isObject(_meta) ? _meta : NO_META
-    this.#logLevel = request.logLevel
-    this.#channel = request.channel
+    this.#request = request
     this.#notes = undefined
     Object.freeze(this)
   }
 
   static withParams(call: Call, params: CallFacts['params']): Call {
-    if (!(#channel in call)) throw new TypeError('a Call is made by createCall')
-    const { id, method, revision, offer, session, client, user, headers, asks, deferred } = call
-    const facts = { id, method, revision, offer, session, client, user, headers, asks, deferred }
-    return new TransportCall({ ...facts, params, logLevel: call.#logLevel, channel: call.#channel })
+    if (!(#request in call)) throw new TypeError('a Call is made by createCall')
+    return new TransportCall({ ...call.#request, params })
   }
   static notesOf(call: Call): CallNotes | undefined {
     return #notes in call ? call.#notes : undefined
   }
-  static keepNotes(call: Call, notes: CallNotes) {
+  static keepNotes(call: Call, notes: CallNotes | undefined) {
     if (#notes in call) call.#notes = notes
   }
   get logLevel() {
-    return this.session ? this.session.logLevel : this.#logLevel
+    return this.session ? this.session.logLevel : this.#request.logLevel
   }
   get signal() {
-    return this.#channel.signal()
+    return this.#request.channel.signal()
   }
   get cancelled() {
-    return this.#channel.cancelled?.() ?? this.#channel.signal().aborted
+    const { channel } = this.#request
+    return channel.cancelled?.() ?? channel.signal().aborted
   }
   get progressToken() {
     const token = this.meta['progressToken']
     return isShortName(token) ? token : undefined
   }
   send(message: string) {
-    this.#channel.send(message)
+    this.#request.channel.send(message)
   }
   notify(method: string, params: Record<string, unknown>) {
-    this.#channel.send(encodeNotification(method, params))
+    this.send(encodeNotification(method, params))
   }
   disconnect(retry?: number) {
-    this.#channel.disconnect(retry)
+    this.#request.channel.disconnect(retry)
   }
   hold() {
-    return this.#channel.hold?.() ?? (() => undefined)
+    return this.#request.channel.hold?.() ?? (() => undefined)
   }
 }
 
-/** A Call from what its transport knows. Throws where its view cannot be cut. */
+/** Creates a Call. Throws if its view cannot be computed. */
 export const createCall = (request: CallRequest): Call => new TransportCall(request)
 
-/** For call-notes.ts, and for redirect.ts: a Call of the same sender, over the same channel, with other params. */
+/** `withParams`: the same call with other params. `notesOf`, `keepNotes`: the notes of an observed call. */
 export const { notesOf, keepNotes, withParams } = TransportCall

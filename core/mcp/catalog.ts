@@ -3,11 +3,10 @@ import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.
 import type { Logger } from '../kernel/log.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import { type CatalogItem, compileDefinition, type FaultsOf, type ItemKind } from './catalog-item.ts'
-import type { ChangeBus } from './change-bus.ts'
+import type { Change, ChangeBus } from './change-bus.ts'
 import { type Definition, kindOf, labelOf, type RuntimeHost, type RuntimeItems, type ToolKeyName } from './define.ts'
 import { warningsOf } from './definition-warnings.ts'
 import { notePluginOwn } from './isolate.ts'
-import { createPublishing, type Publisher } from './publishing.ts'
 import type { CompiledRoute } from './routes.ts'
 
 export type { CatalogItem, FaultsOf, ItemKind, PromptItem, ResourceItem, ToolItem } from './catalog-item.ts'
@@ -94,7 +93,7 @@ export function createCatalog(
   }: CatalogSettings,
 ): Catalog {
   let generation = 0
-  const publishing = createPublishing(buses, log)
+  const openPublisher = createPublishing(buses, log)
   let sets = new Map<string, Map<string, CatalogItem>>([[EVERYWHERE, new Map()]])
   /** Items that were added to each toolset at run time; undefined: removed. */
   const atRuntime = new Map<string, Map<string, CatalogItem | undefined>>()
@@ -212,7 +211,7 @@ export function createCatalog(
   })
 
   function openRuntime(): CallRuntime {
-    const publisher = publishing.open()
+    const publisher = openPublisher()
     return {
       tools: runtimeItems('tools', publisher),
       resources: runtimeItems('resources', publisher),
@@ -278,5 +277,54 @@ export function createCatalog(
     items: toolset => [...(sets.get(toolset)?.values() ?? [])],
     runtime: openRuntime(),
     openRuntime,
+  }
+}
+
+/** Publishes the changes of one call, or of the host. */
+interface Publisher {
+  /** Never throws: errors of a bus are logged. */
+  readonly publish: (change: Change) => void
+  /** Resolves once all changes are acknowledged or failed; undefined if none is open. */
+  readonly pending: () => Promise<void> | undefined
+}
+
+/** Minimum time between warnings about changes that were not acknowledged, milliseconds. */
+const LOG_INTERVAL = 10_000
+
+/** Publishes each change on all of these buses. */
+function createPublishing(buses: readonly ChangeBus[], log: Logger): () => Publisher {
+  let late = 0
+  let loggedAt = Number.NEGATIVE_INFINITY
+
+  function logLate(err: unknown) {
+    late++
+    if (performance.now() - loggedAt < LOG_INTERVAL) return
+    loggedAt = performance.now()
+    log.warn({ err, changes: late }, 'changes are not acknowledged by the change bus: clients may hear of them late')
+    late = 0
+  }
+
+  return () => {
+    const open = new Set<Promise<void>>()
+
+    function publishOn(bus: ChangeBus, change: Change) {
+      try {
+        const publishing = bus.publish(change)
+        if (publishing === undefined) return
+        const acknowledged: Promise<void> = Promise.resolve(publishing)
+          .catch(logLate)
+          .finally(() => open.delete(acknowledged))
+        open.add(acknowledged)
+      } catch (err) {
+        logLate(err)
+      }
+    }
+
+    return {
+      publish(change) {
+        for (const bus of buses) publishOn(bus, change)
+      },
+      pending: () => (open.size === 0 ? undefined : Promise.all(open).then(() => undefined)),
+    }
   }
 }

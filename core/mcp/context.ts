@@ -2,19 +2,25 @@
 import type { Clock } from '../http/clock.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
-import { type Asks, createAsks, createLiveAsks, type Interrupt } from './asks.ts'
+import type { User } from '../kernel/user.ts'
+import {
+  type Asks,
+  type CallUsage,
+  createAsks,
+  createLiveAsks,
+  createReplayedAsks,
+  type Interrupt,
+  type Replay,
+} from './asks.ts'
 import type { Call } from './call.ts'
-import { createCallFetch } from './call-fetch.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
 import type { AskOptions, CallContext, UpstreamTokenRequest } from './define.ts'
 import { encodeSampling } from './encode-bytes.ts'
 import type { Isolation } from './isolation.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
-import { type CallUsage, createReplayedAsks, type Replay } from './replayed-asks.ts'
 import type { ToolKeys } from './run-keys.ts'
 import { ToolError } from './tool-error.ts'
 import type { ToolLimits } from './tool-limits.ts'
-import type { UpstreamTokens } from './upstream-tokens.ts'
 
 /** What every handler of a host shares. */
 export interface HandlerSettings {
@@ -22,6 +28,8 @@ export interface HandlerSettings {
   readonly limits: ToolLimits
   readonly clock: Clock
   readonly log: Pick<Logger, 'warn' | 'error'>
+  /** Logs an error of a handler that no client may see. */
+  readonly logFailure: (call: Call, error: unknown) => void
   /** Milliseconds. */
   readonly fetchTimeout: number
   /** `ctx.host` of a call. */
@@ -262,3 +270,64 @@ export const callOf = HandlerContext.callOf
 
 /** What earlier runs of the same call used; undefined if the handler cannot run again. */
 export const usageOf = HandlerContext.usageOf
+
+interface CallFetch {
+  /** Of the call. */
+  readonly signal: () => AbortSignal
+  /** Milliseconds. */
+  readonly timeout: number
+  /** Headers that go along. */
+  readonly headers: () => Readonly<Record<string, string>>
+}
+
+/** The headers of a request, where tracing adds to them. A context is carried on whole, or as the handler has it. */
+function carry(
+  headersToAdd: Readonly<Record<string, string>>,
+  input: Parameters<typeof fetch>[0],
+  init: RequestInit | undefined,
+): { headers: Headers } | undefined {
+  const added = Object.entries(headersToAdd)
+  if (added.length === 0) return undefined
+  const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
+  if (added.some(([name]) => headers.has(name))) return undefined
+  for (const [name, value] of added) headers.set(name, value)
+  return { headers }
+}
+
+/** `ctx.fetch` of one call. */
+export const createCallFetch =
+  ({ signal, timeout, headers }: CallFetch): typeof fetch =>
+  (input, init) => {
+    const signals = [signal(), AbortSignal.timeout(timeout)]
+    if (init?.signal) signals.push(init.signal)
+    return fetch(input, { ...init, ...carry(headers(), input, init), signal: AbortSignal.any(signals) })
+  }
+
+/** Who calls, and at which address: its client is told there to sign in again. */
+export interface UpstreamCaller {
+  readonly user: User | undefined
+  readonly route: Route
+  readonly params: Readonly<Record<string, string>>
+}
+
+/** The slot `upstreamTokens`. */
+export interface UpstreamTokens {
+  /**
+   * An access token of the provider for this user. Rejects with what `loginEnded` of `mcp-host/auth` makes, a HostError
+   * `unauthorized` with its challenge, where they must sign in again; with `unavailable` where the provider does not answer;
+   * and with a ToolError that says what to change where it gives no such token. It is for the tool alone: never for a client,
+   * never for a log.
+   * It settles within seconds: meanwhile the answer of the call becomes no stream, so that a client can still be told by 401.
+   */
+  tokenFor(caller: UpstreamCaller, request: UpstreamTokenRequest, signal: AbortSignal): Promise<string>
+}
+
+/** Where nobody signs in through this host. */
+export const noUpstreamTokens: UpstreamTokens = {
+  tokenFor: () =>
+    Promise.reject(
+      new ToolError(
+        'There is no token of an identity provider here: no plugin of this route signs callers in with one.',
+      ),
+    ),
+}

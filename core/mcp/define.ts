@@ -25,8 +25,8 @@ import type {
   SampleResult,
   ToolAnnotations,
 } from './protocol.ts'
+import type { TypedResult } from './result-type.ts'
 import type { Revision } from './revisions.ts'
-import type { TypedResult } from './typed-result.ts'
 
 /** Options of `elicit`, `sample` and `roots`. */
 export interface AskOptions {

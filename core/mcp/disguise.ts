@@ -1,25 +1,23 @@
-// Stands in for a text that logs and metrics must not have, such as a user's name or a session's id: the same for the same
-// text, on every node with the same secrets, and without them nobody finds the text by trying.
+// Pseudonyms of users and sessions for logs and metrics: the same on every node with the same secrets.
 import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { type UserName, userKey } from '../kernel/user.ts'
 
-/** Texts whose stand-in is known; most calls are of few users. */
+/** Cached pseudonyms. */
 const MAX_KNOWN = 10_000
-/** Characters of one that is kept; longer ones are computed each time. */
+/** Maximum length of a cached name. */
 const MAX_KEPT = 512
 
-/** 16 hexadecimal digits for what a text names: a user and a session of one text have others. */
+/** 16 hexadecimal digits, different for a user and a session of the same name. */
 export interface Disguise {
   user(user: UserName): string
   session(id: string): string
 }
 
-/** `keys` as of `Secrets`, of which the first counts. */
+/** Uses the first of the keys. */
 export function createDisguise([key]: readonly Buffer[]): Disguise {
   if (!key) throw new Error('no key to disguise with')
   const known = new LRUCache<string, string>({ max: MAX_KNOWN })
-  /** Of users that their plugin gives again and again, as one that remembers tokens does. */
   const ofUsers = new WeakMap<UserName, string>()
 
   function standIn(what: 'user' | 'session', text: string): string {

@@ -6,9 +6,8 @@ import { partsFault } from './check-added.ts'
 import { TOOL_KEYS, type ToolKeyName } from './define.ts'
 import { isObject } from './is-object.ts'
 import { type JsonObject, LISTEN_FILTERS } from './protocol.ts'
-import { RESULT_TYPES, resultTypeOf } from './result-type.ts'
+import { RESULT_TYPE, RESULT_TYPES, type TypedResult } from './result-type.ts'
 import type { ToolKey, ToolKeys } from './run-keys.ts'
-import { RESULT_TYPE, type TypedResult } from './typed-result.ts'
 
 /** The part of a filter of `subscriptions/listen` that is honoured. */
 export interface Honoured {
@@ -230,9 +229,4 @@ function keep(known: KnownExtension, extension: Extension, kept: Kept) {
       return filter(wanted, call)
     })
   }
-}
-
-/** Throws where a result is of a type that this call must not be answered with. */
-export function checkResultType(call: Call, result: object): void {
-  resultTypeOf(result)?.check?.(call)
 }

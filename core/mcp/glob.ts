@@ -1,8 +1,7 @@
-// Globs over names and URIs, in the config's `tools.limits` and in the rules of plugins: `*` stands for any run of characters,
-// everything else for itself. Not picomatch: there `*` stops at a slash, so `resource:notes://*` would leave `notes://a/b` open, and braces and
-// brackets would need to be escaped.
+// Globs for names and URIs: `*` matches any characters. In picomatch `*` stops at a slash, so `resource:notes://*` would not
+// protect `notes://a/b`.
 
-/** Whether a text fits a glob, `*` being any run of characters; linear in the text for each `*`, and never backtracks. */
+/** Whether a text matches a glob. Never backtracks. */
 export function matchesGlob(glob: string, text: string): boolean {
   const [head = '', ...rest] = glob.split('*')
   const tail = rest.pop()
@@ -17,9 +16,9 @@ export function matchesGlob(glob: string, text: string): boolean {
   return text.length - tail.length >= at && text.endsWith(tail)
 }
 
-/** Whether some text fits both globs, `*` being any run of characters: for URI templates, of which only the fixed parts are known. */
+/** Whether some text matches both globs: for URI templates, of which only the literals are known. */
 export function globsOverlap(one: string, other: string): boolean {
-  // reach[j]: some text fits both what was read of `one` and the first j characters of `other`.
+  // reach[j]: some text matches both the read part of `one` and the first j characters of `other`.
   let reach = [true]
   for (const character of other.split('')) reach.push(reach.at(-1) === true && character === '*')
   for (const character of one.split('')) {

@@ -26,8 +26,6 @@ export type StandardResult<Output> =
       }>
     }
 
-type Simplify<T> = { [K in keyof T]: T[K] }
-
 interface TypeByName {
   string: string
   number: number
@@ -36,42 +34,64 @@ interface TypeByName {
   null: null
 }
 
-type FromProperties<P, R> = Simplify<
-  { -readonly [K in keyof P as K extends R ? K : never]: FromJsonSchema<P[K]> } & {
-    -readonly [K in keyof P as K extends R ? never : K]?: FromJsonSchema<P[K]>
-  }
+declare const TYPE: unique symbol
+
+/** Mark of a schema for values whose type JSON Schema cannot say, such as functions. */
+export interface Typed<T> {
+  readonly [TYPE]?: T
+}
+
+type Simplify<T> = { [K in keyof T]: T[K] }
+
+type KeysWithDefault<P> = { [K in keyof P]: P[K] extends { default: unknown } ? K : never }[keyof P]
+type RequiredKeys<S, P, Filled> = Extract<
+  keyof P,
+  (S extends { required: readonly (infer R)[] } ? R : never) | (Filled extends true ? KeysWithDefault<P> : never)
 >
 
-type FromObject<S> = S extends { properties: infer P }
-  ? FromProperties<P, S extends { required: readonly (infer R)[] } ? R : never>
+// Mapped over the keys of P itself: editors then show the comments of its keys.
+type PropertyTypes<P, K extends keyof P, Filled> = { -readonly [X in K]: FromJsonSchema<P[X], Filled> }
+
+type FromProperties<P, R extends keyof P, Filled> = Simplify<
+  PropertyTypes<P, R, Filled> & Partial<PropertyTypes<P, Exclude<keyof P, R>, Filled>>
+>
+
+type FromObject<S, Filled> = S extends { properties: infer P }
+  ? FromProperties<P, RequiredKeys<S, P, Filled>, Filled>
   : S extends { additionalProperties: infer A extends object }
-    ? Record<string, FromJsonSchema<A>>
+    ? Record<string, FromJsonSchema<A, Filled>>
     : Record<string, unknown>
 
-type FromTypeName<N, S> = N extends keyof TypeByName
+type FromTypeName<N, S, Filled> = N extends keyof TypeByName
   ? TypeByName[N]
   : N extends 'object'
-    ? FromObject<S>
+    ? FromObject<S, Filled>
     : N extends 'array'
-      ? Array<S extends { items: infer I } ? FromJsonSchema<I> : unknown>
+      ? Array<S extends { items: infer I } ? FromJsonSchema<I, Filled> : unknown>
       : unknown
 
 /**
  * The type that a JSON Schema literal describes: `type`, `properties`, `required`, `items`, `enum`, `const`,
- * `anyOf` and `oneOf`. Whatever else narrows a value at run time stays `unknown` or its wider type here.
+ * `anyOf` and `oneOf`. Other keywords do not narrow it. With `Filled`, properties that have a default are required.
  */
-export type FromJsonSchema<S> = S extends { const: infer C }
+export type FromJsonSchema<S, Filled = false> = S extends unknown
+  ? typeof TYPE extends keyof S
+    ? NonNullable<S[typeof TYPE]>
+    : FromKeywords<S, Filled>
+  : never
+
+type FromKeywords<S, Filled> = S extends { const: infer C }
   ? C
   : S extends { enum: readonly (infer E)[] }
     ? E
     : S extends { anyOf: readonly (infer A)[] }
-      ? FromJsonSchema<A>
+      ? FromJsonSchema<A, Filled>
       : S extends { oneOf: readonly (infer A)[] }
-        ? FromJsonSchema<A>
+        ? FromJsonSchema<A, Filled>
         : S extends { type: infer N }
           ? N extends readonly (infer M)[]
-            ? FromTypeName<M, S>
-            : FromTypeName<N, S>
+            ? FromTypeName<M, S, Filled>
+            : FromTypeName<N, S, Filled>
           : unknown
 
 /** The validated value of either kind of schema. */

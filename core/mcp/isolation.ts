@@ -1,8 +1,9 @@
 // The slot `isolation`: runs the handlers of tools with `isolate` outside of this process.
+
+import type { CallUsage } from './asks.ts'
 import type { Call } from './call.ts'
 import type { CallContext, ToolDefinition } from './define.ts'
 import type { IsolateBounds, ModuleTool } from './isolate.ts'
-import type { CallUsage } from './replayed-asks.ts'
 
 /** A call of a tool with `isolate`. */
 export interface IsolatedCall {

@@ -2,9 +2,8 @@
 
 import { HostError } from '../http/errors.ts'
 import { parseJson } from '../http/json-text.ts'
-import { isShortName } from './client-said.ts'
+import { isShortName, MAX_BATCH, MAX_ID } from './client-limits.ts'
 import { isObject } from './is-object.ts'
-import { MAX_BATCH, MAX_ID } from './limits.ts'
 import type { RequestId } from './protocol.ts'
 import { isRevision, REVISIONS, rulesOf } from './revisions.ts'
 import { paramsWithoutNulls } from './without-nulls.ts'
@@ -59,7 +58,7 @@ function toMessage(value: unknown): Message {
 
 /**
  * Reads one message or a batch. Throws `parseError` for what is not JSON, and `invalidRequest` for an empty body, a
- * batch of none or of more than 50, nesting deeper than 128 levels, more objects and lists than data has (limits.ts), and
+ * batch of none or of more than 50, nesting deeper than 128 levels, more objects and lists than data has (core/http/limits.ts), and
  * `__proto__` or `constructor.prototype` keys.
  */
 export function readMessages(text: string): Message | readonly Message[] {
@@ -90,3 +89,65 @@ export function validBatch(messages: readonly Message[]): readonly ValidMessage[
     return message
   })
 }
+
+/** A result whose JSON is already written, once for many answers. */
+export class SerializedResult {
+  readonly json: string
+  #bytes: Buffer | undefined
+
+  constructor(json: string) {
+    this.json = json
+  }
+  get bytes(): Buffer {
+    this.#bytes ??= Buffer.from(this.json)
+    return this.#bytes
+  }
+}
+
+/** An answer with such a result: a text, and bytes for those who want them, copied together and not encoded again. */
+export class SerializedAnswer {
+  readonly #head: string
+  readonly #result: SerializedResult
+  #bytes: Buffer | undefined
+
+  /** `head`: what is written before the result. */
+  constructor(head: string, result: SerializedResult) {
+    this.#head = head
+    this.#result = result
+  }
+  toString(): string {
+    return `${this.#head}${this.#result.json}}`
+  }
+  get bytes(): Buffer {
+    this.#bytes ??= Buffer.concat([Buffer.from(this.#head), this.#result.bytes, END])
+    return this.#bytes
+  }
+}
+
+const END = Buffer.from('}')
+
+/** An answer as it is written: `String(answer)` is its JSON. */
+export type EncodedAnswer = string | SerializedAnswer
+
+/** Whom an error answers. */
+export interface ErrorTarget {
+  readonly id?: RequestId | undefined
+  /** Undefined: unknown. */
+  readonly revision?: string | undefined
+}
+
+/** An error answer. Its text never comes from anything but a HostError. */
+export function encodeError(error: HostError, { id, revision }: ErrorTarget = {}): string {
+  const rules = isRevision(revision) ? rulesOf(revision) : undefined
+  const code = error.kind === 'resourceNotFound' && rules ? rules.resourceNotFoundCode : error.code
+  const body = {
+    jsonrpc: '2.0',
+    ...(id !== undefined ? { id } : rules?.nullErrorIds ? { id: null } : {}),
+    error: { code, message: error.message, ...(error.data !== undefined && { data: error.data }) },
+  }
+  return JSON.stringify(body)
+}
+
+/** A notification to the client. */
+export const encodeNotification = (method: string, params: Record<string, unknown>): string =>
+  JSON.stringify({ jsonrpc: '2.0', method, params })

@@ -1,5 +1,4 @@
-// "Did you mean": the candidate that a mistyped name was probably meant to be. Used wherever something is named that does not
-// exist, by an operator (options, plugins, toolsets, policies) or by a model (arguments). The client has the same rule.
+// Suggestions for mistyped names. The client has the same rule.
 import { distance } from 'fastest-levenshtein'
 
 /** The closest candidate, or undefined when none is close. Case, dashes and underscores do not count. */
@@ -9,7 +8,7 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   let least = allowed(plain) + 1
   for (const candidate of candidates) {
     const other = simplify(candidate)
-    // The distance takes quadratic time, and is no less than the difference in length.
+    // The distance takes quadratic time.
     if (Math.abs(other.length - plain.length) >= least) continue
     const steps = distance(plain, other)
     if (steps < least) {
@@ -20,7 +19,7 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   return best
 }
 
-/** What may have been meant, in words that go on "there is no such ...;". */
+/** A suggestion, or the known names. */
 export function didYouMean(name: string, known: Iterable<string>): string {
   const all = [...known]
   const near = nearest(name, all)
@@ -34,5 +33,5 @@ const MOST_NAMES = 40
 
 const simplify = (name: string): string => name.toLowerCase().replace(/[-_\s]/g, '')
 
-// Two letters swapped are two steps, so a word of four letters must be allowed two; shorter ones would match anything.
+// Two swapped letters are two steps.
 const allowed = (name: string): number => (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3)))

@@ -1,6 +1,4 @@
-// The config's routes, compiled: which toolsets an address serves, and what its URL is. Which endpoint a request's path
-// names is the path table's (path-table.ts); where routes' paths meet, the narrowest has the address (route-places.ts).
-
+// Compiles the routes of the config: the toolsets of each URL.
 import { type Path, type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
 import { fill, PARAMETER, type Pattern, parsePattern, placeRoutes, type RoutePlaces } from '../http/path-pattern.ts'
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
@@ -8,31 +6,30 @@ import { isObject } from './is-object.ts'
 import { didYouMean } from './nearest.ts'
 import type { Revision } from './revisions.ts'
 
-/** A route, and what MCP serves there. */
+/** A route with its MCP settings. */
 export interface McpRoute extends Route {
   readonly stateless: boolean
-  /** Whether `subscriptions/listen` is served. */
+  /** Whether `subscriptions/listen` is available. */
   readonly listen: boolean
-  /** Every toolset that the route can serve. */
+  /** All toolsets that the route can serve. */
   readonly toolsets: readonly string[]
   /** Toolsets that the path parameter can name, if it selects the toolset. */
   readonly categories: readonly string[]
-  /** The protocol revisions that its transports serve, newest first; complete once every plugin is set up. */
+  /** The protocol versions of its transports, newest first; complete once every plugin is set up. */
   readonly revisions: readonly Revision[]
 }
 
 export interface CompiledRoute extends McpRoute {
-  /** Serves from now on what `other`, the same path of a newer config, was compiled to serve. */
+  /** Takes over the toolsets of `other`, the route of a newer config with the same path. */
   serveAs(other: CompiledRoute): void
-  /** What `serveAs` takes: reads what it serves now. */
   readonly choice: ToolsetChoice
-  /** The toolsets at this address; undefined where the parameter names none, and where a narrower route has it. */
+  /** The toolsets at this URL; undefined if the parameter names none, or the URL belongs to a more specific route. */
   toolsetsFor(params: Readonly<Record<string, string>>): readonly string[] | undefined
-  /** Every combination of toolsets that an address of this route can have. */
+  /** Every combination of toolsets at a URL of this route. */
   knownCombinations(): ReadonlyArray<readonly string[]>
 }
 
-/** Splits a route's path. Throws a StartError for what a route cannot have. */
+/** Parses a path. Throws a StartError for an invalid one. */
 function parsePath(path: string): Pattern {
   const at = ['routes', path]
   const parts = parsePattern(path, { at })
@@ -42,7 +39,7 @@ function parsePath(path: string): Pattern {
   return parts
 }
 
-/** What the config says of its routes. */
+/** The parts of the config that routes need. */
 export interface RoutesConfig {
   readonly stateless?: boolean
   readonly toolsets: Readonly<Record<string, unknown>>
@@ -62,28 +59,27 @@ export interface RoutesConfig {
   >
 }
 
-/** A parameter of the path that names one of these toolsets. */
+/** A path parameter that names one of these toolsets. */
 export interface ParameterChoice {
   readonly param: string
   readonly of: readonly string[]
 }
 
-/** Which toolsets a route serves at which of its addresses. */
+/** The toolsets of a route, by URL. */
 export interface ToolsetChoice {
   readonly all: readonly string[]
   choose(params: Readonly<Record<string, string>>): readonly string[] | undefined
   readonly combinations: ReadonlyArray<readonly string[]>
-  /** What the parameter may be. */
+  /** Values of the parameter. */
   readonly categories: readonly string[]
-  /** Those of them that some route lists by name: documents and hints name no others. */
+  /** The values that some route lists by name: documents and hints name no others. */
   readonly listed: readonly string[]
-  /** True where the parameter can name toolsets that the route does not list. */
+  /** Whether the parameter can name toolsets that the route does not list. */
   readonly isOpen: boolean
-  /** The parameter of the path that chooses; undefined where none does. */
+  /** The path parameter that selects the toolset. */
   readonly parameter: string | undefined
 }
 
-/** A route while it is compiled. */
 interface Subject {
   readonly path: string
   readonly config: RoutesConfig
@@ -141,22 +137,22 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
 
 const isParameterChoice = (toolsets: unknown): toolsets is ParameterChoice => isObject(toolsets)
 
-/** Whether the config keeps a toolset from parameters that list none. */
+/** Whether parameters without a list cannot name a toolset. */
 export const isInternal = (toolset: unknown): boolean => isObject(toolset) && toolset['internal'] === true
 
 const namesIn = (toolsets: string | readonly string[] | ParameterChoice): readonly string[] =>
   isParameterChoice(toolsets) ? toolsets.of : [toolsets].flat()
 
-/** Whether a route names a toolset. */
+/** Whether a route lists a toolset. */
 const isListed = ({ routes }: RoutesConfig, toolset: string): boolean =>
   Object.values(routes).some(
     ({ toolsets, default: standard = [] }) => namesIn(toolsets).includes(toolset) || standard.includes(toolset),
   )
 
-/** What is written at a place of a list, or is it where there is one alone. */
+/** The config location of an entry, or of a single value. */
 const placeIn = (at: Path, written: unknown, place: number): Path => (typeof written === 'string' ? at : [...at, place])
 
-/** Those of a route's toolsets that there are; the others are reported. The very same list where all of them are. */
+/** The known toolsets; reports the others. Returns the same list if all are known. */
 function knownAmong(
   names: readonly string[],
   at: (place: number) => Path,
@@ -172,13 +168,13 @@ function knownAmong(
   return names.every(isKnown) ? names : names.filter(isKnown)
 }
 
-/** What a route learns later than its path: the host's address, and what its transports serve. */
+/** Facts that are known after compilation. */
 export interface LateFacts {
   readonly address: () => string
   readonly revisions: (route: CompiledRoute) => readonly Revision[]
 }
 
-/** The patterns of all paths that can be one; the others are reported. */
+/** The patterns of valid paths; reports the others. */
 function parsePaths(paths: readonly string[], report: Report): Map<string, Pattern> {
   const patterns = new Map<string, Pattern>()
   for (const path of paths) {
@@ -188,7 +184,7 @@ function parsePaths(paths: readonly string[], report: Report): Map<string, Patte
   return patterns
 }
 
-/** Compiles the config's routes. Reports a path or a toolset that makes no sense, and leaves it out. */
+/** Compiles the routes of the config. Reports invalid paths and toolsets, and leaves them out. */
 export function compileRoutes(config: RoutesConfig, late: LateFacts, report = stopAtFirst): CompiledRoute[] {
   const patterns = parsePaths(Object.keys(config.routes), report)
   const places = placeRoutes(patterns, report)
@@ -226,7 +222,7 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
       knownCombinations: () => choice.combinations,
       url(params: Readonly<Record<string, string>> = {}) {
         const filled = fill(pattern, params).filter(({ parameter }) => parameter === undefined)
-        // Canonical, as clients write it: the root is its host, without a slash at its end.
+        // The canonical URL of the root has no trailing slash.
         return [late.address(), ...filled.map(({ text }) => text)].join('/')
       },
     }
@@ -234,7 +230,7 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
   })
 }
 
-/** Parameters with which the route serves something: one that it needs has the name of a toolset. */
+/** Parameters of a URL that serves something: a required one has the name of a toolset. */
 export function sampleParams(route: CompiledRoute): Record<string, string> {
   const servesWithout = route.toolsetsFor({}) !== undefined
   const names = [...route.path.matchAll(/:(\w+)(\?)?/g)].filter(([, , optional]) => !optional || !servesWithout)
@@ -243,15 +239,14 @@ export function sampleParams(route: CompiledRoute): Record<string, string> {
   )
 }
 
-/** An address of the route that serves something. */
+/** A URL of the route that serves something. */
 export const sampleUrl = (route: CompiledRoute): string => route.url(sampleParams(route))
 
-/** The path of that address, as `explain` and others take it. */
+/** The path of that URL. */
 export function samplePath(route: CompiledRoute): string {
   const params = sampleParams(route)
-  const filled = route.path.replace(/\/:(\w+)\??/g, (_, name: string) => {
-    const value = params[name]
-    return value === undefined ? '' : `/${value}`
-  })
-  return filled === '' ? '/' : filled
+  const filled = route.path.replace(/\/:(\w+)\??/g, (_, name: string) =>
+    params[name] === undefined ? '' : `/${params[name]}`,
+  )
+  return filled || '/'
 }

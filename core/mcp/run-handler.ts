@@ -1,12 +1,15 @@
 // Runs one handler: slot, time limit, questions and end.
 import type { Clock, Timer } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
+import type { Figures } from '../kernel/figures.ts'
+import type { Logger } from '../kernel/log.ts'
+import type { Replay } from './asks.ts'
 import type { Call } from './call.ts'
 import { inPlace, type Turn } from './call-queue.ts'
 import type { CatalogItem } from './catalog.ts'
 import { type Asking, HandlerContext, type HandlerSettings } from './context.ts'
 import type { CallContext } from './define.ts'
-import type { Replay } from './replayed-asks.ts'
+import { ToolError } from './tool-error.ts'
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
@@ -186,4 +189,91 @@ function run({ call, item, settings, handle, replay }: Run, turn?: Turn): unknow
       },
     )
   })
+}
+
+/** Maps the end of `run`, without a promise where the handler needed none. */
+export function afterHandler(
+  run: () => unknown,
+  succeeded: (value: unknown) => object | Promise<object>,
+  failed: (error: unknown) => object,
+): object | Promise<object> {
+  try {
+    const value = run()
+    return value instanceof Promise ? value.then(succeeded).catch(failed) : onValue(succeeded(value), failed)
+  } catch (error) {
+    return failed(error)
+  }
+}
+
+const onValue = (value: object | Promise<object>, failed: (error: unknown) => object) =>
+  value instanceof Promise ? value.catch(failed) : value
+
+/**
+ * What left a handler, as the client is told of it. It answers a request that was well formed, so it rides an HTTP 200,
+ * except for what the host itself decided there: a capability that the client lacks, and a login that has ended, whose
+ * challenge a client reads with a 401 alone. A ToolError's text is meant for the client; anything else that is no HostError
+ * stays as it is, to be logged and hidden.
+ */
+export function handlerFailure(error: unknown): unknown {
+  if (ToolError.is(error)) return new HostError('internal', { detail: error.message }).within200()
+  if (!HostError.is(error)) return error
+  const isChallenge = error.kind === 'unauthorized' && error.headers?.['WWW-Authenticate'] !== undefined
+  return isChallenge || error.kind === 'missingCapability' ? error : error.within200()
+}
+
+/** How long a handler has for what it does once its signal aborted, milliseconds. */
+const GRACE = 2_000
+/** Told again, of one item, when there are twice as many, or after so long, milliseconds. */
+const AGAIN = 60_000
+
+interface Told {
+  /** Handlers that go on past the grace. */
+  count: number
+  /** How many there were when the log was told last, and when that was. */
+  last: number
+  at: number
+}
+
+const FIX =
+  'pass ctx.signal on to what it waits for, or look at ctx.signal.aborted between steps; `concurrency` bounds them'
+
+/** What it gives is told that the time of a handler is over, and gives what is to be called once the handler is. */
+export function watchOverdue(
+  log: Pick<Logger, 'warn'>,
+  figures: Pick<Figures, 'gauge'>,
+  clock: Clock,
+): (item: CatalogItem, limit: number) => () => void {
+  const items = new WeakMap<CatalogItem, Told>()
+  let all = 0
+  const figure = { name: 'mcp_host_handlers_overdue', help: 'Handlers that run though the time of their call is over.' }
+  figures.gauge(figure, () => all)
+
+  function tell(item: CatalogItem, limit: number): Told {
+    const told = items.get(item) ?? { count: 0, last: 0, at: Number.NEGATIVE_INFINITY }
+    items.set(item, told)
+    told.count++
+    const now = clock.monotonic()
+    if (told.count >= told.last * 2 || now - told.at > AGAIN) {
+      told.last = told.count
+      told.at = now
+      const fields = { kind: item.kind, name: item.key, limit, running: told.count, fix: FIX }
+      log.warn(fields, 'a handler goes on though its time is over: it ignores its signal')
+    }
+    return told
+  }
+
+  return (item, limit) => {
+    all++
+    let told: Told | undefined
+    const timer = clock
+      .setTimeout(() => {
+        told = tell(item, limit)
+      }, GRACE)
+      .unref()
+    return () => {
+      all--
+      clock.clear(timer)
+      if (told) told.count--
+    }
+  }
 }

@@ -1,4 +1,4 @@
-// From a tool's checked call to its handler, through what extensions do with the keys that the tool has.
+// Runs the handler of a tool inside the extensions that read its keys.
 import type { Call } from './call.ts'
 import type { ToolItem } from './catalog.ts'
 import type { CallContext, ToolDefinition, ToolKeyName } from './define.ts'
@@ -6,23 +6,20 @@ import type { ShownKey } from './tool-keys.ts'
 
 type MaybePromise<T> = T | Promise<T>
 
-/** What an extension does with a key of tools. */
+/** How an extension handles a key of tools. */
 export interface ToolKey extends ShownKey {
   /**
-   * Around the handler, once the caller was let in and the arguments were checked: gives what `run` does, or a result of the
-   * extension in its place. Never for a tool without the key. `run` takes the tool's place among its `concurrency`; with a
-   * handler it runs that one in place of the tool's.
+   * Middleware around the handler of a tool with the key, after access and argument checks. Returns the result of `run`, or
+   * another one. `run` counts towards `concurrency`; a handler that it receives runs in place of the tool's.
    */
   around?(call: Call, tool: ToolDefinition, run: RunTool): MaybePromise<object>
 }
 
-/** Runs a tool's handler, or another in its place, to a result. */
 type RunTool = (instead?: (args: never, ctx: CallContext) => MaybePromise<object>) => MaybePromise<object>
 
 /** The keys that the extensions of one route read. */
 export type ToolKeys = ReadonlyMap<ToolKeyName, ToolKey>
 
-/** Through what the keys of a tool do, to its handler. */
 export function runThroughKeys(
   call: Call,
   { keys, definition }: ToolItem,

@@ -1,5 +1,4 @@
-// Holds every definition of the toolsets against what it must be, and tells of those that clients or callers will stumble
-// over, before any plugin is set up. For core/host.ts; the catalog then takes what is sound.
+// Checks all definitions of toolsets at startup, before plugins are set up.
 import { type Report, reporting, StartError } from '../http/errors.ts'
 import { describeToolset } from './catalog.ts'
 import { compileDefinition, type FaultsOf } from './catalog-item.ts'
@@ -8,7 +7,7 @@ import { warningsOf } from './definition-warnings.ts'
 import type { CompiledRoute } from './routes.ts'
 import { collect, PAGE_SIZE, type View } from './view.ts'
 
-/** The toolsets without what cannot be compiled, which is reported. */
+/** The toolsets without invalid definitions, which are reported. Reports warnings too. */
 export function soundDefinitions(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
   faultsOf: FaultsOf,

@@ -1,33 +1,29 @@
-// Keys of tools that extensions read, such as `task` and `app`: what a plugin does with one on its routes. What a tool says
-// there is checked with its other keys (core/config/definition-schema.ts).
+// Keys of tools that extensions read, such as `task` and `app`: what they add to lists and resources.
 import { StartError } from '../http/errors.ts'
 import type { Catalog, CatalogItem, ResourceItem, ToolItem } from './catalog.ts'
 import type { ResourceDefinition, ToolDefinition, ToolKeyName } from './define.ts'
 import type { Meta } from './protocol.ts'
 
-/** What an extension adds to what is served of the tools that have a key. */
+/** What an extension adds for tools with a key. */
 export interface ShownKey {
-  /** What lists say in the `_meta` of a tool that has the key; of two entries with one name this one is taken. */
+  /** Entries of `_meta` in lists, which replace those of the tool. */
   meta?(tool: ToolDefinition): Meta
-  /**
-   * Resources that go along with a tool, wherever it is served; denied to those who may call none of the tools that they go
-   * along with. The same objects every time.
-   */
+  /** Resources that are served with the tool, to callers of such a tool only. The same objects every time. */
   resources?(tool: ToolDefinition): readonly ResourceDefinition[]
-  /** Of what goes along with a tool and lists do not show, such as a page: the lock has it. Undefined: there is none yet. */
+  /** Digest for the lock of content that lists do not show, such as a page. */
   digest?(tool: ToolDefinition): string | undefined
 }
 
 /** The keys that the extensions of one route read. */
 export type ShownKeys = ReadonlyMap<ToolKeyName, ShownKey>
 
-/** A tool as lists show it on a route whose extensions read these keys. */
+/** A tool in lists of a route whose extensions read these keys. */
 export function wireWithKeys({ wire, keys, definition }: ToolItem, read: ShownKeys): ToolItem['wire'] {
   const added = keys.map(name => read.get(name)?.meta?.(definition)).filter(meta => meta !== undefined)
   return added.length === 0 ? wire : { ...wire, _meta: Object.assign({}, definition._meta, ...added) }
 }
 
-/** What lists do not show of a tool's keys, as digests by key. */
+/** The digests of a tool, by key. */
 export const digestsOfKeys = ({ keys, definition }: ToolItem, read: ShownKeys): Readonly<Record<string, string>> =>
   Object.fromEntries(
     keys.flatMap(name => {
@@ -36,7 +32,7 @@ export const digestsOfKeys = ({ keys, definition }: ToolItem, read: ShownKeys): 
     }),
   )
 
-/** The resources that go along with these items, each with the tools that it goes along with. */
+/** The resources that are served with these items, each with its tools. */
 export function resourcesOfKeys(
   items: readonly CatalogItem[],
   read: ShownKeys,
@@ -55,7 +51,7 @@ export function resourcesOfKeys(
   return found
 }
 
-/** Throws a StartError for a tool with a key that no extension of its route reads: it would do nothing. */
+/** Throws a StartError for a tool with a key that no extension of its route reads. */
 export function checkKeys(items: readonly CatalogItem[], path: string, read: ShownKeys): void {
   for (const item of items) {
     const stray = item.kind === 'tools' ? item.keys.find(name => !read.has(name)) : undefined

@@ -1,6 +1,4 @@
-// Durations and sizes as an operator writes them, turned into milliseconds and bytes.
-// The patterns go into JSON Schemas (host-schema.ts, plugin options), so that editors refuse what these would.
-
+// Parses durations and sizes of the config. The patterns are part of JSON Schemas.
 /** Milliseconds, or a number with its unit: `'250ms'`, `'30s'`, `'5m'`, `'2h'`, `'1d'`. */
 export type Duration = string | number
 /** Bytes, or a number with its unit: `'64kb'`, `'4mb'`, `'1gb'` (1 kb = 1,024 bytes). */
@@ -16,18 +14,17 @@ export const SIZE_PATTERN = '^\\d+(\\.\\d+)?(b|kb|mb|gb)$'
 /** A claim, or claims joined by dots: neither JSONPath nor JSON Pointer. */
 export const CLAIM_PATH_PATTERN = '^[^$/]'
 
-/** What fits, in words: for error messages. */
 export const DURATION_WORDS = "a duration such as '30s', or milliseconds"
 export const SIZE_WORDS = "a size such as '4mb', or bytes"
 
 const DURATION_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const SIZE_UNITS: Readonly<Record<string, number>> = { b: 1, kb: 1_024, mb: 1_024 ** 2, gb: 1_024 ** 3 }
 
-/** Whole milliseconds; a bare number is milliseconds already. Throws a RangeError that says what fits. */
+/** Milliseconds. Throws a RangeError. */
 export const parseDuration = (value: string | number): number =>
   parse(value, DURATION_PATTERN, DURATION_UNITS, DURATION_WORDS)
 
-/** Whole bytes, 1 kb = 1,024; a bare number is bytes already. Throws a RangeError that says what fits. */
+/** Bytes. Throws a RangeError. */
 export const parseSize = (value: string | number): number => parse(value, SIZE_PATTERN, SIZE_UNITS, SIZE_WORDS)
 
 function parse(value: string | number, pattern: string, units: Readonly<Record<string, number>>, words: string) {

@@ -13,10 +13,10 @@ import {
   type ToolItem,
 } from './catalog.ts'
 import type { ServerSettings } from './configure-session.ts'
+import { SerializedResult } from './message.ts'
 import { type Implementation, META, type ServerCapabilities } from './protocol.ts'
 import type { RevisionRules } from './revisions.ts'
 import { digestsOfKeys, resourcesOfKeys, type ShownKeys, wireWithKeys } from './tool-keys.ts'
-import { SerializedResult } from './wire.ts'
 
 /** A paginated list. */
 export type ListName = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'

@@ -3,8 +3,8 @@
 import type { Timer } from '../http/clock.ts'
 import { isUnavailable, nodeLost } from '../http/errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
+import { encodeError } from '../mcp/message.ts'
 import type { RequestId } from '../mcp/protocol.ts'
-import { encodeError } from '../mcp/wire.ts'
 import {
   type EventId,
   isWholeAfter,

@@ -1,6 +1,6 @@
 // The default session store: in this process. It holds 100,000 idle sessions, so records are small.
 import { type Linked, LinkedList } from '../http/linked-list.ts'
-import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../mcp/limits.ts'
+import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../mcp/client-limits.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import { watchedCost } from './change-feed.ts'
 import type {

@@ -2,11 +2,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../http/clock.ts'
 import { isError } from '../http/describe-thrown.ts'
-import { shown } from '../mcp/client-said.ts'
+import { shown } from '../mcp/client-limits.ts'
 import { isObject } from '../mcp/is-object.ts'
+import { encodeNotification } from '../mcp/message.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import { ToolError } from '../mcp/tool-error.ts'
-import { encodeNotification } from '../mcp/wire.ts'
 
 /** Time-out of a request to the client, milliseconds; the lifetime of a sealed `requestState`. */
 export const ANSWER_TIMEOUT = 600_000

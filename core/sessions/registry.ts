@@ -1,9 +1,11 @@
 // The sessions of a node: opened within limits, found by id for their owner, ended when idle.
+
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
+import { withTimeout } from '../http/clock.ts'
 import { HostError, shuttingDown } from '../http/errors.ts'
 import { sameUser } from '../kernel/user.ts'
 import type { AdmitCaller, Offer, RequestFacts } from '../mcp/call.ts'
-import { holderOf } from '../mcp/holder.ts'
+import { holderOf } from '../mcp/client-limits.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { type ChangeFeed, createWatchCharges } from './change-feed.ts'
@@ -199,12 +201,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
   }
 
   async function awaitRuns(patience: number) {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise(resolve => {
-      timer = setTimeout(resolve, patience)
-    })
-    await Promise.race([Promise.all(runs), late])
-    clearTimeout(timer)
+    await withTimeout(Promise.all(runs), patience, () => undefined)
     if (runs.size > 0) log.warn({ runs: runs.size }, 'left without waiting for runSession any longer')
   }
 

@@ -5,14 +5,13 @@ import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
 import type { AskClient, Call, CallChannel, CallRequest } from '../mcp/call.ts'
-import { checkClientFacts, isShortName, shown } from '../mcp/client-said.ts'
-import { encodeAnswer } from '../mcp/encode-answer.ts'
+import type { RefusedRequest } from '../mcp/call-record.ts'
+import { checkClientFacts, isShortName, shown } from '../mcp/client-limits.ts'
+import { encodeAnswer } from '../mcp/dispatch.ts'
 import { isObject } from '../mcp/is-object.ts'
-import type { Message } from '../mcp/message.ts'
+import { type EncodedAnswer, encodeError, type Message } from '../mcp/message.ts'
 import type { Implementation } from '../mcp/protocol.ts'
-import type { RefusedRequest } from '../mcp/request-record.ts'
 import { isHandshakeRevision, LATEST_HANDSHAKE } from '../mcp/revisions.ts'
-import { type EncodedAnswer, encodeError } from '../mcp/wire.ts'
 import { running } from './refusals.ts'
 import type { RunningCalls } from './registry.ts'
 import type { Session } from './session.ts'
@@ -36,6 +35,8 @@ export interface SessionReply {
 export interface Sender {
   readonly headers: IncomingHttpHeaders
   readonly user: User | undefined
+  /** The state of the HTTP request. */
+  readonly state?: { hasRecords?: true }
   /** True for a single request whose HTTP response is its own, so that a refusal is already recorded. */
   readonly alone?: boolean
 }
@@ -104,6 +105,7 @@ async function serveRequest(
   const fail = (error: HostError) => reply.respond(encodeError(error, { id, revision }), error)
   function refuse(error: HostError) {
     if (!sender.alone) {
+      if (sender.state) sender.state.hasRecords = true
       const { offer, client, revision, transport, id: sessionId } = session
       const { route, ip } = offer
       host.tellRefused({ error, method, headers, user, route, ip, client, revision, transport, sessionId })
@@ -135,6 +137,7 @@ async function serveRequest(
         asks: channel,
       })
       isCall = true
+      if (sender.state) sender.state.hasRecords = true
       const answer = encodeAnswer(host, call, await host.answer(call))
       const { revision: negotiated, client } = session
       if (method === 'initialize' && negotiated) await session.keep({ revision: negotiated, client })

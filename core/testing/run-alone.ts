@@ -9,7 +9,6 @@ import { HostError } from '../http/errors.ts'
 import type { Call, CallRequest } from '../mcp/call.ts'
 import { createMemoryChangeBus } from '../mcp/change-bus.ts'
 import type { Definition, UpstreamTokenRequest } from '../mcp/define.ts'
-import { FAILURE } from '../mcp/methods/tools.ts'
 import { type ClientCapabilities, type JsonObject, type LogLevel, META } from '../mcp/protocol.ts'
 import { resultTypeOf } from '../mcp/result-type.ts'
 import { isHandshakeRevision, MODERN_REVISION, REVISIONS, type Revision } from '../mcp/revisions.ts'
@@ -17,7 +16,7 @@ import type { McpRoute } from '../mcp/routes.ts'
 import { definePlugin, type Services } from '../plugin-host.ts'
 import { type Answers, type Ask, createQuestioned, type Questioned } from './answers.ts'
 import { keepChanges, type ToldChange } from './changes.ts'
-import { createKeptLog } from './kept-log.ts'
+import { createKeptLog, type LoggedLine } from './kept-log.ts'
 import { makeUser } from './made-up-user.ts'
 import { runHere } from './run-here.ts'
 
@@ -65,6 +64,7 @@ const ALL: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: 
 const NO_OPTIONS = { type: 'object', additionalProperties: false, properties: {} } as const
 
 interface Alone {
+  readonly lines: readonly LoggedLine[]
   readonly host: Host
   readonly services: Services
   readonly route: McpRoute
@@ -92,6 +92,7 @@ async function openAlone(definition: Definition, { upstreamToken }: RunSettings)
       })
     },
   })
+  const log = createKeptLog()
   const host = await createHost(
     {
       server: { name: 'test-host', version: '1.0.0' },
@@ -100,12 +101,12 @@ async function openAlone(definition: Definition, { upstreamToken }: RunSettings)
       routes: { '/': { toolsets: 'alone' } },
       plugins: { caller: caller() },
     },
-    { log: createKeptLog(), purpose: 'test' },
+    { log, purpose: 'test' },
   )
   if (!found) throw new Error('the host has no services')
   const changes: ToldChange[] = []
   keepChanges(bus, changes)
-  return { host, ...found, changes }
+  return { host, ...found, changes, lines: log.lines }
 }
 
 /** Runs a request to its result, its questions answered on the way. */
@@ -199,7 +200,8 @@ export async function runAlone<Result extends object>(
   }
   try {
     const result = await answerCall(alone, method, params, settings, { questioned, send })
-    const error = FAILURE in result ? result[FAILURE] : undefined
+    // A failed handler ends in the log.
+    const error = alone.lines.find(({ err }) => err !== undefined)?.['err']
     const happened = { logs, progress, asks: questioned.asks, changes: [...alone.changes] }
     return { result: JSON.parse(JSON.stringify(result)) as Result, error, happened }
   } catch (error) {

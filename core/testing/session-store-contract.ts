@@ -1,5 +1,5 @@
 // What every session store promises to the node that it is of. What a shared one promises beyond that: shared-sessions.ts.
-import { MAX_URI, MAX_WATCHED, MAX_WATCHED_BYTES, WATCH_COST } from '../mcp/limits.ts'
+import { MAX_URI, MAX_WATCHED, MAX_WATCHED_BYTES, WATCH_COST } from '../mcp/client-limits.ts'
 import { LATEST_HANDSHAKE } from '../mcp/revisions.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
 import { FIRST_STATE } from '../sessions/session-store.ts'

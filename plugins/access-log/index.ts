@@ -3,21 +3,12 @@
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isatty } from 'node:tty'
-import {
-  type BuiltInOptions,
-  DURATION_PATTERN,
-  definePlugin,
-  type FilledOptions,
-  type PluginHost,
-  parseDuration,
-} from '../../core/index.ts'
+import { DURATION_PATTERN, definePlugin, type OptionsOf, type PluginHost, parseDuration } from '../../core/index.ts'
 import { addField, requestIdIn } from '../../core/transport.ts'
 import { claimFile, makeFolderOf } from '../families/own-file/index.ts'
 import { toFile, toStream } from './destination.ts'
 import { jsonLine, textLine } from './line.ts'
 import { Lines } from './lines.ts'
-
-export type AccessLogOptions = BuiltInOptions['access-log']
 
 const STDOUT = 1
 const STDERR = 2
@@ -43,7 +34,7 @@ function giveIds(host: PluginHost) {
   })
 }
 
-function setup(host: PluginHost, { file, format, sample, slow }: FilledOptions['access-log']) {
+function setup(host: PluginHost, { file, format, sample, slow }: FilledAccessLogOptions) {
   const path = file === undefined ? undefined : resolve(host.directory, file)
   // What a client reads over stdio is the protocol alone.
   const stream = host.purpose === 'stdio' ? STDERR : STDOUT
@@ -74,32 +65,37 @@ function setup(host: PluginHost, { file, format, sample, slow }: FilledOptions['
   host.closing(() => lines?.close())
 }
 
-export const accessLog = definePlugin<AccessLogOptions, FilledOptions['access-log']>({
-  options: {
-    type: 'object',
-    description: 'One line a request: who, what, how long, what came of it.',
-    additionalProperties: false,
-    properties: {
-      file: {
-        type: 'string',
-        description:
-          'Output file, relative to the config; a missing folder is created. Default: stdout; with mcp-host stdio, stderr.',
-      },
-      format: { type: 'string', enum: ['json', 'text'], description: 'Default: text at a terminal, JSON elsewhere.' },
-      sample: {
-        type: 'number',
-        minimum: 0,
-        maximum: 1,
-        default: 1,
-        description: 'The part of the requests that went well and fast which is written; all others always are.',
-      },
-      slow: {
-        type: 'string',
-        pattern: DURATION_PATTERN,
-        default: '1s',
-        description: 'A request that takes so long is slow: it is written whatever `sample` says, and marked.',
-      },
+const OPTIONS = {
+  type: 'object',
+  description: 'One line a request: who, what, how long, what came of it.',
+  additionalProperties: false,
+  properties: {
+    file: {
+      type: 'string',
+      description:
+        'Output file, relative to the config; a missing folder is created. Default: stdout; with mcp-host stdio, stderr.',
+    },
+    format: { type: 'string', enum: ['json', 'text'], description: 'Default: text at a terminal, JSON elsewhere.' },
+    sample: {
+      type: 'number',
+      minimum: 0,
+      maximum: 1,
+      default: 1,
+      description: 'The part of the requests that went well and fast which is written; all others always are.',
+    },
+    slow: {
+      type: 'string',
+      pattern: DURATION_PATTERN,
+      default: '1s',
+      description: 'A request that takes so long is slow: it is written whatever `sample` says, and marked.',
     },
   },
+} as const
+
+export interface AccessLogOptions extends OptionsOf<typeof OPTIONS> {}
+export interface FilledAccessLogOptions extends OptionsOf<typeof OPTIONS, true> {}
+
+export const accessLog = definePlugin<AccessLogOptions, FilledAccessLogOptions>({
+  options: OPTIONS,
   setup,
 })

@@ -1,7 +1,7 @@
 // The writer of the access log: takes lines as they come and writes them together a few times a second, while nobody waits. A
 // library's stream would measure all that waits with each line, follow no file that is renamed, and hold the end of the host.
-import { setTimeout as pause } from 'node:timers/promises'
 import { errorText, type Logger } from '../../core/index.ts'
+import { withTimeout } from '../../core/transport.ts'
 import type { Destination } from './destination.ts'
 
 /** Characters that are written at once, and how long fewer wait, milliseconds. */
@@ -158,11 +158,8 @@ export class Lines {
   async close(): Promise<void> {
     this.#closing = true
     clearTimeout(this.#timer)
-    const late = new AbortController()
-    const inTime = pause(CLOSE_TIME, undefined, { signal: late.signal }).catch(() => undefined)
     this.#begin()
-    await Promise.race([this.#writing, inTime])
-    late.abort()
+    if (this.#writing) await withTimeout(this.#writing, CLOSE_TIME, () => undefined)
     this.#abandoned = true
     const { file, log, lost, destination } = this.#settings
     const left = this.#waiting.length + (this.#batch ? linesFrom(this.#batch.bytes, this.#batch.from) : 0)

@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto'
 import {
   type AppDefinition,
-  type FilledOptions,
   type PluginHost,
   parseSize,
   type ResourceDefinition,
@@ -11,11 +10,10 @@ import {
   type ToolDefinition,
 } from '../../core/index.ts'
 import { canonical } from './canonical.ts'
+import type { FilledAppsOptions } from './options.ts'
 import { lastPage, type Page, type PageSettings, pageOf } from './page.ts'
 import { PageFault } from './page-fault.ts'
 import { resourceFor, uiFault, uriOf } from './wire.ts'
-
-type Options = FilledOptions['apps']
 
 export interface Apps {
   /** The same object for apps that say the same. */
@@ -25,7 +23,7 @@ export interface Apps {
   /** Builds the pages of all tools that the config serves; tells what is wrong with them. */
   check(services: Services): Promise<void>
   /** After a reload: serves the pages that were built to check it, tells whoever watches one that changed, and says which. */
-  renew(services: Services, options: Options): string[]
+  renew(services: Services, options: FilledAppsOptions): string[]
 }
 
 const hashOf = (html: string) => `sha256-${createHash('sha256').update(html).digest('base64url')}`
@@ -43,7 +41,7 @@ function note(digests: Map<string, Set<string>>, app: AppDefinition, page: Page)
 const differs = (before: ReadonlySet<string> | undefined, now: ReadonlySet<string>): boolean =>
   before !== undefined && (before.size !== now.size || [...now].some(digest => !before.has(digest)))
 
-const settingsOf = (directory: string, { minify, maxPageSize }: Options): PageSettings => ({
+const settingsOf = (directory: string, { minify, maxPageSize }: FilledAppsOptions): PageSettings => ({
   directory,
   minify,
   maxBytes: parseSize(maxPageSize),
@@ -96,7 +94,7 @@ async function build(app: AppDefinition, settings: PageSettings, host: Pick<Plug
   }
 }
 
-export function createApps(host: PluginHost, options: Options): Apps {
+export function createApps(host: PluginHost, options: FilledAppsOptions): Apps {
   const { directory, log } = host
   const resources = new Map<string, ResourceDefinition>()
   const pages = new Map<string, Promise<Page>>()

@@ -1,17 +1,11 @@
 // MCP Apps (SEP-1865, io.modelcontextprotocol/ui): tools that say `app` have a page, which clients show to people beside the
 // tool's result. It is a resource, `ui://<name>/app.html`, built when the host starts.
-import {
-  type BuiltInOptions,
-  type CallToolResult,
-  definePlugin,
-  type FilledOptions,
-  SIZE_PATTERN,
-} from '../../core/index.ts'
+import { type CallToolResult, definePlugin } from '../../core/index.ts'
 import { createApps } from './apps.ts'
+import { type AppsOptions, type FilledAppsOptions, OPTIONS } from './options.ts'
 import { MIME_TYPE, toolMeta } from './wire.ts'
 
-export type AppsOptions = BuiltInOptions['apps']
-type Filled = FilledOptions['apps']
+export type { AppsOptions } from './options.ts'
 
 const ID = 'io.modelcontextprotocol/ui'
 
@@ -22,27 +16,9 @@ function withText(result: object): object {
   return { ...result, content: [{ type: 'text', text: JSON.stringify(structuredContent) }] }
 }
 
-export const apps = definePlugin<AppsOptions, Filled>({
+export const apps = definePlugin<AppsOptions, FilledAppsOptions>({
   provides: ['app'],
-  options: {
-    type: 'object',
-    description: 'Serves the pages of tools that have an `app`, which clients show to people.',
-    additionalProperties: false,
-    properties: {
-      maxPageSize: {
-        type: ['string', 'number'],
-        pattern: SIZE_PATTERN,
-        minimum: 1,
-        default: '1mb',
-        description: 'How large the page of an app may be.',
-      },
-      minify: {
-        type: 'boolean',
-        default: true,
-        description: 'Makes bundled pages small; without it they can be read.',
-      },
-    },
-  },
+  options: OPTIONS,
   setup(host, options) {
     const served = createApps(host, options)
     host.extension(ID, {
@@ -58,7 +34,7 @@ export const apps = definePlugin<AppsOptions, Filled>({
     })
     host.serving(services => {
       host.checking(() => served.check(services))
-      host.reconfigure<Filled>(next => () => served.renew(services, next))
+      host.reconfigure<FilledAppsOptions>(next => () => served.renew(services, next))
     })
   },
 })

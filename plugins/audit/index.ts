@@ -1,22 +1,22 @@
 // An audit trail: a line for each request that did or read something or was refused, in a chain that reveals changes.
 import { blame } from '../../core/auth.ts'
 import {
-  type BuiltInOptions,
   type CallRecord,
-  DURATION_PATTERN,
   definePlugin,
-  type FilledOptions,
   HostError,
   isObject,
   nearest,
   type PluginHost,
   type Services,
-  SIZE_PATTERN,
   StartError,
 } from '../../core/index.ts'
 import { entryOf, isSessionEnd } from './entry.ts'
+
+import { type AuditOptions, type FilledAuditOptions, OPTIONS } from './options.ts'
 import type { Trail } from './trail.ts'
 import { trailOf } from './trail-of.ts'
+
+export type { AuditOptions } from './options.ts'
 
 type Item = ReturnType<Services['itemsOf']>[number]
 type Tool = Extract<Item, { kind: 'tools' }>
@@ -65,20 +65,6 @@ function lintArguments(
 
 const hintOf = (near: string | undefined) => (near === undefined ? '' : `; did you mean "${near}"?`)
 
-type AuditOptions = BuiltInOptions['audit']
-type Filled = FilledOptions['audit']
-
-const LOOKING = [
-  'ping',
-  'server/discover',
-  'tools/list',
-  'prompts/list',
-  'resources/list',
-  'resources/templates/list',
-  'logging/setLevel',
-  'subscriptions/listen',
-]
-
 const NO_KEY =
   'the audit has no key, for there are no `secrets`: who can write its file can make a chain that verifies; put a secret into ' +
   'the config, or into MCP_HOST_SECRETS'
@@ -115,7 +101,7 @@ const isWritten = ({ call, outcome, http, session }: CallRecord, leftOut: Readon
   return !leftOut.has(call.method) || !WELL.has(outcome)
 }
 
-function setup(host: PluginHost, options: Filled) {
+function setup(host: PluginHost, options: FilledAuditOptions) {
   const { onFailure, leaveOut, subjects } = options
   const leftOut: ReadonlySet<string> = new Set(leaveOut)
   const { current, refusals } = trailOf(host, options)
@@ -143,81 +129,7 @@ function setup(host: PluginHost, options: Filled) {
   })
 }
 
-export const audit = definePlugin<AuditOptions, Filled>({
-  options: {
-    type: 'object',
-    description: 'A line for each request that did something or was refused, in a chain that shows what was changed.',
-    additionalProperties: false,
-    properties: {
-      file: {
-        type: 'string',
-        default: 'audit.jsonl',
-        description:
-          'Output file, relative to the config; a missing folder is created. Each of several processes has its own: `audit.1.jsonl`.',
-      },
-      onFailure: {
-        type: 'string',
-        enum: ['warn', 'refuse'],
-        default: 'warn',
-        description: 'While lines cannot be written: serve on and count those that are lost, or refuse calls.',
-      },
-      arguments: {
-        type: 'object',
-        default: {},
-        description: 'By tool, the names of top-level arguments that are written. All others never are.',
-        additionalProperties: { type: 'array', maxItems: 32, items: { type: 'string' } },
-      },
-      leaveOut: {
-        type: 'array',
-        items: { type: 'string' },
-        default: LOOKING,
-        description: 'Methods whose calls leave no line where they went well. Refusals and failures always do.',
-      },
-      subjects: {
-        type: 'string',
-        enum: ['disguised', 'clear'],
-        default: 'disguised',
-        description: '`clear`: subject and issuer as they are, beside what stands for the user.',
-      },
-      sync: {
-        type: 'string',
-        enum: ['always', 'second', 'never'],
-        default: 'second',
-        description:
-          'When lines are brought to the disk itself: with each batch, once a second, or when the system likes.',
-      },
-      headEvery: {
-        type: 'string',
-        pattern: `^(?=.*[1-9])${DURATION_PATTERN.slice(1)}`,
-        default: '10m',
-        description: "How often the host's log tells the newest hash, where there is a new one.",
-      },
-      rotate: {
-        type: 'object',
-        default: {},
-        description: 'When a new file is started.',
-        additionalProperties: false,
-        properties: {
-          size: {
-            type: ['string', 'integer'],
-            pattern: SIZE_PATTERN,
-            minimum: 1,
-            default: '100mb',
-            description: 'Maximum size of a file.',
-          },
-          age: {
-            type: 'string',
-            pattern: `^(?=.*[1-9])${DURATION_PATTERN.slice(1)}`,
-            description: 'Maximum age of a file. Default: no limit.',
-          },
-          keep: {
-            type: 'integer',
-            minimum: 1,
-            description: 'Full files that are kept; older ones are removed. Default: all.',
-          },
-        },
-      },
-    },
-  },
+export const audit = definePlugin<AuditOptions, FilledAuditOptions>({
+  options: OPTIONS,
   setup,
 })

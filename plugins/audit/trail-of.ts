@@ -1,21 +1,14 @@
 // The audit trail of a plugin instance: one per file, with its metrics.
+
 import { dirname, resolve } from 'node:path'
-import {
-  errorText,
-  type FilledOptions,
-  type PluginHost,
-  parseDuration,
-  parseSize,
-  StartError,
-} from '../../core/index.ts'
+import { errorText, type PluginHost, parseDuration, parseSize, StartError } from '../../core/index.ts'
 import { claimFile, makeFolderOf } from '../families/own-file/index.ts'
 import { keySigner, plainSigner } from './chain.ts'
 import { type AnonymousRefusals, createAnonymousRefusals } from './entry.ts'
 import { type FileLock, lockFile, lockFirst } from './file-lock.ts'
 import { seatOf } from './files.ts'
+import type { FilledAuditOptions } from './options.ts'
 import { Trail, type TrailSettings } from './trail.ts'
-
-type Filled = FilledOptions['audit']
 
 const LINES = { name: 'mcp_host_audit_lines_total', help: 'Lines of the audit that were written.' }
 const LOST = {
@@ -35,7 +28,7 @@ interface Opened {
   readonly refusals: AnonymousRefusals
 }
 
-function settingsOf(host: PluginHost, path: string, { sync, headEvery, rotate }: Filled): TrailSettings {
+function settingsOf(host: PluginHost, path: string, { sync, headEvery, rotate }: FilledAuditOptions): TrailSettings {
   const tell = { written: host.figures.counter(LINES), lost: host.figures.counter(LOST) }
   return {
     path,
@@ -51,7 +44,7 @@ function settingsOf(host: PluginHost, path: string, { sync, headEvery, rotate }:
   }
 }
 
-function open(host: PluginHost, path: string, options: Filled): Opened {
+function open(host: PluginHost, path: string, options: FilledAuditOptions): Opened {
   const settings = settingsOf(host, path, options)
   const processes = host.purpose === 'stdio' ? STDIO_PROCESSES : host.processes
   let trail: Trail | undefined
@@ -90,7 +83,7 @@ function open(host: PluginHost, path: string, options: Filled): Opened {
   return { current: () => trail, refusals }
 }
 
-export function trailOf(host: PluginHost, options: Filled): Opened {
+export function trailOf(host: PluginHost, options: FilledAuditOptions): Opened {
   const { file, sync, headEvery, rotate } = options
   const path = resolve(host.directory, file)
   const trails = host.share(TRAILS, () => new Map<string, { readonly opened: Opened; readonly said: string }>())

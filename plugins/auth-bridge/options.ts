@@ -1,21 +1,6 @@
 // The options of auth-bridge with their JSON Schema, and the presets of identity providers.
 import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ISSUER_URL, SCOPE } from '../../core/auth.ts'
-import {
-  type BuiltInOptions,
-  DURATION_PATTERN,
-  type FilledOptions,
-  type JsonSchema,
-  type OptionsSchema,
-} from '../../core/index.ts'
-
-export type AuthBridgeOptions = BuiltInOptions['auth-bridge']
-/** The same with their defaults. */
-export type FilledAuthBridge = FilledOptions['auth-bridge']
-/** The identity provider, as `entra(...)` and its like make it, or written by hand. */
-export type ProviderOptions = AuthBridgeOptions['provider']
-export type FilledProvider = FilledAuthBridge['provider']
-/** What must be true of a person. */
-export type PersonRule = NonNullable<AuthBridgeOptions['scopes']>[string]
+import { DURATION_PATTERN, type OptionsOf } from '../../core/index.ts'
 
 /** Providers with ways of their own, and the two kinds that all others are of. */
 export const PROVIDERS = [
@@ -39,26 +24,24 @@ const domain = {
   patternErrorMessage: 'a domain such as acme.example, without @ and *; a subdomain is another domain',
 } as const
 const domains = { ...texts, items: domain } as const
-const url = (description: string) => ({ type: 'string' as const, pattern: ENDPOINT_URL_PATTERN, description })
-const issuerUrl = (description: string) => ({
-  type: 'string' as const,
-  ...ISSUER_URL,
-  description,
-})
+const url = <const D extends string>(description: D) =>
+  ({ type: 'string', pattern: ENDPOINT_URL_PATTERN, description }) as const
+const issuerUrl = <const D extends string>(description: D) => ({ type: 'string', ...ISSUER_URL, description }) as const
 /** What `minimum` is for numbers: of the texts, none below a second. */
 const LONG_ENOUGH = {
   pattern: '^(?=.*[1-9])(?!0*\\d{1,3}(?:\\.\\d+)?ms$)(?!0+\\.\\d+s$)\\d',
   patternErrorMessage: "a duration such as '30s', or milliseconds; at least 1s",
 } as const
-const duration = (standard: string, description: string) => ({
-  type: ['string', 'number'],
-  pattern: DURATION_PATTERN,
-  minimum: 1_000,
-  allOf: [LONG_ENOUGH],
-  default: standard,
-  description,
-})
-const several = (description: string): JsonSchema => ({ anyOf: [text, texts], description })
+const duration = <const T extends string, const D extends string>(standard: T, description: D) =>
+  ({
+    type: ['string', 'number'],
+    pattern: DURATION_PATTERN,
+    minimum: 1_000,
+    allOf: [LONG_ENOUGH],
+    default: standard,
+    description,
+  }) as const
+const several = <const D extends string>(description: D) => ({ anyOf: [text, texts], description }) as const
 
 /** Options of the development provider. */
 export const DEVELOPMENT_OPTIONS = {
@@ -93,7 +76,7 @@ export const DEVELOPMENT_OPTIONS = {
   },
 } as const
 
-const provider: JsonSchema = {
+const provider = {
   title: 'BridgeProvider',
   type: 'object',
   additionalProperties: false,
@@ -101,7 +84,7 @@ const provider: JsonSchema = {
   description: "The company's identity provider, and what it knows this host by.",
   properties: {
     type: {
-      enum: [...PROVIDERS],
+      enum: PROVIDERS,
       description: 'The identity provider; oidc or oauth for all others; development for tests on this machine.',
     },
     clientId: {
@@ -165,9 +148,9 @@ const provider: JsonSchema = {
     },
     ...DEVELOPMENT_OPTIONS,
   },
-}
+} as const
 
-const rule: JsonSchema = {
+const rule = {
   title: 'PersonRule',
   type: 'object',
   additionalProperties: false,
@@ -183,9 +166,9 @@ const rule: JsonSchema = {
       description: 'Claims that have this value, or one of these.',
     },
   },
-}
+} as const
 
-export const optionsSchema: OptionsSchema<AuthBridgeOptions, FilledAuthBridge> = {
+export const optionsSchema = {
   type: 'object',
   description:
     "Makes this host the authorization server of its MCP clients, who sign in with the company's identity provider.",
@@ -329,7 +312,16 @@ export const optionsSchema: OptionsSchema<AuthBridgeOptions, FilledAuthBridge> =
       },
     },
   },
-}
+} as const
+
+export interface AuthBridgeOptions extends OptionsOf<typeof optionsSchema> {}
+/** The same with their defaults. */
+export interface FilledAuthBridge extends OptionsOf<typeof optionsSchema, true> {}
+/** The identity provider, as `entra(...)` and its like make it, or written by hand. */
+export type ProviderOptions = AuthBridgeOptions['provider']
+export type FilledProvider = FilledAuthBridge['provider']
+/** What must be true of a person. */
+export type PersonRule = NonNullable<AuthBridgeOptions['scopes']>[string]
 
 /** Whether people sign in on a page of this host, without a password. */
 export const isDevelopment = ({ provider: { type } }: FilledAuthBridge): boolean => type === 'development'

@@ -10,9 +10,9 @@ import {
   shownUrl,
   type TokenPlace,
 } from '../../core/auth.ts'
-import { definePlugin, type FilledOptions, isObject, parseDuration, StartError } from '../../core/index.ts'
+import { definePlugin, isObject, parseDuration, StartError } from '../../core/index.ts'
 import { enforceDPoP } from '../families/dpop/index.ts'
-import { type AuthIntrospectionOptions, authIntrospectionSchema } from './options.ts'
+import { type AuthIntrospectionOptions, authIntrospectionSchema, type FilledAuthIntrospection } from './options.ts'
 import { createVerifier } from './verify-token.ts'
 
 interface IntrospectionClient {
@@ -52,7 +52,7 @@ export type { AuthIntrospectionOptions } from './options.ts'
 /** Milliseconds: a revoked token must not live longer. */
 const MAX_CACHE = 300_000
 
-export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledOptions['auth-introspection']>({
+export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAuthIntrospection>({
   options: authIntrospectionSchema,
   provides: ['user', 'authorize'],
   setup(host, options) {

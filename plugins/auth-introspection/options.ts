@@ -1,34 +1,32 @@
 // What an operator says about opaque tokens: the options of auth-introspection and their schema.
 
 import { CLAIM_PATHS_SCHEMA, ENDPOINT_URL_PATTERN, IDENTIFIER, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
-import { type BuiltInOptions, DURATION_PATTERN } from '../../core/index.ts'
+import { DURATION_PATTERN, type OptionsOf } from '../../core/index.ts'
 import { DPOP_SCHEMA } from '../families/dpop/index.ts'
 
-export type AuthIntrospectionOptions = BuiltInOptions['auth-introspection']
-
 export const authIntrospectionSchema = {
-  type: 'object' as const,
+  type: 'object',
   description: 'Asks the authorization server about opaque tokens (RFC 7662), and enforces `authorize` of routes.',
-  additionalProperties: false as const,
-  required: ['endpoint', 'clientId', 'clientSecret'] as const,
+  additionalProperties: false,
+  required: ['endpoint', 'clientId', 'clientSecret'],
   properties: {
     endpoint: {
-      type: 'string' as const,
+      type: 'string',
       format: 'uri',
       pattern: `^(?!.*/\\.well-known/)${ENDPOINT_URL_PATTERN.slice(1)}`,
       patternErrorMessage: 'the `introspection_endpoint` of the discovery document, not the document',
       description: "The authorization server's introspection endpoint.",
     },
-    clientId: { type: 'string' as const, description: 'As which this server asks.' },
-    clientSecret: { type: 'string' as const, writeOnly: true as const, description: 'Its secret.' },
+    clientId: { type: 'string', description: 'As which this server asks.' },
+    clientSecret: { type: 'string', writeOnly: true, description: 'Its secret.' },
     clientAuth: {
-      type: 'string' as const,
-      enum: ['basic', 'post'] as const,
-      default: 'basic' as const,
+      type: 'string',
+      enum: ['basic', 'post'],
+      default: 'basic',
       description: 'How id and secret are sent: in the Authorization header, or in the body.',
     },
     issuer: {
-      type: 'string' as const,
+      type: 'string',
       description:
         "The issuer's name: part of who a user is, and compared with iss where the answer has one. Default: the endpoint's origin.",
     },
@@ -65,4 +63,8 @@ export const authIntrospectionSchema = {
       properties: CLAIM_PATHS_SCHEMA,
     },
   },
-}
+} as const
+
+export interface AuthIntrospectionOptions extends OptionsOf<typeof authIntrospectionSchema> {}
+/** The same with their defaults. */
+export interface FilledAuthIntrospection extends OptionsOf<typeof authIntrospectionSchema, true> {}

@@ -8,39 +8,23 @@ import {
   KEYS_URL,
   STREAMS_OUTLIVE_TOKEN_SCHEMA,
 } from '../../core/auth.ts'
-import { type BuiltInOptions, DURATION_PATTERN, type FilledOptions, type JsonSchema } from '../../core/index.ts'
+import { DURATION_PATTERN, type OptionsOf } from '../../core/index.ts'
 import { DPOP_SCHEMA } from '../families/dpop/index.ts'
 import { ASYMMETRIC, SYMMETRIC } from '../families/issuer-keys/index.ts'
 
-export type AuthJwtOptions = BuiltInOptions['auth-jwt']
-export type FilledAuthJwt = FilledOptions['auth-jwt']
-export type FilledIssuer = NonNullable<FilledAuthJwt['issuers']>[number]
-/** One issuer: `authority` alone, or `issuer` with one of `jwksUri`, `keys` and `secret`. */
-export type IssuerOptions = NonNullable<AuthJwtOptions['issuers']>[number]
-export type JwtClaims = NonNullable<IssuerOptions['claims']>
+const duration = <const T extends string, const D extends string>(standard: T, description: D) =>
+  ({ type: ['string', 'number'], pattern: DURATION_PATTERN, minimum: 0, default: standard, description }) as const
+const url = <const D extends string>(description: D) =>
+  ({ type: 'string', format: 'uri', pattern: ENDPOINT_URL_PATTERN, description }) as const
+const texts = { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 } as const
 
-const duration = (standard: string, description: string) => ({
-  type: ['string', 'number'],
-  pattern: DURATION_PATTERN,
-  minimum: 0,
-  default: standard,
-  description,
-})
-const url = (description: string) => ({
-  type: 'string' as const,
-  format: 'uri',
-  pattern: ENDPOINT_URL_PATTERN,
-  description,
-})
-const texts: JsonSchema = { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 }
-
-const one = { type: 'string', minLength: 1, ...IDENTIFIER }
-const audience: JsonSchema = {
+const one = { type: 'string', minLength: 1, ...IDENTIFIER } as const
+const audience = {
   anyOf: [one, { type: 'array', items: one, minItems: 1 }],
   description: 'Who tokens must be for; one of them. Default: the resource of the route.',
-}
+} as const
 
-const claims: JsonSchema = {
+const claims = {
   title: 'JwtClaims',
   type: 'object',
   description: 'Where the issuer writes what. A path is a name, or names joined by dots.',
@@ -58,7 +42,7 @@ const claims: JsonSchema = {
       description: "Claims that must have exactly this value, such as { token_use: 'access' }.",
     },
   },
-}
+} as const
 
 const issuerProperties = {
   authority: {
@@ -66,7 +50,7 @@ const issuerProperties = {
     ...ISSUER_URL,
   },
   issuer: {
-    type: 'string' as const,
+    type: 'string',
     minLength: 1,
     ...IDENTIFIER,
     description: 'The exact iss of its tokens.',
@@ -85,20 +69,20 @@ const issuerProperties = {
     description: 'Its public keys: JWKs, or PEM texts.',
   },
   secret: {
-    type: 'string' as const,
-    writeOnly: true as const,
+    type: 'string',
+    writeOnly: true,
     description: 'A secret shared with it, at least 32 characters; for HS algorithms.',
   },
   audience,
   claims,
-}
+} as const
 
-const check = (description: string): JsonSchema => ({ type: 'boolean', default: true, description })
+const check = <const D extends string>(description: D) => ({ type: 'boolean', default: true, description }) as const
 
 export const authJwtSchema = {
-  type: 'object' as const,
+  type: 'object',
   description: 'Verifies JWT access tokens, and enforces `authorize` of routes.',
-  additionalProperties: false as const,
+  additionalProperties: false,
   properties: {
     ...issuerProperties,
     claims: { ...claims, default: {} },
@@ -116,7 +100,7 @@ export const authJwtSchema = {
         'Several issuers, in the place of one; what one does not say of audience and claims is taken from beside.',
     },
     ownIssuer: {
-      type: 'boolean' as const,
+      type: 'boolean',
       description:
         'Tokens that this host gives out itself, by auth-bridge, count beside those of the issuers here. Default: only where no issuer is named.',
     },
@@ -146,4 +130,12 @@ export const authJwtSchema = {
     jwksMaxAge: duration('5m', 'The age at which keys are fetched anew: a withdrawn one is refused no later.'),
     jwksMaxStale: duration('1h', 'How long the last keys serve while the issuer cannot be reached.'),
   },
-}
+} as const
+
+export interface AuthJwtOptions extends OptionsOf<typeof authJwtSchema> {}
+/** The same with their defaults. */
+export interface FilledAuthJwt extends OptionsOf<typeof authJwtSchema, true> {}
+export type FilledIssuer = NonNullable<FilledAuthJwt['issuers']>[number]
+/** One issuer: `authority` alone, or `issuer` with one of `jwksUri`, `keys` and `secret`. */
+export type IssuerOptions = NonNullable<AuthJwtOptions['issuers']>[number]
+export type JwtClaims = NonNullable<IssuerOptions['claims']>

@@ -1,26 +1,27 @@
 // Carries changes to every node and messages to single ones, over Redis Streams. docs/plugins/change-bus-redis.md.
-import { type BuiltInOptions, definePlugin } from '../../core/index.ts'
+import { definePlugin, type OptionsOf } from '../../core/index.ts'
 import { REDIS_PROPERTIES, REDIS_SECTIONS, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { createBus } from './bus.ts'
 import { createPeers, createReading } from './peers.ts'
 
-/** Where Redis is, unless the config's `redis` says it. */
-export type ChangeBusRedisOptions = BuiltInOptions['change-bus-redis']
-
-/** What is sent beside EVAL, in scripts too. */
+/** Commands besides EVAL, including those in scripts. */
 export const CHANGE_BUS_COMMANDS = [
   ...(['exists', 'get', 'incr', 'pexpire', 'set', 'time', 'unlink'] as const),
   ...(['xadd', 'xrange', 'xread', 'xrevrange', 'xtrim'] as const),
 ] as const
 
+const OPTIONS = {
+  type: 'object',
+  description: 'Brings changes to every node, and what concerns one node to that node, over Redis.',
+  additionalProperties: false,
+  properties: { ...REDIS_PROPERTIES },
+} as const
+
+export interface ChangeBusRedisOptions extends OptionsOf<typeof OPTIONS> {}
+
 export const changeBusRedis = definePlugin<ChangeBusRedisOptions, ChangeBusRedisOptions, RedisSections>({
   sections: REDIS_SECTIONS,
-  options: {
-    type: 'object',
-    description: 'Brings changes to every node, and what concerns one node to that node, over Redis.',
-    additionalProperties: false,
-    properties: { ...REDIS_PROPERTIES },
-  },
+  options: OPTIONS,
   provides: ['peers', 'changeBus'],
   setup(host, options) {
     const redis = redisConnection(host, options, CHANGE_BUS_COMMANDS)

@@ -1,23 +1,26 @@
 // Everything that nodes need to serve the same sessions, logins and tasks, with one set of options: change-bus-redis,
 // session-store-redis, event-store-redis, grant-store-redis and task-store-redis. docs/plugins/cluster-redis.md.
-import { type BuiltInOptions, definePlugin, type FilledOptions } from '../../core/index.ts'
+import { definePlugin, type OptionsOf } from '../../core/index.ts'
 import { changeBusRedis } from '../change-bus-redis/index.ts'
-import { eventStoreRedis } from '../event-store-redis/index.ts'
+import { EVENT_STORE_OPTIONS, eventStoreRedis } from '../event-store-redis/index.ts'
 import { REDIS_SECTIONS, type RedisSections } from '../families/redis/index.ts'
 import { fillGrantStore } from '../grant-store-redis/index.ts'
 import { sessionStoreRedis } from '../session-store-redis/index.ts'
 import { fillTaskStore } from '../task-store-redis/index.ts'
 
-/** Where Redis is, unless the config's `redis` says it, and how much of a stream is kept. */
-export type ClusterRedisOptions = BuiltInOptions['cluster-redis']
+const OPTIONS = {
+  ...EVENT_STORE_OPTIONS,
+  description:
+    'Any node serves any session: change-bus-redis, and session-, event-, grant- and task-store-redis in one.',
+} as const
 
-export const clusterRedis = definePlugin<ClusterRedisOptions, FilledOptions['cluster-redis'], RedisSections>({
+/** Where Redis is, unless the config's `redis` says it, and how much of a stream is kept. */
+export interface ClusterRedisOptions extends OptionsOf<typeof OPTIONS> {}
+export interface FilledClusterRedisOptions extends OptionsOf<typeof OPTIONS, true> {}
+
+export const clusterRedis = definePlugin<ClusterRedisOptions, FilledClusterRedisOptions, RedisSections>({
   sections: REDIS_SECTIONS,
-  options: {
-    ...eventStoreRedis.plugin.options,
-    description:
-      'Any node serves any session: change-bus-redis, and session-, event-, grant- and task-store-redis in one.',
-  },
+  options: OPTIONS,
   provides: ['peers', 'sessionStore', 'changeBus', 'eventStore', 'grantStore', 'taskStore'],
   async setup(host, options) {
     const { ttl: _, maxEvents: __, maxBytes: ___, ...connection } = options

@@ -1,20 +1,17 @@
 // Named CORS policies for routes with `cors`. The headers of MCP are always allowed and exposed.
 import koaCors from '@koa/cors'
 import {
-  type BuiltInOptions,
   type CrossOrigin,
   DURATION_PATTERN,
   definePlugin,
   didYouMean,
-  type FilledOptions,
   type HostContext,
   type HostMiddleware,
+  type OptionsOf,
   type PluginHost,
   parseDuration,
   StartError,
 } from '../../core/index.ts'
-
-export type CorsOptions = BuiltInOptions['cors']
 
 const ANY = '*'
 /** Browser extensions and apps have their own schemes. */
@@ -30,7 +27,7 @@ function canonical(origin: string): string {
 }
 
 /** Reports a policy that no browser would follow. */
-function compilePolicy(name: string, policy: FilledOptions['cors']['policies'][string], host: PluginHost): CrossOrigin {
+function compilePolicy(name: string, policy: FilledCorsOptions['policies'][string], host: PluginHost): CrossOrigin {
   const { origins, credentials, maxAge, headers = [] } = policy
   const at = [...host.at, 'policies', name]
   const any = origins.includes(ANY)
@@ -69,7 +66,7 @@ const refuse = (fault: StartError): never => {
 
 /** Reports routes that name an unknown policy. */
 function compilePolicies(
-  { policies = {} }: FilledOptions['cors'],
+  { policies = {} }: FilledCorsOptions,
   host: PluginHost,
   tell: (fault: StartError) => void,
 ): Map<string, CrossOrigin> {
@@ -97,60 +94,65 @@ function warnOfAnySite(compiled: ReadonlyMap<string, CrossOrigin>, host: PluginH
   }
 }
 
-export const cors = definePlugin<CorsOptions, FilledOptions['cors']>({
-  options: {
-    type: 'object',
-    description: 'Named CORS policies, for routes that say cors: a name.',
-    additionalProperties: false,
-    required: ['policies'],
-    properties: {
-      policies: {
+const OPTIONS = {
+  type: 'object',
+  description: 'Named CORS policies, for routes that say cors: a name.',
+  additionalProperties: false,
+  required: ['policies'],
+  properties: {
+    policies: {
+      type: 'object',
+      description: 'Policies by the names that routes use.',
+      additionalProperties: {
+        title: 'CorsPolicy',
         type: 'object',
-        description: 'Policies by the names that routes use.',
-        additionalProperties: {
-          title: 'CorsPolicy',
-          type: 'object',
-          description: 'Which pages may call.',
-          additionalProperties: false,
-          required: ['origins'],
-          properties: {
-            origins: {
-              type: 'array',
-              minItems: 1,
-              items: {
-                type: 'string',
-                pattern: ORIGIN_PATTERN,
-                patternErrorMessage: "an origin such as 'https://app.acme.example', or '*' alone",
-                description: 'An origin: scheme, host and port.',
-              },
-              description: "Origins of pages, such as https://app.acme.example; '*' alone for any.",
-              examples: [['https://app.acme.example']],
+        description: 'Which pages may call.',
+        additionalProperties: false,
+        required: ['origins'],
+        properties: {
+          origins: {
+            type: 'array',
+            minItems: 1,
+            items: {
+              type: 'string',
+              pattern: ORIGIN_PATTERN,
+              patternErrorMessage: "an origin such as 'https://app.acme.example', or '*' alone",
+              description: 'An origin: scheme, host and port.',
             },
-            credentials: {
-              type: 'boolean',
-              default: false,
-              description: 'Lets pages send cookies too; bearer tokens need no such thing. Not with *.',
-            },
-            headers: {
-              type: 'array',
-              default: [],
-              items: { type: 'string', pattern: HEADER_PATTERN, description: 'The name of a request header.' },
-              description: 'Request headers that pages can send in addition to those of MCP and of trace context.',
-              examples: [['X-Tenant-Id']],
-            },
-            maxAge: {
-              type: ['string', 'number'],
-              pattern: DURATION_PATTERN,
-              minimum: 0,
-              default: '10m',
-              description: 'How long a browser may remember the answer to a preflight.',
-            },
+            description: "Origins of pages, such as https://app.acme.example; '*' alone for any.",
+            examples: [['https://app.acme.example']],
+          },
+          credentials: {
+            type: 'boolean',
+            default: false,
+            description: 'Lets pages send cookies too; bearer tokens need no such thing. Not with *.',
+          },
+          headers: {
+            type: 'array',
+            default: [],
+            items: { type: 'string', pattern: HEADER_PATTERN, description: 'The name of a request header.' },
+            description: 'Request headers that pages can send in addition to those of MCP and of trace context.',
+            examples: [['X-Tenant-Id']],
+          },
+          maxAge: {
+            type: ['string', 'number'],
+            pattern: DURATION_PATTERN,
+            minimum: 0,
+            default: '10m',
+            description: 'How long a browser may remember the answer to a preflight.',
           },
         },
-        examples: [{ browser: { origins: ['https://app.acme.example'] } }],
       },
+      examples: [{ browser: { origins: ['https://app.acme.example'] } }],
     },
   },
+} as const
+
+export interface CorsOptions extends OptionsOf<typeof OPTIONS> {}
+export interface FilledCorsOptions extends OptionsOf<typeof OPTIONS, true> {}
+
+export const cors = definePlugin<CorsOptions, FilledCorsOptions>({
+  options: OPTIONS,
   provides: ['cors'],
   setup(host, options) {
     let compiled = compilePolicies(options, host, host.report)
@@ -164,7 +166,7 @@ export const cors = definePlugin<CorsOptions, FilledOptions['cors']>({
         middleware: (ctx, next) => now()?.middleware(ctx, next),
       }
     })
-    host.reconfigure<FilledOptions['cors']>(changed => {
+    host.reconfigure<FilledCorsOptions>(changed => {
       const next = compilePolicies(changed, host, refuse)
       return () => {
         compiled = next

@@ -1,15 +1,6 @@
 // Detects that the event loop is blocked, with the delay histogram of Node.js: a warning in the log and a counter.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import {
-  type BuiltInOptions,
-  type Call,
-  DURATION_PATTERN,
-  definePlugin,
-  type FilledOptions,
-  parseDuration,
-} from '../../core/index.ts'
-
-export type EventLoopOptions = BuiltInOptions['event-loop']
+import { type Call, DURATION_PATTERN, definePlugin, type OptionsOf, parseDuration } from '../../core/index.ts'
 
 /** How often the delay is read, milliseconds. */
 const CHECK_EVERY = 1_000
@@ -27,20 +18,25 @@ function nameOf({ method, params, view }: Call): string {
   return method === 'tools/call' && typeof name === 'string' && view.tools.has(name) ? `tool ${name}` : method
 }
 
-export const eventLoop = definePlugin<EventLoopOptions, FilledOptions['event-loop']>({
-  options: {
-    type: 'object',
-    description: 'Warns when the event loop is blocked, so that no other caller is served.',
-    additionalProperties: false,
-    properties: {
-      warnAfter: {
-        type: 'string',
-        pattern: DURATION_PATTERN,
-        default: '200ms',
-        description: 'A longer delay of the event loop is logged.',
-      },
+const OPTIONS = {
+  type: 'object',
+  description: 'Warns when the event loop is blocked, so that no other caller is served.',
+  additionalProperties: false,
+  properties: {
+    warnAfter: {
+      type: 'string',
+      pattern: DURATION_PATTERN,
+      default: '200ms',
+      description: 'A longer delay of the event loop is logged.',
     },
   },
+} as const
+
+export interface EventLoopOptions extends OptionsOf<typeof OPTIONS> {}
+export interface FilledEventLoopOptions extends OptionsOf<typeof OPTIONS, true> {}
+
+export const eventLoop = definePlugin<EventLoopOptions, FilledEventLoopOptions>({
+  options: OPTIONS,
   setup(host, { warnAfter }) {
     const limit = parseDuration(warnAfter)
     const delays = monitorEventLoopDelay({ resolution: 20 })

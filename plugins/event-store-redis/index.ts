@@ -1,30 +1,31 @@
-// Keeps the events of resumable streams in Redis, so that a client comes back to any node and gets what it missed.
-// docs/plugins/event-store-redis.md.
-import { type BuiltInOptions, definePlugin, type FilledOptions } from '../../core/index.ts'
+// Stores the events of resumable streams in Redis, so that clients can reconnect to any node.
+import { definePlugin, type OptionsOf } from '../../core/index.ts'
 import { REDIS_PROPERTIES, REDIS_SECTIONS, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { readStreamBounds, STREAM_PROPERTIES } from '../families/stores/index.ts'
 import { createRedisEventStore } from './store.ts'
 
-/** Where Redis is, unless the config's `redis` says it, and how much of a stream is kept. */
-export type EventStoreRedisOptions = BuiltInOptions['event-store-redis']
-
-/** What is sent beside EVAL, in scripts too. */
+/** Commands besides EVAL, including those in scripts. */
 export const EVENT_STORE_COMMANDS = [
   ...(['del', 'hget', 'hmget', 'hset', 'pexpire', 'sadd', 'smembers', 'srem', 'time'] as const),
   ...(['xadd', 'xlen', 'xrange', 'xtrim'] as const),
 ] as const
 
-export const eventStoreRedis = definePlugin<EventStoreRedisOptions, FilledOptions['event-store-redis'], RedisSections>({
-  sections: REDIS_SECTIONS,
-  options: {
-    type: 'object',
-    description: 'Keeps the events of streams in Redis: clients come back to any node.',
-    additionalProperties: false,
-    properties: {
-      ...STREAM_PROPERTIES,
-      ...REDIS_PROPERTIES,
-    },
+export const EVENT_STORE_OPTIONS = {
+  type: 'object',
+  description: 'Keeps the events of streams in Redis: clients come back to any node.',
+  additionalProperties: false,
+  properties: {
+    ...STREAM_PROPERTIES,
+    ...REDIS_PROPERTIES,
   },
+} as const
+
+export interface EventStoreRedisOptions extends OptionsOf<typeof EVENT_STORE_OPTIONS> {}
+export interface FilledEventStoreRedisOptions extends OptionsOf<typeof EVENT_STORE_OPTIONS, true> {}
+
+export const eventStoreRedis = definePlugin<EventStoreRedisOptions, FilledEventStoreRedisOptions, RedisSections>({
+  sections: REDIS_SECTIONS,
+  options: EVENT_STORE_OPTIONS,
   provides: ['eventStore'],
   setup(host, options) {
     const bounds = readStreamBounds(host, options)

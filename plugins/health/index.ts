@@ -3,13 +3,7 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../../core/auth.ts'
-import {
-  type BuiltInOptions,
-  definePlugin,
-  type FilledOptions,
-  type HostContext,
-  type PluginHost,
-} from '../../core/index.ts'
+import { definePlugin, type HostContext, type OptionsOf, type PluginHost } from '../../core/index.ts'
 
 interface DetailSettings {
   readonly details: 'local' | 'anyone' | 'nobody'
@@ -55,16 +49,15 @@ function createDetailRule(http: PluginHost['http'], { details, token }: DetailSe
   return ctx => isLocal(ctx) || hasToken(ctx)
 }
 
-export type HealthOptions = BuiltInOptions['health']
-
-const pathOr = (path: string, description: string) => ({
-  anyOf: [
-    { type: 'string', pattern: '^/' },
-    { const: false, description: 'It is not served.' },
-  ],
-  default: path,
-  description,
-})
+const pathOr = <const P extends string, const D extends string>(path: P, description: D) =>
+  ({
+    anyOf: [
+      { type: 'string', pattern: '^/' },
+      { const: false, description: 'It is not served.' },
+    ],
+    default: path,
+    description,
+  }) as const
 
 const TOKEN_SCHEMA = {
   type: 'string' as const,
@@ -77,25 +70,30 @@ const TOKEN_SCHEMA = {
 const LIVE = '/livez'
 const READY = '/readyz'
 
-export const health = definePlugin<HealthOptions, FilledOptions['health']>({
-  options: {
-    type: 'object',
-    description: 'Pages for probes: whether the process lives, and whether the host is ready.',
-    additionalProperties: false,
-    properties: {
-      path: pathOr('/health', 'Where the page for people is: readiness, and what is served.'),
-      live: pathOr(LIVE, 'Where liveness is: 200 as long as the process turns.'),
-      ready: pathOr(READY, 'Where readiness is: 200 when ready, 503 when not.'),
-      details: {
-        type: 'string',
-        enum: ['local', 'anyone', 'nobody'],
-        default: 'local',
-        description:
-          'Who may read more than the status, beside those who bring the token. `local`: who asks from this machine.',
-      },
-      token: TOKEN_SCHEMA,
+const OPTIONS = {
+  type: 'object',
+  description: 'Pages for probes: whether the process lives, and whether the host is ready.',
+  additionalProperties: false,
+  properties: {
+    path: pathOr('/health', 'Where the page for people is: readiness, and what is served.'),
+    live: pathOr(LIVE, 'Where liveness is: 200 as long as the process turns.'),
+    ready: pathOr(READY, 'Where readiness is: 200 when ready, 503 when not.'),
+    details: {
+      type: 'string',
+      enum: ['local', 'anyone', 'nobody'],
+      default: 'local',
+      description:
+        'Who may read more than the status, beside those who bring the token. `local`: who asks from this machine.',
     },
+    token: TOKEN_SCHEMA,
   },
+} as const
+
+export interface HealthOptions extends OptionsOf<typeof OPTIONS> {}
+export interface FilledHealthOptions extends OptionsOf<typeof OPTIONS, true> {}
+
+export const health = definePlugin<HealthOptions, FilledHealthOptions>({
+  options: OPTIONS,
   setup(host, { path, live, ready, ...settings }) {
     const maySeeDetails = createDetailRule(host.http, settings)
 

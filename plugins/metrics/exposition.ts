@@ -1,6 +1,7 @@
-// What a scrape is answered with: the metrics of every process that serves this config, as one, in the format that is asked for.
-// What is counted is told apart from what is there now: the counts of a process outlive it, for what goes down is no counter.
-import type { AggregatorRegistry } from 'prom-client'
+// The response to a scrape: the metrics of every process that serves this config, combined, as Prometheus or OpenMetrics text.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import type { AggregatorRegistry, Registry } from 'prom-client'
 import type { Aggregator, Labels, Metric, Sample } from './series.ts'
 
 /** What one process gives; JSON. Of one that is gone there is `lasting` alone. */
@@ -95,4 +96,54 @@ export async function expose(
   const type = format === 'openmetrics' ? registries.OPENMETRICS_CONTENT_TYPE : registries.PROMETHEUS_CONTENT_TYPE
   registry.setContentType(type)
   return { type, body: Buffer.from(await registry.metrics()) }
+}
+
+let watched: Promise<Registry> | undefined
+
+async function watch(): Promise<Registry> {
+  const { default: prometheus } = await import('prom-client')
+  const register = new prometheus.Registry()
+  prometheus.collectDefaultMetrics({ register })
+  return register
+}
+
+/** Begins to watch, where nobody did. */
+export async function watchProcess(): Promise<void> {
+  watched ??= watch()
+  await watched
+}
+
+/** Nothing, as long as nobody watches. */
+export async function readProcess(): Promise<readonly Metric[]> {
+  const register = await watched
+  return register ? ((await register.getMetricsAsJSON()) as unknown as Metric[]) : []
+}
+
+/** Times as long as it took to make the last one: who floods gets a fifth of the process. */
+const REST = 4
+/** Milliseconds. */
+const LONGEST_REST = 1_000
+
+/** Gives what `make` makes of a key. Who asks while the same is being made, or waits for its turn, gets that one. */
+export function shareInTurn<Key, Made>(make: (key: Key) => Promise<Made>): (key: Key) => Promise<Made> {
+  const asked = new Map<Key, Promise<Made>>()
+  let idle: Promise<void> = Promise.resolve()
+
+  function begin(key: Key): Promise<Made> {
+    let begun = 0
+    const made = idle.then(() => {
+      begun = performance.now()
+      return make(key)
+    })
+    const rest = () => {
+      asked.delete(key)
+      const took = performance.now() - begun
+      return pause(Math.min(LONGEST_REST, took * REST), undefined, { ref: false })
+    }
+    idle = made.then(rest, rest)
+    asked.set(key, made)
+    return made
+  }
+
+  return key => asked.get(key) ?? begin(key)
 }

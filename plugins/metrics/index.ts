@@ -1,27 +1,33 @@
-// What the host is measured by, for Prometheus: calls, refusals, clients, all that its parts and plugins offer, and the process.
-// On a port of its own, or at a path of the host for whoever has the token.
+// Metrics for Prometheus: of calls, refusals, clients, the host, its plugins and the process. Served on a port of their own, or at a
+// path of the host with a token.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import Negotiator from 'negotiator'
 import { assertInstalled, isLoopback, LISTEN_ADDRESS } from '../../core/auth.ts'
 import {
-  type BuiltInOptions,
   definePlugin,
   errorText,
-  type FilledOptions,
   type HostContext,
   HostError,
+  type OptionsOf,
   type PluginHost,
   StartError,
 } from '../../core/index.ts'
+import { withTimeout } from '../../core/transport.ts'
 import { createRequestCounts } from './count-requests.ts'
-import { type Exposition, expose, type Format, snapshotOf } from './exposition.ts'
+import {
+  type Exposition,
+  expose,
+  type Format,
+  readProcess,
+  shareInTurn,
+  snapshotOf,
+  watchProcess,
+} from './exposition.ts'
 import { openOwnPort } from './own-port.ts'
 import { createFigureReader } from './read-figures.ts'
-import { readProcess, watchProcess } from './read-process.ts'
 import type { Metric } from './series.ts'
-import { shareInTurn } from './share-in-turn.ts'
 
 /** How long a scrape waits for readiness conditions, milliseconds. Some of them call other services. */
 const READINESS_TIMEOUT = 1_000
@@ -37,21 +43,14 @@ const FACTS = {
 
 /** If the conditions take too long, a scrape returns the previous result: a hanging condition must not hide the metrics. */
 function createReadinessReader({ readiness }: Pick<PluginHost, 'readiness'>): () => Promise<Metric> {
-  let checks: Readonly<Record<string, boolean>> = {}
-
-  async function ask() {
-    const found = await readiness()
-    checks = found.checks
+  let last: Awaited<ReturnType<typeof readiness>>['checks'] = {}
+  const check = async () => {
+    const { checks } = await readiness()
+    last = checks
   }
-
   return async () => {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>(resolve => {
-      timer = setTimeout(resolve, READINESS_TIMEOUT)
-    })
-    await Promise.race([ask(), late])
-    clearTimeout(timer)
-    const values = Object.entries(checks).map(([check, holds]) => ({ labels: { check }, value: holds ? 1 : 0 }))
+    await withTimeout(check(), READINESS_TIMEOUT, () => undefined)
+    const values = Object.entries(last).map(([name, holds]) => ({ labels: { check: name }, value: holds ? 1 : 0 }))
     return { ...FACTS, values }
   }
 }
@@ -67,16 +66,13 @@ function createTokenCheck(token: string): (headers: IncomingHttpHeaders) => bool
   }
 }
 
-export type MetricsOptions = BuiltInOptions['metrics']
-type Filled = FilledOptions['metrics']
-
 /** Characters; a shorter token can be guessed. */
 const SHORTEST_TOKEN = 16
 
 const OWN_PORT = { port: 9464, host: '127.0.0.1' } as const
 
 /** Reports what would open the metrics to anyone, and what cannot be meant. */
-function checkPlace(host: PluginHost, { path, port, host: address, token }: Filled) {
+function checkPlace(host: PluginHost, { path, port, host: address, token }: FilledMetricsOptions) {
   const wrong = (key: string, text: string) => host.report(new StartError(text, { at: [...host.at, key] }))
   if (host.at[0] === 'routes') {
     const what =
@@ -112,7 +108,7 @@ function formatFor(req: IncomingMessage): Format {
   return FORMATS[type] ?? 'text'
 }
 
-async function setup(host: PluginHost, options: Filled) {
+async function setup(host: PluginHost, options: FilledMetricsOptions) {
   checkPlace(host, options)
   const { path, token } = options
   assertInstalled(['prom-client'], host)
@@ -171,7 +167,7 @@ function warnOfPlainPort({ http: { tls }, at, report }: PluginHost, address: str
 
 function serveOnOwnPort(
   host: PluginHost,
-  { port, host: address }: Filled,
+  { port, host: address }: FilledMetricsOptions,
   mayRead: ReturnType<typeof createTokenCheck> | undefined,
   scrape: (req: IncomingMessage) => Promise<Exposition>,
 ) {
@@ -202,49 +198,54 @@ function serveOnOwnPort(
   host.closing(() => close?.())
 }
 
-export const metrics = definePlugin<MetricsOptions, Filled>({
-  options: {
-    type: 'object',
-    description: 'Metrics for Prometheus, on a port of their own or at a path of the host.',
-    additionalProperties: false,
-    properties: {
-      port: {
-        type: 'integer',
-        minimum: 0,
-        maximum: 65_535,
-        default: OWN_PORT.port,
-        description: 'The port where `/metrics` is served. 0: any that is free; the log says which.',
-      },
-      host: {
-        type: 'string',
-        default: OWN_PORT.host,
-        ...LISTEN_ADDRESS,
-        description: 'The address of that port. One that other machines reach needs `token`.',
-      },
-      path: {
-        type: 'string',
-        pattern: '^/',
-        description: 'Serves the metrics at this path of the host, in the place of a port of their own. Needs `token`.',
-      },
-      token: {
-        type: 'string',
-        writeOnly: true,
-        description: 'What a reader shows as `Authorization: Bearer <token>`: at least 16 characters.',
-      },
-      clients: {
-        type: 'integer',
-        minimum: 0,
-        maximum: 10_000,
-        default: 100,
-        description:
-          'How many names and versions of clients are counted apart, half of them at most of callers without a user. All others are `_OTHER`.',
-      },
-      process: {
-        type: 'boolean',
-        default: true,
-        description: 'Whether memory, CPU, event loop and garbage collection of the process are among them.',
-      },
+const OPTIONS = {
+  type: 'object',
+  description: 'Metrics for Prometheus, on a port of their own or at a path of the host.',
+  additionalProperties: false,
+  properties: {
+    port: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 65_535,
+      default: OWN_PORT.port,
+      description: 'The port where `/metrics` is served. 0: any that is free; the log says which.',
+    },
+    host: {
+      type: 'string',
+      default: OWN_PORT.host,
+      ...LISTEN_ADDRESS,
+      description: 'The address of that port. One that other machines reach needs `token`.',
+    },
+    path: {
+      type: 'string',
+      pattern: '^/',
+      description: 'Serves the metrics at this path of the host, in the place of a port of their own. Needs `token`.',
+    },
+    token: {
+      type: 'string',
+      writeOnly: true,
+      description: 'What a reader shows as `Authorization: Bearer <token>`: at least 16 characters.',
+    },
+    clients: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 10_000,
+      default: 100,
+      description:
+        'How many names and versions of clients are counted apart, half of them at most of callers without a user. All others are `_OTHER`.',
+    },
+    process: {
+      type: 'boolean',
+      default: true,
+      description: 'Whether memory, CPU, event loop and garbage collection of the process are among them.',
     },
   },
+} as const
+
+export interface MetricsOptions extends OptionsOf<typeof OPTIONS> {}
+export interface FilledMetricsOptions extends OptionsOf<typeof OPTIONS, true> {}
+
+export const metrics = definePlugin<MetricsOptions, FilledMetricsOptions>({
+  options: OPTIONS,
   setup,
 })

@@ -1,12 +1,11 @@
-// A server for the metrics alone, on a port of their own: away from the clients, and answering while the host drains.
-// Whoever reaches it may ask as often as it likes: connections, what each sends ahead, and their time have bounds.
+// The server of the metrics port. It is separate from clients and answers while the host drains. Connections, pipelining and times
+// are limited, because anyone who reaches the port can connect.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { isLoopback } from '../../core/auth.ts'
+import type { AddressInfo, Socket } from 'node:net'
+import { addressKey, isLoopback } from '../../core/auth.ts'
 import { type PluginHost, StartError } from '../../core/index.ts'
 import { createHttpServer, type ServerNews } from '../../core/transport.ts'
 import type { Exposition } from './exposition.ts'
-import { limitPlaces, type Places } from './places.ts'
 
 export const OWN_PATH = '/metrics'
 
@@ -83,7 +82,7 @@ export function openOwnPort(own: OwnPort): Promise<{ readonly server: Server; re
   const { server } = createHttpServer(serve, TIME_LIMITS, own.news)
   // Without a token all come from this machine, and whoever asks may read.
   const perAddress = own.mayRead ? MOST_OF_ADDRESS : MOST_CONNECTIONS
-  const places = limitPlaces(server, { all: MOST_CONNECTIONS, perAddress })
+  const places = limitPlaces(server, MOST_CONNECTIONS, perAddress)
   server.unref()
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
@@ -99,4 +98,48 @@ export function openOwnPort(own: OwnPort): Promise<{ readonly server: Server; re
       resolve({ server, url: `http://${family === 'IPv6' ? `[${address}]` : address}:${open}${OWN_PATH}` })
     })
   })
+}
+
+/** Bits of an IPv6 address that count as one caller. */
+const NETWORK = 64
+
+interface Places {
+  /** The connection is authorized: it keeps its place until it closes. */
+  keep(socket: Socket): void
+}
+
+/**
+ * Limits connections to `all`, and to `perAddress` for callers that are not yet authorized. A new connection closes the oldest
+ * unauthorized one, first of the same address, so that no one without the token can block a scraper.
+ */
+function limitPlaces(server: Server, all: number, perAddress: number): Places {
+  /** The callers of unauthorized connections, oldest first. */
+  const newcomers = new Map<Socket, string>()
+  const readers = new Set<Socket>()
+
+  server.on('connection', socket => {
+    // Without an address, the client has left already.
+    const { remoteAddress } = socket
+    if (remoteAddress === undefined) return
+    const caller = addressKey(remoteAddress, NETWORK)
+    const ofCaller = [...newcomers.keys()].filter(other => newcomers.get(other) === caller)
+    const isFull = newcomers.size + readers.size >= all
+    const oldest = ofCaller.length >= perAddress ? ofCaller[0] : isFull ? newcomers.keys().next().value : undefined
+    if (isFull && !oldest) return void socket.destroy()
+    if (oldest) {
+      newcomers.delete(oldest)
+      oldest.destroy()
+    }
+    newcomers.set(socket, caller)
+    socket.once('close', () => {
+      newcomers.delete(socket)
+      readers.delete(socket)
+    })
+  })
+
+  return {
+    keep(socket) {
+      if (newcomers.delete(socket)) readers.add(socket)
+    },
+  }
 }

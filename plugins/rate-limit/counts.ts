@@ -2,8 +2,8 @@
 import { blame } from '../../core/auth.ts'
 import { errorText, HostError, type PluginHost } from '../../core/index.ts'
 import { type RedisConnection, type RedisScript, redisScript } from '../families/redis/index.ts'
-import type { FilledRateLimit } from './limits.ts'
 import type { Count, CreateCount, Tally } from './memory-counts.ts'
+import type { FilledRateLimit } from './options.ts'
 
 /** Seconds. */
 const RETRY_AFTER = '2'

@@ -5,17 +5,10 @@ import { REDIS_SECTIONS, type RedisHost, type RedisSections, redisConnection } f
 import { createGuard, createRedisCounts, RATE_LIMIT_COMMANDS } from './counts.ts'
 import type { Refusing } from './enforce.ts'
 import { limitAddresses, limitCalls, limitUsers } from './enforce.ts'
-import {
-  compileLimits,
-  describeRoute,
-  describeTool,
-  type FilledRateLimit,
-  type Limits,
-  optionsSchema,
-  type RateLimitOptions,
-} from './limits.ts'
+import { compileLimits, describeRoute, describeTool, type Limits } from './limits.ts'
 import type { CreateCount } from './memory-counts.ts'
 import { createMemoryCount, MOST_CALLERS } from './memory-counts.ts'
+import { type FilledRateLimit, optionsSchema, type RateLimitOptions } from './options.ts'
 
 export type { RateLimitOptions }
 

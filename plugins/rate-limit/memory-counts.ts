@@ -1,13 +1,7 @@
 // Counts requests in this process, with fixed windows and a limited number of callers.
-import { hash, randomBytes } from 'node:crypto'
 
-export interface Rate {
-  /** As written. */
-  readonly text: string
-  readonly most: number
-  /** Milliseconds, at least 1,000. */
-  readonly window: number
-}
+import { hash, randomBytes } from 'node:crypto'
+import type { Rate } from './options.ts'
 
 /** What is known of one caller in its current window, this request included. */
 export interface Tally {

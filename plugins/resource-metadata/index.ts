@@ -10,19 +10,15 @@ import {
   type Route,
   StartError,
 } from '../../core/index.ts'
+import { documentPaths, documentUrl, onlyDocument, resourcePaths, sayBinding } from './documents.ts'
 import {
   describeResource,
-  documentPaths,
-  documentUrl,
   type FilledResourceMetadata,
-  onlyDocument,
   optionsSchema,
   type ResourceMetadataOptions,
-  resourcePaths,
-  sayBinding,
-} from './documents.ts'
+} from './options.ts'
 
-export type { ResourceMetadataOptions } from './documents.ts'
+export type { ResourceMetadataOptions } from './options.ts'
 
 type Params = Readonly<Record<string, string>>
 

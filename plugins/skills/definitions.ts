@@ -1,25 +1,20 @@
-// The files of skills as resources: each is served as it was listed, byte for byte. What is too large to be kept is read for
-// each answer, and answered where it is still what its digest says.
+// The files of skills as resources. A large file is read for each request, and refused if its digest changed.
 import { defineResource, type PluginHost, type ResourceDefinition, ToolError } from '../../core/index.ts'
-import { setOtherNames } from '../families/other-names/index.ts'
 import { readFile } from './read-file.ts'
 import type { Skill, SkillFile } from './read-skills.ts'
 
-/** Of the prefix that is reserved for what skills say of their resources. */
 const DIGEST = 'io.modelcontextprotocol.skills/digest'
 
-/** A folder of skills, read. */
 export interface Snapshot {
   readonly skills: readonly Skill[]
-  /** Their files, each once. */
   readonly resources: readonly ResourceDefinition[]
-  /** The same, by the URI of the file. */
+  /** By URI. */
   readonly definitions: ReadonlyMap<string, ResourceDefinition>
 }
 
 const places = new WeakMap<ResourceDefinition, { readonly file: SkillFile; readonly skill: Skill | undefined }>()
 
-/** Which file of a skill a resource is, and which skill where it is a SKILL.md; undefined: it is another's. */
+/** The file of a resource, and its skill if it is a SKILL.md; undefined for resources of others. */
 export const placeOf = (definition: ResourceDefinition) => places.get(definition)
 
 async function bytesOf({ path, uri, digest, size, bytes }: SkillFile, log: PluginHost['log']): Promise<Buffer> {
@@ -51,11 +46,9 @@ function define(file: SkillFile, skill: Skill | undefined, log: PluginHost['log'
     },
   })
   places.set(definition, { file, skill })
-  setOtherNames(definition, file.also)
   return definition
 }
 
-/** What is served of these skills. */
 export function snapshotOf(skills: readonly Skill[], log: PluginHost['log']): Snapshot {
   const byUri = new Map(skills.map(skill => [skill.uri, skill]))
   const definitions = new Map<string, ResourceDefinition>()
@@ -72,11 +65,9 @@ const fileAt = ({ definitions }: Snapshot, uri: string) => {
   return definition && places.get(definition)?.file
 }
 
-const placeText = (file: SkillFile | undefined) => JSON.stringify([file?.path, file?.also])
-
-/** The files that are not the same in both, by their URIs; `moved`: nor are where they lie and what else they are called. */
+/** The URIs of files that differ; `moved`: or whose path does. */
 export const changedBetween = (one: Snapshot, other: Snapshot, moved = false): string[] =>
   [...new Set([...one.definitions.keys(), ...other.definitions.keys()])].filter(uri => {
     const [before, after] = [fileAt(one, uri), fileAt(other, uri)]
-    return before?.digest !== after?.digest || (moved && placeText(before) !== placeText(after))
+    return before?.digest !== after?.digest || (moved && before?.path !== after?.path)
   })

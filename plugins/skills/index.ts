@@ -1,5 +1,4 @@
-// Skills (extension io.modelcontextprotocol/skills, SEP-2640): folders of instructions for agents. Their files are resources,
-// and three methods list the skills, describe one, and list a folder.
+// The plugin `skills` (extension io.modelcontextprotocol/skills, SEP-2640): serves folders of instructions for agents.
 import { definePlugin } from '../../core/index.ts'
 import { optionsSchema, type SkillsOptions } from './options.ts'
 

@@ -1,9 +1,7 @@
-// What an operator writes under `plugins.skills`: the JSON Schema, and its type.
-import type { BuiltInOptions, OptionsSchema } from '../../core/index.ts'
+// The options of `plugins.skills`.
+import type { OptionsOf } from '../../core/index.ts'
 
-export type SkillsOptions = BuiltInOptions['skills']
-
-export const optionsSchema: OptionsSchema<SkillsOptions> = {
+export const optionsSchema = {
   type: 'object',
   description: 'Serves folders with a SKILL.md as skills.',
   additionalProperties: false,
@@ -14,4 +12,6 @@ export const optionsSchema: OptionsSchema<SkillsOptions> = {
       description: 'The folder that skills are below, each a folder with a SKILL.md. Relative to the config.',
     },
   },
-}
+} as const
+
+export interface SkillsOptions extends OptionsOf<typeof optionsSchema> {}

@@ -1,39 +1,37 @@
-// Reads the files of skills: never more than a skill may have, never what is no plain file or lies elsewhere by now, and with
-// the digest of the very bytes that were read.
+// Reads the files of skills with their digests: only plain files, only at the path that was walked, and up to a limit.
 import { createHash } from 'node:crypto'
 import { constants, type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
 import { MAX_BYTES } from './limits.ts'
 
 const CHUNK = 64 * 1024
-/** To open a FIFO that somebody put there must not wait for its writer. */
+/** Opening a FIFO must not wait for its writer. */
 const READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0)
-/** How often a path is compared where the system does not tell what is open: to get through, it has to change with each. */
+/** Comparisons of a path if the system does not report the open file. */
 const ROUNDS = 4
-/** Where Linux says which file each open one is. */
+/** The links of Linux to open files. */
 const OPEN_FILES = '/proc/self/fd'
 
-/** A file, as it was read. */
 export interface ReadFile {
   /** SHA-256 of its bytes, as `sha256:` and 64 hexadecimal digits. */
   readonly digest: string
   readonly size: number
-  /** Its bytes are UTF-8 and none of them is 0. */
+  /** Whether its bytes are UTF-8 without 0. */
   readonly isText: boolean
-  /** Undefined: they are more than were to be kept. */
+  /** Undefined if there are more than `keep`. */
   readonly bytes: Buffer | undefined
-  /** The device and number of the file: the same for all of its hard links. */
+  /** Device and inode: the same for all hard links. */
   readonly id: string
 }
 
 type FileId = { readonly dev: bigint; readonly ino: bigint }
 
-/** Some file systems have no numbers: there each path is a file of its own. */
+/** Some file systems have no inodes. */
 const idOf = ({ dev, ino }: FileId, path: string) => (ino === 0n ? path : `${dev}:${ino}`)
 
-/** Whether the path, links and all, leads to the open file each time that it is asked for. */
+/** Whether the path leads to the open file, in each of several comparisons. */
 async function isStillAt(path: string, opened: FileId): Promise<boolean> {
   for (let round = 0; round < ROUNDS; round++) {
-    // Some disks compose names in another way than they are asked for.
+    // Some file systems return names in another Unicode composition.
     if ((await realpath(path)).normalize('NFC') !== path.normalize('NFC')) return false
     const found = await lstat(path, { bigint: true })
     if (found.dev !== opened.dev || found.ino !== opened.ino) return false
@@ -41,12 +39,9 @@ async function isStillAt(path: string, opened: FileId): Promise<boolean> {
   return true
 }
 
-/**
- * Throws where what was opened is not the file at this path, which has no link in it: between its walk and its opening somebody
- * may have put a link in the place of the file, or of a folder above it.
- */
+/** Throws if the open file is not at this path: a link can have replaced the file, or a folder above it, after the walk. */
 async function checkPlace(handle: FileHandle, path: string, opened: FileId, openFiles: string) {
-  // The system's own word, which nothing can be swapped behind.
+  // Reported by the system, without a race.
   const told = await readlink(`${openFiles}/${handle.fd}`).catch(() => undefined)
   if (told === undefined ? await isStillAt(path, opened) : told === path) return
   throw new Error('it was moved, or became a link, while it was read')
@@ -75,7 +70,7 @@ function createTextCheck() {
   }
 }
 
-/** In memory of their own: a small part of what is shared would keep all of it. */
+/** In memory of its own: a slice would keep the shared buffer. */
 function joined(parts: readonly Buffer[], size: number): Buffer {
   const bytes = Buffer.allocUnsafeSlow(size)
   let at = 0
@@ -108,10 +103,7 @@ async function readAll(handle: FileHandle, path: string, keep: number, openFiles
   return { digest, size, isText: text.end(), bytes, id: idOf(found, path) }
 }
 
-/**
- * Reads a file at a path without links, and gives its bytes where they are at most `keep`. `openFiles`: where the system says
- * what is open, if it does.
- */
+/** Reads a file at a path without links, with its bytes if they are at most `keep`. `openFiles`: the links to open files. */
 export async function readFile(path: string, keep: number, openFiles = OPEN_FILES): Promise<ReadFile> {
   const handle = await open(path, READ)
   try {
@@ -121,7 +113,7 @@ export async function readFile(path: string, keep: number, openFiles = OPEN_FILE
   }
 }
 
-/** Runs `task` for each, eight at a time. Rejects with what the first of them does. */
+/** Runs `task` for each item, eight at a time. Rejects with the first error. */
 export async function forEachOf<Item>(items: Iterable<Item>, task: (item: Item) => Promise<void>): Promise<void> {
   const waiting = [...items].reverse()
   const work = async () => {

@@ -1,41 +1,33 @@
-// From a folder to the skills in it: every folder with a SKILL.md is one, those in other skills among them. Each is checked
-// whole and has a manifest of its files before anything of it is served.
+// Reads the skills in a folder: each folder with a SKILL.md, also inside other skills.
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as othersFirst } from 'node:timers/promises'
 import { isObject } from '../../core/index.ts'
-import { fileTrouble, SkillFault, shownCount } from './fault.ts'
 import { cutOut, type FrontMatter, FrontMatterFault, readFrontMatter } from './front-matter.ts'
 import { KEPT_FILE, KEPT_IN_ALL, MAX_BYTES, MAX_FILES, MAX_FRONT_MATTER_IN_ALL } from './limits.ts'
 import { mediaTypeOf } from './media-types.ts'
 import { forEachOf, type ReadFile, readFile } from './read-file.ts'
 import { SKILL_FILE, uriOf } from './uris.ts'
-import { type FoundFile, type FoundFolder, walkSkills } from './walk.ts'
+import { type FoundFile, type FoundFolder, fileTrouble, SkillFault, shownCount, walkSkills } from './walk.ts'
 
-/** A file of a skill, as it was when it was read. */
 export interface SkillFile {
   readonly uri: string
   readonly name: string
   readonly mimeType: string
-  /** Sent as text; else as bytes. */
   readonly asText: boolean
   readonly digest: string
   readonly size: number
-  /** Undefined: too large to be kept. */
+  /** Undefined: too large to keep in memory. */
   readonly bytes: Buffer | undefined
-  /** Where it really is. */
   readonly path: string
-  /** Its other names as URIs: what a link leads over and to, and hard links of it. Rules over any of them are its own. */
-  readonly also: readonly string[]
 }
 
 export interface Skill {
-  /** That of its SKILL.md. */
+  /** The URI of its SKILL.md. */
   readonly uri: string
   readonly frontMatter: FrontMatter
-  /** Of its SKILL.md, from the folder of skills on. */
+  /** The names of its SKILL.md from the skills folder on. */
   readonly names: readonly string[]
-  /** All of them, by their URIs. */
   readonly files: readonly SkillFile[]
 }
 
@@ -66,7 +58,7 @@ function findSkills(folder: FoundFolder, shown: Shown, tell: Tell, isInSkill = f
   return isSkill ? [{ folder, files: filesBelow(folder) }, ...inner] : inner
 }
 
-/** Bytes of each; of those that cannot be asked, whoever reads them tells. */
+/** Bytes of each file that exists. */
 async function sizesOf(files: Iterable<FoundFile>): Promise<Map<FoundFile, number>> {
   const sizes = new Map<FoundFile, number>()
   await forEachOf(files, async file => {
@@ -76,7 +68,6 @@ async function sizesOf(files: Iterable<FoundFile>): Promise<Map<FoundFile, numbe
   return sizes
 }
 
-/** Before any of them is read. */
 async function checkSizes(skills: readonly FoundSkill[], shown: Shown, tell: Tell) {
   const large = skills.filter(({ files }) => files.length > MAX_FILES)
   for (const { folder, files } of large) {
@@ -96,7 +87,7 @@ async function checkSizes(skills: readonly FoundSkill[], shown: Shown, tell: Tel
   }
 }
 
-/** Two names that are one on a disk that does not tell a from A, or é from é. */
+/** Reports names that are equal on disks that ignore case or Unicode composition. */
 function checkTwins(files: Iterable<FoundFile>, shown: Shown, tell: Tell) {
   const seen = new Map<string, FoundFile>()
   for (const file of files) {
@@ -119,44 +110,34 @@ function fileOf(found: FoundFile, read: ReadFile, bytes: Buffer | undefined): Sk
     size,
     bytes,
     path: found.path,
-    also: [],
   }
-}
-
-/** The same files with all names that each has; those of hard links are known once every file was opened. */
-function withOtherNames(read: ReadonlyMap<FoundFile, Read>): Map<FoundFile, Read> {
-  const byId = new Map<string, Set<string>>()
-  for (const [found, { id }] of read) byId.set(id, (byId.get(id) ?? new Set<string>()).add(uriOf(found.realNames)))
-  return new Map(
-    [...read].map(([found, one]) => {
-      const also = new Set([...found.over.map(uriOf), ...(byId.get(one.id) ?? [])])
-      also.delete(one.file.uri)
-      return [found, { ...one, file: { ...one.file, also: [...also].sort() } }]
-    }),
-  )
 }
 
 interface Read {
   readonly file: SkillFile
-  /** The same for names of the same file. */
-  readonly id: string
   /** Of a SKILL.md. */
   readonly frontMatter?: FrontMatter
 }
 
-/** Reads each file once, whatever number of skills it is in. */
+/** Reads each file once. Hard links are refused: a policy rule applies to one name of a file only. */
 async function readFiles(files: Iterable<FoundFile>, shown: Shown, tell: Tell): Promise<Map<FoundFile, Read>> {
   const found = new Map<FoundFile, Read>()
   const frontMatterOf = createFrontMatterReader()
+  const names = new Map<string, string>()
   let kept = 0
   await forEachOf(files, async file => {
     try {
       const read = await readFile(file.path, isSkillFile(file) ? MAX_BYTES : KEPT_FILE)
+      const twin = names.get(read.id)
+      if (twin !== undefined) {
+        return tell(new SkillFault(shown(file.names), `it is a hard link of ${twin}: put a copy there instead`))
+      }
+      names.set(read.id, shown(file.names))
       const fits = read.size <= KEPT_FILE && kept + read.size <= KEPT_IN_ALL
       if (fits) kept += read.size
       const frontMatter = isSkillFile(file) ? await frontMatterOf(file, read) : undefined
       const own = fileOf(file, read, fits ? read.bytes : undefined)
-      found.set(file, { file: own, id: read.id, ...(frontMatter && { frontMatter }) })
+      found.set(file, { file: own, ...(frontMatter && { frontMatter }) })
     } catch (error) {
       const isOurs = error instanceof FrontMatterFault
       tell(
@@ -164,10 +145,10 @@ async function readFiles(files: Iterable<FoundFile>, shown: Shown, tell: Tell): 
       )
     }
   })
-  return withOtherNames(found)
+  return found
 }
 
-/** Reads one front matter after another, what else the host has to do between them, and no more of them than there may be. */
+/** Reads front matter, yielding to the event loop in between, up to a total size. */
 function createFrontMatterReader() {
   let bytesInAll = 0
   return async ({ names }: FoundFile, { bytes, isText }: ReadFile): Promise<FrontMatter> => {
@@ -183,12 +164,12 @@ function createFrontMatterReader() {
   }
 }
 
-/** Keys of `metadata` that are for extensions of MCP. */
+/** Prefix of `metadata` keys for extensions of MCP. */
 const RESERVED = 'io.modelcontextprotocol/'
 /** Characters of such a key. */
 const MAX_SHOWN = 160
 
-/** What can be served, and is rather a slip. */
+/** Warnings about skills that can be served. */
 export function doubtsAbout(skills: readonly Skill[], written: string): SkillFault[] {
   const doubts: SkillFault[] = []
   const byName = new Map<string, string>()
@@ -207,7 +188,7 @@ export function doubtsAbout(skills: readonly Skill[], written: string): SkillFau
   return doubts
 }
 
-/** All that is wrong is told, in the order of its places; undefined where something is. */
+/** Reports all faults, sorted by location; undefined if there are any. */
 export async function readSkills(
   folder: string,
   written: string,
@@ -235,7 +216,6 @@ async function readAll(folder: string, shown: Shown, tell: Tell): Promise<Skill[
     faults++
     tell(fault)
   })
-  // What is too much is not read to find out what else is wrong.
   if (faults > 0) return []
   const files = new Set(found.flatMap(skill => skill.files))
   checkTwins(files, shown, tell)

@@ -1,5 +1,4 @@
-// Reads the folder, contributes its files, and takes what is there by then at each reload: the host that a reload builds to
-// check the config has read it, and the one that serves switches to that.
+// Reads the skills folder, contributes its files, and replaces them on reload.
 import { resolve } from 'node:path'
 import { createAdmission } from '../../core/auth.ts'
 import { type PluginHost, StartError } from '../../core/index.ts'
@@ -11,10 +10,10 @@ import { doubtsAbout, readSkills } from './read-skills.ts'
 
 const EXTENSION = 'io.modelcontextprotocol/skills'
 
-/** By the options that they were read for: a reload gives these to `reconfigure`, once `setup` had them. */
+/** By options: on reload, `setup` of the new host reads the folder for the options that `reconfigure` receives. */
 const readFor = new WeakMap<object, Snapshot>()
 
-/** Undefined: what is wrong was reported. */
+/** Undefined if faults were reported. */
 async function readNow(host: PluginHost, options: SkillsOptions): Promise<Snapshot | undefined> {
   const at = [...host.at, 'folder']
   const folder = resolve(host.directory, options.folder)
@@ -30,14 +29,13 @@ async function readNow(host: PluginHost, options: SkillsOptions): Promise<Snapsh
   return skills && snapshotOf(skills, host.log)
 }
 
-/** What the plugin does at a start. */
 export async function setUpSkills(host: PluginHost, options: SkillsOptions): Promise<void> {
   const read = await readNow(host, options)
   if (!read) return
   readFor.set(options, read)
   let now = read
   host.contribute(now.resources)
-  // Nothing in it is a client's to declare (SEP-2640, "Capability Negotiation").
+  // Clients need not declare it (SEP-2640, "Capability Negotiation").
   host.extension(EXTENSION, { settings: { directoryRead: true }, clientMustDeclare: false })
   host.serving(services => {
     const methods = createMethods(createAdmission(services))

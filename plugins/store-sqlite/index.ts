@@ -1,39 +1,13 @@
 // Keeps sessions, the events of streams, grants, and tasks in one file: they outlive a restart, and all processes of this machine
 // share them. docs/plugins/store-sqlite.md.
-import { type BuiltInOptions, definePlugin, type FilledOptions, SIZE_PATTERN } from '../../core/index.ts'
-import { STREAM_PROPERTIES } from '../families/stores/index.ts'
 
-/** Where the file is, how large it may grow, and how much of a stream is kept. */
-export type StoreSqliteOptions = BuiltInOptions['store-sqlite']
+import { definePlugin } from '../../core/index.ts'
+import { type FilledStoreSqliteOptions, OPTIONS, type StoreSqliteOptions } from './options.ts'
 
-export const storeSqlite = definePlugin<StoreSqliteOptions, FilledOptions['store-sqlite']>({
-  options: {
-    type: 'object',
-    description:
-      'Keeps sessions, streams, logins and tasks in one file: they outlive a restart, and --workers share them.',
-    additionalProperties: false,
-    properties: {
-      file: {
-        type: 'string',
-        default: './mcp-host.db',
-        description: 'The file, beside the config; its folder is made where it is missing.',
-      },
-      ...STREAM_PROPERTIES,
-      maxSize: {
-        type: ['string', 'number'],
-        pattern: SIZE_PATTERN,
-        minimum: 1_048_576,
-        default: '1gb',
-        description: 'Bytes of the file; past 80 % of it the streams that were written to longest ago go.',
-      },
-      ifDamaged: {
-        type: 'string',
-        enum: ['stop', 'replace'],
-        default: 'stop',
-        description: 'A damaged file stops the start, or is put aside and an empty one begun.',
-      },
-    },
-  },
+export type { StoreSqliteOptions } from './options.ts'
+
+export const storeSqlite = definePlugin<StoreSqliteOptions, FilledStoreSqliteOptions>({
+  options: OPTIONS,
   provides: ['sessionStore', 'eventStore', 'grantStore', 'taskStore'],
   async setup(host, options) {
     // One client, whose sessions and streams end with the process; several of them may run on one config.

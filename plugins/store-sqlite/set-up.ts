@@ -3,11 +3,12 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import { type FilledOptions, type PluginHost, parseSize, StartError } from '../../core/index.ts'
+import { type PluginHost, parseSize, StartError } from '../../core/index.ts'
 import { claimFile } from '../families/own-file/index.ts'
 import { demandSecrets, readStreamBounds } from '../families/stores/index.ts'
 import { createSqliteEventStore } from './event-store.ts'
 import { createSqliteGrantStore } from './grant-store.ts'
+import type { FilledStoreSqliteOptions } from './options.ts'
 import { createSqliteSessionStore } from './session-store.ts'
 import { createSqliteTaskStore } from './task-store.ts'
 import type { StoreBounds } from './thread/bounds.ts'
@@ -74,8 +75,6 @@ function offerFigures(
   }
 }
 
-type Options = FilledOptions['store-sqlite']
-
 const FILES = Symbol('files of store-sqlite')
 const MEMORY = ':memory:'
 /** Smaller, and there is hardly room for one stream. */
@@ -83,7 +82,7 @@ const MIN_SIZE = 1_048_576
 
 export const PENDING = { entries: 50_000, bytes: 128 * 1_048_576 }
 
-export function setUp(host: PluginHost, options: Options): void {
+export function setUp(host: PluginHost, options: FilledStoreSqliteOptions): void {
   demandNode(host)
   demandSecrets(host, 'sessions outlive this process, but the keys that sign their ids', 'this host')
   const file = writerOf(host, options)
@@ -101,7 +100,7 @@ function demandNode({ at }: PluginHost) {
   throw new StartError(`${why}; ${fix}`, { at, exitCode: 2 })
 }
 
-function boundsOf(host: PluginHost, options: Options): StoreBounds {
+function boundsOf(host: PluginHost, options: FilledStoreSqliteOptions): StoreBounds {
   const bounds = { ...readStreamBounds(host, options), maxSize: parseSize(options.maxSize) }
   if (bounds.maxSize < MIN_SIZE) {
     throw new StartError('it is less than 1mb; there is hardly room for one stream', { at: [...host.at, 'maxSize'] })
@@ -110,7 +109,7 @@ function boundsOf(host: PluginHost, options: Options): StoreBounds {
 }
 
 /** Instances of one file, such as those of several routes, have one thread. */
-function writerOf(host: PluginHost, options: Options): Writer {
+function writerOf(host: PluginHost, options: FilledStoreSqliteOptions): Writer {
   const path = host.purpose === 'test' ? MEMORY : resolve(host.directory, options.file)
   const writers = host.share(FILES, () => new Map<string, { readonly writer: Writer; readonly said: string }>())
   const said = JSON.stringify({ ...options, file: path })
@@ -125,7 +124,7 @@ function writerOf(host: PluginHost, options: Options): Writer {
   return writer
 }
 
-function begin(host: PluginHost, path: string, options: Options, condition: string): Writer {
+function begin(host: PluginHost, path: string, options: FilledStoreSqliteOptions, condition: string): Writer {
   const bounds = boundsOf(host, options)
   const settings = { file: path, crew: nameCrew(), ifDamaged: options.ifDamaged, bounds, log: host.log }
   const figures = offerFigures(host, () => writer)

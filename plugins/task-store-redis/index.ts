@@ -1,6 +1,5 @@
-// Keeps tasks in Redis, so that any node runs what another was asked for, and goes on where one died.
-// docs/plugins/task-store-redis.md.
-import { type BuiltInOptions, definePlugin } from '../../core/index.ts'
+// Stores tasks in Redis, so that any node can run them.
+import { definePlugin, type OptionsOf } from '../../core/index.ts'
 import {
   claimOf,
   REDIS_PROPERTIES,
@@ -12,10 +11,7 @@ import {
 } from '../families/redis/index.ts'
 import { demandSecrets } from '../families/stores/index.ts'
 
-/** Where Redis is, unless the config's `redis` says it. */
-export type TaskStoreRedisOptions = BuiltInOptions['task-store-redis']
-
-/** What is sent beside EVAL, in scripts too. */
+/** Commands besides EVAL, including those in scripts. */
 const TASK_STORE_COMMANDS = [
   ...(['del', 'exists', 'get', 'hdel', 'hexists', 'hget', 'hgetall', 'hincrby', 'hmget', 'hset', 'pexpire'] as const),
   ...([
@@ -34,7 +30,7 @@ const TASK_STORE_COMMANDS = [
   'zscore',
 ] as const
 
-/** For cluster-redis as well, which demands secrets and says whose keys these are by itself. */
+/** Also for cluster-redis. */
 export async function fillTaskStore(host: RedisHost, options: RedisSettings) {
   const redis = redisConnection(host, options, TASK_STORE_COMMANDS)
   const { createRedisTaskStore } = await import('./store.ts')
@@ -44,14 +40,18 @@ export async function fillTaskStore(host: RedisHost, options: RedisSettings) {
   return redis
 }
 
+const OPTIONS = {
+  type: 'object',
+  description: 'Keeps tasks in Redis, where every node runs what another was asked for.',
+  additionalProperties: false,
+  properties: { ...REDIS_PROPERTIES },
+} as const
+
+export interface TaskStoreRedisOptions extends OptionsOf<typeof OPTIONS> {}
+
 export const taskStoreRedis = definePlugin<TaskStoreRedisOptions, TaskStoreRedisOptions, RedisSections>({
   sections: REDIS_SECTIONS,
-  options: {
-    type: 'object',
-    description: 'Keeps tasks in Redis, where every node runs what another was asked for.',
-    additionalProperties: false,
-    properties: { ...REDIS_PROPERTIES },
-  },
+  options: OPTIONS,
   provides: ['taskStore'],
   async setup(host, options) {
     demandSecrets(host, 'tasks are for every node, but the keys that say whose they are')

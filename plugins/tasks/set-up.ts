@@ -2,7 +2,6 @@
 import {
   type Call,
   type Extension,
-  type FilledOptions,
   HostError,
   type McpRoute,
   type PluginHost,
@@ -11,6 +10,7 @@ import {
 } from '../../core/index.ts'
 import { type QueueDepth, type TaskEnd, type TaskStore, transportOf } from '../../core/transport.ts'
 import { Followers } from './followers.ts'
+import type { FilledTasksOptions } from './options.ts'
 import { createTaskPolicy } from './policy.ts'
 import { concurrencyOf, settingsOf, TASKS_ID, Tasks, type TasksHost } from './tasks.ts'
 import { TaskWorker, type WorkerHost } from './worker.ts'
@@ -131,7 +131,7 @@ function refuseClients(): never {
   throw new HostError('unavailable', { detail, headers: { 'Retry-After': '1' } })
 }
 
-export function setUpTasks(host: PluginHost, options: FilledOptions['tasks']): void {
+export function setUpTasks(host: PluginHost, options: FilledTasksOptions): void {
   const settings = settingsOf(options, host)
   if (options.role === 'worker') host.edge(refuseClients)
   const byRoute = new Map<string, Service>()

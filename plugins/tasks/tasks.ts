@@ -2,7 +2,6 @@
 import {
   type AddedExtension,
   type Call,
-  type FilledOptions,
   HostError,
   isObject,
   type PluginHost,
@@ -14,6 +13,7 @@ import {
   type ToolKey,
 } from '../../core/index.ts'
 import type { QueueOffer, TaskBounds, TaskRecord, TaskStore, TaskSummary } from '../../core/transport.ts'
+import type { FilledTasksOptions } from './options.ts'
 import type { TaskPolicy } from './policy.ts'
 import {
   accountOf,
@@ -53,7 +53,7 @@ export interface TaskSettings {
 }
 
 /** Reports an invalid lease. */
-export function settingsOf(options: FilledOptions['tasks'], { at, report }: PluginHost): TaskSettings {
+export function settingsOf(options: FilledTasksOptions, { at, report }: PluginHost): TaskSettings {
   const lease = parseDuration(options.lease)
   if (lease < SHORTEST_LEASE || lease > LONGEST_LEASE) {
     report(new StartError(`lease is ${options.lease}; write 300ms to 20s, such as 15s`, { at: [...at, 'lease'] }))

@@ -1,7 +1,6 @@
 // The requirements of items: `access` of the definition and every matching rule must be met, in any order.
 import { type CatalogItem, globsOverlap, type ItemKind, matchesGlob } from '../../core/auth.ts'
 import { didYouMean } from '../../core/index.ts'
-import { otherNamesOf } from '../families/other-names/index.ts'
 import type { DetailedRule, FilledToolPolicy, Mode, Policy } from './options.ts'
 import { allOf, compilePolicy, needScopeOrRole, type Path, type Requirement, type Tell } from './requirement.ts'
 
@@ -113,14 +112,13 @@ export function skillFoldersOf(uri: string): string[] {
   return decoded.map((_, at) => decoded.slice(0, at + 1).join('/'))
 }
 
-/** Whether a rule matches an item: for a template any URI that it can match, for a file any of its names. */
+/** Whether a rule applies to an item; to a template, if it applies to any URI that the template can match. */
 export function fits({ kind, glob, ofSkills }: Pick<Rule, 'kind' | 'glob' | 'ofSkills'>, item: CatalogItem): boolean {
   if (kind !== item.kind) return false
   if (item.kind === 'resources' && item.template !== undefined) {
     return ofSkills ? globsOverlap(`skill://${glob}/*`, decode(globOf(item.key))) : globsOverlap(glob, globOf(item.key))
   }
-  const keys = [item.key, ...otherNamesOf(item.definition)]
-  return keys.some(key => (ofSkills ? skillFoldersOf(key).some(one => matchesGlob(glob, one)) : matchesGlob(glob, key)))
+  return ofSkills ? skillFoldersOf(item.key).some(one => matchesGlob(glob, one)) : matchesGlob(glob, item.key)
 }
 
 /** `access` names a policy, otherwise a scope or a role. */

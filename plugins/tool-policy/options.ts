@@ -1,20 +1,33 @@
 // Options of tool-policy.
 import { SCOPE } from '../../core/auth.ts'
-import type { BuiltInOptions, FilledOptions, OptionsSchema } from '../../core/index.ts'
+import type { OptionsOf, Typed } from '../../core/index.ts'
 
-export type ToolPolicyOptions = BuiltInOptions['tool-policy']
-export type FilledToolPolicy = FilledOptions['tool-policy']
-export type Policy = NonNullable<ToolPolicyOptions['policies']>[string]
-export type DetailedRule = Extract<NonNullable<ToolPolicyOptions['rules']>[string], { policy: unknown }>
 export type ClaimValue = string | number | boolean
-export type Mode = FilledToolPolicy['mode']
 
-const text = { type: 'string', minLength: 1 }
-const scope = { ...text, ...SCOPE }
-const oneOrMore = (items: object) => ({ anyOf: [items, { type: 'array', items, minItems: 1 }] })
-const claimValue = { type: ['string', 'number', 'boolean'] }
+const text = { type: 'string', minLength: 1 } as const
+const scope = { ...text, ...SCOPE } as const
+const ONE_OR_MORE = { anyOf: [text, { type: 'array', items: text, minItems: 1 }] } as const
+const claimValue = { type: ['string', 'number', 'boolean'] } as const
 
-const POLICY = { $ref: '#/$defs/policy' }
+const CONDITIONS = {
+  scope: { ...ONE_OR_MORE, description: 'All of these scopes.' },
+  role: { ...ONE_OR_MORE, description: 'All of these roles.' },
+  claim: {
+    type: 'object',
+    additionalProperties: { anyOf: [claimValue, { type: 'array', items: claimValue }] },
+    description: 'Each of these claims has the value, or one of the values; of a claim that is a list, one entry does.',
+  },
+} as const
+
+/** Everything written here must hold. No anonymous caller meets a policy. */
+export interface Policy extends OptionsOf<{ type: 'object'; properties: typeof CONDITIONS }> {
+  /** At least one of these. */
+  anyOf?: Policy[]
+  /** Each of these. */
+  allOf?: Policy[]
+}
+
+const POLICY = { $ref: '#/$defs/policy' } as { readonly $ref: string } & Typed<Policy>
 const policy = {
   title: 'Policy',
   type: 'object',
@@ -22,18 +35,11 @@ const policy = {
     'Everything written here must hold; what is not written asks nothing. No anonymous caller meets a policy.',
   additionalProperties: false,
   properties: {
-    scope: { ...oneOrMore(text), description: 'All of these scopes.' },
-    role: { ...oneOrMore(text), description: 'All of these roles.' },
-    claim: {
-      type: 'object',
-      additionalProperties: { anyOf: [claimValue, { type: 'array', items: claimValue }] },
-      description:
-        'Each of these claims has the value, or one of the values; of a claim that is a list, one entry does.',
-    },
+    ...CONDITIONS,
     anyOf: { type: 'array', items: POLICY, description: 'At least one of these.' },
     allOf: { type: 'array', items: POLICY, minItems: 1, description: 'Each of these.' },
   },
-}
+} as const
 const detailedRule = {
   title: 'DetailedRule',
   type: 'object',
@@ -50,9 +56,9 @@ const detailedRule = {
         "'listed' shows the items to callers who may not use them. Default: as the definition says, else hidden.",
     },
   },
-}
+} as const
 
-export const optionsSchema: OptionsSchema<ToolPolicyOptions, FilledToolPolicy> = {
+export const optionsSchema = {
   type: 'object',
   $defs: { policy },
   description: 'Who may use which tools, resources and prompts.',
@@ -88,4 +94,11 @@ export const optionsSchema: OptionsSchema<ToolPolicyOptions, FilledToolPolicy> =
       description: 'shadow decides and logs without enforcing.',
     },
   },
-}
+} as const
+
+/** A rule that says more than its policy. */
+export interface DetailedRule extends OptionsOf<typeof detailedRule> {}
+export interface ToolPolicyOptions extends OptionsOf<typeof optionsSchema> {}
+/** The same with their defaults. */
+export interface FilledToolPolicy extends OptionsOf<typeof optionsSchema, true> {}
+export type Mode = FilledToolPolicy['mode']

@@ -3,10 +3,9 @@
 
 import { matchesGlob } from '../../core/auth.ts'
 import {
-  type BuiltInOptions,
   definePlugin,
   didYouMean,
-  type FilledOptions,
+  type OptionsOf,
   type PluginHost,
   type Services,
   StartError,
@@ -39,24 +38,27 @@ function checkPinned(pinned: readonly string[], host: PluginHost, services: Serv
   }
 }
 
-export type ToolSearchOptions = BuiltInOptions['tool-search']
-
-export const toolSearch = definePlugin<ToolSearchOptions, FilledOptions['tool-search']>({
-  options: {
-    title: 'SearchSettings',
-    type: 'object',
-    description: 'tools/list shows find_tools and call_tool in the place of tools.',
-    additionalProperties: false,
-    properties: {
-      pinned: {
-        type: 'array',
-        items: { type: 'string', description: 'A name, or a glob: * is any run of characters.' },
-        description: 'Tools that stay in tools/list.',
-        default: [],
-        examples: [['get_order', 'stock_*']],
-      },
+const OPTIONS = {
+  title: 'SearchSettings',
+  type: 'object',
+  description: 'tools/list shows find_tools and call_tool in the place of tools.',
+  additionalProperties: false,
+  properties: {
+    pinned: {
+      type: 'array',
+      items: { type: 'string', description: 'A name, or a glob: * is any run of characters.' },
+      description: 'Tools that stay in tools/list.',
+      default: [],
+      examples: [['get_order', 'stock_*']],
     },
   },
+} as const
+
+export interface ToolSearchOptions extends OptionsOf<typeof OPTIONS> {}
+export interface FilledToolSearchOptions extends OptionsOf<typeof OPTIONS, true> {}
+
+export const toolSearch = definePlugin<ToolSearchOptions, FilledToolSearchOptions>({
+  options: OPTIONS,
   provides: ['search'],
   setup(host, options) {
     let isPinned = compilePinned(options.pinned)
@@ -74,7 +76,7 @@ export const toolSearch = definePlugin<ToolSearchOptions, FilledOptions['tool-se
         const shown = [...listed.slice(0, MOST_NAMES), ...(listed.length > MOST_NAMES ? ['...'] : [])].join(', ')
         return [`tools/list has ${listed.length} of ${names.length} tools (${shown}); the others are found`]
       })
-      host.reconfigure<FilledOptions['tool-search']>(changed => {
+      host.reconfigure<FilledToolSearchOptions>(changed => {
         // What is pinned was held against the new tools already, with the rest of the new config.
         const next = compilePinned(changed.pinned)
         return () => {

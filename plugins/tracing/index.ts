@@ -2,12 +2,11 @@
 // the business of the SDK that the operator starts; without one there are none.
 import { channel } from 'node:diagnostics_channel'
 import type { Tracer } from '@opentelemetry/api'
-import { type BuiltInOptions, definePlugin, type FilledOptions } from '../../core/index.ts'
+import { definePlugin, type OptionsOf } from '../../core/index.ts'
+import { withTimeout } from '../../core/transport.ts'
 import { createCallSpans } from './call-spans.ts'
 import { loadApi, type OpenTelemetry } from './load-api.ts'
 import { createFailureTelling } from './tell-failures.ts'
-
-export type TracingOptions = BuiltInOptions['tracing']
 
 const NAME = 'mcp-host'
 
@@ -35,11 +34,7 @@ function createSdk({ trace }: OpenTelemetry) {
     /** Sends what waits to be sent. */
     async flush() {
       const provider: { forceFlush?(): Promise<void> } = proxy()?.getDelegate() ?? trace.getTracerProvider()
-      let timer: NodeJS.Timeout | undefined
-      const late = new Promise<void>(resolve => {
-        timer = setTimeout(resolve, MAX_FLUSH)
-      })
-      await Promise.race([provider.forceFlush?.(), late]).finally(() => clearTimeout(timer))
+      if (provider.forceFlush) await withTimeout(provider.forceFlush(), MAX_FLUSH, () => undefined)
     },
   }
 }
@@ -49,20 +44,25 @@ const FAILURES = Symbol('what OpenTelemetry could not do')
 /** Heard by instrumentations of `fetch`, which put the headers of their own spans into each request. */
 const fetches = channel('undici:request:create')
 
-export const tracing = definePlugin<TracingOptions, FilledOptions['tracing']>({
-  options: {
-    type: 'object',
-    description: 'A span of OpenTelemetry for each call.',
-    additionalProperties: false,
-    properties: {
-      baggage: {
-        type: 'boolean',
-        default: false,
-        description:
-          "Whether the caller's `baggage` is in the context of a call: tools can read it, and it goes to whoever they ask.",
-      },
+const OPTIONS = {
+  type: 'object',
+  description: 'A span of OpenTelemetry for each call.',
+  additionalProperties: false,
+  properties: {
+    baggage: {
+      type: 'boolean',
+      default: false,
+      description:
+        "Whether the caller's `baggage` is in the context of a call: tools can read it, and it goes to whoever they ask.",
     },
   },
+} as const
+
+export interface TracingOptions extends OptionsOf<typeof OPTIONS> {}
+export interface FilledTracingOptions extends OptionsOf<typeof OPTIONS, true> {}
+
+export const tracing = definePlugin<TracingOptions, FilledTracingOptions>({
+  options: OPTIONS,
   setup(host, { baggage }) {
     const api = loadApi(host.directory)
     const { context, propagation } = api

@@ -2,7 +2,7 @@
 // <route>/message takes messages; every answer flows on the stream. For clients that know nothing newer.
 
 import type { IncomingHttpHeaders } from 'node:http'
-import { type BuiltInOptions, definePlugin, type HostContext, type McpRoute, StartError } from '../../core/index.ts'
+import { definePlugin, type HostContext, type McpRoute, type OptionsOf, StartError } from '../../core/index.ts'
 import {
   HANDSHAKE_REVISIONS,
   heardBy,
@@ -54,25 +54,27 @@ function createStreamGet(host: Transport, route: McpRoute) {
   }
 }
 
-export type TransportSseOptions = BuiltInOptions['transport-sse']
-
 /** Names that would make an address of a category the same as one of ours. */
 const RESERVED = ['sse', 'message']
 
-export const transportSse = definePlugin<TransportSseOptions>({
-  options: {
-    type: 'object',
-    description: `HTTP with SSE (${HANDSHAKE_REVISIONS.at(-1)}): GET <route>/sse and POST <route>/message.`,
-    additionalProperties: false,
-    properties: {
-      maxConcurrent: {
-        type: 'integer',
-        minimum: 1,
-        description:
-          'Fewer requests of one session that may run at once than sessions.maxCallsPerSession; more are answered 429.',
-      },
+const OPTIONS = {
+  type: 'object',
+  description: `HTTP with SSE (${HANDSHAKE_REVISIONS.at(-1)}): GET <route>/sse and POST <route>/message.`,
+  additionalProperties: false,
+  properties: {
+    maxConcurrent: {
+      type: 'integer',
+      minimum: 1,
+      description:
+        'Fewer requests of one session that may run at once than sessions.maxCallsPerSession; more are answered 429.',
     },
   },
+} as const
+
+export interface TransportSseOptions extends OptionsOf<typeof OPTIONS> {}
+
+export const transportSse = definePlugin<TransportSseOptions>({
+  options: OPTIONS,
   provides: ['transport'],
   setup(host, { maxConcurrent }) {
     for (const { path, stateless, toolsets } of host.routes) {

@@ -16,7 +16,7 @@ import {
   validBatch,
 } from '../../core/transport.ts'
 
-type Sender = Pick<ForwardedMessage, 'headers' | 'user'>
+type Sender = Parameters<typeof serveRequests>[3]
 
 /** The messages of a body. Throws `invalidRequest` for what is none, and for a batch that the session does not have. */
 function validated(text: string, { revision }: Session): readonly ValidMessage[] {
@@ -81,7 +81,7 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
     // The stream may be at another node: what the message leads to happens there.
     const forwarded = host.streams.forward(session, { text, ...sender })
     if (forwarded) await forwarded
-    else await take(session, messages, sender)
+    else await take(session, messages, { ...sender, state: ctx.state })
     ctx.body = null
     ctx.status = 202
   }

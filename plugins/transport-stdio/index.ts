@@ -1,18 +1,16 @@
 // Newline-delimited JSON over stdin and stdout: one client a process, which `mcp-host stdio` hands over once its host has
 // started. Named in a config it says who that client is; with any other verb it does nothing.
-import { type BuiltInOptions, definePlugin, type FilledOptions, type PluginHost } from '../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../core/index.ts'
 import { REVISIONS, transportOf } from '../../core/transport.ts'
 import { addListen } from '../families/per-request/index.ts'
 import { type ServedLine, serveLine } from './line.ts'
-import { OPTIONS, userOf } from './options.ts'
+import { type FilledTransportStdio, OPTIONS, type TransportStdioOptions, userOf } from './options.ts'
 import type { StdioEnds } from './streams.ts'
 
 export type { ServedLine } from './line.ts'
 export type { TransportStdioOptions } from './options.ts'
 export type { StdioEnds } from './streams.ts'
 
-type Written = BuiltInOptions['transport-stdio']
-type Filled = FilledOptions['transport-stdio']
 type Params = Readonly<Record<string, string>>
 
 /** A route, to whoever the options say is at the other end. */
@@ -21,8 +19,8 @@ interface Served {
   serve(params: Params, ends: StdioEnds): ServedLine
 }
 
-const define = (setUp: (host: PluginHost, options: Filled) => void) =>
-  definePlugin<Written, Filled>({
+const define = (setUp: (host: PluginHost, options: FilledTransportStdio) => void) =>
+  definePlugin<TransportStdioOptions, FilledTransportStdio>({
     options: OPTIONS,
     provides: ['transport'],
     setup(host, options) {

@@ -1,11 +1,9 @@
 // Who the client at the other end of stdio is: nobody can ask it for a token, so the config says.
 import { SCOPE } from '../../core/auth.ts'
-import type { BuiltInOptions, User } from '../../core/index.ts'
+import type { OptionsOf, User } from '../../core/index.ts'
 import { MODERN_REVISION } from '../../core/transport.ts'
 
-export type TransportStdioOptions = BuiltInOptions['transport-stdio']
-
-const texts = (description: string, items: object = {}) =>
+const texts = <const D extends string>(description: D, items: { readonly pattern?: string } = {}) =>
   ({ type: 'array', items: { type: 'string', ...items }, default: [], description }) as const
 
 export const OPTIONS = {
@@ -36,6 +34,9 @@ export const OPTIONS = {
     },
   },
 } as const
+
+export interface TransportStdioOptions extends OptionsOf<typeof OPTIONS> {}
+export interface FilledTransportStdio extends OptionsOf<typeof OPTIONS, true> {}
 
 /** The user of the options, with its lists. */
 export function userOf({ user }: TransportStdioOptions): User | undefined {

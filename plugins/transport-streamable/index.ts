@@ -1,21 +1,23 @@
 // Streamable HTTP: the endpoint of every route. Requests of 2026-07-28 are served one by one; clients of older revisions
 // get sessions, or on routes with `stateless: true` are served one by one as well.
-import { type BuiltInOptions, definePlugin } from '../../core/index.ts'
+import { definePlugin, type OptionsOf } from '../../core/index.ts'
 import { REVISIONS, transportOf } from '../../core/transport.ts'
 import { addListen } from '../families/per-request/index.ts'
 import { createPostHandler } from './serve.ts'
 import { createSessionGets } from './session-get.ts'
 import { createVisitPage } from './visit-page.ts'
 
-export type TransportStreamableOptions = BuiltInOptions['transport-streamable']
+const OPTIONS = {
+  type: 'object',
+  description: 'Streamable HTTP: POST on each route.',
+  additionalProperties: false,
+  properties: {},
+} as const
+
+export interface TransportStreamableOptions extends OptionsOf<typeof OPTIONS> {}
 
 export const transportStreamable = definePlugin<TransportStreamableOptions>({
-  options: {
-    type: 'object',
-    description: 'Streamable HTTP: POST on each route.',
-    additionalProperties: false,
-    properties: {},
-  },
+  options: OPTIONS,
   provides: ['transport'],
   setup(host) {
     host.revisions(() => REVISIONS)

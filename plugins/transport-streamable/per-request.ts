@@ -76,6 +76,7 @@ export function createPerRequest(host: Transport, route: McpRoute) {
       let encoded: EncodedAnswer = ''
       await offer.run(async () => {
         isCall = true
+        ctx.state.hasRecords = true
         encoded = encodeAnswer(host, call, await host.answer(call))
       })
       if (take(open, request)) exchange.respond(encoded)
@@ -85,6 +86,7 @@ export function createPerRequest(host: Transport, route: McpRoute) {
       if (!take(open, request)) return
       if (several && !isCall) {
         const { ip } = ctx
+        ctx.state.hasRecords = true
         host.tellRefused({
           error,
           method,

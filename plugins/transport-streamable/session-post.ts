@@ -137,7 +137,8 @@ export function createSessionPosts(host: Transport, route: McpRoute) {
 
   /** No function that waits itself: each would be a promise more in every call. */
   function answerAll(session: Session, requests: readonly Request[], ctx: HostContext, batch: boolean) {
-    const sender = { headers: ctx.req.headers, user: ctx.state.user, alone: requests.length === 1 }
+    const { req, state } = ctx
+    const sender = { headers: req.headers, user: state.user, state, alone: requests.length === 1 }
     let exchange: Exchange | undefined
     return serveRequests(host, session, requests, sender, () => {
       exchange ??= openExchange(session, requests, ctx, batch)

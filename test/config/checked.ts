@@ -1,7 +1,7 @@
 // A small schema, a plugin and a valid config, for the tests of checking.
 import { checkConfig, type Problem } from '../../core/config/check-config.ts'
+import { buildConfigSchema } from '../../core/config/config-schema.ts'
 import type { Config } from '../../core/config/define-config.ts'
-import { buildConfigSchema } from '../../core/config/host-schema.ts'
 import { definePlugin } from '../../core/plugin-host.ts'
 import { REDIS_SECTIONS } from '../../plugins/families/redis/index.ts'
 

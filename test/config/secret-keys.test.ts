@@ -1,8 +1,8 @@
 // Tests that secret config keys are marked in the schema and that no output contains their values.
 import { expect } from 'chai'
 import { checkConfig, formatProblems } from '../../core/config/check-config.ts'
+import { buildConfigSchema } from '../../core/config/config-schema.ts'
 import { followRef } from '../../core/config/follow-ref.ts'
-import { buildConfigSchema } from '../../core/config/host-schema.ts'
 import { isSecretAt, trimSecrets } from '../../core/config/secret-keys.ts'
 import { createHost, pluginsOf } from '../../core/create-host.ts'
 import { shownUrl } from '../../core/http/request-target.ts'

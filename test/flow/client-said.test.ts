@@ -13,7 +13,7 @@ import {
   MAX_WATCHED_BYTES,
   MAX_WATCHED_BYTES_PER_OWNER,
   WATCH_COST,
-} from '../../core/mcp/limits.ts'
+} from '../../core/mcp/client-limits.ts'
 import { META } from '../../core/transport.ts'
 import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { defineResource, defineTool } from '../../core/index.ts'
-import { MAX_BATCH } from '../../core/mcp/limits.ts'
+import { MAX_BATCH } from '../../core/mcp/client-limits.ts'
 import { legacy, modern } from '../support/rpc.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'

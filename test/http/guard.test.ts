@@ -1,8 +1,8 @@
 // Tests the Host and Origin rules for loopback and other bind addresses.
 import { expect } from 'chai'
+import { buildConfigSchema } from '../../core/config/config-schema.ts'
 import type { FilledConfig, HttpSettings } from '../../core/config/define-config.ts'
 import { fillDefaults } from '../../core/config/fill-defaults.ts'
-import { buildConfigSchema } from '../../core/config/host-schema.ts'
 import { resolveHttp } from '../../core/config/resolve-settings.ts'
 import { HostError } from '../../core/http/errors.ts'
 import { createGuard } from '../../core/http/guard.ts'

@@ -6,7 +6,7 @@ import {
   MAX_PAUSED_PER_SLOT_AND_OWNER,
   MAX_WAITING_CALLS,
   MAX_WAITING_CALLS_PER_OWNER,
-} from '../../core/mcp/limits.ts'
+} from '../../core/mcp/client-limits.ts'
 import { HANDSHAKE_REVISIONS, MODERN_REVISION, REVISIONS } from '../../core/transport.ts'
 import { eventually } from '../support/eventually.ts'
 import { createGate, type Gate } from '../support/gate.ts'

@@ -2,8 +2,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { Call } from '../../core/mcp/call.ts'
-import { encodeAnswer } from '../../core/mcp/encode-answer.ts'
-import { SerializedAnswer, SerializedResult } from '../../core/mcp/wire.ts'
+import { encodeAnswer } from '../../core/mcp/dispatch.ts'
+import { SerializedAnswer, SerializedResult } from '../../core/mcp/message.ts'
 import { caseCount } from '../support/thorough.ts'
 
 const SERVER = { name: 'päper "shop"', version: '1' }

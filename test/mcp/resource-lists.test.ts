@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { readSurface } from '../../cli/lock/read-surface.ts'
 import { type CallContext, type Config, defineResource, type ResourceDefinition } from '../../core/index.ts'
-import { MAX_LIST_TIME, MAX_LISTED, MAX_LISTED_ENTRY, MAX_LISTED_PAGE } from '../../core/mcp/limits.ts'
+import { MAX_LIST_TIME, MAX_LISTED, MAX_LISTED_ENTRY, MAX_LISTED_PAGE } from '../../core/mcp/client-limits.ts'
 import { PAGE_SIZE } from '../../core/mcp/view.ts'
 import { removeFolders } from '../config/folder.ts'
 import { as } from '../plugins/tool-policy/bearer-json.ts'

@@ -1,7 +1,7 @@
 // Tests URI templates: matching, limits and rejected templates.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { MAX_URI, MAX_WATCHED_BYTES, WATCH_COST } from '../../core/mcp/limits.ts'
+import { MAX_URI, MAX_WATCHED_BYTES, WATCH_COST } from '../../core/mcp/client-limits.ts'
 import { compileUriTemplate } from '../../core/mcp/schema/uri-template.ts'
 
 const match = (template: string, uri: string) => compileUriTemplate(template).match(uri)

@@ -1,6 +1,6 @@
 // A stream whose store refused a message: who is there gets it, who comes back is told of the gap.
 import { expect } from 'chai'
-import { definePlugin, defineTool, type FilledOptions } from '../../core/index.ts'
+import { definePlugin, defineTool } from '../../core/index.ts'
 import { eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
 import { type RedisConnection, type RedisHost, redisConnection } from '../../plugins/families/redis/index.ts'
 import { eventually } from '../support/eventually.ts'
@@ -34,7 +34,7 @@ const talk = defineTool({
 /** The plugin, and the connection that it uses. */
 function listening() {
   const { plugin } = eventStoreRedis
-  const setup = (host: RedisHost, options: FilledOptions['event-store-redis']) => {
+  const setup = (host: RedisHost, options: Parameters<typeof plugin.setup>[1]) => {
     connection = redisConnection(host, options)
     return plugin.setup(host, options)
   }

@@ -1,6 +1,6 @@
 // Tests the limit of resource subscriptions per owner.
 import { expect } from 'chai'
-import { MAX_WATCHED_BYTES_PER_OWNER } from '../../core/mcp/limits.ts'
+import { MAX_WATCHED_BYTES_PER_OWNER } from '../../core/mcp/client-limits.ts'
 import { createWatchCharges, WatchedUris, watchCost } from '../../core/sessions/change-feed.ts'
 
 describe('Resource subscription limit', () => {

@@ -1,10 +1,10 @@
 // A host process that kills itself (SIGKILL) before or after its store appends a given event.
 // Argument: JSON of `CrashSettings`. It sends `{ url }` when it listens. Redis stores the streams of its tool `talk`.
 import { createHost } from '../../core/create-host.ts'
-import { type ConfiguredPlugin, definePlugin, defineTool, type FilledOptions, type Logger } from '../../core/index.ts'
+import { type ConfiguredPlugin, definePlugin, defineTool, type Logger } from '../../core/index.ts'
 import type { EventStore } from '../../core/transport.ts'
-import { type EventStoreRedisOptions, eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
-import { REDIS_SECTIONS, type RedisSections } from '../../plugins/families/redis/index.ts'
+import { EVENT_STORE_OPTIONS, eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
+import { REDIS_SECTIONS } from '../../plugins/families/redis/index.ts'
 
 export interface CrashSettings {
   readonly redis: string
@@ -32,13 +32,9 @@ function dying(store: EventStore): EventStore {
 }
 
 /** The real plugin, with a store that kills the process. */
-const crashing: ConfiguredPlugin = definePlugin<
-  EventStoreRedisOptions,
-  FilledOptions['event-store-redis'],
-  RedisSections
->({
+const crashing: ConfiguredPlugin = definePlugin({
   sections: REDIS_SECTIONS,
-  options: eventStoreRedis.plugin.options,
+  options: EVENT_STORE_OPTIONS,
   setup(host, options) {
     const filling = { ...host, fill: (slot: 'eventStore', store: EventStore) => host.fill(slot, dying(store)) }
     return eventStoreRedis.plugin.setup(filling as typeof host, options)

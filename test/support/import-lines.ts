@@ -88,7 +88,6 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/dpop': ['auth-jwt', 'auth-introspection'],
   'families/grants': ['auth-bridge'],
   'families/issuer-keys': ['auth-jwt', 'auth-bridge'],
-  'families/other-names': ['skills', 'tool-policy'],
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],
   'families/stores': [

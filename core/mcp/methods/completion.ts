@@ -3,7 +3,7 @@
 import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
 import type { PromptItem, ResourceItem } from '../catalog.ts'
-import { checkUri, shown } from '../client-said.ts'
+import { checkUri, shown } from '../client-limits.ts'
 import type { HandlerSettings } from '../context.ts'
 import type { Completer } from '../define.ts'
 import type { Completion } from '../protocol.ts'

@@ -2,7 +2,7 @@
 
 import { HostError, StartError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
-import { shown } from '../client-said.ts'
+import { shown } from '../client-limits.ts'
 import type { HandlerSettings } from '../context.ts'
 import type { View } from '../view.ts'
 import { complete } from './completion.ts'

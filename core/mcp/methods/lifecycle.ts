@@ -1,6 +1,6 @@
 // How a client learns whom it talks to: `server/discover` (2026-07-28) and `initialize` (older revisions).
 import type { Call } from '../call.ts'
-import { checkClientFacts } from '../client-said.ts'
+import { checkClientFacts } from '../client-limits.ts'
 import { META, type ServerCapabilities } from '../protocol.ts'
 import { LIST_TTL } from '../view.ts'
 

@@ -2,9 +2,8 @@
 
 import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
-import { checkUri } from '../client-said.ts'
+import { checkUri, MAX_WATCHED, MAX_WATCHED_BYTES, MAX_WATCHED_BYTES_PER_OWNER, WATCH_COST } from '../client-limits.ts'
 import type { HandlerSettings } from '../context.ts'
-import { MAX_WATCHED, MAX_WATCHED_BYTES, MAX_WATCHED_BYTES_PER_OWNER, WATCH_COST } from '../limits.ts'
 import { paramsOf } from './params.ts'
 import { findResource } from './resources.ts'
 

@@ -3,7 +3,7 @@
 import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
 import type { ToolItem } from '../catalog.ts'
-import { shown } from '../client-said.ts'
+import { shown } from '../client-limits.ts'
 import { type HandlerSettings, usageOf } from '../context.ts'
 import type { CallContext } from '../define.ts'
 import { encodingFor } from '../definition-place.ts'
@@ -17,11 +17,10 @@ import {
   toolResult,
   withoutStructured,
 } from '../results.ts'
-import { runHandler } from '../run-handler.ts'
+import { afterHandler, handlerFailure, runHandler } from '../run-handler.ts'
 import { runThroughKeys } from '../run-keys.ts'
 import type { Checked } from '../schema/explain-errors.ts'
 import { ToolError } from '../tool-error.ts'
-import { afterHandler, handlerFailure } from './handler-end.ts'
 import { paramsOf } from './params.ts'
 
 export function callTool(call: Call, settings: HandlerSettings): object | Promise<object> {
@@ -66,7 +65,7 @@ function runHandlerOf(
   return afterHandler(
     () => runHandler(call, tool, settings, handle, turn),
     value => finish(call, tool, value),
-    error => failed(tool, error),
+    error => failed(call, settings, tool, error),
   )
 }
 
@@ -109,12 +108,10 @@ function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<ob
   return checked instanceof Promise ? checked.then(send) : send(checked)
 }
 
-function failed(tool: ToolItem, error: unknown): object {
+function failed(call: Call, settings: HandlerSettings, tool: ToolItem, error: unknown): object {
   if (ToolError.is(error)) return errorResult(error.message)
   if (HostError.is(error) && error.kind === 'callTimeout') return errorResult(`${tool.key}: ${error.message}`)
   if (HostError.is(error)) throw handlerFailure(error)
-  return { ...errorResult(`${tool.key} failed`), [FAILURE]: error }
+  settings.logFailure(call, error)
+  return errorResult(`${tool.key} failed`)
 }
-
-/** On a result: what the tool threw. It never travels; whoever logs calls reads it. */
-export const FAILURE = Symbol('failure')

@@ -1,15 +1,14 @@
-// Parameters of a tool that clients mirror into `Mcp-Param-*` headers, so that proxies can route by them.
-// Collected at start-up from `x-mcp-header` annotations; checked by the transport once the tool is known.
-// 2026-07-28: basic/transports/streamable-http "Custom Headers from Tool Parameters", server/tools "x-mcp-header".
+// Arguments of tools that clients repeat in `Mcp-Param-*` headers, by `x-mcp-header` annotations (2026-07-28
+// basic/transports/streamable-http "Custom Headers from Tool Parameters", server/tools "x-mcp-header").
 import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { subschemas } from './subschemas.ts'
 
 const TYPES = ['string', 'integer', 'boolean'] as const
 
-/** A parameter that a header repeats: a property annotated with `x-mcp-header`. */
+/** A property with `x-mcp-header`. */
 export interface HeaderParam {
-  /** Lower-case, as node spells header names: `mcp-param-region`. */
+  /** Lower-case: `mcp-param-region`. */
   readonly header: string
   /** The annotation as written: `Region`. */
   readonly name: string
@@ -22,7 +21,7 @@ const ANNOTATION = 'x-mcp-header'
 // RFC 9110, 5.6.2: 1*tchar
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
-/** The annotated parameters of an input schema. Throws a text that names the property whose annotation is wrong. */
+/** The annotated parameters of an input schema. Throws for an invalid annotation. */
 export function collectHeaderParams(inputSchema: JsonSchema): HeaderParam[] {
   const params = new Map<string, HeaderParam>()
   for (const { schema, path } of subschemas(inputSchema)) {
@@ -68,16 +67,12 @@ const SUFFIX = '?='
 const PLAIN = /^[\t -~]*$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/**
- * What a mirrored header value says: a plain value as it stands, or the content of `=?base64?...?=`. Undefined when
- * malformed: not strict base64, not UTF-8, or a plain value with other characters than visible ASCII, space and tab.
- */
+/** Decodes a header value: plain visible ASCII with spaces and tabs, or `=?base64?...?=` in UTF-8. Undefined if malformed. */
 export function decodeHeaderValue(raw: string): string | undefined {
   if (!raw.startsWith(PREFIX) || !raw.endsWith(SUFFIX)) return PLAIN.test(raw) ? raw : undefined
   const payload = raw.slice(PREFIX.length, -SUFFIX.length)
   const bytes = Buffer.from(payload, 'base64')
-  // Node skips what is no base64; only what comes back the same was strict. It also refuses `=?base64?=`,
-  // where both marks share a question mark.
+  // Node skips invalid characters. In `=?base64?=`, prefix and suffix share a question mark.
   if (bytes.toString('base64') !== payload || raw.length < PREFIX.length + SUFFIX.length) return undefined
   try {
     return utf8.decode(bytes)
@@ -86,13 +81,10 @@ export function decodeHeaderValue(raw: string): string | undefined {
   }
 }
 
-/** Request headers as node gives them; in those of `headersDistinct` a repeated header shows for certain. */
+/** Request headers of Node; only `headersDistinct` always shows repeated headers. */
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/**
- * Why the mirrored headers do not match the arguments (error `headerMismatch`), or undefined when they do: a value
- * needs its header, equal after decoding; an absent or null one must have none.
- */
+/** Why headers do not match the arguments (error `headerMismatch`). An absent or null argument must have no header. */
 export function checkHeaderParams(params: readonly HeaderParam[], headers: Headers, args: unknown): string | undefined {
   for (const param of params) {
     const reason = mismatch(param, headers[param.header], valueAt(args, param.path))
@@ -119,7 +111,7 @@ function mismatch({ path, type }: HeaderParam, header: string | readonly string[
   return text === String(value) ? undefined : `does not equal ${argument}`
 }
 
-// Fractions of zeros only: `42.0` is 42, and nothing that rounding would make equal passes.
+// `42.0` is 42; other fractions could be equal after rounding.
 const isInteger = (text: string) => /^-?\d+(\.0+)?$/.test(text)
 
 function valueAt(args: unknown, path: readonly string[]): unknown {

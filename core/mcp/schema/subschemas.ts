@@ -1,9 +1,8 @@
-// Walks a JSON Schema from keyword to keyword, and refuses one that is too large to be meant seriously.
-// Used once a schema, at start-up: by core/mcp/schema/schema.ts for its limits, by core/mcp/schema/header-params.ts for annotations.
+// Walks the subschemas of a JSON Schema, up to limits.
 import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
 
-// 2026-07-28, basic, "Composition-Keyword Resource Use": bounds against schemas that are expensive to validate.
+// 2026-07-28, basic, "Composition-Keyword Resource Use".
 const MAX_DEPTH = 64
 const MAX_SUBSCHEMAS = 5_000
 

@@ -1,6 +1,6 @@
 // URI templates (RFC 6570): finds the values whose expansion is a given URI, in time that is linear in the URI for each part.
 // Libraries only expand templates, or match them with regular expressions, which take exponential time for hostile URIs.
-import { MAX_URI } from '../limits.ts'
+import { MAX_URI } from '../client-limits.ts'
 
 export interface CompiledUriTemplate {
   readonly template: string

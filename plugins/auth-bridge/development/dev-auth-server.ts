@@ -1,12 +1,6 @@
 // The plugin `dev-auth-server`: auth-bridge at /dev-auth with the development provider, on loopback addresses only.
 import { isLoopback, SCOPE } from '../../../core/auth.ts'
-import {
-  type BuiltInOptions,
-  definePlugin,
-  type FilledOptions,
-  type PluginHost,
-  StartError,
-} from '../../../core/index.ts'
+import { definePlugin, type OptionsOf, type PluginHost, StartError } from '../../../core/index.ts'
 import { DEVELOPMENT_OPTIONS, type FilledAuthBridge, texts } from '../options.ts'
 
 /** Throws a StartError if other machines can reach this host, or in production. */
@@ -21,11 +15,9 @@ export function refuseExposedHost({ at, http, log }: PluginHost): void {
   log.warn({ at }, 'Development authorization server enabled: anyone who can reach this host can sign in.')
 }
 
-export type DevAuthServerOptions = BuiltInOptions['dev-auth-server']
-
 const LOOPBACK = ['http://127.0.0.1:*/**?*', 'http://[::1]:*/**?*', 'http://localhost:*/**?*']
 
-const bridgeOptions = ({ scopes, ...provider }: FilledOptions['dev-auth-server']): FilledAuthBridge => ({
+const bridgeOptions = ({ scopes, ...provider }: FilledDevAuthServerOptions): FilledAuthBridge => ({
   provider: { type: 'development', ...provider },
   allow: { everyone: true },
   // A rule without conditions grants the scope to every user.
@@ -42,21 +34,25 @@ const bridgeOptions = ({ scopes, ...provider }: FilledOptions['dev-auth-server']
   trustedIssuers: [],
 })
 
-export const devAuthServer = definePlugin<DevAuthServerOptions, FilledOptions['dev-auth-server']>({
-  options: {
-    type: 'object',
-    description:
-      'For development: auth-bridge at /dev-auth with the provider `development`, on loopback addresses only.',
-    additionalProperties: false,
-    properties: {
-      ...DEVELOPMENT_OPTIONS,
-      scopes: {
-        ...texts,
-        items: { ...texts.items, ...SCOPE },
-        description: 'Scopes that clients can request, in addition to those in the metadata documents.',
-      },
+const OPTIONS = {
+  type: 'object',
+  description: 'For development: auth-bridge at /dev-auth with the provider `development`, on loopback addresses only.',
+  additionalProperties: false,
+  properties: {
+    ...DEVELOPMENT_OPTIONS,
+    scopes: {
+      ...texts,
+      items: { ...texts.items, ...SCOPE },
+      description: 'Scopes that clients can request, in addition to those in the metadata documents.',
     },
   },
+} as const
+
+export interface DevAuthServerOptions extends OptionsOf<typeof OPTIONS> {}
+export interface FilledDevAuthServerOptions extends OptionsOf<typeof OPTIONS, true> {}
+
+export const devAuthServer = definePlugin<DevAuthServerOptions, FilledDevAuthServerOptions>({
+  options: OPTIONS,
   provides: ['authorizationServer', 'upstreamTokens'],
   async setup(host, options) {
     refuseExposedHost(host)

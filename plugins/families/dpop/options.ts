@@ -37,7 +37,7 @@ export const DPOP_SCHEMA = {
     },
     algorithms: {
       type: 'array',
-      items: { enum: [...PROOF_ALGORITHMS] },
+      items: { enum: PROOF_ALGORITHMS },
       minItems: 1,
       uniqueItems: true,
       default: ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'PS256', 'RS256'],
@@ -59,4 +59,4 @@ export const DPOP_SCHEMA = {
     },
     nonce: { type: 'boolean', default: false, description: 'Proofs must have a nonce of this host. Needs secrets.' },
   },
-}
+} as const

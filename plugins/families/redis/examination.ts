@@ -119,11 +119,10 @@ function explainThrown(thrown: unknown, keyPrefix: string): Refusal | undefined 
 interface ExaminationSettings {
   readonly redis: ResolvedRedis
   readonly log: Logger
-  /** Milliseconds between beats. */
+  /** Milliseconds. */
   readonly beat: number
-  /** Runs a script, in one round trip. Rejects where it takes longer than a command may. */
+  /** Runs a script in one round trip. */
   ask(script: RedisScript, keys: readonly string[], args: readonly string[]): Promise<unknown>
-  /** Runs the script with this digest. */
   askByDigest(sha: string): Promise<unknown>
   /** `INFO memory`. */
   info(): Promise<string>
@@ -131,14 +130,14 @@ interface ExaminationSettings {
 
 const REHEARSAL = redisScript(REHEARSE)
 
-/** KEYS: a key of ours. Writes, of which nothing stays, and gives the time. */
+/** KEYS: a test key. Writes and removes it, and returns the time. */
 const PROBE = redisScript(`
 redis.call('HSET', KEYS[1], 'probe', '1')
 redis.call('PEXPIRE', KEYS[1], 0)
 return redis.call('TIME')
 `)
 
-/** One node of a cluster has not the slots of all of these, but by a chance of 1 in 128. */
+/** A single cluster node serves all of these slots with a probability of 1 in 128. */
 const TAGS = Array.from({ length: 8 }, (_, index) => `{probe-${index}}`)
 
 export class Examination {
@@ -152,7 +151,6 @@ export class Examination {
     this.#settings = settings
   }
 
-  /** Commands that a plugin will send. */
   need(names: readonly RedisCommandName[]) {
     for (const name of names) this.#needs.add(name)
   }
@@ -166,7 +164,7 @@ export class Examination {
     return `${this.#settings.redis.keyPrefix}${parts.join(':')}`
   }
 
-  /** Everything, in one round trip. Undefined where Redis can be used; rejects where it was not heard. */
+  /** In one round trip. Undefined if Redis can be used; rejects without a response. */
   async examine(hear: (time: number) => void): Promise<Refusal | undefined> {
     const looks = [
       this.#rehearse(),
@@ -178,12 +176,12 @@ export class Examination {
     return this.#judge(await Promise.allSettled(looks))
   }
 
-  /** What is asked of it at each beat; `hear` is given its clock in milliseconds. */
+  /** The heartbeat. `hear` receives the Redis clock in milliseconds. */
   async probe(hear: (time: number) => void): Promise<Refusal | undefined> {
     return this.#judge(await Promise.allSettled([this.#probeOnce(TAGS[0] ?? '', hear), this.#claimKeys()]))
   }
 
-  /** This node is none of those that run any more. */
+  /** Removes this node from the key space. */
   async leave() {
     if (this.#claim) await this.#settings.ask(LEAVE_KEYS, [this.#nodes], [writeClaim(this.#claim)])
   }
@@ -206,7 +204,7 @@ export class Examination {
     return judgeRehearsal(plan, replies, redis.keyPrefix)
   }
 
-  /** Scripts are asked for by their digests; one that nobody has is not there. */
+  /** EVALSHA with an unknown digest. */
   async #tryDigest(): Promise<undefined> {
     await this.#settings.askByDigest('0'.repeat(40)).catch(error => {
       if (!errorText(error).includes('NOSCRIPT')) throw error
@@ -218,13 +216,13 @@ export class Examination {
     hear(Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000))
   }
 
-  /** Whoever talks to one node of a cluster as if it were all of it is told so by some of these. */
+  /** Detects a cluster node that is used as a single server. */
   async #probeAll(hear: (time: number) => void): Promise<undefined> {
     const tags = this.#settings.redis.isCluster ? TAGS.slice(0, 1) : TAGS
     await Promise.all(tags.map(tag => this.#probeOnce(tag, hear)))
   }
 
-  /** Once: what is evicted is a session or an event that is gone, and nothing says so. */
+  /** Evicted sessions and events are lost silently. */
   async #lookForEviction(): Promise<undefined> {
     if (this.#looked) return undefined
     const { info, log, redis } = this.#settings

@@ -1,39 +1,47 @@
 // The section `redis` of the config, as types and JSON Schema. Published as `mcp-host/redis`.
 import {
-  type Config,
   DURATION_PATTERN,
   type JsonSchema,
+  type OptionsOf,
   type PluginHost,
   type SectionReader,
   type SectionSchemas,
+  type Typed,
 } from '../../../core/index.ts'
 
-/** One connection for every plugin that keeps things in Redis. */
-export type RedisSettings = NonNullable<Config['redis']>
+/** A text, or a password and until when it is good: a Date, or milliseconds since 1970. */
+type GivenSecret = string | { readonly password: string; readonly expires?: Date | number }
+
+/** The secret itself, or a function that gives it: called for each connection, and again before it expires. */
+export type SecretSource = string | (() => GivenSecret | Promise<GivenSecret>)
 
 /** Not in the schema: a plugin's default would hide the section. */
 export const REDIS_DEFAULTS = { keyPrefix: 'mcp-host:', commandTimeout: '5s' } as const
 
-const url = (description: string) => ({
-  type: 'string' as const,
-  pattern: '^rediss?://[^/?#\\s]+(/\\d*)?$',
-  patternErrorMessage:
-    "a URL such as 'redis://127.0.0.1:6379', or 'rediss://' for TLS; percent-encode what is special in its password, " +
-    'or use redis.password',
-  writeOnly: true as const,
-  description,
-})
-const pem = (description: string): JsonSchema => ({ type: 'string', minLength: 1, writeOnly: true, description })
+const url = <const D extends string>(description: D) =>
+  ({
+    type: 'string',
+    pattern: '^rediss?://[^/?#\\s]+(/\\d*)?$',
+    patternErrorMessage:
+      "a URL such as 'redis://127.0.0.1:6379', or 'rediss://' for TLS; percent-encode what is special in its password, " +
+      'or use redis.password',
+    writeOnly: true,
+    description,
+  }) as const
+const pem = <const D extends string>(description: D) =>
+  ({ type: 'string', minLength: 1, writeOnly: true, description }) as const
 
+const PASSWORD = {
+  anyOf: [{ type: 'string' }, { callable: true }],
+  writeOnly: true,
+  description: 'Its password, where the URL has none; in code also a function that gives it for each connection.',
+} as JsonSchema & { readonly writeOnly: true } & Typed<SecretSource>
+
+/** The schema of each option. */
 export const REDIS_PROPERTIES = {
   url: url('Where Redis is: redis://host:6379, or rediss:// for TLS; may name user, password and database.'),
-  username: { type: 'string' as const, description: 'The ACL user, where the URL names none.' },
-  password: {
-    anyOf: [{ type: 'string' }, { callable: true }],
-    tsType: 'SecretSource',
-    writeOnly: true as const,
-    description: 'Its password, where the URL has none; in code also a function that gives it for each connection.',
-  } as JsonSchema,
+  username: { type: 'string', description: 'The ACL user, where the URL names none.' },
+  password: PASSWORD,
   tls: {
     title: 'RedisTls',
     type: 'object',
@@ -49,9 +57,9 @@ export const REDIS_PROPERTIES = {
         description: "The name in Redis's certificate. Default: the host's.",
       },
     },
-  } as JsonSchema,
+  },
   keyPrefix: {
-    type: 'string' as const,
+    type: 'string',
     pattern: '^[^{}\\s]+$',
     description: `What every key starts with; hosts that share only a Redis have one each. Default: '${REDIS_DEFAULTS.keyPrefix}'.`,
   },
@@ -60,14 +68,14 @@ export const REDIS_PROPERTIES = {
     pattern: DURATION_PATTERN,
     minimum: 100,
     description: `How long Redis may take to answer; then what waits for it is refused, or goes on without. Default: '${REDIS_DEFAULTS.commandTimeout}'.`,
-  } as JsonSchema,
+  },
   cluster: {
     type: 'array',
     minItems: 1,
     items: url('One of its nodes.'),
     writeOnly: true,
     description: 'URLs of some nodes of a Redis Cluster, in the place of `url`.',
-  } as JsonSchema,
+  },
   sentinel: {
     title: 'RedisSentinel',
     type: 'object',
@@ -91,8 +99,21 @@ export const REDIS_PROPERTIES = {
         description: 'The number of the database at the primary; 0 if left out.',
       },
     },
-  } as JsonSchema,
-}
+  },
+} as const
+
+const REDIS = {
+  title: 'RedisSettings',
+  type: 'object',
+  additionalProperties: false,
+  properties: REDIS_PROPERTIES,
+  minProperties: 1,
+  description: 'How Redis is reached, for every plugin that keeps things there; each may say otherwise for itself.',
+  examples: [{ url: 'redis://127.0.0.1:6379' }],
+} as const
+
+/** One connection for every plugin that keeps things in Redis. */
+export interface RedisSettings extends OptionsOf<typeof REDIS> {}
 
 /** The config's top-level keys that the family shares. */
 export interface RedisSections {
@@ -101,17 +122,7 @@ export interface RedisSections {
 }
 
 /** `sections` of `definePlugin`. */
-export const REDIS_SECTIONS: SectionSchemas<RedisSections> = {
-  redis: {
-    title: 'RedisSettings',
-    type: 'object',
-    additionalProperties: false,
-    properties: REDIS_PROPERTIES,
-    minProperties: 1,
-    description: 'How Redis is reached, for every plugin that keeps things there; each may say otherwise for itself.',
-    examples: [{ url: 'redis://127.0.0.1:6379' }],
-  },
-}
+export const REDIS_SECTIONS: SectionSchemas<RedisSections> = { redis: REDIS }
 
 /** The host of a plugin with these sections. */
 export type RedisHost = PluginHost & SectionReader<RedisSections>

@@ -1,4 +1,4 @@
-// Symbolic links in a skills folder: policy rules apply to every name, and link races never serve outside files.
+// Links in a skills folder: a file has one name only, and link races never serve outside files.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { link, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,59 +6,33 @@ import { expect } from 'chai'
 import { readFile } from '../../../plugins/skills/read-file.ts'
 import { readSkills } from '../../../plugins/skills/read-skills.ts'
 import { removeFolders } from '../../config/folder.ts'
+import { startFailure } from '../../fixtures/start-failure.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startReloading, stopReloading } from '../../support/reloading-host.ts'
 import { modern } from '../../support/rpc.ts'
-import { stopHosts } from '../../support/start-host.ts'
-import { as, bearerJson } from '../tool-policy/bearer-json.ts'
-import { bytesIn, serveFolder, skill, writeSkills } from './serve-skills.ts'
+import { bytesIn, skill, skillsConfig, writeSkills } from './serve-skills.ts'
 
 const FILES = {
   'finance/refunds/SKILL.md': skill('refunds'),
   'finance/refunds/limits.md': 'limits',
   'handbook/SKILL.md': skill('handbook'),
-  'pool/x.md': 'pool',
 }
 
 describe('Symbolic links in a skills folder', () => {
-  afterEach(stopHosts)
   after(removeFolders)
 
-  it('do not bypass policy rules for any name of the file', async () => {
-    const folder = await writeSkills(FILES)
-    const at = (name: string) => join(folder, 'skills', name)
-    await symlink('../pool/x.md', at('finance/x.md'))
-    await symlink('../finance/refunds', at('handbook/refunds'))
-    await symlink('../finance/refunds/limits.md', at('handbook/file.md'))
-    await symlink('../finance/x.md', at('handbook/over.md'))
-    await symlink(at('finance/refunds/limits.md'), at('handbook/absolute.md'))
-    await mkdir(at('handbook/deep'))
-    await symlink('../refunds', at('handbook/deep/refunds'))
-    await symlink('../pool/x.md', at('handbook/fine.md'))
-    await link(at('finance/refunds/limits.md'), at('handbook/hard.md'))
-    const names = [
-      'refunds/SKILL.md',
-      'refunds/limits.md',
-      'file.md',
-      'over.md',
-      'absolute.md',
-      'deep/refunds/limits.md',
-      'hard.md',
+  it('and hard links cannot give a file a second name, which policy rules would not apply to', async () => {
+    const links: ReadonlyArray<(at: (name: string) => string) => Promise<void>> = [
+      at => symlink('../finance/refunds', at('handbook/refunds')),
+      at => symlink('../finance/refunds/limits.md', at('handbook/file.md')),
+      at => symlink(at('finance/refunds/limits.md'), at('handbook/absolute.md')),
+      at => link(at('finance/refunds/limits.md'), at('handbook/hard.md')),
     ]
-    const rulesets = ['skill:finance/*', 'skill:finance', 'resource:skill://finance/*']
-    for (const rule of rulesets) {
-      const plugins = { bearer: bearerJson(), 'tool-policy': { rules: { [rule]: { role: 'finance' } } } }
-      const { ask } = await serveFolder(folder, { plugins })
-      // Only what is in a folder of it falls under finance/*.
-      for (const name of names.filter(one => rule !== 'skill:finance/*' || one !== 'over.md')) {
-        const uri = `skill://handbook/${name}`
-        expect((await ask('resources/read', { uri })).status, `${rule} ${name}`).to.equal(401)
-        expect(
-          (await ask('resources/read', { uri }, { headers: as({ subject: 'f', roles: ['finance'] }) })).status,
-        ).to.equal(200)
-      }
-      expect((await ask('resources/read', { uri: 'skill://handbook/fine.md' })).status).to.equal(200)
-      await stopHosts()
+    for (const make of links) {
+      const folder = await writeSkills(FILES)
+      await make(name => join(folder, 'skills', name))
+      const error = await startFailure(skillsConfig({}), folder)
+      expect(error.message).to.match(/skills\/(?:handbook|finance)\/\S+: it is a (?:symbolic|hard) link/)
     }
   })
 })

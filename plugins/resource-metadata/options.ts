@@ -1,0 +1,93 @@
+// The options of resource-metadata and the document that they make (RFC 9728 section 2).
+
+import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ISSUER_URL, KEYS_URL, SCOPE } from '../../core/auth.ts'
+import type { OptionsOf } from '../../core/index.ts'
+
+const AUTHORIZATION_SERVERS =
+  'Issuers of the authorization servers that give out tokens for these routes. Default: this host, where auth-bridge makes it one.'
+
+const page = <const D extends string>(description: D) =>
+  ({ type: 'string', pattern: ENDPOINT_URL_PATTERN, description }) as const
+// An empty list would have to be left out of the document (RFC 9728 section 3.2): it says nothing.
+const listOf = <const D extends string, const I>(description: D, items: I) =>
+  ({ type: 'array', minItems: 1, uniqueItems: true, items, description }) as const
+
+const SIGNATURE = {
+  pattern: '^((RS|PS|ES)(256|384|512)|ES256K|EdDSA|Ed25519|Ed448|ML-DSA-(44|65|87))$',
+  patternErrorMessage: "a JOSE signature algorithm with a public key, such as 'ES256' or 'RS256'",
+} as const
+
+export const optionsSchema = {
+  type: 'object',
+  description: 'Protected resource metadata (RFC 9728): tells clients where to get a token.',
+  additionalProperties: false,
+  properties: {
+    resource: {
+      type: 'string',
+      pattern: HTTP_URL_PATTERN,
+      description: 'The resource identifier of every route. Default: each address is its own.',
+    },
+    authorizationServers: {
+      ...listOf(AUTHORIZATION_SERVERS, {
+        type: 'string',
+        ...ISSUER_URL,
+      }),
+      examples: [['https://login.acme.example']],
+    },
+    scopesSupported: listOf('Scopes that tokens for these routes may have.', {
+      type: 'string',
+      ...SCOPE,
+    }),
+    bearerMethodsSupported: {
+      ...listOf('How a token may be presented.', { enum: ['header', 'body', 'query'] }),
+      default: ['header'],
+    },
+    resourceMetadataUri: {
+      type: 'string',
+      pattern: '^[^?#:\\s]+$|^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#:\\s]*)?$',
+      description: 'Where the one document is, instead of the well-known paths: a path or a URL. Needs resource.',
+    },
+    resourceName: { type: 'string', description: 'Name for people.' },
+    resourceDocumentation: page('A page for developers.'),
+    resourcePolicyUri: page('A page on how clients may use the data.'),
+    resourceTosUri: page('The terms of service.'),
+    jwksUri: {
+      ...page("The resource's own public keys."),
+      ...KEYS_URL,
+    },
+    resourceSigningAlgValuesSupported: listOf('Algorithms by which the resource signs its answers.', {
+      type: 'string',
+      ...SIGNATURE,
+    }),
+    tlsClientCertificateBoundAccessTokens: {
+      type: 'boolean',
+      description: 'Tokens can be bound to the certificate of their client.',
+    },
+    authorizationDetailsTypesSupported: listOf('Types of authorization_details (RFC 9396).', {
+      type: 'string',
+      minLength: 1,
+    }),
+    dpopSigningAlgValuesSupported: listOf(
+      'Algorithms of DPoP proofs. Default: those of the auth plugin, where its dpop has a mode.',
+      { type: 'string', ...SIGNATURE },
+    ),
+    dpopBoundAccessTokensRequired: {
+      type: 'boolean',
+      description:
+        'Tokens must be bound by DPoP. Default: where dpop of the auth plugin requires it; only then may it be true.',
+    },
+  },
+} as const
+
+export interface ResourceMetadataOptions extends OptionsOf<typeof optionsSchema> {}
+/** The same with their defaults. */
+export interface FilledResourceMetadata extends OptionsOf<typeof optionsSchema, true> {}
+
+const snakeCase = (name: string) => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+
+/** Members have the names of the RFC; absent options are omitted. */
+export function describeResource(resource: string, options: ResourceMetadataOptions): object {
+  const { resource: _, resourceMetadataUri: __, ...fields } = options
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return { resource, ...Object.fromEntries(entries.map(([name, value]) => [snakeCase(name), value])) }
+}

@@ -1,0 +1,90 @@
+// Counts the files and functions that one `tools/call` runs, with the precise coverage of V8, and holds their limits.
+import { Session } from 'node:inspector/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+import { defineTool } from '../../core/index.ts'
+import { modern } from '../support/rpc.ts'
+import { openSession } from '../support/session-client.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
+
+after(stopHosts)
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+const echo = defineTool({
+  name: 'echo',
+  input: { type: 'object', properties: { message: { type: 'string' } }, required: ['message'] },
+  handler: ({ message }: { message: string }) => message,
+})
+
+/** What esbuild adds: `__name`, and getters of imports and exports. */
+const ADDED = /^(get|__name)$/
+const EXPORT = /^\(\)=>(import_\w+\.)?\w+$/
+
+/** The functions of core and plugins that ran since the last call of this, such as `core/mcp/call.ts createCall`. */
+async function takeFunctions(session: Session): Promise<Set<string>> {
+  const { result } = await session.post('Profiler.takePreciseCoverage')
+  const found = new Set<string>()
+  for (const { url, scriptId, functions } of result) {
+    const file = url.startsWith('file:') ? fileURLToPath(url).slice(ROOT.length) : ''
+    if (!/^(core|plugins)\//.test(file)) continue
+    const { scriptSource } = await session.post('Debugger.getScriptSource', { scriptId })
+    for (const { functionName, ranges } of functions) {
+      const [{ count, startOffset, endOffset } = { count: 0, startOffset: 0, endOffset: 0 }] = ranges
+      if (count === 0 || ADDED.test(functionName) || EXPORT.test(scriptSource.slice(startOffset, endOffset))) continue
+      found.add(`${file} ${functionName || scriptSource.slice(startOffset, startOffset + 60)} ${startOffset}`)
+    }
+  }
+  return found
+}
+
+/** The functions that run in each of three calls: not those that timers and new connections run in between. */
+async function functionsOf(call: () => Promise<unknown>): Promise<string[]> {
+  const session = new Session()
+  session.connect()
+  await session.post('Debugger.enable')
+  await session.post('Profiler.enable')
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+  const runs: Set<string>[] = []
+  for (let run = 0; run < 5; run++) {
+    await call()
+    // The response is closed after the client has it.
+    await nextTurn()
+    const functions = await takeFunctions(session)
+    // The first calls compile and connect.
+    if (run > 1) runs.push(functions)
+  }
+  session.disconnect()
+  const [first = new Set<string>()] = runs
+  return [...first].filter(name => runs.every(run => run.has(name)))
+}
+
+const MOST_FILES = 66
+const MOST_FUNCTIONS = 199
+
+function check(functions: string[]) {
+  const files = new Set(functions.map(name => name.split(' ', 1)[0]))
+  expect(functions.length, functions.join('\n')).to.be.within(1, MOST_FUNCTIONS)
+  expect(files.size, [...files].join('\n')).to.be.within(1, MOST_FILES)
+}
+
+describe('the path of a tools/call', () => {
+  let url = ''
+
+  before(async () => {
+    const started = await startHost({ toolsets: { all: [echo] }, routes: { '/': { toolsets: 'all' } } })
+    url = started.url
+  })
+
+  it('passes few files and functions without a session', async () => {
+    const call = () => modern(`${url}/`, 'tools/call', { name: 'echo', arguments: { message: 'hello' } })
+    check(await functionsOf(call))
+  })
+
+  it('passes few files and functions in a session', async () => {
+    const client = await openSession(`${url}/`)
+    const call = () => client.request('tools/call', { name: 'echo', arguments: { message: 'hello' } })
+    check(await functionsOf(call))
+  })
+})
