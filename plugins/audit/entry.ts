@@ -97,11 +97,6 @@ const OTHERS = '_OTHER'
 /** One machine usually has a whole /64 network. */
 const NETWORK_BITS = 64
 
-export interface AnonymousRefusals {
-  count(record: CallRecord): boolean
-  close(): void
-}
-
 interface Tally {
   full: number
   counted: number
@@ -122,7 +117,8 @@ function lineOf(ip: string, { counted, first, last, causes }: Tally): string {
   return JSON.stringify({ time: iso(Date.now()), event: 'refusals', decision: 'refused', ip, ...span, errors })
 }
 
-export function createAnonymousRefusals(push: (fields: string) => void): AnonymousRefusals {
+/** Counts refused anonymous requests; pushes a summary after each period. */
+export function createAnonymousRefusals(push: (fields: string) => void) {
   let tallies = new Map<string, Tally>()
   let full = 0
   let period: NodeJS.Timeout | undefined
@@ -145,7 +141,8 @@ export function createAnonymousRefusals(push: (fields: string) => void): Anonymo
   }
 
   return {
-    count(record) {
+    /** Whether the request was counted, so that it gets no line. */
+    count(record: CallRecord): boolean {
       if (!isAnonymous(record)) return false
       period ??= setTimeout(tell, PERIOD).unref()
       const tally = tallyOf(record.ip)

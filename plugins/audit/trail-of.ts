@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { errorText, type PluginHost, parseDuration, parseSize, StartError } from '../../core/index.ts'
 import { claimFile, makeFolderOf } from '../families/own-file/index.ts'
 import { keySigner, plainSigner } from './chain.ts'
-import { type AnonymousRefusals, createAnonymousRefusals } from './entry.ts'
+import { createAnonymousRefusals } from './entry.ts'
 import { type FileLock, lockFile, lockFirst } from './file-lock.ts'
 import { seatOf } from './files.ts'
 import type { FilledAuditOptions } from './options.ts'
@@ -25,7 +25,7 @@ const TRAILS = Symbol('the audits that are open')
 interface Opened {
   /** Undefined before startup. */
   readonly current: () => Trail | undefined
-  readonly refusals: AnonymousRefusals
+  readonly refusals: ReturnType<typeof createAnonymousRefusals>
 }
 
 function settingsOf(host: PluginHost, path: string, { sync, headEvery, rotate }: FilledAuditOptions): TrailSettings {

@@ -167,14 +167,7 @@ interface Waiting {
   readonly late: (cause: unknown) => void
 }
 
-interface Outbox {
-  /** Resolves when Redis has stored it. Rejects after a time-out or while Redis is unavailable. */
-  publish(change: Change): Promise<void>
-  /** Gives what waits as long as a command may take. */
-  close(): Promise<void>
-}
-
-function createOutbox(redis: RedisConnection, log: Logger): Outbox {
+function createOutbox(redis: RedisConnection, log: Logger) {
   const keys = [changesKey(redis), countKey(redis)]
   let waiting: Waiting[] = []
   let sending: Promise<void> | undefined
@@ -217,7 +210,7 @@ function createOutbox(redis: RedisConnection, log: Logger): Outbox {
   }
 
   return {
-    publish: change => within(add(change), redis.commandTimeout),
+    publish: (change: Change): Promise<void> => within(add(change), redis.commandTimeout),
     async close() {
       if (sending && redis.healthy) {
         await within(sending, redis.commandTimeout).catch(err =>

@@ -127,12 +127,6 @@ export function createPeers(redis: RedisConnection, { node, log }: Pick<PluginHo
 const BATCH = 1_000
 const PAUSE = 100
 
-interface Reading {
-  /** Resolves when the position is known, if Redis is available. */
-  begin(): Promise<void>
-  close(): void
-}
-
 interface ReadingSettings {
   readonly inbox: string
   readonly bus: RedisChangeBus
@@ -140,7 +134,7 @@ interface ReadingSettings {
   readonly log: Logger
 }
 
-export function createReading(redis: RedisConnection, { inbox, bus, receive, log }: ReadingSettings): Reading {
+export function createReading(redis: RedisConnection, { inbox, bus, receive, log }: ReadingSettings) {
   const changes = changesKey(redis)
   let reader: RedisReader | undefined
   let inboxId = '0-0'
