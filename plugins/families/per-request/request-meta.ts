@@ -1,4 +1,4 @@
-// Reads `_meta` of requests without a handshake: version, client, log level (basic, "Per-request protocol fields").
+// Reads `_meta` of a request without handshake: version, client and log level (basic, "Per-request protocol fields").
 import { HostError, type Implementation, isObject, type LogLevel, type Revision } from '../../../core/index.ts'
 import {
   type ClientFacts,
@@ -11,13 +11,14 @@ import {
   type ValidMessage,
 } from '../../../core/transport.ts'
 
-/** The version is not checked yet. */
+/** `version` is not checked yet. */
 export interface RequestMeta {
   readonly version: string
   readonly client: ClientFacts
   readonly logLevel: LogLevel | undefined
 }
 
+/** Throws `invalidMeta`. */
 export function readRequestMeta(meta: unknown): RequestMeta {
   const refuse = (detail: string) => new HostError('invalidMeta', { detail })
   if (!isObject(meta)) throw refuse('`params._meta` is missing')
@@ -42,12 +43,13 @@ export function readRequestMeta(meta: unknown): RequestMeta {
   }
 }
 
-/** Whether a message names a version without a handshake. */
+/** Whether `_meta` names a version without handshake, so that the message needs no session. */
 export function namesOwnVersion(message: ValidMessage): boolean {
   const meta = message.kind === 'response' ? undefined : message.params['_meta']
   const named = isObject(meta) ? meta[META.protocolVersion] : undefined
   return named !== undefined && !isHandshakeRevision(named)
 }
 
+/** The error for a version that the route does not serve. */
 export const unsupported = (requested: string, supported: readonly Revision[]): HostError =>
   new HostError('unsupportedVersion', { detail: shown(requested), data: { supported, requested: shown(requested) } })
