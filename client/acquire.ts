@@ -19,38 +19,17 @@ import { createContainer, earlierScopes, fits, renewContainer, type TokenStore }
 export interface Need {
   readonly authority: Authority
   readonly challenged: readonly string[] | undefined
-  /** Asked for whatever else is. */
   readonly added?: readonly string[] | undefined
-  /** A token that is valid lacks scopes. */
   readonly stepUp: boolean
   readonly dpop: DPoPSigner | undefined
 }
 
-/** Where a person's login is asked for. */
 export interface Prompt {
-  /** The URL is thrown, with everything kept for `completeAuthorization`, instead of shown. */
   readonly defer: boolean
-  /** Right before a person is asked. */
   readonly asking: () => void
 }
 
-export interface Acquirer {
-  /**
-   * To be called with the lock held. Undefined where there is nothing to refresh with, or the server refused it for
-   * good: then its tokens are gone.
-   */
-  refresh(
-    container: TokenContainer,
-    need: Pick<Need, 'authority' | 'dpop'>,
-    signal: AbortSignal,
-  ): Promise<TokenContainer | undefined>
-  /** By the configured grant, which needs nobody. To be called with the lock held. */
-  request(before: TokenContainer | undefined, need: Need, signal: AbortSignal): Promise<TokenContainer>
-  /** By asking a person. */
-  login(before: TokenContainer | undefined, need: Need, prompt: Prompt, signal: AbortSignal): Promise<TokenContainer>
-  /** With the code that a person brought back. */
-  redeem(record: FlowRecord, code: string, need: Pick<Need, 'dpop'>, signal: AbortSignal): Promise<TokenContainer>
-}
+export type Acquirer = ReturnType<typeof createAcquirer>
 
 /** Answers to a refresh after which a person can log in anew (RFC 6749 §5.2, RFC 8707 §2, OpenID Connect Core §3.1.2.6). */
 const HEALED_BY_LOGIN = new Set([
@@ -71,7 +50,6 @@ const HEALED_BY_LOGIN = new Set([
  */
 const DOUBT_MS = 10_000
 
-/** A registration that its server does not know any more. */
 const isGone = (error: unknown, client: ClientIdentity): boolean =>
   isClientRefused(error) && client.source === 'registered'
 
@@ -82,7 +60,7 @@ const isTooNarrow = (error: unknown, { registration }: ClientIdentity, before: T
   registration !== undefined &&
   registration.clientId === before?.registration?.clientId
 
-export function createAcquirer(ctx: ClientContext, store: TokenStore, key: string): Acquirer {
+export function createAcquirer(ctx: ClientContext, store: TokenStore, key: string) {
   const { options, emit, now } = ctx
   /** The refresh token whose answer was lost: it may be used up, and a server may take its next use for a theft. */
   let doubt:
@@ -104,7 +82,6 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
     })
   }
 
-  /** To be called with the lock held. */
   async function dropRegistration({ issuer, clientId }: ClientIdentity, why: string) {
     emit('registration-dropped', { issuer, clientId, why })
     const stored = await store.read()
@@ -193,7 +170,12 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
   }
 
   return {
-    async refresh(container, { authority, dpop }, signal) {
+    /** Call it with the lock held. Undefined without a refresh token, or once the server refused it and its tokens are dropped. */
+    async refresh(
+      container: TokenContainer,
+      { authority, dpop }: Pick<Need, 'authority' | 'dpop'>,
+      signal: AbortSignal,
+    ): Promise<TokenContainer | undefined> {
       // A client that would have to be registered first is not the one that the refresh token was given to.
       const client = knownClient(ctx, authority.server, { ...wish(container, container.scope), withoutRedirect: true })
       if (!client || !fits(container, authority, client)) return undefined
@@ -229,7 +211,8 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
       }
     },
 
-    async request(before, need, signal) {
+    /** Requests a token by a grant without a user. Call it with the lock held. */
+    async request(before: TokenContainer | undefined, need: Need, signal: AbortSignal): Promise<TokenContainer> {
       const { authority, dpop } = need
       const choice = await choose(before, need)
       const client = await identifyClient(ctx, authority.server, wish(before, choice.scope), signal)
@@ -240,7 +223,12 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
       return container
     },
 
-    async login(before, need, prompt, signal) {
+    async login(
+      before: TokenContainer | undefined,
+      need: Need,
+      prompt: Prompt,
+      signal: AbortSignal,
+    ): Promise<TokenContainer> {
       if (isUnattended(options.grant)) throw new TypeError(`the grant ${options.grant.type} asks nobody`)
       const choice = await choose(before, need)
       let client: ClientIdentity | undefined

@@ -46,7 +46,6 @@ const CARRIERS: readonly (readonly [network: string, prefix: number, at: number]
   ['2002::', 16, 16],
 ]
 
-/** The bits of an IPv4 address of four decimal numbers. */
 function parseV4(text: string): bigint | undefined {
   const parts = text.split('.')
   if (parts.length !== 4 || !parts.every(part => /^\d{1,3}$/.test(part) && Number(part) < 256)) return undefined
@@ -55,7 +54,6 @@ function parseV4(text: string): bigint | undefined {
 
 const groupsOf = (text: string): string[] => (text === '' ? [] : text.split(':'))
 
-/** The bits of an IPv6 address; its zone is left out, its last 32 bits may be written as IPv4. */
 function parseV6(text: string): bigint | undefined {
   const v4 = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(text.split('%', 1)[0] ?? '')
   const low = v4 && parseV4(v4[2] ?? '')
@@ -89,7 +87,6 @@ const CARRYING = CARRIERS.map(toRange)
 
 /** The interface identifiers of ISATAP (RFC 5214, 6.1), after any prefix; the IPv4 address is in the last 32 bits. */
 const ISATAP = new Set([0x0000_5efen, 0x0200_5efen])
-/** First three bits of global unicast addresses, `2000::/3`. */
 const GLOBAL_UNICAST = 1n
 /** An address with two embedded IPv4 addresses, such as 6to4 with ISATAP, has the stricter kind of both. */
 const STRICTEST_FIRST = ['unroutable', 'private', 'loopback'] as const
@@ -118,7 +115,6 @@ export function kindOfAddress(text: string): AddressKind | undefined {
 /** Names that never leave a network: RFC 6761, RFC 6762, RFC 8375, ICANN's `internal`, and names without a dot. */
 const PRIVATE_NAME = /(?:^[^.]+|\.(?:local|internal|home\.arpa|localdomain|lan))$/
 
-/** The kind of a host as a URL has it (lower case, IPv6 in brackets), without asking any name server. */
 export function kindOfHost(hostname: string): AddressKind {
   const literal = kindOfAddress(hostname)
   if (literal !== undefined) return literal

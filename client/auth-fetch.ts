@@ -10,12 +10,10 @@ import { type ResolvedOptions, resolveOptions } from './resolve-options.ts'
 import { operationOf } from './scopes.ts'
 import { type AuthSession, createSession, type Platform } from './session.ts'
 import type { TokenContainer } from './token-cache.ts'
-import { createTracing } from './tracing.ts'
 
 /** Goes wherever a `fetch` goes, such as the `fetch` option of an MCP client's transport. */
 export type AuthFetch = typeof fetch & { readonly session: AuthSession }
 
-/** What one request has done about its refusals so far. */
 interface Attempts {
   /** A 401 was answered with a token: another 401 is the server's last word. */
   authorized: boolean
@@ -23,14 +21,12 @@ interface Attempts {
   nonce: boolean
 }
 
-/** Whether a person may be asked on behalf of this request. */
 function askFor({ interactive }: ResolvedOptions, { method }: ReplayableRequest): Want['ask'] {
   const may = interactive === 'any' || (interactive !== 'never' && method === 'POST')
   if (!may) return 'no'
   return interactive === 'defer' ? 'defer' : 'ask'
 }
 
-/** How often one request may ask for more scopes. */
 function stepUpLimit({ grant, maxStepUps }: ResolvedOptions): number {
   if (grant.type === 'authorization_code' || grant.type === 'device') return maxStepUps
   return grant.type === 'client_credentials' ? Math.min(1, maxStepUps) : 0
@@ -50,7 +46,6 @@ function createLoop(options: ResolvedOptions, engine: Engine, request: Replayabl
     return response
   }
 
-  /** The token to try next; undefined: the answer is the server's last word. */
   async function answer(cue: AuthCue, used: TokenContainer | undefined): Promise<TokenContainer | undefined> {
     const { scope: challenged, resourceMetadata: metadataUrls, scheme } = cue
     const want = { used, metadataUrls, challenged, scheme, ask: askFor(options, request) }
@@ -76,7 +71,6 @@ function createLoop(options: ResolvedOptions, engine: Engine, request: Replayabl
     return engine.obtain({ ...want, stepUp: true, admit }, request.signal)
   }
 
-  /** What follows a 401 or 403; the answer's body is released where it is not handed on. */
   async function next(response: Response, held: TokenContainer | undefined): Promise<TokenContainer | undefined> {
     try {
       const cue = readCue(response)
@@ -119,7 +113,6 @@ const loginNeeded = ({ serverUrl }: ResolvedOptions) =>
     fix: `log in first, with session.login() or: mcp-host login ${serverUrl}`,
   })
 
-/** True for requests that get a token: those to the server, whose caller shows none of their own. */
 const isOurs = (origin: string, { url, headers }: ReplayableRequest) =>
   url.origin === origin && !headers.has('authorization')
 
@@ -133,16 +126,14 @@ const isOurs = (origin: string, { url, headers }: ReplayableRequest) =>
  */
 export const createAuthFetch = (options: ClientOAuthOptions): AuthFetch => createAuthFetchOn({}, options)
 
-/** The same with what a platform adds. */
 export function createAuthFetchOn(platform: Platform, options: ClientOAuthOptions): AuthFetch {
   const resolved = resolveOptions(options, platform.openRedirect !== undefined)
   const { origin } = new URL(resolved.serverUrl)
   const { session, engine, guarded } = createSession(resolved, platform)
-  const tracing = createTracing(resolved.openTelemetry)
   const authFetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const request = createReplayable(input, init)
     if (!request || !isOurs(origin, request)) return resolved.fetch(input, init)
-    return tracing.request(request, carrying => guarded(async () => createLoop(resolved, await engine(), carrying)()))
+    return guarded(async () => createLoop(resolved, await engine(), request)())
   }
   return Object.assign(authFetch, { session })
 }

@@ -12,12 +12,10 @@ import type { AuthorizationResponse } from './options.ts'
 import type { ClientIdentity, ServerInfo } from './parties.ts'
 import { showText } from './text.ts'
 
-/** What a caller may hand over: the callback URL, its parameters, its parts, or a bare code. */
 export type GivenResponse = string | URL | URLSearchParams | AuthorizationResponse
 
 export interface AuthorizationCode {
   readonly code: string
-  /** False for a bare code, whose state and issuer nobody could check. */
   readonly checked: boolean
 }
 
@@ -44,11 +42,9 @@ function readQuery(query: URLSearchParams): Parameters {
 
 function readParts({ code, state, iss, error, errorDescription }: AuthorizationResponse): Parameters {
   const parts = { code, state, iss, error, error_description: errorDescription }
-  // Callers in JavaScript say null where they mean absent.
   return Object.fromEntries(Object.entries(parts).filter(([, value]) => typeof value === 'string'))
 }
 
-/** A string that is an absolute URL is the whole response; any other is a bare code. */
 function readGiven(response: GivenResponse): Parameters | string {
   if (typeof response === 'string') {
     return URL.canParse(response) ? readQuery(new URL(response).searchParams) : response
@@ -130,24 +126,18 @@ export function readAuthorizationResponse(
 export interface AuthorizationAbout {
   readonly server: ServerInfo
   readonly client: ClientIdentity
-  /** The `resource` parameter, byte for byte; undefined: none. */
   readonly resource: string | undefined
-  /** The `scope` parameter; undefined: none. */
   readonly scope: string | undefined
-  /** Kept with the record for later step-ups. */
   readonly requestedScope?: string | undefined
   readonly resourceMetadataUrl?: string | undefined
-  /** Names the token container. */
   readonly key: string
 }
 
-/** A login that is about to start. */
 export interface Flow {
   readonly url: URL
   readonly record: FlowRecord
 }
 
-/** Where to send the browser, checked like every address that a server names. */
 function endpointOf({ http }: ClientContext, { issuer, authorizationEndpoint }: ServerInfo): URL {
   if (authorizationEndpoint === undefined) {
     throw new AuthError(`${issuer} has no authorization endpoint`, {
@@ -164,7 +154,6 @@ function promptFor({ options }: ClientContext, { server, scope }: AuthorizationA
   return server.oidc && scope?.split(' ').includes('offline_access') ? 'consent' : undefined
 }
 
-/** Begins a login: a fresh state and verifier, the URL, and the record to compare the response with. */
 export async function beginAuthorization(ctx: ClientContext, about: AuthorizationAbout): Promise<Flow> {
   const { server, client, resource, scope, requestedScope, resourceMetadataUrl, key } = about
   const { redirectUri, additionalAuthorizationParameters = {} } = ctx.options
@@ -213,7 +202,6 @@ export async function beginAuthorization(ctx: ClientContext, about: Authorizatio
   return { url, record }
 }
 
-/** Keeps a login for later (`session.completeAuthorization`) and throws where to send the person. */
 export async function deferAuthorization(ctx: ClientContext, { url, record }: Flow): Promise<never> {
   try {
     await ctx.options.flowStore.save(record.state, record)
@@ -228,7 +216,6 @@ export async function deferAuthorization(ctx: ClientContext, { url, record }: Fl
   })
 }
 
-/** What shows the URL to a person, whichever of the two options it is. */
 function listenerOf({ options }: ClientContext): ((flow: Flow, signal: AbortSignal) => Promise<unknown>) | undefined {
   const { authorizationRedirectDelegate, authorizationCallbackHandler } = options
   if (authorizationRedirectDelegate) {
@@ -269,7 +256,6 @@ function asAuthError(thrown: unknown): AuthError {
   })
 }
 
-/** A registration that its server dropped shows as a page that leads nowhere. */
 const FORGET =
   '; if the authorization server showed an error about the client, drop its registration: session.forgetClient()'
 

@@ -4,14 +4,11 @@ import { AuthError } from './errors.ts'
 import { isScope, printable } from './text.ts'
 
 export interface Challenge {
-  /** In lower case. */
   readonly scheme: string
   readonly token68?: string
-  /** Names in lower case; every value of a name, in order. */
   readonly params: ReadonlyMap<string, readonly string[]>
 }
 
-/** What the parser needs of a string; a test counts its steps through it. */
 export interface HeaderText {
   readonly length: number
   charCodeAt(index: number): number
@@ -59,7 +56,6 @@ export function parseChallengeList(text: HeaderText): Challenge[] {
     while (at < length && isSpace(text.charCodeAt(at))) at++
   }
 
-  /** From after the opening quote to after the closing one; undefined where that is missing. */
   function readQuoted(): string | undefined {
     let value = ''
     let start = at
@@ -113,7 +109,6 @@ export function parseChallengeList(text: HeaderText): Challenge[] {
     skipToComma()
   }
 
-  /** What follows a scheme and a space: nothing, a token68, or the first parameter. */
   function readAfterScheme(challenge: OpenChallenge): void {
     if (isAtItemEnd()) return
     const start = at
@@ -154,23 +149,17 @@ export function parseChallengeList(text: HeaderText): Challenge[] {
   return challenges
 }
 
-/** What a protected answer says about getting in. */
 export interface AuthCue {
   readonly status: 401 | 403
-  /** `Bearer` where it is offered at all; undefined for a 401 without any challenge. */
   readonly scheme: 'Bearer' | 'DPoP' | undefined
-  /** Undefined where none is named. */
   readonly scope: readonly string[] | undefined
-  /** Every address that is named for the resource's metadata, in order, as given. */
   readonly resourceMetadata: readonly string[]
   /** `use_dpop_nonce` where any challenge says so, else the first error that is named. */
   readonly error: string | undefined
-  /** Fit to be shown: at most 500 characters, controls escaped. */
   readonly errorDescription?: string | undefined
   readonly dpopNonce: string | undefined
 }
 
-/** The challenges of every WWW-Authenticate header of a response. */
 export function parseChallenges(headers: Headers): Challenge[] {
   return parseChallengeList(headers.get('www-authenticate') ?? '')
 }
@@ -178,7 +167,6 @@ export function parseChallenges(headers: Headers): Challenge[] {
 const valuesOf = (challenges: readonly Challenge[], name: string): string[] =>
   challenges.flatMap(({ params }) => params.get(name) ?? []).filter(value => value !== '')
 
-/** Of the first `scope` that names any. */
 function scopeOf(challenges: readonly Challenge[]): readonly string[] | undefined {
   const lists = valuesOf(challenges, 'scope').map(value => [...new Set(value.split(/[ \t]+/).filter(isScope))])
   return lists.find(list => list.length > 0)

@@ -50,7 +50,6 @@ function readPem(pem: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(base64.replace(/\s/g, '')), character => character.charCodeAt(0))
 }
 
-/** The algorithm of a PKCS#8 key, from its AlgorithmIdentifier, which stands in its first bytes. */
 function algOfDer(der: Uint8Array): string | undefined {
   const head = Array.from(der.subarray(0, 48), byte => byte.toString(16).padStart(2, '0')).join('')
   return KINDS.find(([oid]) => head.includes(oid))?.[1]
@@ -120,23 +119,18 @@ export async function importPrivateKey({ privateKey, alg, kid }: PrivateKeyOptio
 }
 
 export interface ChosenClientAuth {
-  /** As in `token_endpoint_auth_methods_supported`; `custom` for the caller's own. */
   readonly method: string
   readonly authenticate: ClientAuth
 }
 
 export interface MethodFacts {
-  /** As the registration's answer says. */
   readonly registered: string | undefined
-  /** As the caller says. */
   readonly explicit: string | undefined
   readonly hasKey: boolean
   readonly hasSecret: boolean
-  /** `token_endpoint_auth_methods_supported`. */
   readonly listed: readonly string[] | undefined
 }
 
-/** True where the client has what a method needs. */
 const canDo = (method: string, { hasKey, hasSecret }: MethodFacts): boolean =>
   method === 'none' ||
   (method === 'private_key_jwt' ? hasKey : /^client_secret_(?:basic|post)$/.test(method) && hasSecret)
@@ -183,10 +177,8 @@ const secretPost = (secret: string): ClientAuth => {
   }
 }
 
-/** A public client says who it is, and proves nothing. */
 const none: ClientAuth = ({ client, body }) => body.set('client_id', client.clientId)
 
-/** A fresh assertion for each request: issuer and subject the client, audience the issuer, 60 s of life. */
 function privateKeyJwt(options: PrivateKeyOptions, secrets: Secrets): ClientAuth {
   return async ({ server, client, body, headers }) => {
     const { key, alg, kid } = await importPrivateKey(options)
@@ -201,7 +193,6 @@ function privateKeyJwt(options: PrivateKeyOptions, secrets: Secrets): ClientAuth
   }
 }
 
-/** How to authenticate by a method that the client has everything for. */
 export function authenticateBy(
   method: string,
   credentials: { readonly secret: string | undefined; readonly key: PrivateKeyOptions | undefined },
@@ -215,7 +206,6 @@ export function authenticateBy(
   return method === 'client_secret_post' ? secretPost(secret) : undefined
 }
 
-/** The caller's own way. Its failure is told as ours, with its own as the cause. */
 const custom = (authenticate: ClientAuth): ClientAuth => {
   return async request => {
     try {

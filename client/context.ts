@@ -6,7 +6,6 @@ import type { AuthorizationRedirectDelegate } from './options.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 import type { Secrets } from './secrets.ts'
 
-/** Something that listens for the answer of a login. */
 export interface OpenedRedirect {
   readonly redirectUri: string
   readonly delegate: AuthorizationRedirectDelegate
@@ -21,8 +20,6 @@ export interface ClientContext {
   readonly http: OAuthHttp
   readonly secrets: Secrets
   readonly emit: Emit
-  /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** Where the redirect URI names no port: opens one before each login. */
   readonly openRedirect?: OpenRedirect | undefined
 }

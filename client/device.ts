@@ -15,10 +15,8 @@ const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
 const INTERVAL = 5
 const SLOW_DOWN = 5
 
-/** Seconds between two questions at least, whatever the server says. */
 const MIN_INTERVAL = 0.1
 
-/** So many questions in a row may end in an answer that nobody can read, or none. */
 const MAX_FAILURES = 8
 
 /** Seconds a code lives where the server does not say, which it must. */
@@ -27,11 +25,9 @@ const LIFETIME = 600
 interface DeviceCode {
   readonly deviceCode: string
   readonly info: UserCodeInfo
-  /** Seconds. */
   readonly interval: number
 }
 
-/** Tests wait in no time by giving their own. */
 export type Wait = (ms: number, signal: AbortSignal) => Promise<void>
 
 async function requestCode(ctx: ClientContext, about: GrantAbout, signal: AbortSignal): Promise<DeviceCode> {
@@ -93,7 +89,6 @@ async function tell(ctx: ClientContext, info: UserCodeInfo): Promise<void> {
   }
 }
 
-/** Seconds to wait before the next question after this failure; undefined: there is none. */
 function nextInterval(thrown: unknown, interval: number): number | undefined {
   if (!AuthError.is(thrown)) return undefined
   if (thrown.code === 'authorization_pending') return interval
@@ -106,7 +101,6 @@ function nextInterval(thrown: unknown, interval: number): number | undefined {
 const isProgress = (thrown: unknown): boolean =>
   AuthError.is(thrown) && (thrown.code === 'authorization_pending' || thrown.code === 'slow_down')
 
-/** Requests a token by device code: shows the user code, then waits until the person is done or the code expires. */
 export async function requestByDevice(
   ctx: ClientContext,
   about: GrantAbout,
@@ -118,12 +112,10 @@ export async function requestByDevice(
   const end = ctx.now() + code.info.expiresIn * 1000
   await tell(ctx, code.info)
   const parameters = { device_code: code.deviceCode, resource }
-  // Sent once: the next question comes by itself.
   const request = { server, client, grantType: DEVICE_CODE, parameters, dpop, sendOnce: true }
   let interval = code.interval
   let failures = 0
   for (;;) {
-    // A server that wants longer pauses than the code lives is not asked at all.
     await wait(Math.min(interval * 1000, Math.max(0, end - ctx.now())), signal)
     if (ctx.now() >= end) {
       throw new AuthError(`nobody entered the code within ${code.info.expiresIn} s`, {

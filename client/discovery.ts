@@ -22,16 +22,12 @@ import type { ServerInfo } from './parties.ts'
 const WHAT = 'The resource metadata'
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
-/** Of one challenge, so many addresses are tried. */
 const MAX_NAMED = 5
 
 export interface ResourceInfo {
-  /** The `resource` parameter, byte for byte; undefined for a server without metadata. */
   readonly resource: string | undefined
-  /** As listed, at least one. */
   readonly authorizationServers: readonly string[]
   readonly scopesSupported: readonly string[] | undefined
-  /** As it was asked for, before redirects. */
   readonly metadataUrl: string | undefined
   readonly dpopRequired: boolean
   /** True: no metadata document anywhere, so the server is its own authorization server (2025-03-26). */
@@ -43,7 +39,6 @@ const invalid = (url: string, why: string, fix: string): AuthError =>
 
 const withoutSlash = (path: string): string => path.replace(/\/$/, '')
 
-/** Whether `resource` is this server, its origin, or (`path-prefix`) a parent path of it. */
 function speaksFor(resource: string, serverUrl: string, match: ClientContext['options']['resourceMatch']): boolean {
   if (!URL.canParse(resource) || resource.includes('#')) return false
   const named = new URL(resource)
@@ -106,7 +101,6 @@ function wellKnownUrls(serverUrl: string): string[] {
   return [...new Set([`${origin}${WELL_KNOWN}${withoutSlash(pathname)}`, `${origin}${WELL_KNOWN}`])]
 }
 
-/** Reads a location that a challenge names; undefined where no document is there. */
 async function readNamed(ctx: ClientContext, url: string, signal: AbortSignal): Promise<ResourceInfo | undefined> {
   if (URL.canParse(url) && new URL(url).origin !== new URL(ctx.options.serverUrl).origin) {
     ctx.emit('resource-metadata-cross-origin', { url: printableUrl(url) })
@@ -199,14 +193,12 @@ export async function selectServer(ctx: ClientContext, resource: ResourceInfo): 
       fix: `return one of: ${listed.map(url => printableUrl(url)).join(', ')}, exactly as listed`,
     })
   }
-  // Nothing has checked them yet.
   const about = { issuer: printableUrl(picked), listed: listed.map(url => printableUrl(url)) }
   if (!authServerSelector && listed.length > 1) ctx.emit('several-authorization-servers', about)
   ctx.emit('authorization-server-selected', about)
   return picked
 }
 
-/** Milliseconds. */
 const MAX_AGE = 3_600_000
 
 export interface Authority {
@@ -216,14 +208,7 @@ export interface Authority {
   readonly resource: string | undefined
 }
 
-export interface AuthorityFinder {
-  /** From the metadata documents that a challenge names, or from the well-known places. */
-  find(metadataUrls: readonly string[], signal: AbortSignal): Promise<Authority>
-  /** What was found within the last hour, or `find`. */
-  known(metadataUrls: readonly string[], signal: AbortSignal): Promise<Authority>
-}
-
-export function createAuthorityFinder(ctx: ClientContext): AuthorityFinder {
+export function createAuthorityFinder(ctx: ClientContext) {
   const { options, emit, now } = ctx
   let found: { readonly authority: Authority; readonly at: number } | undefined
 
@@ -248,7 +233,8 @@ export function createAuthorityFinder(ctx: ClientContext): AuthorityFinder {
 
   return {
     find,
-    known(metadataUrls, signal) {
+    /** The result of the last hour, or of `find`. */
+    known(metadataUrls: readonly string[], signal: AbortSignal): Promise<Authority> {
       if (found && now() - found.at < MAX_AGE) return Promise.resolve(found.authority)
       return find(metadataUrls, signal)
     },

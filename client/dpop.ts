@@ -5,18 +5,7 @@
 import { AuthError } from './errors.ts'
 import type { CryptoKey, JsonWebKey } from './token-cache.ts'
 
-/** Makes proofs with one key, and remembers the nonces that servers want to see in them. */
-export interface DPoPSigner {
-  /** Private; kept with the tokens, because they and their refresh are bound to it. */
-  readonly jwk: JsonWebKey
-  /**
-   * The `DPoP` header of one request: fresh for each, a retry too. `url` may have a query, which is not signed.
-   * `accessToken`: of a request to the resource.
-   */
-  proof(method: string, url: string, accessToken?: string): Promise<string>
-  /** `origin`: of the server that sent the nonce; its next proofs carry it. */
-  rememberNonce(origin: string, nonce: string): void
-}
+export type DPoPSigner = Awaited<ReturnType<typeof createDPoPSigner>>
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' } as const
 const SIGNATURE = { name: 'ECDSA', hash: 'SHA-256' } as const
@@ -37,7 +26,6 @@ async function digest(text: string): Promise<string> {
   return toBase64Url(new Uint8Array(await crypto.subtle.digest('SHA-256', encodeText(text))))
 }
 
-/** A new key, as a private JWK (P-256). */
 async function generateJwk(): Promise<JsonWebKey> {
   const { privateKey } = await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])
   return crypto.subtle.exportKey('jwk', privateKey)
@@ -56,17 +44,17 @@ async function importKey(jwk: JsonWebKey): Promise<CryptoKey> {
 }
 
 /** `jwk`: the key of earlier tokens; default: a new one. ES256, which RFC 9449 servers know. */
-export async function createDPoPSigner(jwk?: JsonWebKey, now: () => number = Date.now): Promise<DPoPSigner> {
+export async function createDPoPSigner(jwk?: JsonWebKey, now: () => number = Date.now) {
   const privateJwk = jwk ?? (await generateJwk())
   const key = await importKey(privateJwk)
   const { kty, crv, x, y } = privateJwk
   const header = encodePart({ typ: 'dpop+jwt', alg: 'ES256', jwk: { kty, crv, x, y } })
-  // In order of insertion: the one longest unheard of goes first.
   const nonces = new Map<string, string>()
 
   return {
     jwk: privateJwk,
-    async proof(method, url, accessToken) {
+    /** A fresh `DPoP` header. The query of `url` is not signed. `accessToken`: of a request to the resource. */
+    async proof(method: string, url: string, accessToken?: string): Promise<string> {
       const { origin, pathname } = new URL(url)
       const payload = {
         jti: toBase64Url(crypto.getRandomValues(new Uint8Array(16))),
@@ -80,7 +68,8 @@ export async function createDPoPSigner(jwk?: JsonWebKey, now: () => number = Dat
       const signature = await crypto.subtle.sign(SIGNATURE, key, encodeText(signed))
       return `${signed}.${toBase64Url(new Uint8Array(signature))}`
     },
-    rememberNonce(origin, nonce) {
+    /** `origin`: of the server that sent the nonce; its next proofs carry it. */
+    rememberNonce(origin: string, nonce: string): void {
       nonces.delete(origin)
       nonces.set(origin, nonce)
       const [oldest] = nonces.keys()

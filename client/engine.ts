@@ -5,13 +5,12 @@ import type { ClientContext } from './context.ts'
 import { type Authority, createAuthorityFinder } from './discovery.ts'
 import { createDPoPSigner, type DPoPSigner } from './dpop.ts'
 import { AuthError } from './errors.ts'
-import type { Emit } from './events.ts'
 import type { FlowRecord } from './flow-store.ts'
 import { isUnattended } from './grants.ts'
 import { withAbort } from './http.ts'
 import { isLoopback } from './resolve-options.ts'
-import { covers, createStepUps, type StepUps, splitScope } from './scopes.ts'
-import { createStormBreaker, type StormBreaker } from './storm.ts'
+import { covers, createStepUps, splitScope } from './scopes.ts'
+import { createStormBreaker } from './storm.ts'
 import type { CacheContext, TokenContainer } from './token-cache.ts'
 import {
   createFlights,
@@ -23,7 +22,6 @@ import {
   type TokenStore,
 } from './token-store.ts'
 
-/** Like `createAcquirer`, but each login gets its own redirect if the context can open one. */
 function createRedirectingAcquirer(ctx: ClientContext, store: TokenStore, key: string): Acquirer {
   const plain = createAcquirer(ctx, store, key)
   const { openRedirect } = ctx
@@ -45,42 +43,21 @@ function createRedirectingAcquirer(ctx: ClientContext, store: TokenStore, key: s
 /** After a renewal that failed while the token still served: the next try, milliseconds. */
 const BACK_OFF = 30_000
 
-/** What a challenge, or a person, asks for. */
 export interface Want {
-  /** The token that was refused; undefined: none was sent. */
   readonly used: TokenContainer | undefined
   readonly metadataUrls: readonly string[]
   readonly challenged: readonly string[] | undefined
   readonly scheme: string | undefined
-  /** What a person wants beside what the server suggests. */
   readonly added?: readonly string[] | undefined
-  /** The token is valid and lacks scopes: a refresh does not help. */
   readonly stepUp: boolean
-  /** Nobody challenged: what is known about the server will do. */
   readonly unasked?: boolean
-  /** A person logs in even where a refresh would do. */
   readonly anew?: boolean
-  /** Whether a person may be asked, or shall be sent away with a URL. */
   readonly ask: 'no' | 'ask' | 'defer'
   /** The last word before anything is sent, once it is clear that nobody else's token will do. */
   readonly admit?: () => boolean
 }
 
-export interface Engine {
-  readonly store: TokenStore
-  readonly storm: StormBreaker
-  readonly stepUps: StepUps
-  readonly emit: Emit
-  /** The token to send; undefined: there is none that serves. Renews one that is about to end. */
-  current(signal: AbortSignal | undefined): Promise<TokenContainer | undefined>
-  /** Undefined where nothing can be had without what `want` forbids. */
-  obtain(want: Want, signal: AbortSignal | undefined): Promise<TokenContainer | undefined>
-  redeem(record: FlowRecord, code: string): Promise<void>
-  authority(stored: TokenContainer, signal: AbortSignal): Promise<Authority>
-  /** The headers that show a token to the server. */
-  headersFor(container: TokenContainer, method: string, url: URL): Promise<Readonly<Record<string, string>>>
-  rememberNonce(origin: string, nonce: string): void
-}
+export type Engine = ReturnType<typeof createEngine>
 
 const asAuthError = (thrown: unknown): AuthError =>
   AuthError.is(thrown)
@@ -101,7 +78,7 @@ function refuseClearText(serverUrl: string): void {
   })
 }
 
-export function createEngine(ctx: ClientContext, context: CacheContext): Engine {
+export function createEngine(ctx: ClientContext, context: CacheContext) {
   const { options, emit, now, secrets } = ctx
   const { key } = context
   const store = watched(createTokenStore(options.tokenCache, context))
@@ -145,7 +122,6 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
     return options.dpop === true || asked ? signerFor(stored) : undefined
   }
 
-  /** True for a token that is not the refused one, and has what is needed. */
   const serves = (container: TokenContainer | undefined, { used, stepUp, challenged, anew }: Want): boolean =>
     container?.accessToken !== undefined &&
     container.accessToken !== used?.accessToken &&
@@ -160,7 +136,6 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
     return candidate
   }
 
-  /** Runs `work` alone among all processes, unless somebody's new token serves already. */
   const alone = (want: Want, work: (stored: Outcome) => Promise<Outcome>): Promise<Outcome> =>
     store.locked(async () => {
       const stored = await store.read()
@@ -237,7 +212,6 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
     }
   }
 
-  /** What is left of a token that was to be renewed and was not. */
   async function renew(stored: TokenContainer, expired: boolean, signal: AbortSignal | undefined): Promise<Outcome> {
     const metadataUrls = stored.resourceMetadataUrl === undefined ? [] : [stored.resourceMetadataUrl]
     const want = { used: stored, metadataUrls, challenged: undefined, scheme: stored.tokenType, stepUp: false } as const
@@ -256,7 +230,8 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
     storm,
     stepUps: createStepUps(),
     emit,
-    async current(signal) {
+    /** The token to send, renewed if it is about to expire; undefined if no token can be used. */
+    async current(signal: AbortSignal | undefined): Promise<Outcome> {
       const stored = await store.read()
       if (!stored || !isOurs(stored, options)) return undefined
       const { accessToken, refreshToken } = stored
@@ -267,20 +242,20 @@ export function createEngine(ctx: ClientContext, context: CacheContext): Engine 
       return renewable ? renew(stored, expired, signal) : undefined
     },
     obtain,
-    async redeem(record, code) {
+    async redeem(record: FlowRecord, code: string): Promise<void> {
       const { signal } = new AbortController()
       const signer = options.dpop === true ? await signerFor(await store.read()) : undefined
       await acquirer.redeem(record, code, { dpop: signer }, signal)
     },
-    authority(stored, signal) {
+    authority(stored: TokenContainer, signal: AbortSignal): Promise<Authority> {
       return finder.known(stored.resourceMetadataUrl === undefined ? [] : [stored.resourceMetadataUrl], signal)
     },
-    async headersFor(container, method, url) {
+    async headersFor(container: TokenContainer, method: string, url: URL): Promise<Readonly<Record<string, string>>> {
       const { accessToken = '', tokenType } = container
       if (tokenType?.toLowerCase() !== 'dpop') return { authorization: `Bearer ${accessToken}` }
       const signer = await signerFor(container)
       return { authorization: `DPoP ${accessToken}`, dpop: await signer.proof(method, url.href, accessToken) }
     },
-    rememberNonce: (origin, nonce) => dpop?.signer.rememberNonce(origin, nonce),
+    rememberNonce: (origin: string, nonce: string) => dpop?.signer.rememberNonce(origin, nonce),
   }
 }

@@ -47,10 +47,8 @@ export interface AuthErrorOptions {
   readonly cause?: unknown
 }
 
-/** Characters. */
 const MAX_MESSAGE = 2_000
 
-/** Whatever a message quotes of a server: it steers no terminal, and shows nothing that looks like a credential. */
 const showable = (text: string): string => printable(redactCredentials(text), MAX_MESSAGE)
 
 /** Tells the official client that this is about authorization, so that it is not taken for a server of another era. */
@@ -128,7 +126,6 @@ const KEPT = new Set(['authorizationUrl', 'state'])
 
 const MAX_DEPTH = 4
 
-/** True where a value, inspected, would show a secret. */
 function shows(value: unknown, scrub: Scrub, depth = 0): boolean {
   if (typeof value === 'string') return scrub(value) !== value
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return false
@@ -146,7 +143,6 @@ function scrubValue(value: unknown, scrub: Scrub): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, scrubValue(one, scrub)]))
 }
 
-/** The caller's own error, as it is unless it shows a secret: then its texts alone, without them. */
 function scrubCause(cause: unknown, scrub: Scrub): unknown {
   if (AuthError.is(cause)) return scrubError(cause, scrub)
   if (!shows(cause, scrub)) return cause
@@ -155,7 +151,6 @@ function scrubCause(cause: unknown, scrub: Scrub): unknown {
   return Object.assign(new Error(scrub(cause.message)), { name, ...(code !== undefined && { code }) })
 }
 
-/** The same error, whose texts are scrubbed; anything but an AuthError is the caller's, and stays untouched. */
 export function scrubError<T>(thrown: T, scrub: Scrub): T {
   if (!AuthError.is(thrown)) return thrown
   for (const name of Object.getOwnPropertyNames(thrown)) {

@@ -2,7 +2,6 @@
 // Events carry names and addresses, never tokens, codes, secrets or verifiers.
 
 interface EventTable {
-  /** A protected answer was seen. */
   challenge: { status: number; scope?: string | undefined }
   'resource-metadata-found': { url: string; resource: string | undefined }
   /** The challenge's `resource_metadata` is on another origin than the server. */
@@ -47,10 +46,8 @@ const scrubValue = (value: unknown, scrub: Scrub): unknown => {
   return Array.isArray(value) ? value.map(one => scrubValue(one, scrub)) : value
 }
 
-/** Tells of an event; a listener that throws changes nothing. */
 export type Emit = <Type extends AuthEventType>(type: Type, detail: EventTable[Type]) => void
 
-/** `scrub`: a server's words (a scope, an issuer) may carry back a secret that it was shown. */
 export function createEmit(
   key: string,
   listener: ((event: AuthEvent) => void) | undefined,
@@ -59,8 +56,6 @@ export function createEmit(
   return (type, detail) => {
     try {
       listener?.({ ...scrubbed(detail, scrub), type, key } as unknown as AuthEvent)
-    } catch {
-      // A listener watches; it must not break what it watches.
-    }
+    } catch {}
   }
 }

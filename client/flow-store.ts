@@ -13,15 +13,12 @@ export interface FlowRecord {
   /** Byte for byte as sent. */
   readonly redirectUri: string
   readonly resource?: string | undefined
-  /** The `scope` parameter; absent: none was sent. */
   readonly scope?: string | undefined
-  /** What a later step-up asks for again. */
   readonly requestedScope?: string | undefined
   readonly client: ClientIdentity
   /** Where the code is redeemed, and nowhere else. */
   readonly server: ServerInfo
   readonly resourceMetadataUrl?: string | undefined
-  /** Names the token container that the tokens are for. */
   readonly key: string
   /** Milliseconds since the epoch. */
   readonly createdAt: number
@@ -34,14 +31,12 @@ export interface FlowStore {
   take(state: string): Promise<FlowRecord | undefined | null> | FlowRecord | undefined | null
 }
 
-/** Milliseconds: how long a record is worth something. */
 export const FLOW_LIFETIME_MS = 600_000
 
 const MAX_FLOWS = 1000
 
 /** A store of this process: 1000 records at most (the oldest goes first), ten minutes each. */
 export function createMemoryFlowStore(now: () => number = Date.now): FlowStore {
-  // In order of insertion, and so of age.
   const records = new Map<string, { readonly record: FlowRecord; readonly until: number }>()
 
   function makeRoom(): void {

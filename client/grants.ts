@@ -13,16 +13,13 @@ import { requestGrant, requestToken, type TokenAnswer } from './token-endpoint.t
 export interface GrantAbout {
   readonly server: ServerInfo
   readonly client: ClientIdentity
-  /** The `resource` parameter, byte for byte; undefined: none. */
   readonly resource: string | undefined
-  /** The `scope` parameter; undefined: none. */
   readonly scope: string | undefined
   readonly dpop?: DPoPSigner | undefined
 }
 
 export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
-/** What the caller's function gives. Its failure is told as ours, with its own as the cause. */
 export async function askFor(name: string, ask: () => Promise<string>): Promise<string> {
   const fail = (what: string, cause?: unknown) =>
     new AuthError(`${name} ${what}`, { code: 'assertion_failed', fix: `check the function ${name}`, cause })
@@ -57,7 +54,6 @@ const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token'
 const ID_JAG = 'urn:ietf:params:oauth:token-type:id-jag'
 
-/** The identity provider as a server: by its metadata, or only by the endpoint that the caller names. */
 async function findProvider(ctx: ClientContext, idp: IdentityProvider, signal: AbortSignal): Promise<ServerInfo> {
   const { issuer, tokenEndpoint } = idp
   if (tokenEndpoint === undefined && issuer !== undefined) return discoverServer(ctx, issuer, false, signal)
@@ -81,7 +77,6 @@ async function findProvider(ctx: ClientContext, idp: IdentityProvider, signal: A
   }
 }
 
-/** The context of a request to the provider, where the client is another one, with credentials of its own. */
 function contextAt(ctx: ClientContext, idp: IdentityProvider, provider: ServerInfo): ClientContext {
   const { clientSecret: secret } = idp
   ctx.secrets.add(secret)
@@ -93,7 +88,6 @@ function contextAt(ctx: ClientContext, idp: IdentityProvider, provider: ServerIn
   return { ...ctx, options: { ...ctx.options, clientAuthentication } }
 }
 
-/** Exchanges the ID token for an ID-JAG. */
 async function exchange(ctx: ClientContext, about: GrantAbout, signal: AbortSignal): Promise<string> {
   const { grant } = ctx.options
   if (grant.type !== 'enterprise') throw new TypeError(`the grant is ${grant.type}`)
@@ -122,7 +116,6 @@ async function exchange(ctx: ClientContext, about: GrantAbout, signal: AbortSign
   return assertion
 }
 
-/** Requests a token for the resource with an ID-JAG of the identity provider. */
 export async function requestByEnterprise(
   ctx: ClientContext,
   about: GrantAbout,
@@ -143,7 +136,6 @@ export function requestByClientCredentials(
   return requestToken(ctx, { server, client, grantType, parameters: { scope, resource }, dpop }, signal)
 }
 
-/** True for grants where nobody is asked anything. */
 export const isUnattended = ({ type }: Grant): boolean => type !== 'authorization_code' && type !== 'device'
 
 export function requestByGrant(

@@ -39,7 +39,6 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-/** Has the network's code, such as ECONNREFUSED. */
 export class ProxyFailure extends Error {
   readonly code: string
 
@@ -49,7 +48,6 @@ export class ProxyFailure extends Error {
   }
 }
 
-/** The first one among the causes. */
 function proxyFailureIn(thrown: unknown): ProxyFailure | undefined {
   for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
     if (error instanceof ProxyFailure) return error
@@ -60,7 +58,6 @@ function proxyFailureIn(thrown: unknown): ProxyFailure | undefined {
 const UNTRUSTED =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT(?:_LOCALLY)?|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CERT_UNTRUSTED)$/
 
-/** What to do about a certificate that was not taken, by Node's code for it among the causes; undefined for any other failure. */
 export function certificateFix(thrown: unknown): string | undefined {
   for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
     const code = String((error as { code?: unknown }).code)
@@ -73,7 +70,6 @@ export function certificateFix(thrown: unknown): string | undefined {
   return undefined
 }
 
-/** Why `fetch` got no answer, as the end of a sentence that begins with the address; and what to do. */
 export function tellUnreached(thrown: unknown, code?: string): { readonly what: string; readonly fix: string } {
   const proxy = proxyFailureIn(thrown)
   if (proxy) return { what: `was not asked: ${proxy.message}`, fix: 'check that proxy' }
@@ -86,7 +82,6 @@ export function tellUnreached(thrown: unknown, code?: string): { readonly what: 
 
 export interface BoundedBody {
   readonly bytes: Uint8Array
-  /** There was more than the limit. */
   readonly cut: boolean
 }
 
@@ -114,7 +109,6 @@ export async function readBody(response: Response, limit: number): Promise<Bound
   return { bytes, cut }
 }
 
-/** The type is the server's own text too, so only those that answer anything in practice are named. */
 const KNOWN_TYPE =
   /^(?:application\/(?:json|problem\+json|xml|xhtml\+xml|javascript|jwt|jose|octet-stream|x-www-form-urlencoded)|text\/(?:html|plain|xml|css|javascript|event-stream)|multipart\/form-data|image\/(?:png|jpeg|gif|svg\+xml))$/
 
@@ -126,11 +120,9 @@ function describeType(headers: Headers): string {
   return KNOWN_TYPE.test(name) ? name : 'an unusual content type'
 }
 
-/** `text/html, 312 bytes` */
 export const describeBody = ({ headers, length }: Pick<HttpAnswer, 'headers' | 'length'>): string =>
   length === 0 ? 'an empty body' : `${describeType(headers)}, ${length} byte${length === 1 ? '' : 's'}`
 
-/** `HTTP 502 (text/html, 312 bytes)` */
 export const describeAnswer = (answer: Pick<HttpAnswer, 'status' | 'headers' | 'length'>): string =>
   `HTTP ${answer.status} (${describeBody(answer)})`
 
@@ -142,35 +134,25 @@ const MAX_REDIRECTS = 3
 export interface HttpAnswer {
   readonly status: number
   readonly headers: Headers
-  /** Where it came from, after redirects. */
   readonly url: string
   /** Undefined where the body is no JSON, or was cut. As the server sent it: never show it, but by `showText`. */
   readonly json: unknown
-  /** Of the body as far as it was read, bytes. */
   readonly length: number
 }
 
-export interface OAuthHttp {
-  /** The URL, where the client may go there: for an address that only a browser opens. See `NetPolicy`. */
-  check(url: string | URL, what: string): URL
-  /** GET of a JSON document: at most 256 KiB, 15 s, 3 redirects, each checked. A failed status has no `json`. */
-  getJson(
-    url: string,
-    options: { readonly what: string; readonly signal?: AbortSignal | undefined },
-  ): Promise<HttpAnswer>
-  /** POST of a form (URLSearchParams) or of JSON: at most 64 KiB of answer, 15 s; a redirect is an error. */
-  post(
-    url: string,
-    options: {
-      readonly what: string
-      readonly body: URLSearchParams | object
-      readonly headers?: Readonly<Record<string, string>> | undefined
-      readonly signal?: AbortSignal | undefined
-    },
-  ): Promise<HttpAnswer>
+interface Get {
+  readonly what: string
+  readonly signal?: AbortSignal | undefined
 }
 
-/** No whole answer came. Retryable; its `cause` has the network's error code, and no more. */
+interface Post extends Get {
+  readonly body: URLSearchParams | object
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+export type OAuthHttp = ReturnType<typeof createOAuthHttp>
+
+/** No complete response. Retryable; its `cause` has only the error code of the network. */
 export class ConnectionError extends AuthError {
   /** False only where the request surely never left: then it may be sent again without fear. */
   readonly bodySent: boolean
@@ -196,7 +178,6 @@ export class ConnectionError extends AuthError {
 const NOT_SENT =
   /^(?:ENOTFOUND|EAI_\w+|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|CERT_\w+|ERR_TLS_\w+|DEPTH_ZERO_\w+|SELF_SIGNED_\w+|UNABLE_TO_\w+)$/
 
-/** The first error code along the causes, such as `ECONNREFUSED`. */
 function codeOf(thrown: unknown): string | undefined {
   for (let error = thrown, depth = 0; error instanceof Error && depth < 5; error = error.cause, depth++) {
     const { code, errors } = error as { code?: unknown; errors?: unknown }
@@ -224,7 +205,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** `timeoutMs`: for a whole exchange with its redirects. */
 export function createOAuthHttp({
   fetch,
   policy,
@@ -235,7 +215,7 @@ export function createOAuthHttp({
   readonly policy: NetPolicy
   readonly secrets: Secrets
   readonly timeoutMs?: number
-}): OAuthHttp {
+}) {
   const malformed = (what: string, url: URL, why: string, fix: string) =>
     new AuthError(`${what} at ${printableUrl(url)} ${why}`, { code: 'malformed_response', fix })
 
@@ -270,7 +250,6 @@ export function createOAuthHttp({
     return withAbort(fetch(url.href, { ...fixed, ...init, signal }), signal)
   }
 
-  /** Follows redirects, each address checked before anything goes there. */
   async function follow(first: URL, init: RequestInit, exchange: Exchange, timeout: AbortSignal) {
     const { what, maxRedirects } = exchange
     let url = first
@@ -313,11 +292,13 @@ export function createOAuthHttp({
 
   return {
     check: policy.check,
-    getJson(url, { what, signal }) {
+    /** GET of a JSON document: at most 256 KiB, 15 s and 3 checked redirects. A failed status has no `json`. */
+    getJson(url: string, { what, signal }: Get): Promise<HttpAnswer> {
       const init = { method: 'GET', headers: { accept: 'application/json' } }
       return exchangeWith(url, init, { what, signal, limit: MAX_DOCUMENT, maxRedirects: MAX_REDIRECTS })
     },
-    post(url, { what, body, headers, signal }) {
+    /** POST of a form or of JSON: at most 64 KiB of response and 15 s; a redirect is an error. */
+    post(url: string, { what, body, headers, signal }: Post): Promise<HttpAnswer> {
       const isForm = body instanceof URLSearchParams
       const init = {
         method: 'POST',

@@ -10,19 +10,16 @@ import { withoutSecrets } from './secrets.ts'
 import { isObject, isVisible, readSeconds, readText, saidIn, showText } from './text.ts'
 import type { Registration } from './token-cache.ts'
 
-/** What a person reads who is asked to agree, unless the program says its own name. */
 const CLIENT_NAME = 'MCP client (mcp-host)'
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** A client on a person's machine: a loopback redirect, one of a private-use scheme, or none at all. */
 function isNative(redirectUri: string | undefined): boolean {
   if (redirectUri === undefined) return true
   const { protocol, hostname } = new URL(redirectUri)
   return (protocol !== 'https:' && protocol !== 'http:') || isLoopback(hostname)
 }
 
-/** How the client will authenticate: without a secret where that is possible, else by the first method listed we can. */
 function chooseMethod({ options }: ClientContext, server: ServerInfo, native: boolean): string {
   if (options.tokenEndpointAuthMethod !== undefined) return options.tokenEndpointAuthMethod
   const listed = server.tokenEndpointAuthMethodsSupported
@@ -38,7 +35,6 @@ function chooseMethod({ options }: ClientContext, server: ServerInfo, native: bo
   })
 }
 
-/** What is sent: ours, then what the caller adds or replaces. */
 function clientMetadata(ctx: ClientContext, server: ServerInfo, scope: string | undefined): Record<string, unknown> {
   const { redirectUri, dynamicClientRegistration, grant } = ctx.options
   const { clientName = CLIENT_NAME, clientUri, applicationType, metadata } = dynamicClientRegistration
@@ -89,14 +85,12 @@ function rejection(
   })
 }
 
-/** The server names another authorization server than the one that a credential is from. */
 export const issuerChanged = (issuer: string, what: string, names: string): AuthError =>
   new AuthError(`the server's authorization server is ${issuer}, but ${what}`, {
     code: 'issuer_changed',
     fix: `if that is right, register a client there and set ${names}`,
   })
 
-/** The answer as a registration; undefined where it is none. */
 function readRegistration(ctx: ClientContext, server: ServerInfo, json: unknown): Registration | undefined {
   if (!isObject(json)) return undefined
   const clientId = readText(json['client_id'])
@@ -122,7 +116,6 @@ function readRegistration(ctx: ClientContext, server: ServerInfo, json: unknown)
   }
 }
 
-/** Tells the caller, and waits: they may have to keep it before anybody logs in with it. */
 async function tell(ctx: ClientContext, made: Registration, json: unknown, signal: AbortSignal): Promise<void> {
   const { responseDelegate } = ctx.options.dynamicClientRegistration
   if (!responseDelegate) return
@@ -188,9 +181,7 @@ export async function registerClient(
 }
 
 export interface IdentityWish {
-  /** What a registration asks for. */
   readonly scope: string | undefined
-  /** Of an earlier run; used where it still holds. */
   readonly registration: Registration | undefined
   /** The issuer of the tokens in the cache: a configured client does not follow a server that moved. */
   readonly previousIssuer: string | undefined
@@ -200,7 +191,6 @@ export interface IdentityWish {
   readonly withoutRedirect?: boolean | undefined
 }
 
-/** Grants whose clients are known beforehand: none of them registers dynamically. */
 const PREPARED = new Set(['client_credentials', 'jwt_bearer', 'enterprise'])
 
 const WHAT_TO_GIVE = 'set clientId (and clientSecret) as the server issued them, or clientMetadataDocumentUri'
@@ -215,7 +205,6 @@ function configuredClient(ctx: ClientContext, clientId: string, issuer: string, 
   return { source: 'configured', issuer, clientId, ...(clientSecret !== undefined && { clientSecret }) }
 }
 
-/** The identity of a registration. */
 const identityOf = (registration: Registration): ClientIdentity => ({
   source: 'registered',
   issuer: registration.issuer,
@@ -228,7 +217,6 @@ const identityOf = (registration: Registration): ClientIdentity => ({
   registration,
 })
 
-/** Why a registration cannot be used here and now; undefined where it can. */
 function whyUnfit(ctx: ClientContext, kept: Registration, issuer: string, want: IdentityWish): string | undefined {
   if (kept.issuer !== issuer) return 'the authorization server is another one'
   if (kept.clientId === want.refusedClientId) return 'the authorization server no longer accepts it'
@@ -238,7 +226,6 @@ function whyUnfit(ctx: ClientContext, kept: Registration, issuer: string, want: 
   return undefined
 }
 
-/** The first registration that still holds: of the cache, then of the options. */
 function reusable(ctx: ClientContext, issuer: string, want: IdentityWish): Registration | undefined {
   for (const kept of [want.registration, ctx.options.dynamicClientRegistration.registration]) {
     if (!kept) continue
@@ -249,7 +236,6 @@ function reusable(ctx: ClientContext, issuer: string, want: IdentityWish): Regis
   return undefined
 }
 
-/** Why there is no client, and what would make one. */
 function nobody(ctx: ClientContext, server: ServerInfo): AuthError {
   const { grant, dynamicClientRegistration, clientMetadataDocumentUri } = ctx.options
   const reasons = [
@@ -299,6 +285,5 @@ export async function identifyClient(
   return identityOf(await registerClient(ctx, server, want.scope, signal))
 }
 
-/** True where the server's answer says that it does not know the client (any more): a registered one is made anew. */
 export const isClientRefused = (thrown: unknown): thrown is AuthError =>
   AuthError.is(thrown) && (thrown.code === 'invalid_client' || thrown.code === 'unauthorized_client')

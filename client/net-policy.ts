@@ -15,13 +15,7 @@ export interface NetworkPolicy {
   readonly allowHosts?: readonly string[]
 }
 
-export interface NetPolicy {
-  /**
-   * The URL, where the client may go there. `what` says whose URL it is, such as "The token endpoint". Throws an
-   * AuthError `insecure_endpoint` (no URL, not https, carries a user) or `blocked_address`.
-   */
-  check(url: string | URL, what: string): URL
-}
+export type NetPolicy = ReturnType<typeof createNetPolicy>
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'https:': '443', 'http:': '80' }
 
@@ -99,7 +93,7 @@ const PLACES: Readonly<Record<Exclude<AddressKind, 'public'>, string>> = {
  * is no host, and `blocked_address` for a private server under `blockPrivateNetworks`. `named` is a whole address that the
  * caller gave, which may be anywhere.
  */
-export function createNetPolicy(serverUrl: string, policy: NetworkPolicy = {}, named?: string): NetPolicy {
+export function createNetPolicy(serverUrl: string, policy: NetworkPolicy = {}, named?: string) {
   const { blockPrivateNetworks = false, allowHosts = [] } = policy
   const isAllowed = allowedHosts(allowHosts)
   const server = new URL(serverUrl)
@@ -117,7 +111,8 @@ export function createNetPolicy(serverUrl: string, policy: NetworkPolicy = {}, n
 
   if (blockPrivateNetworks) checkPlace(server, 'serverUrl')
   return {
-    check(address, what) {
+    /** `what` names the URL, such as "The token endpoint". Throws an AuthError `insecure_endpoint` or `blocked_address`. */
+    check(address: string | URL, what: string): URL {
       const url = parse(address, what)
       checkScheme(url, what)
       if (url.href !== exempt) checkPlace(url, what)

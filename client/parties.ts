@@ -4,13 +4,11 @@ import type { Registration } from './token-cache.ts'
 
 /** An authorization server, by its metadata (RFC 8414). */
 export interface ServerInfo {
-  /** As the resource lists it. */
   readonly listed: string
   /** As published; `iss` of an authorization response must equal it. */
   readonly issuer: string
   readonly authorizationEndpoint?: string | undefined
   readonly tokenEndpoint?: string | undefined
-  /** True: the caller named it (`tokenEndpoint`), not the metadata. */
   readonly tokenEndpointGiven?: boolean | undefined
   readonly registrationEndpoint?: string | undefined
   readonly revocationEndpoint?: string | undefined
@@ -31,10 +29,8 @@ export interface ServerInfo {
   readonly metadataUrl: string | undefined
 }
 
-/** Who the client is at one server. JSON, so that it can be kept with a login that is under way. */
 export interface ClientIdentity {
   readonly source: 'configured' | 'metadata-document' | 'registered'
-  /** Where it is valid. */
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret?: string
@@ -42,6 +38,5 @@ export interface ClientIdentity {
   readonly clientSecretExpiresAt?: number
   /** As the registration's answer names it (RFC 7591 `token_endpoint_auth_method`). */
   readonly authMethod?: string
-  /** To be kept with the tokens: the next run is the same client. */
   readonly registration?: Registration
 }

@@ -58,13 +58,10 @@ export function withinOrigin(base: typeof fetch): typeof fetch {
 
 export interface ReplayableRequest {
   readonly url: URL
-  /** In capitals. */
   readonly method: string
   readonly headers: Headers
   readonly signal: AbortSignal | undefined
-  /** False where the body is a stream, which is gone once it was sent. */
   readonly replayable: boolean
-  /** Sends it, with these headers instead of its own. */
   send(fetcher: typeof fetch, headers: Headers): Promise<Response>
 }
 
@@ -77,7 +74,6 @@ const isReplayable = (body: unknown): boolean =>
     typeof (body as { pipe?: unknown }).pipe === 'function'
   )
 
-/** In a browser addresses may be relative. */
 function urlOf(text: string): URL | undefined {
   try {
     return new URL(text, (globalThis as { location?: { href: string } }).location?.href)
@@ -86,7 +82,6 @@ function urlOf(text: string): URL | undefined {
   }
 }
 
-/** `init` wins over a Request's own fields, as in `fetch`. Undefined for an address that `fetch` will refuse. */
 export function createReplayable(input: string | URL | Request, init: RequestInit = {}): ReplayableRequest | undefined {
   const request = input instanceof Request ? input : undefined
   const url = urlOf(request ? request.url : String(input))

@@ -6,7 +6,6 @@ import { createMemoryFlowStore } from './flow-store.ts'
 import type { ClientOAuthOptions, DynamicClientRegistration } from './options.ts'
 import { createMemoryTokenCache } from './token-cache.ts'
 
-/** The parameters that are ours in an authorization request. */
 export const RESERVED_PARAMETERS: readonly string[] = [
   'client_id',
   'redirect_uri',
@@ -38,7 +37,6 @@ type Defaulted =
   | 'interactive'
   | 'loginTimeoutMs'
 
-/** The options with every default filled in. URLs are strings, as they were given. */
 export interface ResolvedOptions
   extends Omit<ClientOAuthOptions, Defaulted | 'serverUrl' | 'redirectUri' | 'clientMetadataDocumentUri'>,
     Required<Pick<ClientOAuthOptions, Defaulted>> {
@@ -48,7 +46,6 @@ export interface ResolvedOptions
   readonly dynamicClientRegistration: DynamicClientRegistration & { readonly enabled: boolean }
 }
 
-/** True for a host name that can only be this machine. */
 export const isLoopback = (hostname: string): boolean =>
   LOOPBACK.has(hostname) || /^127(?:\.\d{1,3}){3}$/.test(hostname) || hostname.endsWith('.localhost')
 
@@ -158,7 +155,6 @@ function checkClient(options: ClientOAuthOptions): void {
   }
 }
 
-/** A member that is undefined is as good as absent: it must not hide a default. */
 const given = (options: ClientOAuthOptions): ClientOAuthOptions =>
   Object.fromEntries(
     Object.entries(options).filter(([, value]) => value !== undefined),

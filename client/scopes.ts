@@ -4,7 +4,6 @@ import type { ResolvedOptions } from './resolve-options.ts'
 
 export const OFFLINE_ACCESS = 'offline_access'
 
-/** A `scope` value as its scopes, each once and in their order. */
 export const splitScope = (scope: string | null | undefined): string[] => [
   ...new Set((scope ?? '').split(' ').filter(Boolean)),
 ]
@@ -13,20 +12,14 @@ export const unite = (...lists: ReadonlyArray<readonly string[] | undefined>): s
   ...new Set(lists.flatMap(list => list ?? [])),
 ]
 
-/** True where every one of `wanted` is in `granted`. */
 export const covers = (granted: readonly string[], wanted: readonly string[]): boolean =>
   wanted.every(scope => granted.includes(scope))
 
 export interface ScopeFacts {
-  /** Of the challenge that led here. */
   readonly challenged: readonly string[] | undefined
-  /** Of the resource's metadata. */
   readonly supported: readonly string[] | undefined
-  /** Asked for or granted before at this authorization server: never given up. */
   readonly earlier: readonly string[]
-  /** By name, whatever else is asked for. */
   readonly added?: readonly string[] | undefined
-  /** True where a call needs more than the token has: what it needs is asked for, whatever the caller configured. */
   readonly stepUp: boolean
 }
 
@@ -36,7 +29,6 @@ type ScopeOptions = Pick<
 >
 
 export interface ScopeChoice {
-  /** The `scope` parameter; undefined: none is sent. */
   readonly scope: string | undefined
   /** What to remember as asked for: without the selector's doing, so that it can choose again. */
   readonly requested: string | undefined
@@ -44,7 +36,6 @@ export interface ScopeChoice {
 
 const join = (scopes: readonly string[] | null | undefined) => (scopes?.length ? scopes.join(' ') : undefined)
 
-/** What to ask for before anything is added: the caller's scopes, the challenge's, or the resource's. */
 function suggested({ scopes, scopeMode }: ScopeOptions, { challenged, supported, stepUp }: ScopeFacts) {
   if (scopeMode === 'override' && scopes) return stepUp ? unite(scopes, challenged) : scopes
   return challenged ?? supported ?? scopes ?? []
@@ -52,7 +43,6 @@ function suggested({ scopes, scopeMode }: ScopeOptions, { challenged, supported,
 
 const isOverridden = ({ scopes, scopeMode }: ScopeOptions) => scopes !== undefined && scopeMode === 'override'
 
-/** False where the client is registered without the grant that `offline_access` is for. */
 function mayRefresh({ grant, dynamicClientRegistration: { metadata }, clientId }: ScopeOptions): boolean {
   if (grant.type !== 'authorization_code' && grant.type !== 'device') return false
   const registered = clientId === undefined ? metadata?.['grant_types'] : undefined
@@ -65,7 +55,6 @@ function wantsOffline(options: ScopeOptions, scopes: readonly string[], server: 
   return listed && scopes.length > 0 && !isOverridden(options) && mayRefresh(options)
 }
 
-/** Chooses what to ask for. */
 export async function chooseScope(
   options: ScopeOptions,
   facts: ScopeFacts,
@@ -82,36 +71,28 @@ export async function chooseScope(
   return { scope: join(chosen), requested: join(base) }
 }
 
-/** Operations that are remembered at most; the oldest go first. */
 const MAX_OPERATIONS = 1_000
 
-export interface StepUps {
-  /** False where asking for these scopes led nowhere before. */
-  mayTry(operation: string, scopes: readonly string[]): boolean
-  tried(operation: string, scopes: readonly string[]): void
-  succeeded(operation: string): void
-}
-
-export function createStepUps(): StepUps {
+export function createStepUps() {
   const operations = new Map<string, readonly string[]>()
   return {
-    mayTry(operation, scopes) {
+    /** False if a request for these scopes failed before. */
+    mayTry(operation: string, scopes: readonly string[]): boolean {
       const before = operations.get(operation)
       return before === undefined || !covers(before, scopes)
     },
-    tried(operation, scopes) {
+    tried(operation: string, scopes: readonly string[]): void {
       const before = operations.get(operation)
       operations.delete(operation)
       operations.set(operation, unite(before, scopes))
       if (operations.size > MAX_OPERATIONS) operations.delete(operations.keys().next().value as string)
     },
-    succeeded(operation) {
+    succeeded(operation: string): void {
       if (operations.size > 0) operations.delete(operation)
     },
   }
 }
 
-/** What a request does, as far as it says so: headers of 2026-07-28, else its method and path. */
 export function operationOf({ method, url, headers }: { method: string; url: URL; headers: Headers }): string {
   const name = headers.get('mcp-method')
   return name ? JSON.stringify([name, headers.get('mcp-name')]) : `${method} ${url.pathname}`

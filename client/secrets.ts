@@ -1,6 +1,5 @@
 // The secrets that the client has seen, so that no text which a server echoes can carry one into a message or a log.
 
-/** Members of JSON whose values are secrets, wherever a server puts them. */
 const SECRET_MEMBERS = new Set([
   'access_token',
   'refresh_token',
@@ -24,7 +23,6 @@ const SECRET_MEMBERS = new Set([
 const MAX_OF_ANSWER = 20
 const MAX_DEPTH = 6
 
-/** What looks like a credential, whoever it is of: a named one, one of a scheme, a JWT. */
 const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
   [
     /((?:access|refresh|id|registration_access|initial_access|subject|actor)_token|client_secret|client_assertion|device_code|code_verifier)(["']?\s*[=:]\s*["']?|%3D)[^\s"'&,;<>]{8,}/gi,
@@ -34,11 +32,9 @@ const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
   [/\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*){1,3}/g, '[redacted]'],
 ]
 
-/** The text without what looks like a credential: for words of servers that nobody has told us the secrets of. */
 export const redactCredentials = (text: string): string =>
   CREDENTIALS.reduce((left, [pattern, instead]) => left.replace(pattern, instead), text)
 
-/** The secrets that a document names as such, at any depth that people write. */
 function namedSecrets(value: unknown, depth = 0, found: string[] = []): string[] {
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return found
   for (const [name, member] of Object.entries(value)) {
@@ -65,29 +61,17 @@ export function withoutSecrets(value: unknown, depth = 0): unknown {
 /** Of a JWK (RFC 7518 §6). */
 const PRIVATE_PARTS = new Set(['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'])
 
-/** As many are kept; the oldest go first. Adding one again makes it the newest. */
 const MAX_SECRETS = 500
 
 const REDACTED = '[redacted]'
 
-export interface Secrets {
-  /** Call it as soon as a secret is known, and again at each use. Undefined and empty values are ignored. */
-  add(...values: (string | undefined)[]): void
-  /** The secrets that an answer of a server names as such; call it before anything of the answer is used. */
-  addFrom(json: unknown): void
-  /**
-   * The text with every known secret replaced, also where it is written in form, URL or JSON encoding, and with
-   * everything else that looks like a credential.
-   */
-  scrub(text: string): string
-}
+export type Secrets = ReturnType<typeof createSecrets>
 
 const formEncoded = (value: string): string => new URLSearchParams([['', value]]).toString().slice(1)
 /** From the form encoding, which does not throw for half a surrogate pair. */
 const urlEncoded = (value: string): string => formEncoded(value).replaceAll('+', '%20')
 const jsonEncoded = (value: string): string => JSON.stringify(value).slice(1, -1)
 
-/** How a server may write the value back, the longest first. */
 function spellings(value: string): string[] {
   const json = jsonEncoded(value)
   const all = new Set([value, formEncoded(value), urlEncoded(value), json, json.replaceAll('/', '\\/')])
@@ -95,8 +79,9 @@ function spellings(value: string): string[] {
 }
 
 /** Keeps the values in a closure: nothing that prints or serializes the object shows them. */
-export function createSecrets(): Secrets {
+export function createSecrets() {
   const known = new Map<string, readonly string[]>()
+  /** Call it as soon as a secret is known, and again at each use. */
   function add(...values: (string | undefined)[]): void {
     for (const value of values) {
       if (!value) continue
@@ -109,8 +94,10 @@ export function createSecrets(): Secrets {
   }
   return {
     add,
-    addFrom: json => add(...namedSecrets(json)),
-    scrub(text) {
+    /** The named secrets of a server response; call it before the response is used. */
+    addFrom: (json: unknown): void => add(...namedSecrets(json)),
+    /** Replaces each known secret, also in form, URL or JSON encoding, and all text that looks like a credential. */
+    scrub(text: string): string {
       // The longest first: a secret that begins with another one must not leave its end behind.
       const written = [...known.values()].flat().sort((one, other) => other.length - one.length)
       return redactCredentials(written.reduce((left, spelling) => left.replaceAll(spelling, REDACTED), text))

@@ -9,12 +9,10 @@ export type Members = Readonly<Record<string, unknown>>
 
 export type Lookup =
   | { readonly kind: 'found'; readonly members: Members }
-  /** It answers success with something else than a JSON object. */
   | { readonly kind: 'not-json' }
   /** `busy`: it may be there another time (408, 429). */
   | { readonly kind: 'absent'; readonly status: number; readonly busy: boolean }
 
-/** The server is there and cannot answer now. */
 export const unavailable = (what: string, url: string, status: number): AuthError =>
   new AuthError(`${what} at ${printableUrl(url)} answers ${status}`, {
     code: 'temporarily_unavailable',
@@ -38,7 +36,6 @@ export async function lookUp(ctx: ClientContext, url: string, what: string, sign
 
 export interface Search<Found> {
   readonly found?: Found
-  /** Of the first location with an unusable document. */
   readonly failure?: unknown
 }
 
@@ -66,13 +63,11 @@ export async function findDocument<Found>(
   return { failure }
 }
 
-/** A member that is a non-empty string. */
 export const textOf = (members: Members, name: string): string | undefined => {
   const value = members[name]
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** The strings of a member that is a list; undefined where it is none. */
 export const listOf = (members: Members, name: string): readonly string[] | undefined => {
   const value = members[name]
   return Array.isArray(value) ? value.filter((entry): entry is string => typeof entry === 'string') : undefined
@@ -101,13 +96,11 @@ function checkListed(ctx: ClientContext, listed: string): URL {
   })
 }
 
-/** The two differ by one final slash, and name a whole origin. */
 function differBySlash(one: string, other: string): boolean {
   const [short, long] = one.length < other.length ? [one, other] : [other, one]
   return long === `${short}/` && URL.canParse(long) && new URL(long).pathname === '/'
 }
 
-/** The published issuer, if it is the one that was listed, or one that an option allows in its place. */
 function checkIssuer(ctx: ClientContext, members: Members, listed: string, legacy: boolean, url: string): string {
   const { issuerMatch, trustedIssuers = {} } = ctx.options
   const issuer = textOf(members, 'issuer')
@@ -147,7 +140,6 @@ const isCodeGrant = ({ options }: ClientContext): boolean => options.grant.type 
 interface Wanted {
   readonly listed: string
   readonly legacy: boolean
-  /** Of the caller, in place of the published one. */
   readonly tokenEndpoint: string | undefined
 }
 
@@ -182,10 +174,8 @@ function readDocument(ctx: ClientContext, members: Members, wanted: Wanted, url:
   }
 }
 
-/** A server that publishes nothing. */
 const withoutDocument = { issParameterSupported: false, clientIdMetadataDocumentSupported: false, oidc: false } as const
 
-/** The endpoints of a 2025-03-26 server that publishes nothing. */
 const defaultEndpoints = (origin: string, tokenEndpoint: string | undefined): ServerInfo => ({
   ...withoutDocument,
   listed: origin,
@@ -199,7 +189,6 @@ const defaultEndpoints = (origin: string, tokenEndpoint: string | undefined): Se
   metadataUrl: undefined,
 })
 
-/** All that a grant without a browser needs. */
 const tokenEndpointAlone = (listed: string, tokenEndpoint: string): ServerInfo => ({
   ...withoutDocument,
   listed,

@@ -17,7 +17,6 @@ import { printableUrl } from './text.ts'
 import type { TokenContainer } from './token-cache.ts'
 import { revokeToken } from './token-endpoint.ts'
 import { createCacheKey, expiresAt, isExpired } from './token-store.ts'
-import { createTracing } from './tracing.ts'
 
 /** What is known about the tokens, without them. */
 export interface SessionStatus {
@@ -65,13 +64,10 @@ export interface AuthSession {
 
 export interface SessionParts {
   readonly session: AuthSession
-  /** Made at the first use: the key of the cache is a hash, which is asynchronous. */
   engine(): Promise<Engine>
-  /** Runs `work`; what it throws shows no secret that this session has seen. */
   guarded<T>(work: () => Promise<T>): Promise<T>
 }
 
-/** What a platform adds to the portable client. */
 export interface Platform {
   readonly openRedirect?: OpenRedirect | undefined
 }
@@ -93,7 +89,7 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
 
   async function build() {
     const key = await createCacheKey(options)
-    const http = createTracing(options.openTelemetry).http(createOAuthHttp({ fetch: options.fetch, policy, secrets }))
+    const http = createOAuthHttp({ fetch: options.fetch, policy, secrets })
     const ctx = { options, http, secrets, emit: createEmit(key, options.onEvent, secrets.scrub), now, openRedirect }
     const label = JSON.stringify({ serverUrl: options.serverUrl, profile: options.profile })
     return { ctx, engine: createEngine(ctx, { key, label }), key }
@@ -104,7 +100,6 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
     return engine
   }
 
-  /** What the server says to somebody without a token: its challenge names where its metadata is. */
   async function probe(signal: AbortSignal | undefined): Promise<AuthCue | undefined> {
     const headers = { accept: 'text/event-stream, application/json' }
     try {

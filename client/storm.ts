@@ -5,20 +5,15 @@ import { AuthError } from './errors.ts'
 import { printableUrl } from './text.ts'
 
 const LIMIT = 3
-/** Milliseconds. */
 const WINDOW = 60_000
 const COOL_DOWN = 60_000
-/** Keys that are remembered at most; the oldest go first. */
 const MAX_KEYS = 1_000
 
 type Kind = 'token' | 'prompt' | 'login'
 
 interface Count {
-  /** When tokens were obtained that led to nothing. */
   token: readonly number[]
-  /** When somebody was asked on behalf of a request. */
   prompt: readonly number[]
-  /** When somebody was asked because a login was begun by name. */
   login: readonly number[]
   readonly openUntil: Record<Kind, number>
   /** The newest token is of a login by name, and nobody has refused it yet. */
@@ -37,30 +32,13 @@ function countOf(key: string): Count {
   return count
 }
 
-export interface StormBreaker {
-  /**
-   * Throws `auth_storm` while the breaker is open, and opens it at the limit. `token`: before anything is sent;
-   * `prompt`: before a person is asked on behalf of a request; `login`: before a login by name.
-   */
-  check(what: Kind): void
-  /** A token was obtained. */
-  obtained(byName: boolean): void
-  /** A person is asked to log in. */
-  asked(byName: boolean): void
-  /** The server answered a token with a challenge. */
-  refused(): void
-  /** The server answered with something else than 401 and 403. */
-  success(): void
-}
-
 export interface StormContext {
   readonly serverUrl: string
   readonly now: () => number
-  /** Milliseconds since the epoch. */
   readonly opened: (until: number) => void
 }
 
-export function createStormBreaker(key: string, { serverUrl, now, opened }: StormContext): StormBreaker {
+export function createStormBreaker(key: string, { serverUrl, now, opened }: StormContext) {
   const recent = (times: readonly number[]) => times.filter(time => time > now() - WINDOW)
   const withNow = (times: readonly number[]) => [...times.slice(1 - LIMIT), now()]
 
@@ -81,7 +59,11 @@ export function createStormBreaker(key: string, { serverUrl, now, opened }: Stor
   }
 
   return {
-    check(what) {
+    /**
+     * Throws `auth_storm` while the breaker is open, and opens it at the limit. `token`: before a request is sent; `prompt`:
+     * before a user is asked on behalf of a request; `login`: before an explicit login.
+     */
+    check(what: Kind): void {
       const count = counts.get(key)
       if (!count) return
       const tokensWereRefused = what === 'token' || (what === 'login' && recent(count.token).length > 0)
@@ -93,9 +75,8 @@ export function createStormBreaker(key: string, { serverUrl, now, opened }: Stor
       opened(until)
       throw refuse(until, tokensWereRefused)
     },
-    obtained(byName) {
+    obtained(byName: boolean): void {
       const count = countOf(key)
-      // Somebody is there, and does what they are asked.
       count.prompt = []
       count.openUntil.prompt = 0
       if (!byName) {
@@ -110,12 +91,13 @@ export function createStormBreaker(key: string, { serverUrl, now, opened }: Stor
       }
       if (recent(count.token).length === 0) count.login = []
     },
-    asked(byName) {
+    asked(byName: boolean): void {
       const count = countOf(key)
       if (byName) count.login = withNow(count.login)
       else count.prompt = withNow(count.prompt)
     },
-    refused() {
+    /** The server answered a token with a challenge. */
+    refused(): void {
       const count = counts.get(key)
       if (!count?.fresh) return
       count.fresh = false

@@ -7,20 +7,17 @@ import type { Secrets } from './secrets.ts'
  */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu
 
-/** As JSON writes it: two of them for a character beyond the first 65,536. */
 const escapeOne = (character: string): string =>
   character
     .split('')
     .map(unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
     .join('')
 
-/** The text with such characters written as `\uXXXX`, cut to `maxLength` characters (default: whole). */
 export function printable(text: string, maxLength = Number.POSITIVE_INFINITY): string {
   const cut = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text
   return cut.replace(UNPRINTABLE, escapeOne)
 }
 
-/** The same for text of several lines: tabs stay, and each line ends with a line feed. */
 export const printableLines = (text: string): string =>
   text
     .replaceAll('\r\n', '\n')
@@ -35,14 +32,12 @@ export function printableUrl(url: string | URL): string {
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A text with something in it; null and an empty text are as good as absent. */
 export const readText = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 
 /** Seconds: as a time since the epoch the year 2286, which every date and every sum of milliseconds can hold. */
 const MAX_SECONDS = 1e10
 
-/** Seconds, 0 or more and at most `MAX_SECONDS`; some servers send a number as text. */
 export function readSeconds(value: unknown): number | undefined {
   const number = typeof value === 'string' && /^\d+(?:\.\d+)?$/.test(value.trim()) ? Number(value) : value
   return typeof number === 'number' && number >= 0 ? Math.min(number, MAX_SECONDS) : undefined
@@ -62,5 +57,4 @@ export function saidIn({ json }: { readonly json: unknown }): string | undefined
   return said.length > 0 ? said.join(': ') : undefined
 }
 
-/** A server's words for a message: without known secrets, nothing unprintable, 500 characters at most. */
 export const showText = (secrets: Secrets, text: string): string => printable(secrets.scrub(text), 500)

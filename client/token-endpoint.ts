@@ -10,11 +10,9 @@ import type { ClientIdentity, ServerInfo } from './parties.ts'
 import type { Secrets } from './secrets.ts'
 import { isObject, isVisible, readSeconds, readText, saidIn, showText } from './text.ts'
 
-/** Tokens as granted. An ID token is never among them. */
 export interface TokenAnswer {
   readonly accessToken: string
   readonly tokenType: 'Bearer' | 'DPoP'
-  /** Seconds; undefined: the server does not say. */
   readonly expiresIn: number | undefined
   readonly refreshToken: string | undefined
   /** Undefined: as requested (RFC 6749 §5.1). */
@@ -50,7 +48,6 @@ const TRANSIENT_CODES = new Set(['server_error', 'temporarily_unavailable'])
 
 const isTransientStatus = (status: number): boolean => status === 408 || status === 429 || status >= 500
 
-/** The server's error code; undefined where it gave none, or one that says no more than its status. */
 export function errorCodeOf({ status, json }: HttpAnswer): string | undefined {
   const error = isObject(json) ? readText(json['error']) : undefined
   if (error === undefined || TRANSIENT_CODES.has(error)) return undefined
@@ -83,13 +80,11 @@ function fixFor(code: string, { client }: TokenAbout): string {
     : 'have this client allowed to use the grant at the authorization server'
 }
 
-/** What can be shown of an answer that is no token: how it looks, and what it says in the two members for that. */
 function describeRefusal(secrets: Secrets, answer: HttpAnswer): string {
   const said = saidIn(answer)
   return said === undefined ? describeAnswer(answer) : `${describeAnswer(answer)}: ${showText(secrets, said)}`
 }
 
-/** Why a server was not understood or could not answer: the same request may succeed later. */
 function unavailable(ctx: ClientContext, { server, grantType }: TokenAbout, answer: HttpAnswer): AuthError {
   const said = describeRefusal(ctx.secrets, answer)
   const granted = answer.status >= 200 && answer.status < 300
@@ -105,7 +100,6 @@ function unavailable(ctx: ClientContext, { server, grantType }: TokenAbout, answ
   })
 }
 
-/** The error of an answer: the server's code where it gave one, else `temporarily_unavailable`, which may pass. */
 function errorOf(ctx: ClientContext, about: TokenAbout, answer: HttpAnswer): AuthError {
   const code = errorCodeOf(answer)
   if (code === undefined) return unavailable(ctx, about, answer)
@@ -166,9 +160,7 @@ export interface TokenRequest {
   readonly server: ServerInfo
   readonly client: ClientIdentity
   readonly grantType: string
-  /** The grant's own, or what makes them anew for each request; undefined ones are left out. */
   readonly parameters: GrantParameters | (() => Promise<GrantParameters>)
-  /** Given: the request carries a proof, so that the token is bound to its key. */
   readonly dpop?: DPoPSigner | undefined
   /**
    * True: never sent again after a failure. Default false: sent again twice after failures that may pass, but a code, a
@@ -177,10 +169,8 @@ export interface TokenRequest {
   readonly sendOnce?: boolean | undefined
 }
 
-/** Milliseconds before the second and the third attempt. */
 const RETRY_DELAYS = [200, 800]
 
-/** Milliseconds: a server's `Retry-After` is followed this far. */
 const MAX_RETRY_AFTER = 5_000
 
 /** What they carry is worth nothing once the server has seen it. */
@@ -191,7 +181,6 @@ const SINGLE_USE = new Set([
   'urn:ietf:params:oauth:grant-type:device_code',
 ])
 
-/** Parameters whose values must never be shown. */
 const SECRET_PARAMETERS = [
   'code',
   'code_verifier',
@@ -220,7 +209,6 @@ interface Form extends Pick<TokenRequest, 'server' | 'client' | 'dpop'> {
   readonly what: string
 }
 
-/** One form to one endpoint of the server, with client authentication and a proof made for this attempt alone. */
 async function sendForm(ctx: ClientContext, form: Form, signal: AbortSignal): Promise<HttpAnswer> {
   const { server, client, parameters, dpop, endpoint, what } = form
   hide(ctx, parameters)
@@ -249,7 +237,6 @@ async function sendRequest(ctx: ClientContext, request: TokenRequest, signal: Ab
   return dpop && nonceWanted && !isSuccess(answer.status) ? send() : answer
 }
 
-/** Milliseconds to wait before the next attempt. */
 function delayBefore(attempt: number, answer: HttpAnswer | undefined): number {
   const seconds = Number(answer?.headers.get('retry-after') ?? Number.NaN)
   const asked = Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0) * 1000, MAX_RETRY_AFTER) : 0
@@ -269,7 +256,6 @@ function isUntouched(thrown: AuthError, answer: HttpAnswer | undefined): boolean
   return status === 503 && headers.has('retry-after')
 }
 
-/** True where the same request may be sent again after this failure. */
 const mayResend = ({ sendOnce, grantType }: TokenRequest, thrown: AuthError, answer: HttpAnswer | undefined): boolean =>
   !sendOnce && thrown.retryable && (!SINGLE_USE.has(grantType) || isUntouched(thrown, answer))
 
@@ -278,7 +264,6 @@ const isSuccess = (status: number | undefined): boolean => status !== undefined 
 /** Failures of requests that were answered with success: their tokens exist, and nobody has them. */
 const lost = new WeakSet<object>()
 
-/** True where a server answered with success and the tokens of its answer could not be had: the grant may be used up. */
 export const mayHaveGranted = (thrown: unknown): boolean =>
   (typeof thrown === 'object' && thrown !== null && lost.has(thrown)) ||
   (thrown instanceof ConnectionError && isSuccess(thrown.status))
@@ -306,7 +291,6 @@ export async function requestGrant(
   }
 }
 
-/** Refuses a token that is not bound to the key as was asked, and one that is bound to a key nobody has. */
 function checkBinding({ options }: ClientContext, { server, dpop }: TokenRequest, { tokenType }: TokenAnswer): void {
   if (dpop && tokenType === 'Bearer' && options.dpop === true) {
     throw new AuthError(`${server.issuer} gave a bearer token where a DPoP-bound one was asked for`, {

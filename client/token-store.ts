@@ -13,20 +13,14 @@ export type Outcome = TokenContainer | undefined
 
 const flights = new WeakMap<TokenCache, Map<string, Promise<Outcome>>>()
 
-export interface Flights {
-  readonly current: Promise<Outcome> | undefined
-  /** Starts one; there must be none. */
-  start(work: () => Promise<Outcome>): Promise<Outcome>
-}
-
-export function createFlights(cache: TokenCache, key: string): Flights {
+export function createFlights(cache: TokenCache, key: string) {
   const ofCache = flights.get(cache) ?? new Map<string, Promise<Outcome>>()
   flights.set(cache, ofCache)
   return {
     get current() {
       return ofCache.get(key)
     },
-    start(work) {
+    start(work: () => Promise<Outcome>): Promise<Outcome> {
       const flight = work().finally(() => ofCache.delete(key))
       ofCache.set(key, flight)
       // Its waiters may all be gone when it fails.
@@ -36,14 +30,11 @@ export function createFlights(cache: TokenCache, key: string): Flights {
   }
 }
 
-/** The longest time before its end that a token is renewed, milliseconds. */
 const MAX_LEEWAY = 60_000
-/** The part of its life that it is renewed before its end. */
 const LEEWAY = 0.1
 
 type Lifetime = Pick<TokenContainer, 'obtainedAt' | 'expiresIn'>
 
-/** Milliseconds since the epoch; undefined: it does not expire as far as is known. */
 export const expiresAt = ({ obtainedAt, expiresIn }: Lifetime): number | undefined =>
   obtainedAt === undefined || expiresIn === undefined ? undefined : obtainedAt + expiresIn * 1000
 
@@ -65,7 +56,6 @@ export function isDue(token: Lifetime, now: number, leeway: number | undefined, 
 
 type KeyOptions = Pick<ResolvedOptions, 'serverUrl' | 'clientId' | 'clientMetadataDocumentUri' | 'grant' | 'profile'>
 
-/** 43 characters of base64url: a SHA-256. */
 export async function createCacheKey({
   serverUrl,
   clientId,
@@ -89,7 +79,6 @@ export interface AnswerFacts {
   readonly client: ClientIdentity
   readonly choice: ScopeChoice
   readonly dpop: DPoPSigner | undefined
-  /** What was stored before. */
   readonly before: TokenContainer | undefined
   readonly now: number
 }
@@ -99,15 +88,12 @@ const given = <T extends object>(fields: T) =>
     [K in keyof T]?: Exclude<T[K], undefined>
   }
 
-/** Asked for or granted before at this authorization server. */
 export const earlierScopes = (before: TokenContainer | undefined, issuer: string): string[] =>
   before?.authorizationServer === issuer ? unite(splitScope(before.requestedScope), splitScope(before.scope)) : []
 
-/** Of the option `tokenEndpoint`. */
 const givenEndpoint = ({ tokenEndpoint, tokenEndpointGiven }: ServerInfo): string | undefined =>
   tokenEndpointGiven ? tokenEndpoint : undefined
 
-/** The container of a new grant. */
 export function createContainer(answer: TokenAnswer, facts: AnswerFacts): TokenContainer {
   const { authority, client, choice, dpop, before, now } = facts
   const { server, info, resource } = authority
@@ -155,7 +141,6 @@ export const renewContainer = (answer: TokenAnswer, before: TokenContainer, now:
 
 type Stamps = Pick<ResolvedOptions, 'clientId' | 'clientIssuer' | 'resourceIndicator'>
 
-/** False where the tokens are another client's, issuer's or resource's than the configured ones. */
 export function isOurs(container: TokenContainer, { clientId, clientIssuer, resourceIndicator }: Stamps): boolean {
   if (clientId !== undefined && container.clientId !== clientId) return false
   if (clientIssuer !== undefined && container.authorizationServer !== clientIssuer) return false
@@ -174,21 +159,7 @@ export const fits = (container: TokenContainer, { server, resource }: Authority,
   container.tokenEndpointAuthMethod === client.authMethod &&
   container.resource === resource
 
-export interface TokenStore {
-  read(): Promise<TokenContainer | undefined>
-  /** Resolves once it is kept (R-72). */
-  write(container: TokenContainer): Promise<void>
-  /**
-   * Drops the tokens of one generation: those that `used` was part of. Gives what is stored instead where somebody has
-   * newer ones. The registration, and what was ever asked for, stay.
-   */
-  drop(used: Pick<TokenContainer, 'accessToken' | 'refreshToken'>): Promise<TokenContainer | undefined>
-  /** Drops everything, or everything but the registration. */
-  clear(keepRegistration: boolean): Promise<void>
-  /** While no other process does. Reading and writing inside is safe. */
-  locked<T>(work: () => Promise<T>): Promise<T>
-  leaseLogin(): Promise<LoginLease>
-}
+export type TokenStore = ReturnType<typeof createTokenStore>
 
 const HELD: LoginLease = { held: true, release: async () => undefined }
 
@@ -205,7 +176,7 @@ const spent = ({ registration, authorizationServer, requestedScope, scope }: Tok
   }),
 })
 
-export function createTokenStore(cache: TokenCache, context: CacheContext): TokenStore {
+export function createTokenStore(cache: TokenCache, context: CacheContext) {
   async function guarded<T>(what: string, work: () => Promise<T> | T): Promise<T> {
     try {
       return await work()
@@ -237,19 +208,21 @@ export function createTokenStore(cache: TokenCache, context: CacheContext): Toke
   return {
     read,
     write,
-    async drop({ accessToken, refreshToken }) {
+    /** Drops these tokens, but not the registration and the requested scopes. Returns newer stored tokens instead. */
+    async drop({ accessToken, refreshToken }: Pick<TokenContainer, 'accessToken' | 'refreshToken'>): Promise<Outcome> {
       const stored = await read()
       if (!stored?.accessToken && !stored?.refreshToken) return undefined
       if (stored.accessToken !== accessToken || stored.refreshToken !== refreshToken) return stored
       await keep(spent(stored))
       return undefined
     },
-    async clear(keepRegistration) {
+    async clear(keepRegistration: boolean): Promise<void> {
       // What cannot be read is dropped as well: this is the way out.
       const stored = keepRegistration ? await read().catch(() => undefined) : undefined
       await keep(stored && without(stored))
     },
-    locked: work => (cache.withLock ? cache.withLock(context, work) : work()),
-    leaseLogin: async () => (cache.leaseLogin ? cache.leaseLogin(context) : HELD),
+    /** Runs `work` while no other process does. */
+    locked: <T>(work: () => Promise<T>): Promise<T> => (cache.withLock ? cache.withLock(context, work) : work()),
+    leaseLogin: async (): Promise<LoginLease> => (cache.leaseLogin ? cache.leaseLogin(context) : HELD),
   }
 }

@@ -1,5 +1,4 @@
-// The second half of a host's set-up: from the filled slots to what answers requests. Between the set-up of the plugins and
-// the tasks in which they define what is served (host.ts).
+// Builds a host's services from the slots that plugins filled, before plugins define endpoints with them (host.ts).
 import { randomBytes } from 'node:crypto'
 import { createAdmission, createRouteAdmission } from './access/authorize.ts'
 import { createCallerWatch } from './access/caller-watch.ts'
@@ -19,14 +18,13 @@ import { notesFor } from './kernel/set-up.ts'
 import type { SlotTable } from './kernel/slots.ts'
 import { type AuthorNotes, addContributions, contributedTo, createUnlisting } from './mcp/author-host.ts'
 import { createCall } from './mcp/call.ts'
-import { type Catalog, type Combination, createCatalog } from './mcp/catalog.ts'
+import { type Combination, createCatalog } from './mcp/catalog.ts'
 import {
   addressCombinations,
   checkCombination,
   checkUnrouted,
   createChosenCombinations,
   findUnrouted,
-  type UnroutedToolset,
 } from './mcp/combinations.ts'
 import type { OfferedConfig } from './mcp/configure-session.ts'
 import type { HandlerSettings } from './mcp/context.ts'
@@ -38,8 +36,8 @@ import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
 import { createOffers, plainView, prepareViews } from './mcp/offer.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { watchOverdue } from './mcp/run-handler.ts'
-import { createToolLimits, type ToolLimits } from './mcp/tool-limits.ts'
-import { createViews, type View } from './mcp/view.ts'
+import { createToolLimits } from './mcp/tool-limits.ts'
+import { createViews } from './mcp/view.ts'
 import type { Services } from './plugin-host.ts'
 import { createMemoryPeers } from './sessions/peers.ts'
 import { createSessionIds } from './sessions/session-id.ts'
@@ -58,53 +56,21 @@ export interface ServiceParts {
   readonly author: AuthorNotes
   readonly provides: ReturnType<typeof providersAmong>
   readonly inFlight: InFlight
-  readonly node: Node
+  readonly node: ReturnType<typeof createNode>
   readonly figures: Figures
   readonly report: Report
   readonly guardedFetch: typeof fetch
 }
 
-/** This process among those that serve sessions together. */
-export interface Node {
-  readonly number: number
-  /** The same, as it is written. */
-  readonly name: string
-}
-
-export function createNode(): Node {
+/** A random id of this process among the nodes of a host; `name` is the number as text. */
+export function createNode() {
   const number = randomBytes(4).readUInt32BE()
   return { number, name: number.toString(36) }
 }
 
-/** What the host has in common with its services. */
-export interface BuiltServices extends Services {
-  /** For `access`: what decides about an address, and what is there. */
-  readonly inspected: Parameters<typeof createLeastScopes>[0]
-  readonly limits: ToolLimits
-  /** Takes what plugins contribute, after both of their phases. Reports where what a route would serve clashes. */
-  complete(): Promise<void>
-  /** From now on other nodes may say what concerns the sessions here. */
-  startSessions(): void
-  /** Tells the observers of a request once its response is closed. */
-  readonly watchRequest: ReturnType<typeof createRequestWatch>
-  /** What of the config each caller is offered, for a reload to replace. */
-  readonly offered: OfferedConfig
-  readonly catalog: Catalog
-  /** What each address serves together, with what plugins contribute there. */
-  combinations(): readonly Combination[]
-  /** Toolsets that no route serves and `configureSession` can add, each with a route that can serve it. */
-  unrouted(): readonly UnroutedToolset[]
-  /** What a route serves with one choice of toolsets, to those who show no token. */
-  viewOf(route: CompiledRoute, toolsets: readonly string[]): View
-  /**
-   * Records the lists of connected clients. The returned function ends the streams of callers that can no longer enter their route,
-   * notifies clients whose lists changed since, and returns their number.
-   */
-  review(): () => number
-}
+export type BuiltServices = ReturnType<typeof buildServices>
 
-/** Reports definitions that make no sense. */
-export function buildServices(parts: ServiceParts): BuiltServices {
+export function buildServices(parts: ServiceParts) {
   const { config, log, clock, routes, slots, secrets, author, provides, inFlight, node, figures, report } = parts
   const contributed = (route: CompiledRoute) => contributedTo(author, route)
   const addresses = () => addressCombinations(routes, contributed)
@@ -206,9 +172,46 @@ export function buildServices(parts: ServiceParts): BuiltServices {
     admit,
     figures,
   })
-  return {
+  const services: Services = {
     ...access,
     ...sessions,
+    guardedFetch: parts.guardedFetch,
+    runtime: catalog.runtime,
+    reachableItemsOf: route => reachableOn(route as CompiledRoute),
+    itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
+    itemsIn: catalog.items,
+    admit,
+    watchCaller,
+    makeOffer,
+    createCall,
+    extensionsOn: author.extensions.on,
+    answer: createDispatch(author, methods, { ...observing, tracerOn, logFailure }),
+    tellRefused: createRefusalWatch(author.observers, observing),
+    inFlight: inFlight.enter,
+  }
+  return {
+    ...services,
+    inspected,
+    limits,
+    offered,
+    catalog,
+    combinations: addresses,
+    startSessions: start,
+    watchRequest: createRequestWatch(author.observers, observing),
+    viewOf: (route: CompiledRoute, toolsets: readonly string[]) => plainView(offers, route, toolsets),
+    unrouted: () => findUnrouted(routes, offers),
+    /** Adds what plugins contribute, and reports conflicts. */
+    async complete() {
+      await addContributions(author, catalog, methods, report)
+      limits.check(routes.flatMap(reachableOn), report)
+      checkIsolation()
+      prepareViews(routes, offers, report)
+      checkUnrouted(routes, offers, report)
+    },
+    /**
+     * Records the lists of connected clients. The returned function ends the streams of callers that can no longer enter their
+     * route, notifies clients whose lists changed since, and returns their number.
+     */
     review() {
       const tellChanges = sessions.review()
       return () => {
@@ -217,34 +220,5 @@ export function buildServices(parts: ServiceParts): BuiltServices {
         return tellChanges()
       }
     },
-    guardedFetch: parts.guardedFetch,
-    startSessions: start,
-    offered,
-    catalog,
-    combinations: addresses,
-    viewOf: (route, toolsets) => plainView(offers, route, toolsets),
-    unrouted: () => findUnrouted(routes, offers),
-    inspected,
-    limits,
-    runtime: catalog.runtime,
-    reachableItemsOf: route => reachableOn(route as CompiledRoute),
-    itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
-    itemsIn: catalog.items,
-    async complete() {
-      await addContributions(author, catalog, methods, report)
-      limits.check(routes.flatMap(reachableOn), report)
-      checkIsolation()
-      prepareViews(routes, offers, report)
-      checkUnrouted(routes, offers, report)
-    },
-    admit,
-    watchCaller,
-    makeOffer,
-    createCall,
-    extensionsOn: author.extensions.on,
-    answer: createDispatch(author, methods, { ...observing, tracerOn, logFailure }),
-    watchRequest: createRequestWatch(author.observers, observing),
-    tellRefused: createRefusalWatch(author.observers, observing),
-    inFlight: inFlight.enter,
   }
 }

@@ -2,24 +2,20 @@
 
 import { basename, dirname, join, resolve } from 'node:path'
 import { builtInPlugins, defaultPlugins, memoryStores } from '../plugins/index.ts'
-import { checkConfig, checkValue } from './config/check-config.ts'
+import { checkConfig, checkValue, withoutFaults } from './config/check-config.ts'
 import { faultsOf } from './config/check-definition.ts'
-import { buildConfigSchema, withoutRequired } from './config/config-schema.ts'
+import { buildConfigSchema, checkSectionNames, collectSections, withoutRequired } from './config/config-schema.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
 import type { Examination, PluginFinding } from './config/examination.ts'
 import type { Finding } from './config/explain-problems.ts'
-import { filesRead } from './config/files-read.ts'
-import { fillDefaults } from './config/fill-defaults.ts'
 import { findPlugins, isMisspelt, type PluginTable, pluginValues } from './config/find-plugins.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
-import { refreshModules } from './config/module-graph.ts'
+import { filesRead, refreshModules } from './config/module-graph.ts'
 import { createPlaces } from './config/places.ts'
+import { withLongForms } from './config/plan-options.ts'
 import { ConfigError, createProblems, type Problem, type Problems } from './config/problems.ts'
-import { trimSecrets } from './config/secret-keys.ts'
-import { checkSectionNames, collectSections } from './config/sections.ts'
-import { withLongForms } from './config/short-forms.ts'
-import { withoutFaults } from './config/without-faults.ts'
+import { fillDefaults, trimSecrets } from './config/walk-schema.ts'
 import {
   type BuiltHost,
   buildHost,
@@ -58,28 +54,19 @@ export interface CreateHostOptions {
   directory?: string
   /** Default: JSON lines on stderr. */
   log?: Logger
-  /**
-   * What it is made for, which plugins are told: `PluginHost.purpose`. Default `serve`; `testHost` makes its hosts for
-   * `test`, and one for `inspect` cannot listen.
-   */
+  /** See `PluginHost.purpose`. Default `serve`; a host for `inspect` cannot listen. */
   purpose?: KernelHost['purpose']
-  /**
-   * How many processes serve this config behind one address. Default 1. With more, what each would keep to itself (sessions
-   * in memory, keys that it made) is a StartError.
-   */
+  /** Number of processes that serve this config. Default 1. With more, state in one process is a StartError. */
   processes?: number
-  /** Asks each of them: `answer` runs in all, by its name. Default: what `answer` gives here. */
+  /** Runs `answer` in every process. Default: in this one. */
   inEveryProcess?: InEveryProcess
-  /** Carries changes and messages between them. Default: none does, so that each has its own, or a plugin carries them. */
+  /** Connects the processes. Default: none. */
   neighbours?: Neighbours
-  /**
-   * Is asked before a host of this config may serve, and again with each reload, of what it would serve then: a rejection stops
-   * the start, or refuses the reload. Default: nobody is.
-   */
+  /** Checks each version of the host before it serves. A rejection stops the start or the reload. */
   accept?: (host: Pick<Host, 'served'>) => Promise<void>
-  /** Is told of every Call when it is over, as the observer of a plugin that is on for every route. */
+  /** An observer of every call. */
   observe?: Observer
-  /** What the host reads the time from and sets timers with. Default: the system's clock. For tests. */
+  /** Time and timers, for tests. Default: the system's. */
   clock?: Clock
 }
 
@@ -97,7 +84,7 @@ export async function pluginsFor(config: Config, directory: string): Promise<Map
   return found
 }
 
-/** The built-in plugins that provide all of these, joined by "or". */
+/** The built-in plugins that provide all capabilities, joined by "or". */
 function suggestPlugin(...capabilities: string[]): string {
   const fitting = [...builtIns].filter(([, { provides = [] }]) =>
     capabilities.every(wanted => provides.includes(wanted)),
@@ -109,7 +96,7 @@ const builtIns = new Map(Object.entries(pluginsOf(builtInPlugins)))
 
 const SHORT_FORMS = { search: suggestPlugin('search') }
 
-/** The guarded fetch of the client library, loaded for the first URL. Core and plugins do not import the client themselves. */
+/** The client library's guarded fetch, loaded on first use. */
 function lazyGuardedFetch(): typeof fetch {
   let made: Promise<typeof fetch> | undefined
   return async (input, init) => {
@@ -118,13 +105,13 @@ function lazyGuardedFetch(): typeof fetch {
   }
 }
 
-/** The same for every config: made once, and compiled once. Plugins' options are checked by their own schemas. */
+/** Shared by all configs. Plugins' options are checked by their own schemas. */
 const builtInSections = collectSections(builtIns)
 const hostSchema = buildConfigSchema({}, builtInSections)
 const knownKeys = Object.keys(hostSchema['properties'] as object)
 const ownKeys = knownKeys.filter(key => !builtInSections.has(key))
 
-/** What is wrong with the options of these plugins, wherever the config gives them. */
+/** Checks the options of these plugins. */
 function checkOptions(
   loaded: LoadedConfig,
   plugins: ReadonlyMap<string, { options: object }>,
@@ -138,7 +125,7 @@ function checkOptions(
   })
 }
 
-/** Keys at the top that may be sections of plugins which are not built in: known once those are found. */
+/** Unknown top-level keys that can be sections of plugins that are not built in. */
 function openKeys({ config }: LoadedConfig): string[] {
   const isOther = ({ name, value }: { name: string; value: unknown }) => isObject(value) && !builtIns.has(name)
   if (!isObject(config) || !pluginValues(config).some(isOther)) return []
@@ -153,16 +140,15 @@ interface BuildOptions
     CreateHostOptions,
     'purpose' | 'processes' | 'inEveryProcess' | 'neighbours' | 'observe' | 'accept' | 'clock'
   > {
-  /** The config as this process is to have it, now and at each reload; what it throws stops that. */
+  /** Adapts each version of the config for this process. */
   readonly adapt?: (loaded: LoadedConfig) => LoadedConfig
 }
 
-/** `isReload`: beside a host that runs. */
 interface Building extends BuildOptions {
   readonly isReload?: boolean
 }
 
-/** Builds the host of a loaded config. Throws a ConfigError that lists everything that is wrong with it. */
+/** Throws a ConfigError with all problems. */
 async function build(
   read: LoadedConfig,
   log: Logger,
@@ -227,7 +213,7 @@ async function build(
   return part ? findOtherProblems({ ...given, isUnsound: part.isUnsound }) : buildHost(given)
 }
 
-/** A host of a config that was loaded from a file. Throws a ConfigError that lists everything that is wrong with it. */
+/** Builds the host of a loaded config. Throws a ConfigError with all problems. */
 export async function hostOf(
   loaded: LoadedConfig,
   log: Logger = createLogger(),
@@ -240,7 +226,7 @@ export async function hostOf(
   return reloadable(built, next => buildAccepted(next, warnOnce(log, warned, true).log, { ...options, isReload: true }))
 }
 
-/** As `build`; a host that is not accepted is closed. */
+/** Closes a host that is not accepted. */
 async function buildAccepted(loaded: LoadedConfig, log: Logger, options: Building): Promise<BuiltHost> {
   const built = await build(loaded, log, options)
   try {
@@ -252,10 +238,7 @@ async function buildAccepted(loaded: LoadedConfig, log: Logger, options: Buildin
   return built
 }
 
-/**
- * What the plugins of a loaded config find out about what they depend on, each by its `examine`. Nothing is started, and
- * nothing listens. Throws a ConfigError that lists everything that is wrong with the config.
- */
+/** Runs the `examine` functions of the config's plugins, without starting anything. Throws a ConfigError with all problems. */
 export async function examineConfig(loaded: LoadedConfig, log: Logger): Promise<PluginFinding[]> {
   const { host, parts } = await build(loaded, log, { purpose: 'inspect' })
   try {
@@ -265,7 +248,7 @@ export async function examineConfig(loaded: LoadedConfig, log: Logger): Promise<
   }
 }
 
-/** Two configs in one folder: which of them counts is not to be guessed. */
+/** Warns of a second config in the folder. */
 function warnOfOthers({ file, others = [] }: LoadedConfig, { report }: Problems): void {
   if (others.length === 0) return
   const named = others.map(other => basename(other)).join(', ')
@@ -273,20 +256,20 @@ function warnOfOthers({ file, others = [] }: LoadedConfig, { report }: Problems)
   report(new StartError(what, { at: [] }), 'warning')
 }
 
-/** A host of a config in hand. It serves nothing until `listen()`. */
+/** Builds the host of a config object. It serves nothing until `listen()`. */
 export function createHost(config: Config, options: CreateHostOptions = {}): Promise<Host> {
   const { directory = process.cwd(), log } = options
   return hostOf({ file: join(directory, 'config'), config, locate: () => undefined, isInHand: true }, log, options)
 }
 
-/** Finds and loads the config as the CLI does, and makes its host. */
+/** Finds and loads the config as the CLI does, and builds its host. */
 export async function loadHost(options: Parameters<typeof loadConfig>[0] & BuildOptions, log?: Logger): Promise<Host> {
   return hostOf(await loadConfig(options), log, options)
 }
 
 /**
- * Reads the config anew, with all that it imports and that has changed, and gives it to the host: see `Host.reload`.
- * `environment`: the environment has changed, too. Rejects with a StartError, and nothing has changed.
+ * Loads the config and its changed modules again and applies them: see `Host.reload`. `environment`: environment variables
+ * changed, too. Rejects with a StartError if nothing was applied.
  */
 export async function reloadHost(
   host: Pick<Host, 'reload'>,
@@ -303,7 +286,7 @@ interface Parts extends Pick<HostParts, 'config' | 'instances'> {
   readonly log: Logger
 }
 
-/** Where clients reach the host; undefined where that is known only once it listens. */
+/** The URL of the host; undefined if it is known only after listening. */
 function addressOf({ http: { publicUrl, host, port, tls } }: Parts['config']): string | undefined {
   if (publicUrl !== undefined) return publicUrl.replace(/\/$/, '')
   return port === 0 ? undefined : `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
@@ -330,20 +313,21 @@ async function examineOne(instance: PluginInstance, parts: Parts): Promise<Plugi
   }
 }
 
-/** In the order of the config; each names the plugin that it is of. */
 export async function examinePlugins(parts: Parts): Promise<PluginFinding[]> {
   const found = await Promise.all(parts.instances.map(instance => examineOne(instance, parts)))
   return found.flat()
 }
 
-/** The host never listens. Throws a ConfigError with all problems, including those of the schema. */
+/**
+ * Builds a host from the valid part of an invalid config, to report further problems. Throws a ConfigError with all of them.
+ */
 export async function findOtherProblems({ toolsets, problems, ...input }: HostInput): Promise<never> {
   const sound = [...toolsets].map(([name, list]) => [name, list.filter(one => faultsOf(one).length === 0)] as const)
   try {
     const { host } = await buildHost({ ...input, toolsets: new Map(sound), problems, purpose: 'inspect' })
     await host.close({ grace: 0 })
   } catch (error) {
-    // Any other error is probably a consequence of the parts that are left out.
+    // Other errors are probably consequences of the missing parts.
     if (error instanceof ConfigError) throw error
   }
   return problems.assertNone() as never

@@ -1,4 +1,4 @@
-// A host's life: plan the plugins, set them up, build the services, let the plugins define what is served, listen, end.
+// Builds a host: plans and sets up plugins, builds services, collects endpoints, and checks all of it.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { checkConventions, checkServed, warnOpenDoors, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
@@ -7,13 +7,12 @@ import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes, warnUntoldScopes
 import { type BuiltServices, buildServices, createNode, type ServiceParts } from './assembly.ts'
 import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
-import { noteRead as reads } from './config/files-read.ts'
 import type { LoadedConfig } from './config/load-config.ts'
-import { warnOfNearMiss } from './config/near-miss.ts'
+import { noteRead as reads } from './config/module-graph.ts'
 import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
-import { warnOfPlaceholders, warnOfValues } from './config/warn-of-values.ts'
+import { warnOfNearMiss, warnOfPlaceholders, warnOfValues } from './config/warn-of-values.ts'
 import { declaring } from './declaring.ts'
 import type { GivenSecrets } from './given-secrets.ts'
 import { type Clock, systemClock } from './http/clock.ts'
@@ -180,46 +179,37 @@ export interface Host extends Ending {
   unref(): void
 }
 
-/** See `KernelHost.inEveryProcess`; names are told apart by who asks. */
+/** See `KernelHost.inEveryProcess`; names are unique per plugin. */
 export type InEveryProcess = KernelHost['inEveryProcess']
 
 export interface HostInput extends Pick<ServiceParts, 'guardedFetch'> {
   readonly config: FilledConfig
   readonly secrets: GivenSecrets
-  /** Every plugin that the config names, and that was found. */
+  /** The plugins of the config that were found. */
   readonly plugins: ReadonlyMap<string, Plugin<object>>
-  /** Whether all of them were. */
+  /** All plugins were found. */
   readonly isWhole: boolean
-  /** Plugins that are not set up because their part of the config is invalid, which is already reported. */
+  /** Plugins with invalid options, which are reported already. They are not set up. */
   readonly isUnsound?: ((plugin: string) => boolean) | undefined
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
-  /** What is wrong already, and what is found now. */
   readonly problems: Problems
   /** Built-in plugins are not named in the log for their errors. */
   readonly isBuiltIn: (plugin: Plugin<object>) => boolean
-  /** The config's paths are relative to it. */
   readonly directory: string
   readonly log: Logger
   /** Default `serve`. */
   readonly purpose?: KernelHost['purpose'] | undefined
-  /** For errors that tell what to switch on. */
   readonly suggest: SuggestPlugin
-  /** How many processes serve this config behind one address. Default 1. */
   readonly processes?: number | undefined
-  /** Asks all of them. Default: this one alone. */
   readonly inEveryProcess?: InEveryProcess | undefined
-  /** The way between them. Default: there is none. */
   readonly neighbours?: Neighbours | undefined
-  /** Of the program that serves, beside those of plugins. */
+  /** An observer in addition to those of plugins. */
   readonly observe?: Observer | undefined
   readonly clock?: Clock | undefined
   readonly memoryStores: (clock: Clock) => MemoryStores
 }
 
-/**
- * Builds a host; nothing listens yet. Throws a ConfigError that says all that is wrong, as far as one thing can be known
- * beside the other; what plugins opened is closed then.
- */
+/** Builds a host that does not listen yet. Throws a ConfigError with all problems, after the plugins have closed. */
 export async function buildHost(input: HostInput): Promise<BuiltHost> {
   const notes = createNotes<Services>()
   try {
@@ -249,7 +239,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     problems.assertNone()
   }
   const before = problems.count()
-  // It is unknown what a missing plugin provides.
+  // The needs of plugins are unknown if one is missing.
   const instances = planPlugins(config, plugins, routes, { suggest, report: isWhole ? report : () => undefined })
   const isPlanned = isWhole && problems.count() === before
   const provides = providersAmong(instances)
@@ -261,7 +251,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const inFlight = createInFlight()
   const readiness = createReadiness(notes.ready, inFlight.draining, log)
   const section = (name: string): unknown => Reflect.get(config, name)
-  // Nobody reads what is for another: where a route has plugins of its own, this node has a name of its own there too.
+  // A route with its own peers plugin has its own node name.
   const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
     general || !own || !provides('peers', own)
       ? node.name
@@ -285,14 +275,13 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const isSetUp = problems.count() === planned && able.length === instances.length
   slots.seal()
   const sharedOn = (route: Route) => isSetUp && slots.on('sessionStore', route).shared
-  // What a plugin with a mistake did not fill in, it will.
+  // A plugin that failed would have filled its slots.
   const isFilled = (slot: keyof Slots, route: Route) =>
     slots.isFilled(slot, route) || (!isSetUp && provides(slot, route))
   const isCarried = neighbours !== undefined
-  // What shares sessions says itself that it has no keys.
+  // A plugin for shared sessions reports missing secrets itself.
   const ownKeys = secrets.generated && (isSetUp || !provides('sessionStore'))
   if (isPlanned) checkSharing({ processes, routes, isFilled, isCarried, sharedOn, ownKeys, suggest, report })
-  // What it would have filled in is missing everywhere.
   if (!isSetUp || !isWhole) stopHere()
 
   const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true }
@@ -311,9 +300,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route)
   checkServed({ routes, provides, endpoints: served, isServed, isDescribed, suggest, report })
-  // What is missing because of another mistake would be told twice.
   if (problems.count() === 0) await runTasks(notes.checking, undefined, report)
-  // Where nobody observes it costs nothing.
   const begun = author.observers.length > 0 ? services.watchRequest : undefined
   const app = await problems.attempt(() =>
     createPipeline(served, nowhere, { http, log, encode: encodeError, report, begun }),
@@ -371,7 +358,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       const { watch } = watchReaders({ timeout: http.writeTimeout, clock }, news.slowReaders)
       const serve = (req: IncomingMessage, res: ServerResponse) => {
         if (!startup.hasStarted()) return refuseEarly(res, log)
-        // A connection of HTTP/2 is many requests': one slow reader must not end them all.
+        // An HTTP/2 connection carries many requests, so a slow reader must not end it.
         if (req.httpVersionMajor < 2) {
           watch(req.socket, res)
           leaveUnread(req, res)
@@ -397,26 +384,24 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   return { host, parts: { ...built, reconfigure, catalog, offered, combinations, review } }
 }
 
-/** What speaks TLS is loaded for those alone who want it. */
+/** Loads TLS only if it is configured. */
 const loadTls = async (...given: Parameters<typeof prepareTls>) => (await import('./http-tls.ts')).prepareTls(...given)
 
-/** Where one process serves. */
 const here: InEveryProcess = (_name, answer) => async () => [await answer()]
 
-/** The program that serves, in the place of a plugin. */
+/** Stands for the program in observer registrations. */
 const PROGRAM: Plugin<object> = {
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup: () => undefined,
 }
 
-/** What anybody may use there comes first; a guarded route says what it takes only to those who came in. */
+/** Items for anonymous callers come first. A route with `authorize` shows no others. */
 function factsOf(parts: LeastScopesFacts, route: CompiledRoute): RouteFacts {
   const params = sampleParams(route)
   const items = itemsOn(parts, route, route.toolsetsFor(params))
   const anybody = parts.slot('access', route).audienceOf(undefined, route)
   const [open, others] = [true, false].map(wanted => items.filter(item => !anybody.denialOf(item) === wanted))
   const tellsLogin = parts.slot('protectedResource', route).metadataUrlOf(route, params) !== undefined
-  // What an open route asks a token for is not for everybody to try.
   return { items: [...(open ?? []), ...(route.authorize === undefined ? [] : (others ?? []))], tellsLogin }
 }
 

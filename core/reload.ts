@@ -2,10 +2,8 @@
 // checked
 // like a start. Changes that require a restart are reported.
 import { inspect, isDeepStrictEqual } from 'node:util'
-import type { FilledConfig } from './config/define-config.ts'
+import { type FilledConfig, isPlain, sourceOf } from './config/define-config.ts'
 import type { LoadedConfig } from './config/load-config.ts'
-import { isPlain } from './config/plain.ts'
-import { sourceOf } from './config/toolset-source.ts'
 import type { BuiltHost, Host, HostParts, ReloadReport } from './host.ts'
 import { formatPath, type Path } from './http/errors.ts'
 import type { Logger } from './kernel/log.ts'

@@ -1,8 +1,7 @@
-// The slots of a host: the services that plugins may replace, route by route. The table itself is the kernel's.
+// The slots of a host: services that plugins can replace for their routes.
 
 import { noTokenBinding, openAccess, plainResource } from './access/authorize.ts'
-import type { GrantStore } from './access/grant-store.ts'
-import { type AuthorizationServer, noAuthorizationServer } from './access/grant-store.ts'
+import { type AuthorizationServer, type GrantStore, noAuthorizationServer } from './access/grant-store.ts'
 import type { Clock } from './http/clock.ts'
 import type { AccessDecider, ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
 import { type ChangeBus, createMemoryChangeBus } from './mcp/change-bus.ts'
@@ -12,14 +11,12 @@ import { type CallTracer, NO_TRACER } from './mcp/observe.ts'
 import type { EventStore } from './sessions/event-store.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createMemorySessionStore } from './sessions/memory-session-store.ts'
-import type { Neighbours } from './sessions/neighbours.ts'
-import { createNeighbourBus } from './sessions/neighbours.ts'
-import type { Peers } from './sessions/peers.ts'
-import { createMemoryPeers, createNeighbourPeers } from './sessions/peers.ts'
+import { createNeighbourBus, type Neighbours } from './sessions/neighbours.ts'
+import { createMemoryPeers, createNeighbourPeers, type Peers } from './sessions/peers.ts'
 import type { SessionStore } from './sessions/session-store.ts'
 import type { TaskStore } from './tasks/task-store.ts'
 
-/** The default services of a host. `node` is its name; `neighbours` reaches the other processes of the machine. */
+/** The default services. `node`: the name of this node. `neighbours`: the other processes of this machine. */
 export const defaultSlots = (
   node: string,
   { now }: Clock,
@@ -43,42 +40,40 @@ export const defaultSlots = (
 /** The default stores that plugins implement. */
 export type MemoryStores = Pick<Slots, 'grantStore' | 'taskStore'>
 
-/** The services that plugins may replace, by the name of their slot. */
+/** The services that plugins can replace. Default stores are in memory and limited. */
 export interface Slots {
-  /** Who may use what. Default: everything is open, and `authorize` knows scopes and roles. */
+  /** Access to items. Default: open; `authorize` supports scopes and roles. */
   access: AccessDecider
-  /** What a route says of itself as a protected resource. Default: each address is its own resource. */
+  /** A route's protected resource metadata. Default: each URL is a resource. */
   protectedResource: ProtectedResource
-  /** What is asked of tokens that are bound to a key. Default: nobody checks proofs. */
+  /** Checks proofs of key-bound tokens. Default: none. */
   tokenBinding: TokenBinding
-  /** The events of streams that clients can come back to. Default: in memory, bounded. */
+  /** Events of resumable streams. */
   eventStore: EventStore
-  /** Brings changes to whoever listens. Default: within this process. */
+  /** Announces changes to all nodes. Default: to this process. */
   changeBus: ChangeBus
-  /** The records of sessions, and which of them idle. Default: in this process. */
+  /** Session records. */
   sessionStore: SessionStore
-  /** Puts calls into a context that follows what they do. Default: none. */
+  /** Traces calls. Default: none. */
   tracer: CallTracer
-  /** Runs the handlers of tools with `isolate`. Default: none, so startup fails for such a tool. */
+  /** Runs tools with `isolate`. Default: none, so startup fails for such a tool. */
   isolation: Isolation
-  /** The other nodes that serve the same sessions. Default: there are none. */
+  /** Other nodes that serve the same sessions. Default: none. */
   peers: Peers
-  /** The authorization server that this host is itself. Default: it is none. */
+  /** The authorization server that this host is. Default: none. */
   authorizationServer: AuthorizationServer
-  /** What an authorization server keeps. Default: in this process, bounded. */
+  /** Grants of an authorization server. */
   grantStore: GrantStore
-  /** Tasks, those who run them, and how they ended. Default: in this process, bounded. */
+  /** Tasks and their results. */
   taskStore: TaskStore
-  /** Tokens of callers at the company's identity provider. Default: there are none. */
+  /** Tokens of callers at an identity provider. Default: none. */
   upstreamTokens: UpstreamTokens
 }
 
-/** The default services have these, others may leave them out. */
+/** Optional methods of services. */
 const OPTIONAL = new Set(['scopesToEnter'])
 
-/**
- * Why a service cannot fill a slot: there is none of this name, or it lacks a method that the default has. Undefined: it can.
- */
+/** Why a service cannot fill a slot: the slot is unknown, or a method of the default is missing. */
 export function slotFault(defaults: Slots, slot: string, service: unknown): string | undefined {
   const standard: object | undefined = Object.hasOwn(defaults, slot) ? defaults[slot as keyof Slots] : undefined
   if (!standard) return `there is no slot "${slot}"; there are: ${Object.keys(defaults).join(', ')}`

@@ -4,11 +4,11 @@
 export { importModule } from './config/import-module.ts'
 export { withTimeout } from './http/clock.ts'
 export { createHttpServer, type ServerNews, type TimeLimits, type WatchedServer } from './http/create-server.ts'
-export { EqualWait, type Waiting } from './http/equal-wait.ts'
 export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'
-export { readBody } from './http/read-body.ts'
+export { readBody } from './http/json-body.ts'
+export { EqualWait, type Waiting } from './http/linked-list.ts'
+export { pageHeaders } from './http/page.ts'
 export { requestIdIn } from './http/request-target.ts'
-export { addField, pageHeaders } from './http/response.ts'
 export { type EventStream, type EventStreamOptions, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export { isAnswer, type Question } from './mcp/asks.ts'
 export type {
@@ -104,7 +104,6 @@ export {
   receiveMessage,
   type Sender,
   type SessionReply,
-  secondHandshake,
   serveRequests,
 } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'

@@ -2,8 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import { glob, isDynamicPattern } from 'tinyglobby'
+import { sourceOf } from '../../core/config/define-config.ts'
 import { loadConfig } from '../../core/config/load-config.ts'
-import { sourceOf } from '../../core/config/toolset-source.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
 import { isObject } from '../../core/index.ts'
 

@@ -2,8 +2,7 @@
 // and in which order things go. It changes no message but lists of tools.
 import type { Readable, Writable } from 'node:stream'
 import { isObject } from '../../core/mcp/is-object.ts'
-import { type Line, readLines } from '../../plugins/transport-stdio/lines.ts'
-import { createOutput } from '../../plugins/transport-stdio/output.ts'
+import { createOutput, type Line, readLines } from '../../plugins/transport-stdio/lines.ts'
 import { protectNumbers, restoreNumbers } from '../exact-numbers.ts'
 import { createExchange, type Exchange } from './exchange.ts'
 import { createToolHeaders } from './headers.ts'

@@ -21,7 +21,6 @@ interface LoopbackPlace {
   readonly path: string
 }
 
-/** Where the redirect comes back to; undefined where it leads elsewhere, or somebody shows logins already. */
 function loopbackPlace(options: ClientOAuthOptions): LoopbackPlace | undefined {
   const { redirectUri, authorizationRedirectDelegate, authorizationCallbackHandler } = options
   if (redirectUri === undefined || authorizationRedirectDelegate || authorizationCallbackHandler) return undefined
@@ -31,7 +30,6 @@ function loopbackPlace(options: ClientOAuthOptions): LoopbackPlace | undefined {
   return protocol !== 'http:' || host === undefined ? undefined : { host, port: Number(port || 80), path }
 }
 
-/** Listens at a port that is known, for as long as a login takes. */
 const delegateAt =
   (place: LoopbackPlace): AuthorizationRedirectDelegate =>
   async (authorizationUrl, _, context) => {
@@ -43,7 +41,6 @@ const delegateAt =
     }
   }
 
-/** Listens at any free port; at that of an earlier registration where it is free. */
 const openAt =
   ({ host, path }: LoopbackPlace): OpenRedirect =>
   async before =>
@@ -55,7 +52,6 @@ function portOf(redirectUri: string | undefined, host: LoopbackHost): number | u
   return HOSTS[hostname] === host && port !== '' ? Number(port) : undefined
 }
 
-/** Undefined where connections are not to be judged, or the caller makes them. */
 function guardedFetch({ networkPolicy, fetch }: ClientOAuthOptions): typeof globalThis.fetch | undefined {
   if (networkPolicy?.blockPrivateNetworks && isProxyFetch(fetch)) {
     throw new AuthError('networkPolicy.blockPrivateNetworks is set, and a proxy makes the connections', {

@@ -149,7 +149,6 @@ function checkName(key: string): string {
 }
 
 function parse(text: string, file: string): Content {
-  // It was sealed by this library, so it is JSON; which version of it wrote it is open.
   const content = JSON.parse(text) as Content
   if (content.tokens?.v === 1) return content
   throw new AuthError(`the token file ${file} is from a version that this one does not know`, {

@@ -11,11 +11,9 @@ import { AuthError } from '../errors.ts'
 /** `unknown`: on another machine, or nothing proves that the process of this number is the one that is meant. */
 export type OwnerState = 'alive' | 'dead' | 'unknown'
 
-/** Machine, process, the process's start (0: unknown), and a part that makes each name another one. */
 const OWNER = /^([\w-]{16})\.(\d+)\.(\d+)\.[\w-]{12}$/
 const TEMPORARY = /\.tmp\.([\w-]+\.\d+\.\d+\.[\w-]+)$/
 
-/** A new name for an entry of this process, never the same twice. Safe as a file name. */
 export function nameOwner(): string {
   const start = readStart(process.pid) ?? '0'
   return `${machineId()}.${process.pid}.${start}.${randomBytes(9).toString('base64url')}`
@@ -25,17 +23,14 @@ export function ownerProcess(name: string): string {
   return OWNER.exec(name)?.[2] ?? 'unknown'
 }
 
-/** A new name for a file or directory that will be renamed to `path`. */
 export function temporaryName(path: string, owner = nameOwner()): string {
   return `${path}.tmp.${owner}`
 }
 
-/** Who made a temporary entry; undefined: it is none. */
 export function temporaryOwner(name: string): string | undefined {
   return TEMPORARY.exec(name)?.[1]
 }
 
-/** What is known about the process behind a name that `nameOwner` gave. */
 export function judgeOwner(name: string): OwnerState {
   const [, machine, pid, start] = OWNER.exec(name) ?? []
   if (machine !== machineId()) return 'unknown'
@@ -82,13 +77,9 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-/** All in milliseconds. */
 export interface LockTiming {
-  /** How long to wait for the lock. */
   readonly wait: number
-  /** The longest pause between two looks. */
   readonly poll: number
-  /** How often an owner shows that it lives. */
   readonly heartbeat: number
   /** An owner that nothing is known about is dead after it was watched for so long without a heartbeat. */
   readonly stale: number
@@ -104,7 +95,6 @@ export interface LockOptions {
 }
 
 export interface FileLock {
-  /** Harmless when it is called again, or after the lock was taken away. */
   release(): Promise<void>
 }
 
@@ -209,7 +199,6 @@ function hold(path: string, owner: string, { heartbeat }: LockTiming): FileLock 
   }
 }
 
-/** Gives the owner of the lock at each look, having removed a dead one. */
 function watchOwner(path: string, { stale, abandoned, poll }: LockTiming): Watch {
   let last: { readonly owner: string; readonly beat: number } | undefined
   let lookedAt = 0
@@ -230,7 +219,6 @@ function watchOwner(path: string, { stale, abandoned, poll }: LockTiming): Watch
   }
 }
 
-/** The owner's name and its last heartbeat, milliseconds since the epoch by its own clock. */
 async function readOwner(path: string): Promise<{ owner: string; beat: number } | undefined> {
   try {
     const [owner] = await readdir(path)
@@ -251,7 +239,6 @@ async function remove(file: string): Promise<void> {
 
 async function rest(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted()
-  // Not all at the same time: each waits for its own while.
   await sleep(milliseconds * (0.5 + Math.random() / 2), undefined, signal && { signal }).catch(() => {})
   signal?.throwIfAborted()
 }

@@ -33,7 +33,6 @@ const NO_BODY = new Set([101, 103, 204, 205, 304])
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 const CROSS_ORIGIN_SECRETS = ['authorization', 'cookie', 'proxy-authorization', 'dpop']
 
-/** Text that is no address is blocked. */
 const isBlocked = (address: string): boolean => isIP(address) === 0 || kindOfAddress(address) !== 'public'
 
 const refusal = (host: string, address: string): AuthError =>
@@ -143,7 +142,6 @@ export function createGuardedFetch({ allowHosts = [], lookup }: GuardedFetchOpti
   function connect({ url, method, headers }: Outgoing, signal: AbortSignal | undefined): ClientRequest {
     const free = isAllowed(url)
     const literal = url.hostname.replace(/^\[|\]$/g, '')
-    // A literal address is never looked up.
     if (!free && isIP(literal) !== 0 && isBlocked(literal)) throw refusal(url.host, literal)
     if (url.protocol !== 'http:' && url.protocol !== 'https:') throw failed(`${url.protocol} is not http or https`)
     const start = url.protocol === 'https:' ? httpsRequest : httpRequest

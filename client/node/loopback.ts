@@ -61,7 +61,6 @@ export const OTHER_HOST: Page = {
   text: 'This request was meant for another host.',
 }
 
-/** Answers with a page and ends the connection. */
 export function sendPage(response: ServerResponse, page: Page): void {
   if (page.status === 405) response.setHeader('allow', 'GET')
   response.writeHead(page.status, HEADERS)
@@ -75,13 +74,11 @@ export type LoopbackHost = 'localhost' | '127.0.0.1' | '::1'
 
 export interface LoopbackListener {
   readonly port: number
-  /** Whether it keeps the process alive. */
   keepProcess(keep: boolean): void
   /** Takes no more connections, lets the answers in `unfinished` reach the browser, and ends what is left. */
   close(unfinished: Iterable<Promise<void>>): Promise<void>
 }
 
-/** How often a free port is looked for that is free for IPv4 and IPv6. */
 const PORT_ATTEMPTS = 10
 
 /**
@@ -216,7 +213,6 @@ export async function createLoopbackRedirect(options: LoopbackRedirectOptions = 
   }
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
-    // Sent, or the browser went away before.
     const sent = new Promise<void>(resolve => response.once('close', resolve))
     answers.add(sent)
     sent.then(() => answers.delete(sent))

@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AuthError } from '../errors.ts'
 
-/** A command that still runs after so long shows the page, milliseconds. */
 const STARTED = 3_000
 
 /**
@@ -30,7 +29,6 @@ export async function openBrowser(url: URL, env: NodeJS.ProcessEnv = process.env
 
 type Command = readonly [program: string, ...args: string[]]
 
-/** What to try in turn. */
 export function browserCommands(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): Command[] {
   if (env['BROWSER']) {
     // A drive letter has a colon as well.
@@ -52,7 +50,6 @@ function withUrl([program, ...args]: Command, url: string): Command {
   return [program, ...args, url]
 }
 
-/** False: it is not there, or ended at once with an error. */
 async function run([program, ...args]: Command, env: NodeJS.ProcessEnv): Promise<boolean> {
   const child = spawn(program, args, { stdio: 'ignore', detached: true, windowsHide: true, env })
   child.unref()

@@ -6,10 +6,8 @@ import { AuthError } from '../errors.ts'
 import { judgeOwner, temporaryName, temporaryOwner } from './file-lock.ts'
 
 const MAX_BYTES = 1024 * 1024
-/** A temporary file whose maker cannot be asked is left over after a day, milliseconds. */
 const LEFT_OVER = 24 * 60 * 60 * 1000
 
-/** Makes the directory (0700) where there is none, and refuses one that others can use. */
 export async function ensurePrivateDirectory(directory: string): Promise<void> {
   if (await privateDirectoryExists(directory)) return
   await explained(`cannot make the directory ${directory}`, () => mkdir(directory, { recursive: true, mode: 0o700 }))
@@ -67,7 +65,6 @@ export async function writePrivateFile(path: string, content: string): Promise<v
   })
 }
 
-/** Removes the file; harmless where there is none. */
 export async function removePrivateFile(path: string): Promise<void> {
   await explained(`cannot delete ${path}`, async () => {
     await orAbsent(unlink(path))
@@ -75,7 +72,6 @@ export async function removePrivateFile(path: string): Promise<void> {
   })
 }
 
-/** Removes what killed processes left while they wrote to this directory. */
 export async function removeLeftovers(directory: string): Promise<void> {
   await explained(`cannot tidy ${directory}`, async () => {
     for (const name of await readdir(directory)) {

@@ -8,7 +8,6 @@ import { printableUrl } from '../text.ts'
 
 type Undici = typeof import('undici')
 
-/** The generation that this is tested with. */
 const INSTALL = 'npm i undici@7'
 
 /** Throws an AuthError with the line that installs it. */
@@ -28,18 +27,15 @@ export async function loadUndici(): Promise<Undici> {
 
 const VARIABLES = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY']
 
-/** Whether anything goes through a proxy where this says how: `none`, its URL, or `env`, which need not name one. */
 export const usesProxy = (proxy: string): boolean =>
   proxy !== 'none' && (proxy !== 'env' || VARIABLES.some(name => (process.env[name] ?? '') !== ''))
 
-/** The variables that name this proxy. */
 const namesOf = (origin: string): string =>
   VARIABLES.filter(name => {
     const value = process.env[name] ?? ''
     return URL.canParse(value) && new URL(value).origin === origin
   }).join(' and ')
 
-/** Of connections to a proxy. */
 const watch =
   (connect: buildConnector.connector, proxy: string): buildConnector.connector =>
   (options, callback) =>
@@ -49,7 +45,6 @@ const watch =
       callback(new ProxyFailure(`the HTTP proxy ${proxy} cannot be reached (${code})`, code, error), null)
     })
 
-/** `proxy`: its URL, or `env`: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say, for all but loopback addresses. */
 export function createProxyDispatcher(undici: Undici, proxy: string, options: Agent.Options = {}): Dispatcher {
   const clientFactory = (url: URL, given: object) => {
     const from = proxy === 'env' ? `of ${namesOf(url.origin)}` : 'that was given'

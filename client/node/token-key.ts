@@ -11,32 +11,23 @@ const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-export interface CryptoBox {
-  /** Tells keys apart and reveals none. */
-  readonly keyId: string
-  /** One line of ASCII text. `name` must be given again to open it. */
-  seal(plain: Uint8Array, name: string): string
-  /**
-   * Throws `cache_failed` for another key, another name, or text that was changed or cut off; `source` is the file
-   * that the message then names.
-   */
-  open(sealed: string, name: string, source: string): Buffer
-}
+export type CryptoBox = ReturnType<typeof createCryptoBox>
 
-/** `key`: 32 bytes. */
-export function createCryptoBox(key: Uint8Array): CryptoBox {
+export function createCryptoBox(key: Uint8Array) {
   const keyId = createHmac('sha256', key).update('mcp-host token key id').digest().subarray(0, 8).toString('base64url')
   const header = `${PREFIX}.${keyId}`
   const bindingOf = (name: string) => Buffer.from(`${header}.${name}`)
   return {
     keyId,
-    seal(plain, name) {
+    /** One line of ASCII text. `name` must be given again to open it. */
+    seal(plain: Uint8Array, name: string): string {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES }).setAAD(bindingOf(name))
       const body = Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
       return `${header}.${body.toString('base64url')}\n`
     },
-    open(sealed, name, source) {
+    /** Throws `cache_failed` for another key or name, or changed text; `source`: the file, for the message. */
+    open(sealed: string, name: string, source: string): Buffer {
       const [, prefix, sealedBy, text] = /^([\w-]+\.v\d+)\.([\w-]+)\.([\w-]+)\n$/.exec(sealed) ?? []
       if (text === undefined) throw unreadable(source, 'is damaged or was cut off')
       if (prefix !== PREFIX) throw unreadable(source, `has a format (${prefix}) that this version does not know`)
@@ -83,22 +74,15 @@ function otherKey(source: string, theirs: string | undefined, ours: string): Aut
   })
 }
 
-export interface TokenKey {
-  /** The box to seal with; makes the key file where there is none. */
-  toSeal(): Promise<CryptoBox>
-  /** The box to open `source` with. Throws `cache_failed` where the key file is gone. */
-  toOpen(source: string): Promise<CryptoBox>
-}
-
 /**
  * `given`: 32 bytes, as bytes, base64 or hex. Default: `MCP_HOST_TOKEN_KEY` of the environment, else the file
  * `token.key` of the directory. Throws `invalid_options` for a key that is none.
  */
-export function createTokenKey(directory: string, given: Uint8Array | string | undefined): TokenKey {
+export function createTokenKey(directory: string, given: Uint8Array | string | undefined) {
   const configured = given ?? (process.env['MCP_HOST_TOKEN_KEY'] || undefined)
   if (configured !== undefined) {
     const box = createCryptoBox(readKey(configured, given === undefined ? 'MCP_HOST_TOKEN_KEY' : '`key`'))
-    return { toSeal: async () => box, toOpen: async () => box }
+    return { toSeal: async () => box, toOpen: async (_source: string) => box }
   }
   const path = join(directory, 'token.key')
   let box: CryptoBox | undefined
@@ -108,10 +92,12 @@ export function createTokenKey(directory: string, given: Uint8Array | string | u
     return box
   }
   return {
-    async toSeal() {
+    /** Creates the key file if there is none. */
+    async toSeal(): Promise<CryptoBox> {
       return (await load()) ?? withFileLock(`${path}.lock`, async () => (await load()) ?? make())
     },
-    async toOpen(source) {
+    /** Throws `cache_failed` if the key file is missing. */
+    async toOpen(source: string): Promise<CryptoBox> {
       const loaded = await load()
       if (loaded) return loaded
       throw new AuthError(`the key of the token file ${source} is gone: there is no ${path}`, {

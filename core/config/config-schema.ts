@@ -1,4 +1,6 @@
 // The JSON Schema (draft 2020-12) of a config, with its defaults. define-config.ts infers the types from it.
+
+import { StartError } from '../http/errors.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { MODERN_REVISION } from '../mcp/revisions.ts'
 import { SIZE_PATTERN } from '../mcp/units.ts'
@@ -17,7 +19,6 @@ import {
   SCOPE,
   text,
 } from './schema-parts.ts'
-import { collectSections, type Sections } from './sections.ts'
 
 export const ROUTE_PATH_PATTERN = '^/'
 
@@ -285,7 +286,7 @@ const challengeScope = {
   examples: ['mcp.tools'],
 } as const
 
-/** The very options of the plugin that it is short for: short-forms.ts. */
+/** The very options of the plugin that it is short for (plan-options.ts). */
 const search = closed(
   {
     pinned: list(text('A name, or a glob: * is any run of characters.'), 'Tools that stay in tools/list.', {
@@ -403,4 +404,42 @@ export function buildConfigSchema(
       ...(Object.keys($defs).length > 0 && { $defs }),
     },
   )
+}
+
+export interface Section {
+  /** JSON Schema of what stands there. */
+  readonly schema: object
+  /** The first plugin that declares it. */
+  readonly plugin: string
+}
+
+/** By the name of its key. */
+export type Sections = ReadonlyMap<string, Section>
+
+type Declaring = readonly [name: string, plugin: { readonly sections?: object }]
+
+/** The sections of these plugins. Throws a StartError where two of them mean different things by one name. */
+export function collectSections(plugins: Iterable<Declaring>): Sections {
+  const sections = new Map<string, Section>()
+  for (const [plugin, { sections: declared = {} }] of plugins) {
+    for (const [name, schema] of Object.entries(declared) as [string, object][]) {
+      const known = sections.get(name)
+      if (known && known.schema !== schema) {
+        const why = `it declares the section "${name}", and so does ${known.plugin}, with another schema`
+        throw new StartError(`${why}; those who share one need one schema object`, { at: ['plugins', plugin] })
+      }
+      if (!known) sections.set(name, { schema, plugin })
+    }
+  }
+  return sections
+}
+
+/** Throws a StartError where a section has the name of one of these keys, which are the host's own. */
+export function checkSectionNames(sections: Sections, taken: readonly string[]): void {
+  for (const [name, { plugin }] of sections) {
+    if (!taken.includes(name)) continue
+    throw new StartError(`it declares the section "${name}", which is a key of the host's own`, {
+      at: ['plugins', plugin],
+    })
+  }
 }

@@ -1,8 +1,9 @@
 // The config in types, inferred from config-schema.ts.
 import type { ConfiguredPlugin } from '../kernel/define-plugin.ts'
 import type { ConfigureSession, RunSession, ServerSettings } from '../mcp/configure-session.ts'
-import type { Definition } from '../mcp/define.ts'
+import { type Definition, kindOf } from '../mcp/define.ts'
 import type { FromJsonSchema } from '../mcp/infer.ts'
+import { isObject } from '../mcp/is-object.ts'
 import type { http, route, sessions, tools } from './config-schema.ts'
 
 type Sources = string | Definition | ReadonlyArray<string | Definition>
@@ -107,3 +108,20 @@ export interface FilledConfig extends Config {
  */
 export const defineConfig = <Sections extends object = object>(config: Config & NoInfer<Sections>): Config & Sections =>
   config
+
+/** A toolset with settings. A definition is an object, too. */
+export const hasSettings = (toolset: unknown): toolset is Readonly<Record<string, unknown>> =>
+  isObject(toolset) && isPlain(toolset) && kindOf(toolset) === undefined && 'from' in toolset
+
+/** What a toolset is loaded from. */
+export const sourceOf = (toolset: unknown): unknown => (hasSettings(toolset) ? toolset['from'] : toolset)
+
+// Values as JSON would hold them: for whoever checks what was written in code, where a key may be there and undefined.
+
+/** An object that is written out, not an instance of a class. */
+export function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  // A config that was made in another realm, as by a CommonJS loader, has another Object.prototype.
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}

@@ -1,10 +1,10 @@
-// Imports a config, a tool or a local plugin, TypeScript included.
-// The one place that starts tsx, and the one that irons out CommonJS; load-config.ts and the catalog come through here.
+// Imports a config, a tool or a local plugin, also in TypeScript.
+
+import { accessSync, constants } from 'node:fs'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
 import { dirname } from 'node:path'
-import { spareTemporaryFolder } from './bare-machine.ts'
-import { filesRead } from './files-read.ts'
-import { imported, moduleUrl } from './module-graph.ts'
+import { filesRead, imported, moduleUrl } from './module-graph.ts'
 import { findAbove, linkStripped } from './type-stripping.ts'
 import { whileLoading } from './while-loading.ts'
 
@@ -82,4 +82,13 @@ function unwrap(namespace: Record<string, unknown>): Record<string, unknown> {
   const exported = namespace['default']
   const isCompiled = typeof exported === 'object' && exported !== null && '__esModule' in exported
   return isCompiled ? (exported as Record<string, unknown>) : namespace
+}
+
+/** tsx keeps what it compiled in the temporary folder, and in memory where that is not to be had. To be called before it is loaded. */
+export function spareTemporaryFolder(): void {
+  try {
+    accessSync(tmpdir(), constants.W_OK)
+  } catch {
+    process.env['TSX_DISABLE_CACHE'] ||= '1'
+  }
 }

@@ -1,16 +1,13 @@
 // Finds and reads the config: TypeScript, JavaScript, JSON or YAML, all to the same value.
 // The first step of a start; check-config.ts says whether the value is a config.
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, extname, join, resolve } from 'node:path'
-import type { Loader } from 'cosmiconfig'
 import { errorText, StartError } from '../http/errors.ts'
 import { isUtf16, UTF16_FAULT } from '../http/utf8-text.ts'
-import { withHome } from './bare-machine.ts'
-import { filesRead } from './files-read.ts'
 import { importModule } from './import-module.ts'
-import { locateInCode } from './locate-in-code.ts'
-import type { Locate } from './position.ts'
+import { type Locate, locateInCode } from './locate-in-code.ts'
+import { filesRead } from './module-graph.ts'
 import { ConfigError } from './problems.ts'
 
 export interface LoadedConfig {
@@ -33,7 +30,8 @@ const assertUtf8 = (file: string, source: string): void => {
   if (isUtf16(source)) throw stop(file, undefined, UTF16_FAULT)
 }
 
-// A loader's answer is wrapped, so that cosmiconfig's own `$import` never sees a config.
+type Loader = (file: string, source: string) => Promise<Omit<LoadedConfig, 'file'>>
+
 const loaders: Record<string, Loader> = {
   ...Object.fromEntries(CODE.map(extension => [extension, loadCode])),
   '.json': (file, source) => loadDocument(file, source, 'readJson'),
@@ -51,7 +49,6 @@ export async function loadConfig({ cwd, file }: { cwd: string; file?: string }):
     throw stop(path, undefined, `not a kind of config that is known; use ${EXTENSIONS.join(', ')}`)
   }
   const found = await find(cwd, path)
-  if (path === undefined) assertReadable(cwd, found?.filepath)
   if (found === null) {
     throw new StartError(
       `No config found in ${cwd} or above it, up to the nearest package.json. Create mcp.config.ts ` +
@@ -71,31 +68,24 @@ const othersBeside = (file: string): string[] =>
 /** In a folder, in the order in which they are looked for. */
 export const SEARCHED = EXTENSIONS.map(extension => `mcp.config${extension}`)
 
-/** A named file needs no search, and twenty files less. */
 async function load(path: string) {
   const source = await readFile(path, 'utf8')
   const isEmpty = source.trim() === ''
   return { filepath: path, isEmpty, config: isEmpty ? undefined : await loaders[extname(path)]?.(path, source) }
 }
 
+/** Loads the first config from `cwd` up. Throws for a file that this user may not read: another config would be served. */
 async function search(cwd: string) {
-  const { cosmiconfig } = await withHome(() => import('cosmiconfig'))
-  const options = {
-    searchPlaces: SEARCHED,
-    searchStrategy: 'project' as const,
-    ignoreEmptySearchPlaces: false,
-    cache: false,
-    loaders,
+  for (const file of candidatesFrom(cwd)) {
+    try {
+      return await load(file)
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'EACCES') throw stop(file, undefined, 'cannot be read: EACCES; let this user read it')
+      if (code !== 'ENOENT' && code !== 'EISDIR') throw error
+    }
   }
-  let explorer: ReturnType<typeof cosmiconfig>
-  try {
-    explorer = cosmiconfig('mcp', options)
-  } catch {
-    // cosmiconfig reads its own settings from package.json and fails on a byte order mark.
-    const file = candidatesFrom(cwd).find(candidate => existsSync(candidate))
-    return file === undefined ? null : load(file)
-  }
-  return explorer.search(cwd)
+  return null
 }
 
 /** The files that the search reads, in its order: up to the nearest package.json. */
@@ -113,23 +103,6 @@ async function find(cwd: string, path: string | undefined) {
     const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT'
     const text = isAbsent ? 'there is no such file; check --config' : `cannot be read: ${errorText(error)}`
     throw stop(path ?? cwd, undefined, text, error)
-  }
-}
-
-function isUnreadable(file: string): boolean {
-  try {
-    closeSync(openSync(file, 'r'))
-    return false
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EACCES'
-  }
-}
-
-/** The search passes over what this user may not read: another config, or none, would be served in its place. */
-function assertReadable(cwd: string, found: string | undefined): void {
-  for (const file of candidatesFrom(cwd)) {
-    if (file === found) return
-    if (isUnreadable(file)) throw stop(file, undefined, 'cannot be read: EACCES; let this user read it')
   }
 }
 

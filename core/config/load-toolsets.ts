@@ -8,11 +8,11 @@ import { isObject } from '../mcp/is-object.ts'
 import { noteModule } from '../mcp/isolate.ts'
 import { didYouMean } from '../mcp/nearest.ts'
 import { checkDefinition } from './check-config.ts'
-import { explainBare, explainNone } from './foreign-names.ts'
+import { explainBare, explainNone } from './check-definition.ts'
+import { hasSettings, sourceOf } from './define-config.ts'
 import { importModule } from './import-module.ts'
 import type { Places } from './places.ts'
 import { type Problem, type Problems, shortName } from './problems.ts'
-import { hasSettings, sourceOf } from './toolset-source.ts'
 
 interface Loading {
   readonly directory: string

@@ -1,8 +1,53 @@
-// Finds the line of a key in a config or a definition that is written in TypeScript or JavaScript. Only literal objects and lists
-// have lines: a key that is computed, or that a later spread may replace, has none.
+// Finds the lines of keys in a config or definition in TypeScript or JavaScript. Only literal objects and lists have lines:
+// a computed key, or a key that a later spread can replace, has none.
+import { createRequire } from 'node:module'
 import type { CallExpression, Expression, File, Node } from '@babel/types'
-import { nodesIn, parseCode } from './parse-code.ts'
-import { type Locate, positionAt } from './position.ts'
+import type { Path } from '../http/errors.ts'
+
+/** Both count from 1. */
+export interface Position {
+  readonly line: number
+  readonly column: number
+}
+
+/** Finds the key, or the list entry, that a path ends in; undefined where that is not certain. */
+export type Locate = (path: Path) => Position | undefined
+
+/** The position of the character at `offset`. */
+export function positionAt(source: string, offset: number): Position {
+  const before = source.slice(0, offset)
+  const start = before.lastIndexOf('\n') + 1
+  return { line: before.split('\n').length, column: offset - start + 1 }
+}
+
+const require = createRequire(import.meta.url)
+
+export interface ParsedCode {
+  /** Undefined where the source has a syntax error. */
+  readonly file?: File
+  readonly fault?: { readonly line: number | undefined }
+}
+
+export function parseCode(source: string): ParsedCode {
+  const { parse } = require('@babel/parser') as typeof import('@babel/parser')
+  try {
+    return { file: parse(source, { sourceType: 'unambiguous', plugins: ['typescript', 'explicitResourceManagement'] }) }
+  } catch (error) {
+    return { fault: { line: (error as { loc?: { line: number } }).loc?.line } }
+  }
+}
+
+/** Every node of the tree, in the order of the source. */
+export function nodesIn(root: Node | undefined): Node[] {
+  const nodes: Node[] = root ? [root] : []
+  for (const node of nodes) {
+    for (const child of Object.values(node).flat()) if (isNode(child)) nodes.push(child)
+  }
+  return nodes.sort((a, b) => (a.start ?? 0) - (b.start ?? 0))
+}
+
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && 'type' in value && 'start' in value && typeof value.type === 'string'
 
 /** Locates keys inside the object that is exported, or given to an exported `defineConfig(…)`. */
 export function locateInCode(source: string): Locate {

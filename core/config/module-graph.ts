@@ -1,10 +1,10 @@
-// The project's own modules in this process: which imports which, what has changed since it was imported, and which version
-// of each is the one to import. What did not change, and imports nothing that did, stays the very same module.
+// The project's modules in this process: which imports which, what changed since, and which version of each to import.
+// Unchanged modules that import nothing changed stay the same.
 import { statSync } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { dirname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { filesRead, watched } from './files-read.ts'
-import { readImports } from './static-imports.ts'
 import { hooksAreCheap, installHooks, type VersionHooks, versionedUrl } from './version-hooks.ts'
 
 /** Before anything of the project was imported. A file's own clock may be a few milliseconds behind. */
@@ -169,3 +169,56 @@ export function projectFiles(): string[] {
   drain()
   return [...new Set([...filesRead, ...stamps.keys(), ...watched])]
 }
+
+/** `from './x'`, `import './x'`, `import('./x')`, `require('./x')`: in a comment too, which does no harm. */
+const RELATIVE = /\b(?:from|import|require)\s*\(?\s*['"`](\.{1,2}\/[^'"`\n]+)['"`]/g
+
+/** What may be imported by another name than the file's own. */
+const ENDINGS = ['', '.ts', '.js', '.mts', '.mjs', '.cts', '.cjs', '.tsx', '.jsx', '.json', '/index.ts', '/index.js']
+
+const isFile = (path: string) =>
+  stat(path).then(
+    found => found.isFile(),
+    () => false,
+  )
+
+/** `./x.js` may be `./x.ts`, for TypeScript. */
+const typescriptOf = (path: string) => path.replace(/\.([cm]?)js(x?)$/, '.$1ts$2')
+const spellings = (path: string) => [...ENDINGS.map(ending => `${path}${ending}`), typescriptOf(path)]
+
+async function findFile(path: string): Promise<string | undefined> {
+  for (const spelling of spellings(path)) if (await isFile(spelling)) return spelling
+  return undefined
+}
+
+export interface ReadFile {
+  readonly text: string
+  /** The files that it imports by relative paths, absolute. */
+  readonly imports: readonly string[]
+  /** Each relative path is the name of a file, and no `./x.js` could mean an `./x.ts`. */
+  readonly isExact: boolean
+}
+
+/** The text of a file, and what it imports. One that cannot be read is empty. */
+export async function readImports(file: string): Promise<ReadFile> {
+  const text = await readFile(file, 'utf8').catch(() => '')
+  const imports: string[] = []
+  let isExact = true
+  for (const [, path = ''] of text.matchAll(RELATIVE)) {
+    const wanted = resolve(dirname(file), path)
+    const imported = await findFile(wanted)
+    if (imported !== undefined) imports.push(imported)
+    const typescript = typescriptOf(wanted)
+    if (imported !== wanted || (typescript !== wanted && (await isFile(typescript)))) isExact = false
+  }
+  return { text, imports, isExact }
+}
+
+// The files that this process read a config from: the config first, then the tools and plugins that it names. Modules are
+// loaded once in a process, so this is of the process too. Workers tell it to their primary.
+export const filesRead: Set<string> = new Set()
+
+/** The files and folders that plugins make of what they serve: `mcp-host dev` watches them. */
+export const watched: Set<string> = new Set()
+/** A plugin says that it reads this. */
+export const noteRead = (path: string): void => void watched.add(path)

@@ -4,11 +4,10 @@ import { readFileSync } from 'node:fs'
 import { formatPath, type Path, type Written } from '../http/errors.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
+import { sourceOf } from './define-config.ts'
 import type { LoadedConfig } from './load-config.ts'
-import { locateDefinition } from './locate-in-code.ts'
-import type { Locate } from './position.ts'
+import { type Locate, locateDefinition } from './locate-in-code.ts'
 import type { Place } from './problems.ts'
-import { sourceOf } from './toolset-source.ts'
 
 type Source = Pick<LoadedConfig, 'file' | 'locate'>
 

@@ -1,14 +1,11 @@
-// Which plugins run, with which options, on which routes: what the config says, the general and the routes' own.
-// For core/host.ts, which sets them up in the order that core/kernel/plugin-plan.ts gives them.
-
-import type { Path, Report } from '../http/errors.ts'
+// Which plugins run on which routes, with which options: the general ones of the config and those of the routes.
+import { type Path, type Report, StartError } from '../http/errors.ts'
 import { isConfiguredPlugin, type Plugin } from '../kernel/define-plugin.ts'
 import { orderByNeeds, type PluginInstance, type SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
-import type { Config, PluginsSettings } from './define-config.ts'
-import { fillDefaults } from './fill-defaults.ts'
+import type { Config, FilledConfig, PluginsSettings } from './define-config.ts'
 import { namedPlugins } from './find-plugins.ts'
-import { trimSecrets } from './secret-keys.ts'
+import { fillDefaults, trimSecrets } from './walk-schema.ts'
 
 const optionsOf = (value: PluginsSettings[string]): object => (isConfiguredPlugin(value) ? value.options : value || {})
 
@@ -50,4 +47,22 @@ export function planPlugins(
     }
   }
   return orderByNeeds(instances, suggest, report)
+}
+
+/** The plugin that a key is short for, by the key. */
+export type ShortForms = Readonly<Record<'search', string>>
+
+/** The config with the long forms beside the short ones. Reports a route that says both. */
+export function withLongForms(config: FilledConfig, { search: name }: ShortForms, report: Report): FilledConfig {
+  const routes = Object.entries(config.routes).map(([path, route]) => {
+    const { search, plugins = {} } = route
+    if (search === undefined) return [path, route] as const
+    if (Object.hasOwn(plugins, name)) {
+      const what = `\`search\` is short for plugins['${name}'] of the route, which is there as well; remove one of them`
+      const also = [{ at: ['routes', path, 'plugins', name] }]
+      report(new StartError(what, { at: ['routes', path, 'search'], also }))
+    }
+    return [path, { ...route, plugins: { ...plugins, [name]: search } }] as const
+  })
+  return { ...config, routes: Object.fromEntries(routes) }
 }

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import type { Node as JsonNode, ParseError } from 'jsonc-parser'
 import type { Document, LineCounter, Pair, YAMLMap } from 'yaml'
 import { errorText, type Path } from '../http/errors.ts'
-import { type Locate, positionAt } from './position.ts'
+import { type Locate, positionAt } from './locate-in-code.ts'
 
 const require = createRequire(import.meta.url)
 /** Each parser is loaded only for its format: loading `yaml` takes a tenth of the startup time. */

@@ -4,8 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { ParseError } from 'jsonc-parser'
 import { isObject } from '../mcp/is-object.ts'
-import { linkModule, replaceModules } from './module-graph.ts'
-import { readImports } from './static-imports.ts'
+import { linkModule, readImports, replaceModules } from './module-graph.ts'
 import { hooksAreCheap } from './version-hooks.ts'
 
 const canStrip = Boolean(Reflect.get(process.features, 'typescript')) && hooksAreCheap()

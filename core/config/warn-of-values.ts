@@ -1,9 +1,9 @@
-// Warns about valid values that are probably mistakes. For core/host.ts.
+// Warns about valid values, and names of environment variables, that are probably mistakes.
 import { type Path, type Report, StartError } from '../http/errors.ts'
 import type { Plugin } from '../kernel/define-plugin.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
-import type { FilledConfig } from './define-config.ts'
-import { isPlain } from './plain.ts'
+import { nearest } from '../mcp/nearest.ts'
+import { type FilledConfig, isPlain } from './define-config.ts'
 
 export interface ValueFacts {
   readonly config: FilledConfig
@@ -62,3 +62,16 @@ export function warnOfPlaceholders({ toolsets: _, ...config }: FilledConfig, rep
   }
   visit(config, [])
 }
+
+/** Warns of a variable that is set and whose name is nearly `wanted`, which is not set. */
+export function warnOfNearMiss(wanted: string, environment: NodeJS.ProcessEnv, report: Report): void {
+  if (environment[wanted]) return
+  for (const [name, value] of Object.entries(environment)) {
+    if (!value || OURS.has(name) || !/mcp/i.test(name) || nearest(name, [wanted]) === undefined) continue
+    const what = `the environment has ${name}, which nothing reads; did you mean "${wanted}"?`
+    report(new StartError(what, { exitCode: 2 }), 'warning')
+  }
+}
+
+/** Others of ours. */
+const OURS: ReadonlySet<string> = new Set(['MCP_HOST_CLIENT_SECRET', 'MCP_HOST_HOME', 'MCP_HOST_TOKEN_KEY'])

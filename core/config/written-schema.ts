@@ -2,7 +2,7 @@
 // left out; what has a `title` stands in `$defs` once.
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { buildConfigSchema } from './config-schema.ts'
-import { isSchema } from './follow-ref.ts'
+import { isSchema } from './walk-schema.ts'
 
 const LINK = { type: 'string', description: 'Where this schema is, for editors; the host ignores it.' }
 

@@ -10,7 +10,6 @@ import {
 } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Clock, systemClock, type Timer } from './clock.ts'
-import { HostResponse } from './response.ts'
 
 /** Refused pipelined requests after which the connection closes at once. */
 export const MAX_PIPELINED = 10
@@ -56,8 +55,7 @@ export interface WatchedServer {
   waiting(): number
 }
 
-type HttpServerOptions = ServerOptions & { readonly ServerResponse: typeof HostResponse }
-export type HttpServerFactory<Made = Server> = (options: HttpServerOptions, serve: RequestListener) => Made
+export type HttpServerFactory = (options: ServerOptions, serve: RequestListener) => Server
 
 /** Creates a server that does not listen yet. `make`: `createServer` of `node:http` or `node:https`. */
 export function createHttpServer(
@@ -70,7 +68,6 @@ export function createHttpServer(
   const listener = refusePipelined(refuseExpectations(serve), ({ remoteAddress }) => news.pipelined(remoteAddress))
   const server = make(
     {
-      ServerResponse: HostResponse,
       requestTimeout,
       headersTimeout: requestTimeout,
       keepAliveTimeout,

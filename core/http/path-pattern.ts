@@ -133,8 +133,6 @@ export interface RoutePlaces {
   isLost(path: string): boolean
   /** Whether a narrower route serves this path of the route. */
   isTaken(path: string, params: Params): boolean
-  /** Whether narrower routes serve every path of the route that has these parameters. */
-  isWhollyTaken(path: string, params: Params): boolean
 }
 
 /** Reports conflicts. Keys are the paths as configured. */
@@ -172,17 +170,6 @@ export function placeRoutes(patterns: ReadonlyMap<string, Pattern>, report = sto
       if (!form || !narrower || narrower.length === 0) return false
       const address = fill(form.pattern, params)
       return narrower.some(({ pattern }) => covers(pattern, address))
-    },
-    isWhollyTaken(path, params) {
-      const entries = byRoute.get(path) ?? []
-      const named = Object.keys(params)
-      const having = entries.filter(({ form }) =>
-        named.every(name => form.pattern.some(({ parameter }) => parameter === name)),
-      )
-      return having.every(({ form, narrower }) => {
-        const addresses = fill(form.pattern, params)
-        return narrower.some(({ pattern }) => covers(pattern, addresses))
-      })
     },
   }
 }

@@ -28,10 +28,6 @@ export interface Port {
   end(): Promise<void>
 }
 
-export async function within(patience: number, awaited: Promise<unknown>): Promise<void> {
-  await withTimeout(awaited, patience, () => undefined)
-}
-
 /** Emitted by a server before it stops listening. */
 export const PORT_CLOSES = 'portCloses'
 
@@ -64,7 +60,7 @@ export function createPort(server: Server): Port {
 
   return {
     leave: () => void leave(),
-    handOver: () => within(LONGEST, leave()),
+    handOver: () => withTimeout(leave(), LONGEST, () => undefined),
     sweep() {
       void leave()
       closeIdle()
@@ -74,7 +70,7 @@ export function createPort(server: Server): Port {
     async whenEmpty(patience, sending) {
       const end = performance.now() + sending
       while (isSending() && performance.now() < end) await pause(SWEEP_INTERVAL)
-      await within(patience, leave())
+      await withTimeout(leave(), patience, () => undefined)
     },
     async end() {
       const closed = new Promise(resolve => server.close(resolve))

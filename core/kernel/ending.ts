@@ -1,9 +1,10 @@
 // Shuts a host down: leaves the port, drains requests, cancels the rest and closes plugins.
 
 import type { Server } from 'node:http'
+import { withTimeout } from '../http/clock.ts'
 import { shuttingDown } from '../http/errors.ts'
 import { type Linked, LinkedList } from '../http/linked-list.ts'
-import { createPort, within } from '../http/port.ts'
+import { createPort } from '../http/port.ts'
 import { RETRY } from '../http/sse.ts'
 import type { KernelNotes } from './set-up.ts'
 
@@ -46,14 +47,15 @@ export function createEnding(parts: EndingParts): Ending {
 
   /** Cancels what has not ended within `left` milliseconds. */
   async function drain(left: () => number, handOver: boolean) {
+    const inTime = (ended: Promise<void>) => withTimeout(ended, left(), () => undefined)
     const draining = inFlight.drain()
     sessions.release(RETRY)
     for (const task of notes.draining) task()
     // Clients respond to calls of these sessions on new connections.
-    if (isAlone()) await within(left(), draining.begun)
+    if (isAlone()) await inTime(draining.begun)
     const stopSweeping = handOver ? undefined : port.sweep()
-    if (handOver) await within(left(), port.handOver())
-    await within(left(), draining.empty())
+    if (handOver) await inTime(port.handOver())
+    await inTime(draining.empty())
     stopSweeping?.()
     return draining.end()
   }

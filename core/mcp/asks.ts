@@ -176,16 +176,16 @@ export async function askLive(
   return answer as never
 }
 
-/** The questions of a session or task: each is a separate request, and the handler waits for the answer inside `waiting`. */
+/** The questions of a session or task: each is a separate request, and the handler waits for the answer inside `run.waiting`. */
 export const createLiveAsks = (
   askClient: AskClient,
   call: Call,
   signal: AbortSignal,
-  waiting: <Answer>(ask: () => Promise<Answer>) => Promise<Answer>,
+  run: { waiting<Answer>(ask: () => Promise<Answer>): Promise<Answer> },
 ): Asks => ({
   async ask(question, key) {
     demandCapability(call, question)
-    return waiting(() => askLive(askClient, call, question, signal, key))
+    return run.waiting(() => askLive(askClient, call, question, signal, key))
   },
 })
 

@@ -269,24 +269,3 @@ export class CallQueue implements Linked {
 }
 
 const cancelled = () => new ToolError('The call was cancelled before it ran.')
-
-/** Wraps the handler so that the slot is freed when it ends. */
-export function inPlace<Args extends readonly unknown[]>(
-  turn: Turn,
-  handle: (...args: Args) => unknown,
-): (...args: Args) => unknown {
-  const leave = () => turn.leave()
-  return (...args) => {
-    let value: unknown
-    try {
-      value = handle(...args)
-    } catch (error) {
-      leave()
-      throw error
-    }
-    if (typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function') {
-      value.then(leave, leave)
-    } else leave()
-    return value
-  }
-}

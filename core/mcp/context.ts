@@ -53,11 +53,11 @@ export interface HandlerSettings {
 /** Methods whose answer may be a question (basic/patterns/mrtr, "Supported Requests"). */
 const ASKING_METHODS: ReadonlySet<string> = new Set(['tools/call', 'resources/read', 'prompts/get'])
 
-/** How the questions of a handler reach its run. */
+/** The run of a handler, for its questions. */
 export interface Asking {
   readonly interrupt: Interrupt
   /** Wraps each wait of the handler for its client. */
-  readonly waiting: <Answer>(ask: () => Promise<Answer>) => Promise<Answer>
+  waiting<Answer>(ask: () => Promise<Answer>): Promise<Answer>
   /** Set for a handler that runs again instead of waiting for its client. */
   readonly replay: Replay | undefined
 }
@@ -131,10 +131,9 @@ export class HandlerContext implements CallContext {
     return this.#controller.signal
   }
 
-  /** What came of the handler, once other nodes are sure to hear of what it changed. */
-  whenTold<Outcome>(outcome: () => Outcome): Outcome | Promise<Outcome> {
-    const pending = this.#host?.pending()
-    return pending ? pending.then(outcome) : outcome()
+  /** Resolves when other nodes have received the changes that the handler made; undefined: there are none. */
+  pending(): Promise<void> | undefined {
+    return this.#host?.pending()
   }
 
   /** The handler is done: what it kept of this says nothing any more. */
@@ -241,9 +240,11 @@ export class HandlerContext implements CallContext {
 
   #createAsks(): Asks {
     const { asks } = this.#call
-    const { interrupt, waiting, replay } = this.#asking
+    const asking = this.#asking
+    const { replay } = asking
+    const interrupt: Interrupt = result => asking.interrupt(result)
     if (typeof asks === 'object' && replay) return createReplayedAsks(asks, this.#call, replay, interrupt)
-    if (typeof asks === 'object') return createLiveAsks(asks, this.#call, this.signal, waiting)
+    if (typeof asks === 'object') return createLiveAsks(asks, this.#call, this.signal, asking)
     return createAsks(this.#call, this.#item, {
       keys: this.#settings.stateKeys,
       clock: this.#settings.clock,

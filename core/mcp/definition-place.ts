@@ -25,11 +25,6 @@ function blameDefinition(error: Error, definition: Definition): Error {
   return error
 }
 
-/** Encodes what a handler returned. Throws its TypeError with the definition as the only frame. */
-export function encodingFor<T>(definition: Definition, encode: () => T): T {
-  try {
-    return encode()
-  } catch (error) {
-    throw error instanceof TypeError ? blameDefinition(error, definition) : error
-  }
-}
+/** An error from the encoding of a handler's value: a TypeError gets the definition as its only frame. */
+export const encodingError = (error: unknown, definition: Definition): unknown =>
+  error instanceof TypeError ? blameDefinition(error, definition) : error

@@ -116,7 +116,7 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
   const candidates = own
     ? knownAmong(own.of, place => [...at, 'of', place], config, report)
     : Object.keys(config.toolsets).filter(name => !isInternal(config.toolsets[name]))
-  const names = candidates.filter(name => !places.isWhollyTaken(path, { [parameter]: name }))
+  const names = candidates.filter(name => !places.isTaken(path, { [parameter]: name }))
   const sets = new Map(names.map(name => [name, [name] as readonly string[]]))
   const standard =
     settings.default && knownAmong(settings.default, place => ['routes', path, 'default', place], config, report)

@@ -83,12 +83,6 @@ class RequestChannel implements CallChannel, AskClient {
   }
 }
 
-/** The error for an `initialize` in an initialized session. */
-export const secondHandshake = ({ revision }: Session, method: string): HostError | undefined =>
-  method === 'initialize' && revision !== undefined
-    ? new HostError('invalidRequest', { detail: 'the session is initialized already' })
-    : undefined
-
 type Served = readonly [Request, SessionReply]
 
 /** Answers a request that was counted. Resolves when its handler ends, which can be long after a cancellation. */
@@ -113,9 +107,10 @@ async function serveRequest(
     fail(error)
   }
   try {
-    const refusal =
-      secondHandshake(session, method) ?? (session.begin(id, reason => reply.cancel(reason)) ? undefined : running(id))
-    if (refusal) return refuse(refusal)
+    if (method === 'initialize' && session.revision !== undefined) {
+      return refuse(new HostError('invalidRequest', { detail: 'the session is initialized already' }))
+    }
+    if (!session.begin(id, reason => reply.cancel(reason))) return refuse(running(id))
     const leave = session.use()
     const channel = new RequestChannel(session, reply)
     let isCall = false

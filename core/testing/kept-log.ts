@@ -1,14 +1,15 @@
-// The log of a test's host: nothing is written, everything is kept.
+// Keeps the log lines and the changes of a test host.
 import type { Logger } from '../kernel/log.ts'
+import type { ChangeBus } from '../mcp/change-bus.ts'
 
-/** A line that a host logged: its fields beside `level` and `message`. */
+/** A log line of a host. */
 export interface LoggedLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error'
   readonly message: string | undefined
   readonly [field: string]: unknown
 }
 
-/** A log whose lines are kept in `lines`, in order. */
+/** A log that only keeps its lines. */
 export function createKeptLog(): Logger & { readonly lines: LoggedLine[] } {
   const lines: LoggedLine[] = []
   const logger = (bindings: object): Logger => {
@@ -23,4 +24,18 @@ export function createKeptLog(): Logger & { readonly lines: LoggedLine[] } {
     }
   }
   return Object.assign(logger({}), { lines })
+}
+
+/** A changed list or resource. */
+export interface ToldChange {
+  readonly changed: 'tools' | 'resources' | 'prompts' | 'resource'
+  readonly uri?: string
+}
+
+/** Adds the changes of this bus to `list`, until the returned function is called. */
+export function keepChanges(bus: Pick<ChangeBus, 'subscribe'>, list: ToldChange[]): () => void {
+  return bus.subscribe(change => {
+    if (change.kind === 'missed') return
+    list.push(change.kind === 'resource' ? { changed: 'resource', uri: change.uri } : { changed: change.kind })
+  })
 }

@@ -1,24 +1,27 @@
-// Runs one definition as a route would: a host of its own, which listens nowhere, a Call through the same dispatch, a client
-// that answers from the test. For test-tool.ts, test-resource.ts and test-prompt.ts.
+// Runs one definition in a host of its own that does not listen: a Call through the same dispatch, with responses of the test.
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { openAccess } from '../access/authorize.ts'
-import type { TestUser } from '../access/claims.ts'
+import { makeClaims, readUser, type TestUser } from '../access/claims.ts'
 import { createHost, type Host } from '../create-host.ts'
 import { HostError } from '../http/errors.ts'
+import type { User } from '../kernel/user.ts'
 import type { Call, CallRequest } from '../mcp/call.ts'
 import { createMemoryChangeBus } from '../mcp/change-bus.ts'
-import type { Definition, UpstreamTokenRequest } from '../mcp/define.ts'
+import {
+  type CallContext,
+  type Definition,
+  kindOf,
+  type ToolDefinition,
+  type UpstreamTokenRequest,
+} from '../mcp/define.ts'
 import { type ClientCapabilities, type JsonObject, type LogLevel, META } from '../mcp/protocol.ts'
 import { resultTypeOf } from '../mcp/result-type.ts'
 import { isHandshakeRevision, MODERN_REVISION, REVISIONS, type Revision } from '../mcp/revisions.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { definePlugin, type Services } from '../plugin-host.ts'
 import { type Answers, type Ask, createQuestioned, type Questioned } from './answers.ts'
-import { keepChanges, type ToldChange } from './changes.ts'
-import { createKeptLog, type LoggedLine } from './kept-log.ts'
-import { makeUser } from './made-up-user.ts'
-import { runHere } from './run-here.ts'
+import { createKeptLog, keepChanges, type LoggedLine, type ToldChange } from './kept-log.ts'
 
 /** Who calls, and from where: all of it may be left out. */
 export interface RunSettings {
@@ -69,6 +72,32 @@ interface Alone {
   readonly services: Services
   readonly route: McpRoute
   readonly changes: readonly ToldChange[]
+}
+
+const ISSUER = 'https://issuer.test'
+
+/** A user as from an auth plugin. Throws for an empty subject. */
+function makeUser(user: TestUser): User {
+  const made = readUser({ iss: ISSUER, ...makeClaims(user) }, ISSUER)
+  if (!made) throw new TypeError('a user needs a subject or a clientId: leave them out for "tester", or give a text')
+  return made
+}
+
+type Handler = (args: unknown, ctx: CallContext) => unknown
+
+/** Plugins for `app` and `task` are tested with `testHost`. */
+function withoutKeys({ app: _app, task: _task, ...tool }: ToolDefinition): ToolDefinition {
+  return tool
+}
+
+/** A tool with `isolate` runs in this process; its result is cloned as for another process. */
+function runHere(definition: Definition): Definition {
+  if (kindOf(definition) !== 'tool') return definition
+  const { isolate, ...tool } = withoutKeys(definition as ToolDefinition)
+  if (isolate === undefined) return tool
+  const handler = tool.handler as Handler
+  const cloned = async (args: unknown, ctx: CallContext) => structuredClone(await handler(args, ctx))
+  return { ...tool, handler: cloned as ToolDefinition['handler'] }
 }
 
 /** A host of this definition alone. Rejects with the StartError that says what is wrong with it. */

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isatty } from 'node:tty'
 import { DURATION_PATTERN, definePlugin, type OptionsOf, type PluginHost, parseDuration } from '../../core/index.ts'
-import { addField, requestIdIn } from '../../core/transport.ts'
+import { requestIdIn } from '../../core/transport.ts'
 import { claimFile, makeFolderOf } from '../families/own-file/index.ts'
 import { toFile, toStream } from './destination.ts'
 import { jsonLine, textLine } from './line.ts'
@@ -29,7 +29,7 @@ function giveIds(host: PluginHost) {
     const id = requestIdIn(headers) ?? randomUUID()
     // Whoever asks for it behind this finds the one that is told.
     headers['x-request-id'] = id
-    addField(ctx.res, 'X-Request-Id', id)
+    ctx.res.appendHeader('X-Request-Id', id)
     return next()
   })
 }

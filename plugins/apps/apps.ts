@@ -1,5 +1,6 @@
-// The apps of one instance of the plugin: their resources, their pages as they are served, and the newer ones of a reload.
+// The resources and pages of the apps of one plugin instance.
 import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import {
   type AppDefinition,
   type PluginHost,
@@ -9,26 +10,23 @@ import {
   StartError,
   type ToolDefinition,
 } from '../../core/index.ts'
-import { canonical } from './canonical.ts'
 import type { FilledAppsOptions } from './options.ts'
-import { lastPage, type Page, type PageSettings, pageOf } from './page.ts'
-import { PageFault } from './page-fault.ts'
+import { canonical, lastPage, type Page, PageFault, type PageSettings, pageOf } from './page.ts'
 import { resourceFor, uiFault, uriOf } from './wire.ts'
 
 export interface Apps {
-  /** The same object for apps that say the same. */
+  /** The same object for equal apps. */
   resourceOf(app: AppDefinition): ResourceDefinition
-  /** Of the page as it was checked; undefined before. */
+  /** The digest of the checked page. */
   digestOf(app: AppDefinition): string | undefined
-  /** Builds the pages of all tools that the config serves; tells what is wrong with them. */
+  /** Builds the pages of all tools, and reports faults. */
   check(services: Services): Promise<void>
-  /** After a reload: serves the pages that were built to check it, tells whoever watches one that changed, and says which. */
+  /** Serves the pages of a reload and notifies subscribers. Returns the URIs of changed pages. */
   renew(services: Services, options: FilledAppsOptions): string[]
 }
 
 const hashOf = (html: string) => `sha256-${createHash('sha256').update(html).digest('base64url')}`
 
-/** Of all that a client reads there. */
 const digestOf = (app: AppDefinition, { html }: Page): string =>
   createHash('sha256').update(canonical(app)).update(html).digest('base64url')
 
@@ -37,7 +35,7 @@ function note(digests: Map<string, Set<string>>, app: AppDefinition, page: Page)
   digests.set(uriOf(app), known.add(digestOf(app, page)))
 }
 
-/** What was not there before is no news: the tool that brings it is. */
+/** Whether a known page changed. */
 const differs = (before: ReadonlySet<string> | undefined, now: ReadonlySet<string>): boolean =>
   before !== undefined && (before.size !== now.size || [...now].some(digest => !before.has(digest)))
 
@@ -51,7 +49,7 @@ type WithApp = ToolDefinition & { app: AppDefinition }
 
 const hasApp = (tool: ToolDefinition): tool is WithApp => tool.app !== undefined
 
-/** Those that the config serves on the plugin's routes, each once. */
+/** The tools on the routes of the plugin. */
 const toolsOn = (host: PluginHost, services: Services): Set<ToolDefinition> =>
   new Set(
     host.routes
@@ -59,7 +57,7 @@ const toolsOn = (host: PluginHost, services: Services): Set<ToolDefinition> =>
       .flatMap(({ kind, definition }) => (kind === 'tools' ? [definition] : [])),
   )
 
-/** Each app once, by what it says, with the first of its tools. */
+/** Each app once, with its first tool. */
 function appsOf(tools: Iterable<ToolDefinition>): Map<string, WithApp> {
   const found = new Map<string, WithApp>()
   for (const tool of tools) {
@@ -70,18 +68,15 @@ function appsOf(tools: Iterable<ToolDefinition>): Map<string, WithApp> {
   return found
 }
 
-/** The last that were used stay: what sessions choose for themselves may be another app each time. */
-const MOST_KEPT = 1_000
+/** Resources and pages that are kept: `configureSession` can add another app for each session. */
+const MAX_KEPT = 1_000
 
-function keep<Value>(kept: Map<string, Value>, key: string, value: Value): Value {
-  kept.delete(key)
+function keep<Value extends object>(kept: LRUCache<string, Value>, key: string, value: Value): Value {
   kept.set(key, value)
-  const [oldest] = kept.keys()
-  if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest)
   return value
 }
 
-/** Makes a page; `mcp-host dev` watches what it is made of, also where it cannot be. */
+/** Makes a page. `mcp-host dev` watches its files, also after a fault. */
 async function build(app: AppDefinition, settings: PageSettings, host: Pick<PluginHost, 'reads'>): Promise<Page> {
   const noteAll = (files: readonly string[]) => files.forEach(host.reads)
   try {
@@ -96,15 +91,15 @@ async function build(app: AppDefinition, settings: PageSettings, host: Pick<Plug
 
 export function createApps(host: PluginHost, options: FilledAppsOptions): Apps {
   const { directory, log } = host
-  const resources = new Map<string, ResourceDefinition>()
-  const pages = new Map<string, Promise<Page>>()
-  /** What is served at each URI: on routes that are apart, different apps may have one. */
+  const resources = new LRUCache<string, ResourceDefinition>({ max: MAX_KEPT })
+  const pages = new LRUCache<string, Promise<Page>>({ max: MAX_KEPT })
+  /** Digests by URI: different routes can have different apps with one URI. */
   const digests = new Map<string, Set<string>>()
-  /** Of each page, by its app. */
+  /** By app. */
   const hashes = new Map<string, string>()
   let settings = settingsOf(directory, options)
 
-  /** As it was built last: one that failed is tried again after a reload. */
+  /** The last page. A failed one is built again after a reload. */
   const served = (app: AppDefinition, key = canonical(app)): Promise<Page> =>
     keep(pages, key, pages.get(key) ?? build(app, settings, host))
 

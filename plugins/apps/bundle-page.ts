@@ -1,8 +1,7 @@
-// Bundles a module with all that it imports, CSS too, into one page. Loaded where an app has a module.
+// Bundles a module with its imports and CSS into one HTML page. Loaded only for apps with a module.
 import { resolve } from 'node:path'
 import { type BuildOptions, build, type Metafile } from 'esbuild'
 import type { AppDefinition } from '../../core/index.ts'
-import { htmlPage } from './html-page.ts'
 
 export interface BundleSettings {
   /** Absolute. */
@@ -17,10 +16,10 @@ interface Bundled {
   readonly parts: ReadonlyArray<readonly [file: string, bytes: number]>
 }
 
-/** Where the bundle would be written, if it were: nothing is. */
+/** Required by esbuild; nothing is written. */
 const NOWHERE = '/out'
 
-/** What goes into the page as a data URI. */
+/** Embedded as data URIs. */
 const IMAGES = {
   '.svg': 'dataurl',
   '.png': 'dataurl',
@@ -29,7 +28,7 @@ const IMAGES = {
   '.webp': 'dataurl',
 } as const
 
-/** `process.env` is no part of a page: nothing of the host's environment is put in its place. */
+/** Without `define`: the environment of the host must not get into a page. */
 const optionsFor = ({ file, directory, minify }: BundleSettings) =>
   ({
     entryPoints: [file],
@@ -67,4 +66,33 @@ function partsOf({ outputs }: Metafile): Array<readonly [file: string, bytes: nu
     }
   }
   return [...bytes].filter(([, count]) => count > 0).sort(([, one], [, other]) => other - one)
+}
+
+const escapeText = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;')
+
+/**
+ * Escapes a script for HTML. `</script` would end the element; a bundle contains it only in strings, regular expressions and
+ * comments, where the escape has the same meaning. After `<!--`, only `-->` lets the end tag end it.
+ */
+export function inScript(script: string): string {
+  const closed = script.replace(/<\/(?=script)/gi, '<\\/')
+  return closed.includes('<!--') ? `${closed}\n//-->\n` : closed
+}
+
+/** Escapes a style for HTML. */
+export const inStyle = (style: string): string => style.replace(/<\/(?=style)/gi, '<\\/')
+
+/** A page with `<main id="app">`. */
+export function htmlPage(
+  title: string,
+  { script, style }: { readonly script: string; readonly style: string },
+): string {
+  const head = [
+    '<meta charset="utf-8">',
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    `<title>${escapeText(title)}</title>`,
+    ...(style === '' ? [] : [`<style>\n${inStyle(style)}</style>`]),
+  ]
+  const body = ['<main id="app"></main>', `<script type="module">\n${inScript(script)}</script>`]
+  return `<!doctype html>\n<html>\n<head>\n${head.join('\n')}\n</head>\n<body>\n${body.join('\n')}\n</body>\n</html>\n`
 }

@@ -1,5 +1,4 @@
-// MCP Apps (SEP-1865, io.modelcontextprotocol/ui): tools that say `app` have a page, which clients show to people beside the
-// tool's result. It is a resource, `ui://<name>/app.html`, built when the host starts.
+// The plugin `apps` (MCP Apps, SEP-1865): serves the pages of tools with `app` as resources `ui://<name>/app.html`.
 import { type CallToolResult, definePlugin } from '../../core/index.ts'
 import { createApps } from './apps.ts'
 import { type AppsOptions, type FilledAppsOptions, OPTIONS } from './options.ts'
@@ -9,7 +8,7 @@ export type { AppsOptions } from './options.ts'
 
 const ID = 'io.modelcontextprotocol/ui'
 
-/** Whoever cannot show a page reads the content, also of a tool that left it empty beside its structured content. */
+/** Adds structured content as text for clients that cannot show a page. */
 function withText(result: object): object {
   const { content, structuredContent } = result as Partial<CallToolResult>
   if (content?.length !== 0 || structuredContent === undefined) return result

@@ -1,15 +1,49 @@
-// From an app to its page: read from a file, or bundled of a module. A page is made once for what its files hold: whoever asks
-// again, as at a reload, gets the same one as long as they are the same.
+// Reads or bundles the page of an app. A page is made once, also for reloads, until one of its files changes.
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { BuildFailure } from 'esbuild'
+import { LRUCache } from 'lru-cache'
 import { type AppDefinition, errorText } from '../../core/index.ts'
 import type { BundleSettings } from './bundle-page.ts'
-import { canonical } from './canonical.ts'
-import { PageFault } from './page-fault.ts'
 
+const BRAND = Symbol.for('mcp-host.app-page-fault')
+
+interface PageFaultFacts extends Partial<Pick<PageFault, 'at' | 'files'>> {
+  readonly cause?: unknown
+}
+
+/** A mistake in an app or its page. */
+export class PageFault extends Error {
+  readonly [BRAND] = true
+  /** Keys of the app. */
+  readonly at: readonly string[]
+  /** Files to watch for a fix: absolute paths. */
+  readonly files: readonly string[]
+
+  constructor(text: string, { at = [], files = [], cause }: PageFaultFacts = {}) {
+    super(text, { cause })
+    this.name = 'PageFault'
+    this.at = at
+    this.files = files
+  }
+
+  /** As `instanceof`, also if this module is loaded twice. */
+  static is(value: unknown): value is PageFault {
+    return value instanceof Error && BRAND in value
+  }
+}
+
+const inOrder = (_key: string, value: unknown) =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
+    : value
+
+/** The same text for equal apps. */
+export const canonical = (app: AppDefinition): string => JSON.stringify(app, inOrder)
+
+/** Errors of a bundle. */
 const MAX_SHOWN = 5
 
 const isFailure = (error: unknown): error is BuildFailure =>
@@ -33,9 +67,9 @@ function bundleFault(error: unknown, { file, directory }: BundleSettings): PageF
 export interface Page {
   readonly html: string
   readonly bytes: number
-  /** What it was made of, absolute paths. */
+  /** Its source files: absolute paths. */
   readonly files: readonly string[]
-  /** Its largest parts: bytes in it, by file. */
+  /** Bytes by file, the largest first. */
   readonly parts: ReadonlyArray<readonly [file: string, bytes: number]>
 }
 
@@ -46,15 +80,8 @@ export interface PageSettings {
   readonly maxBytes: number
 }
 
-interface Kept {
-  readonly page: Page
-  /** What its files held. */
-  readonly digest: string
-}
-
-/** The pages that were made last, by app, folder and manner. */
-const kept = new Map<string, Kept>()
-const MOST_KEPT = 256
+/** Pages by app, folder and `minify`, with the digest of their files. */
+const kept = new LRUCache<string, { readonly page: Page; readonly digest: string }>({ max: 256 })
 
 async function digestOf(files: readonly string[]): Promise<string> {
   const hash = createHash('sha256')
@@ -70,20 +97,17 @@ const size = (bytes: number): string =>
 
 const keyOf = (app: AppDefinition, { directory, minify }: PageSettings) => `${directory}\n${minify}\n${canonical(app)}`
 
-/** As it was made last, whatever its files hold by now. */
+/** The last page, whether or not its files changed. */
 export const lastPage = (app: AppDefinition, settings: PageSettings): Page | undefined =>
   kept.get(keyOf(app, settings))?.page
 
-/** The page, which is within its bounds. Throws a PageFault that says what to do. */
+/** The page of an app, up to the maximum size. Throws a PageFault. */
 export async function pageOf(app: AppDefinition, settings: PageSettings): Promise<Page> {
   const key = keyOf(app, settings)
   const known = kept.get(key)
   if (known && known.digest === (await digestOf(known.page.files))) return inBounds(app, known.page, settings)
   const page = await makePage(app, settings)
-  kept.delete(key)
   kept.set(key, { page, digest: await digestOf(page.files) })
-  const [oldest] = kept.keys()
-  if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest)
   return inBounds(app, page, settings)
 }
 
@@ -110,7 +134,6 @@ async function makePage(app: AppDefinition, { directory, minify }: PageSettings)
   return { html: text, bytes: Buffer.byteLength(text), files, parts }
 }
 
-/** Where it ends is not looked at: browsers are patient. A page without a doctype is one of another century. */
 const DOCTYPE = /^\s*(?:<!--[\s\S]*?-->\s*)*<!doctype html\b/i
 
 async function writtenPage(html: string, directory: string): Promise<Page> {

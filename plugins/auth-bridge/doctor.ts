@@ -32,7 +32,6 @@ function failed(check: string, error: unknown): PluginFinding {
 const withRedirectUri = (fix: string, redirectUri: string): string =>
   fix.includes(redirectUri) || !/redirect|callback/i.test(fix) ? fix : `${fix} Redirect URI: ${redirectUri}`
 
-/** Errors on pages of vendors, with the code that the token endpoint would send; default: the first group. */
 const PAGE_ERRORS: readonly (readonly [pattern: RegExp, code?: string])[] = [
   [/Realm does not exist/i, ''],
   [/(?:Client not found|Client disabled|Unknown client)[^<"\\]{0,100}/i, 'invalid_client'],
@@ -67,7 +66,6 @@ function refusalOnPage(html: string, isError: boolean): Refusal | undefined {
   return undefined
 }
 
-/** The error in a redirect to a page of the provider. Google sends it in base64. */
 const refusalInUrl = (url: URL): Refusal | undefined =>
   refusalOnPage(
     [...url.searchParams]
@@ -81,10 +79,8 @@ const refusalInUrl = (url: URL): Refusal | undefined =>
 const REDIRECT = 'redirect URI'
 const REQUEST = 'authorization request'
 
-/** Errors of a correct request without a signed-in user. */
 const NOT_SIGNED_IN = /^(?:login|interaction|consent|account_selection)_required$|^immediate_failed$/
 
-/** The provider redirected to our callback, so it knows the client and the redirect URI. */
 function readCallback(
   { settings, server }: Connection,
   { searchParams }: URL,
@@ -124,7 +120,6 @@ function readPage(
   return note(REDIRECT, why, `${redirectUri} must be registered there`)
 }
 
-/** Sends an authorization request with prompt=none, and does not follow the redirect. */
 async function checkAuthorization(connection: Connection, redirectUri: string): Promise<Findings> {
   const state = randomBytes(16).toString('base64url')
   const { url, underWay } = await begin(connection, { redirectUri, state })
@@ -132,7 +127,6 @@ async function checkAuthorization(connection: Connection, redirectUri: string): 
   address.searchParams.set('prompt', 'none')
   const secrets = [connection.settings.clientSecret ?? '', state, underWay.codeVerifier]
   try {
-    // The known error texts are English.
     const headers = { Accept: 'text/html', 'Accept-Language': 'en', 'User-Agent': 'mcp-host doctor' }
     const response = await fetch(address, { redirect: 'manual', headers, signal: AbortSignal.timeout(10_000) })
     const text = await readText(response, shownUrl(address.href))
@@ -176,7 +170,6 @@ function writeTime(milliseconds: number): string {
   return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`
 }
 
-/** `asked` and `answered`: times of this machine, milliseconds. */
 function compareClocks({ headers }: Response, asked: number, answered: number): Findings {
   const theirs = Date.parse(headers.get('date') ?? '') + (Number(headers.get('age') ?? 0) || 0) * 1_000
   if (Number.isNaN(theirs)) return []
@@ -205,7 +198,6 @@ export async function checkKeys({ ask, server, settings }: Connection): Promise<
 
 const SECRET = 'client secret'
 
-/** Entra errors that are mistakes in the setup, with any code. */
 const IS_SETUP = /\bAADSTS(?:7000\d{3}|700016|90002|50011|65005\d|9010010|28000|70011)\b/
 
 function readTokenRefusal(
@@ -228,7 +220,6 @@ function readTokenRefusal(
   return wrong(SECRET, `the token endpoint refused: ${said}`, withRedirectUri(fix, redirectUri))
 }
 
-/** Sends a token request with an invalid code. */
 async function checkToken(connection: Connection, redirectUri: string): Promise<PluginFinding> {
   const { oauth, server, client, authenticate, settings } = connection
   const [code, state, verifier] = [0, 1, 2].map(() => randomBytes(32).toString('base64url')) as [string, string, string]
@@ -267,10 +258,8 @@ function checkRenewal(connection: Connection): PluginFinding {
   return ok(check, 'what a refresh token takes is asked for')
 }
 
-/** Types whose metadata lists all scopes. */
 const LISTS_SCOPES = new Set(['oidc', 'okta', 'keycloak'])
 
-/** Compares the requests with the metadata. */
 function checkMetadata(connection: Connection): Findings {
   const { settings, server } = connection
   const { authMethod, type } = settings
@@ -329,7 +318,6 @@ const checkIssuers = ({ trustedIssuers }: FilledAuthBridge, log: Examination['lo
     }),
   )
 
-/** `examine` of the plugin. */
 export async function examine(options: FilledAuthBridge, about: Examination): Promise<Findings> {
   const found = await Promise.all([checkProvider(options, about), checkIssuers(options, about.log)])
   return found.flat()

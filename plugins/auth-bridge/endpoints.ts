@@ -8,16 +8,12 @@ import type { Bridge } from './make.ts'
 import { type FilledAuthBridge, isDevelopment } from './options.ts'
 import { discoveryPaths, handOver, openToPages, RETRY_AFTER, ROUTES } from './server/oidc-provider.ts'
 
-/** Loaded and made with the first request. */
 export type GetBridge = () => Promise<{ readonly bridge: Bridge; readonly handlers: Handlers }>
 type Handler = (ctx: HostContext) => Promise<void>
 
-/** In a minute, of one address. People of one office may have one. */
 const MOST_SIGN_INS = 300
 const MOST_REGISTRATIONS = 60
-/** Seconds after which an address may again. */
 const WINDOW = '60'
-/** Characters of what a client says in an authorization request, or a provider in its answer. */
 const MAX_QUERY = 6_000
 /** What of oidc-provider is reached by people: its router would take other spellings, and has more than is served. */
 const AUTHORIZATION = /^\/authorize(?:\/[\w-]+)?$/
@@ -26,7 +22,6 @@ const AUTHORIZATION = /^\/authorize(?:\/[\w-]+)?$/
 const isPartOfPage = ({ req: { headers } }: HostContext): boolean =>
   headers['sec-fetch-site'] === 'cross-site' && (headers['sec-fetch-dest'] ?? 'document') !== 'document'
 
-/** Where people come by: not within other sites, nor with more than a client has to say. */
 const forPeople =
   (handler: Handler): Handler =>
   ctx => {
@@ -49,7 +44,6 @@ function refusePeople(ctx: HostContext, { pages }: Bridge): void {
   sendPage(ctx, pages.message({ title: 'Too many at once', text, isError: true }), 429)
 }
 
-/** What keeps logins does not answer, or the provider does not. */
 const isAway = (error: unknown): error is Error => error instanceof Error && 'status' in error && error.status === 503
 
 function sayAway(ctx: HostContext, { log, pages }: Bridge, err: Error): void {
@@ -69,7 +63,6 @@ function completeScope(ctx: HostContext, { resources }: Bridge): void {
   ctx.query = { ...ctx.query, scope: isWhole ? scope : `openid ${scope}` }
 }
 
-/** Registers all endpoints of the bridge. */
 export function addEndpoints(host: PluginHost, options: FilledAuthBridge, getBridge: GetBridge): void {
   const { path: base } = options
   const inDevelopment = isDevelopment(options)
@@ -137,7 +130,6 @@ export function addEndpoints(host: PluginHost, options: FilledAuthBridge, getBri
   })
   host.mount(base, async ctx => {
     guard(ctx)
-    // Whoever opens the address itself is a person.
     if (ctx.path === '/' && ctx.method === 'GET') return ctx.redirect(`${new URL(host.url(base)).pathname}/account`)
     if (AUTHORIZATION.test(ctx.path)) await authorize(ctx)
   })

@@ -1,5 +1,4 @@
-// How often one address may begin what anybody may begin: sign-ins, registrations, documents to fetch. For this process alone;
-// what is kept of it is bounded.
+// Limits per minute on sign-ins, registrations and fetched documents, per process and with bounded memory.
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../core/index.ts'
 import { addressKey } from '../families/address/index.ts'
@@ -9,34 +8,21 @@ const MAX_KNOWN = 10_000
 /** One machine has a whole network of them. */
 const IPV6_PREFIX = 64
 
-/** How often somebody came within a minute, this time too. */
-function createCount(clock: Clock): (who: string) => number {
+/** Returns false for a key with more than `most` calls within a minute. `refused` runs once per key and minute. */
+export function createLimit(most: number, clock: Clock, refused: (key: string) => void = () => {}) {
   const perf = { now: () => clock.monotonic() }
   const counts = new LRUCache<string, { count: number }>({ max: MAX_KNOWN, ttl: WINDOW, ttlResolution: 0, perf })
-  return who => {
-    const kept = counts.get(who)
-    if (kept) return ++kept.count
-    counts.set(who, { count: 1 })
-    return 1
+  return (key: string): boolean => {
+    const kept = counts.get(key) ?? { count: 0 }
+    if (kept.count === 0) counts.set(key, kept)
+    kept.count++
+    if (kept.count === most + 1) refused(key)
+    return kept.count <= most
   }
 }
 
-/** Whether somebody may once more; `most` in a minute. */
-export function createLimit(most: number, clock: Clock): (who: string) => boolean {
-  const count = createCount(clock)
-  return who => count(who) <= most
-}
-
-/** The same for the address of a client. `refused` hears of each that is refused, once a minute. */
-export function createAddressLimit(
-  most: number,
-  clock: Clock,
-  refused: (ip: string) => void = () => {},
-): (ip: string) => boolean {
-  const count = createCount(clock)
-  return ip => {
-    const times = count(addressKey(ip, IPV6_PREFIX))
-    if (times === most + 1) refused(ip)
-    return times <= most
-  }
+/** The same for IP addresses. */
+export function createAddressLimit(most: number, clock: Clock, refused?: (address: string) => void) {
+  const may = createLimit(most, clock, refused)
+  return (ip: string): boolean => may(addressKey(ip, IPV6_PREFIX))
 }

@@ -20,7 +20,6 @@ import type { SigningKey } from './server/signing-keys.ts'
 import { settle } from './upstream/settings.ts'
 import type { Upstream, UpstreamFault } from './upstream/upstream.ts'
 
-/** Documents and key sets of clients that one address may have us fetch in a minute. */
 const MOST_DOCUMENTS = 30
 const STORE_AWAY = 'what this server keeps cannot be reached now'
 
@@ -36,7 +35,6 @@ export interface BridgeParts {
   readonly logo: Logo | undefined
 }
 
-/** In development the metadata document of a client can be on this machine. */
 const fetchAnywhere =
   (guardedFetch: typeof fetch): typeof fetch =>
   (url, init) =>
@@ -70,7 +68,6 @@ const figuresOf = ({ figures }: PluginHost) => ({
 
 export type Bridge = ReturnType<typeof makeBridge>
 
-/** The parts that the pages and endpoints use. */
 export function makeBridge(parts: BridgeParts) {
   const { host, services, options, keys, store, upstream, trusted, signing, logo } = parts
   const { clock, log } = host
@@ -112,7 +109,6 @@ export function makeBridge(parts: BridgeParts) {
   })
   return {
     ...{ issuer, provider, lifetimes, records, logins, consents, accounts, resources, decide, upstream, pages, log },
-    /** Ids of the clients that the config names. */
     known: new Set(options.clients.fixed.map(({ clientId }) => clientId)),
     formKeys: keys('auth-bridge forms'),
     signedIn: (outcome: 'ok' | 'not_allowed' | UpstreamFault) => signIns(1, { outcome }),

@@ -43,6 +43,12 @@ const duration = <const T extends string, const D extends string>(standard: T, d
   }) as const
 const several = <const D extends string>(description: D) => ({ anyOf: [text, texts], description }) as const
 
+const object = <const T extends string, const D extends string, const More extends object = Record<never, never>>(
+  title: T,
+  description: D,
+  more = {} as More,
+) => ({ ...({ title, type: 'object', additionalProperties: false } as const), ...more, description })
+
 /** Options of the development provider. */
 export const DEVELOPMENT_OPTIONS = {
   users: {
@@ -51,11 +57,7 @@ export const DEVELOPMENT_OPTIONS = {
     description:
       'Users to choose from on the sign-in page, where any other name can be entered. Default: one user, `dev`.',
     items: {
-      title: 'DevUser',
-      type: 'object',
-      description: 'A user of the development provider.',
-      additionalProperties: false,
-      required: ['id'],
+      ...object('DevUser', 'A user of the development provider.', { required: ['id'] }),
       properties: {
         id: { ...text, description: 'The `sub` of tokens.' },
         name: { ...text, description: 'Shown on pages. Default: the id.' },
@@ -77,11 +79,9 @@ export const DEVELOPMENT_OPTIONS = {
 } as const
 
 const provider = {
-  title: 'BridgeProvider',
-  type: 'object',
-  additionalProperties: false,
-  required: ['type'],
-  description: "The company's identity provider, and what it knows this host by.",
+  ...object('BridgeProvider', "The company's identity provider, and what it knows this host by.", {
+    required: ['type'],
+  }),
   properties: {
     type: {
       enum: PROVIDERS,
@@ -98,11 +98,9 @@ const provider = {
       'oidc and keycloak: the issuer, exactly as it names itself. okta: of a custom authorization server. entra: of a national cloud. auth0: of a custom domain.',
     ),
     endpoints: {
-      title: 'BridgeEndpoints',
-      type: 'object',
-      additionalProperties: false,
-      required: ['authorization', 'token', 'userinfo'],
-      description: 'oauth: where everything is. github: of an own GitHub Enterprise Server.',
+      ...object('BridgeEndpoints', 'oauth: where everything is. github: of an own GitHub Enterprise Server.', {
+        required: ['authorization', 'token', 'userinfo'],
+      }),
       properties: {
         authorization: url('Where browsers are sent.'),
         token: url('Where codes become tokens.'),
@@ -126,10 +124,7 @@ const provider = {
       description: 'How the secret is shown. Default: what the provider says it takes.',
     },
     claims: {
-      title: 'BridgeClaims',
-      type: 'object',
-      additionalProperties: false,
-      description: 'Where the provider says what of a person. A path is a name, or names joined by dots.',
+      ...object('BridgeClaims', 'Where the provider says what of a person. A path is a name, or names joined by dots.'),
       properties: {
         subject: several('Never another person. Default: sub; entra: oid; github and oauth: id.'),
         name: several('For people. Default: name, then preferred_username and login.'),
@@ -151,11 +146,7 @@ const provider = {
 } as const
 
 const rule = {
-  title: 'PersonRule',
-  type: 'object',
-  additionalProperties: false,
-  minProperties: 1,
-  description: 'What must be true of a person; all of it. Of a list one is enough.',
+  ...object('PersonRule', 'What must be true of a person; all of it. Of a list one is enough.', { minProperties: 1 }),
   properties: {
     group: several('Member of it, as the provider names it: a name or an id.'),
     domain: { anyOf: [domain, domains], description: 'Domain of the verified e-mail address.' },
@@ -177,11 +168,9 @@ export const optionsSchema = {
   properties: {
     provider,
     allow: {
-      title: 'BridgeAllow',
-      type: 'object',
-      additionalProperties: false,
-      minProperties: 1,
-      description: 'Who may sign in at all: whoever fits one of them. Nobody else gets a token.',
+      ...object('BridgeAllow', 'Who may sign in at all: whoever fits one of them. Nobody else gets a token.', {
+        minProperties: 1,
+      }),
       properties: {
         domains: { ...domains, description: 'Domains of verified e-mail addresses.' },
         groups: { ...texts, description: 'Members of these, as the provider names them: names or ids.' },
@@ -203,11 +192,7 @@ export const optionsSchema = {
       description: 'Roles in our tokens, and who has them.',
     },
     clients: {
-      title: 'BridgeClients',
-      type: 'object',
-      additionalProperties: false,
-      default: {},
-      description: 'Which MCP clients may ask people to sign in.',
+      ...object('BridgeClients', 'Which MCP clients may ask people to sign in.', { default: {} }),
       properties: {
         metadataDocuments: {
           type: 'boolean',
@@ -226,11 +211,7 @@ export const optionsSchema = {
           default: [],
           description: 'Clients that you know, with an id of their own.',
           items: {
-            title: 'BridgeFixedClient',
-            type: 'object',
-            additionalProperties: false,
-            required: ['clientId', 'redirects'],
-            description: 'A client that you know.',
+            ...object('BridgeFixedClient', 'A client that you know.', { required: ['clientId', 'redirects'] }),
             properties: {
               clientId: { ...text, description: 'Its id.' },
               clientSecret: {
@@ -258,11 +239,7 @@ export const optionsSchema = {
       },
     },
     page: {
-      title: 'BridgePage',
-      type: 'object',
-      additionalProperties: false,
-      default: {},
-      description: 'How the pages look.',
+      ...object('BridgePage', 'How the pages look.', { default: {} }),
       properties: {
         name: {
           ...text,
@@ -295,11 +272,7 @@ export const optionsSchema = {
       description:
         'Whose identity assertions (ID-JAG) are taken at the token endpoint: enterprise-managed authorization.',
       items: {
-        title: 'BridgeTrustedIssuer',
-        type: 'object',
-        additionalProperties: false,
-        required: ['issuer'],
-        description: 'An issuer of identity assertions.',
+        ...object('BridgeTrustedIssuer', 'An issuer of identity assertions.', { required: ['issuer'] }),
         properties: {
           issuer: issuerUrl('The exact iss of its assertions.'),
           jwksUri: url('Where its keys are. Default: found by discovery.'),
@@ -326,30 +299,14 @@ export type PersonRule = NonNullable<AuthBridgeOptions['scopes']>[string]
 /** Whether people sign in on a page of this host, without a password. */
 export const isDevelopment = ({ provider: { type } }: FilledAuthBridge): boolean => type === 'development'
 
-/** What all take. */
-interface Shared
-  extends Omit<
-    ProviderOptions,
-    | 'type'
-    | 'tenant'
-    | 'domain'
-    | 'issuer'
-    | 'endpoints'
-    | 'clientId'
-    | 'clientSecret'
-    | 'users'
-    | 'resources'
-    | 'keepIn'
-  > {
-  readonly clientId: string
-}
+type SharedOption = 'label' | 'scopes' | 'parameters' | 'authMethod' | 'claims' | 'trustEmail' | 'exchange'
 
 interface Secret {
   /** The application's secret there; from the environment, never in the config itself. */
   readonly clientSecret: string
 }
 
-type Preset<Own> = Readonly<Shared & Own>
+type Preset<Own> = Readonly<Pick<ProviderOptions, SharedOption> & { clientId: string } & Own>
 
 /**
  * Microsoft Entra ID. `tenant`: the id of the directory, not a domain. `clientSecret`: the secret's value, not its id.

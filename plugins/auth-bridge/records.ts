@@ -11,22 +11,16 @@ const FORMAT = '1'
 /** SHA-256, base64url: of what is random, or tells nobody anything. */
 export const digest = (text: string): string => hash('sha256', text, 'base64url')
 
-/** Where one thing is kept. */
 export type Place = string & { readonly __place: true }
 
 /** A login that is under way, which anyone can begin. */
 export const pendingAt = (what: string, id: string) => `${GRANT_KINDS.pending}${what}:${digest(id)}` as Place
-/** What somebody who signed in has. */
 export const grantedAt = (what: string, id: string) => `${GRANT_KINDS.granted}${what}:${digest(id)}` as Place
 
-/** Seals and opens JSON; `place` is sealed in. The first key seals, all open. */
-export interface Sealer {
-  seal(place: string, value: unknown): string
-  /** Undefined for what none of the keys sealed for this place. */
-  open(place: string, sealed: string): unknown
-}
+export type Sealer = ReturnType<typeof createSealer>
 
-export function createSealer(keys: readonly Buffer[]): Sealer {
+/** Seals and opens JSON; `place` is sealed in. The first key seals, all open. */
+export function createSealer(keys: readonly Buffer[]) {
   const [first] = keys
   if (!first) throw new Error('there is no key to seal with')
 
@@ -42,14 +36,14 @@ export function createSealer(keys: readonly Buffer[]): Sealer {
   }
 
   return {
-    seal(place, value) {
+    seal(place: string, value: unknown): string {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv(ALGORITHM, first, nonce, { authTagLength: TAG_BYTES })
       cipher.setAAD(Buffer.from(place))
       const sealed = Buffer.concat([nonce, cipher.update(JSON.stringify(value)), cipher.final(), cipher.getAuthTag()])
       return `${FORMAT}${sealed.toString('base64url')}`
     },
-    open(place, sealed) {
+    open(place: string, sealed: string): unknown {
       if (!sealed.startsWith(FORMAT)) return undefined
       const bytes = Buffer.from(sealed.slice(FORMAT.length), 'base64url')
       if (bytes.length < NONCE_BYTES + TAG_BYTES) return undefined
@@ -62,26 +56,10 @@ export function createSealer(keys: readonly Buffer[]): Sealer {
   }
 }
 
-/** The grant store with values in the place of sealed texts. `ttl` in milliseconds. */
-export interface Records {
-  read<Value>(place: Place): Promise<Value | undefined>
-  write(place: Place, value: unknown, ttl: number): Promise<void>
-  /** Whether nothing was there. */
-  add(place: Place, value: unknown, ttl: number): Promise<boolean>
-  /** One who takes gets it, whoever asks at the same time does not. */
-  take<Value>(place: Place): Promise<Value | undefined>
-  /** Writes what `change` makes of what is there; undefined where nothing is, or `change` wants nothing written. */
-  update<Value>(place: Place, ttl: number, change: (value: Value) => Value | undefined): Promise<Value | undefined>
-  delete(...places: readonly Place[]): Promise<void>
-  join(set: Place, member: string, ttl: number, most: number): Promise<number>
-  leave(set: Place, member: string): Promise<void>
-  members(set: Place): Promise<readonly string[]>
-}
+export type Records = ReturnType<typeof createRecords>
 
-/** Others change the same record now and then, never as often. */
 const MAX_ATTEMPTS = 20
 
-/** A store of which each failure is made another. */
 export function withFailures(store: GrantStore, failed: (error: unknown) => unknown): GrantStore {
   const settled =
     <Given extends unknown[], Value>(ask: (...given: Given) => Promise<Value>) =>
@@ -103,15 +81,18 @@ export function withFailures(store: GrantStore, failed: (error: unknown) => unkn
   }
 }
 
-export function createRecords(store: GrantStore, sealer: Sealer): Records {
+export function createRecords(store: GrantStore, sealer: Sealer) {
   const opened = <Value>(place: Place, sealed: string | undefined) =>
     sealed === undefined ? undefined : (sealer.open(place, sealed) as Value | undefined)
 
   return {
-    read: async place => opened(place, await store.get(place)),
-    write: (place, value, ttl) => store.set(place, sealer.seal(place, value), ttl),
-    add: (place, value, ttl) => store.add(place, sealer.seal(place, value), ttl),
-    take: async place => opened(place, await store.take(place)),
+    read: async <Value>(place: Place): Promise<Value | undefined> => opened(place, await store.get(place)),
+    write: (place: Place, value: unknown, ttl: number): Promise<void> =>
+      store.set(place, sealer.seal(place, value), ttl),
+    add: (place: Place, value: unknown, ttl: number): Promise<boolean> =>
+      store.add(place, sealer.seal(place, value), ttl),
+    take: async <Value>(place: Place): Promise<Value | undefined> => opened(place, await store.take(place)),
+    /** Writes the result of `change`; undefined if there is no record, or `change` returns undefined. */
     async update<Value>(place: Place, ttl: number, change: (value: Value) => Value | undefined) {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         const sealed = await store.get(place)
@@ -123,9 +104,10 @@ export function createRecords(store: GrantStore, sealer: Sealer): Records {
       }
       throw new Error('a record changes too often to be changed')
     },
-    delete: (...places) => store.delete(...places),
-    join: (set, member, ttl, most) => store.join(set, member, ttl, most),
-    leave: (set, member) => store.leave(set, member),
-    members: set => store.members(set),
+    delete: (...places: readonly Place[]): Promise<void> => store.delete(...places),
+    join: (set: Place, member: string, ttl: number, most: number): Promise<number> =>
+      store.join(set, member, ttl, most),
+    leave: (set: Place, member: string): Promise<void> => store.leave(set, member),
+    members: (set: Place): Promise<readonly string[]> => store.members(set),
   }
 }

@@ -16,7 +16,6 @@ import { deriveSigningKeys, readSigningKeys, type SigningKey } from './server/si
 import { createUpstream } from './upstream/index.ts'
 import type { BridgeTokens } from './upstream-tokens.ts'
 
-/** What people are sent to, and come back to, must be what they know this host by. */
 function checkAddress({ at, http }: PluginHost): void {
   const { publicUrl } = http
   if (publicUrl === undefined) {
@@ -32,7 +31,6 @@ function checkAddress({ at, http }: PluginHost): void {
     })
 }
 
-/** Nodes and restarts must agree on the keys that seal what is kept, sign cookies and tokens. */
 function checkKeys(
   { at, ownKeys, processes, purpose, log, report }: PluginHost,
   { isShared, isKept }: { isShared: boolean; isKept: boolean },
@@ -94,7 +92,6 @@ function checkClients({ at, report }: PluginHost, { clients }: FilledAuthBridge)
   }
 }
 
-/** The one store of the bridge's routes. */
 function storeOf({ at, routes }: PluginHost, services: Services) {
   const stores = new Set(routes.map(route => services.slot('grantStore', route)))
   const [store] = stores
@@ -112,10 +109,8 @@ interface Made {
 /** For one request, milliseconds. Clients wait meanwhile, and three of them fit into the lock of a login (people/logins.ts). */
 const PROVIDER_TIMEOUT = 6_000
 
-/** It takes a second. */
 const load = () => Promise.all([import('./make.ts'), import('./browser/handlers.ts'), import('./upstream-tokens.ts')])
 
-/** The file of the development provider; undefined without `keepIn`. */
 async function openKept(host: PluginHost, { provider: { keepIn } }: FilledAuthBridge): Promise<KeptStore | undefined> {
   const folder = process.env['MCP_HOST_DEV_FOLDER']
   const standard = folder === undefined ? undefined : join(folder, `${host.name}.json`)
@@ -162,7 +157,6 @@ export async function setUpBridge(host: PluginHost, options: FilledAuthBridge): 
       return { bridge, handlers, tokens: new BridgeTokens(bridge, services) }
     }
     getBridge = () => {
-      // What could not be loaded once may be there the next time.
       made ??= make().catch((error: unknown) => {
         made = undefined
         throw error

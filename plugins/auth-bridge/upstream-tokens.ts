@@ -7,7 +7,6 @@ import type { Bridge } from './make.ts'
 import type { Login, Renewed } from './people/logins.ts'
 import { isUpstreamError, type ProviderTokens } from './upstream/upstream.ts'
 
-/** A token that ends sooner is renewed first, milliseconds. */
 const TOO_SHORT = 60_000
 /** Tokens of other scopes that are remembered, and for how long one without an end is, milliseconds. */
 const MAX_EXCHANGED = 1_000
@@ -16,13 +15,11 @@ const MAX_SCOPE = 1_024
 
 const isGood = ({ expiresAt }: ProviderTokens) => expiresAt === undefined || expiresAt - Date.now() > TOO_SHORT
 
-/** The same scopes in any order are one question. */
 const canonical = (scope: string): string => [...new Set(scope.split(' ').filter(Boolean))].sort().join(' ')
 
 export class BridgeTokens {
   readonly #bridge: Bridge
   readonly #services: Services
-  /** Of this process, by login and scopes; in memory alone. */
   readonly #exchanged = new LRUCache<string, ProviderTokens>({ max: MAX_EXCHANGED })
 
   constructor(bridge: Bridge, services: Services) {
@@ -45,7 +42,6 @@ export class BridgeTokens {
     return loginEnded(this.#services, caller, why)
   }
 
-  /** The login that the caller's token names, with an access token that will last the call. */
   async #loginOf(caller: UpstreamCaller): Promise<Login> {
     const { logins, issuer } = this.#bridge
     const { user } = caller

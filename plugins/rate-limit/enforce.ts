@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { blame, type ToolItem } from '../../core/auth.ts'
 import { type Call, type HostContext, HostError, type HostMiddleware, type Next, type User } from '../../core/index.ts'
-import { addField, holderOf } from '../../core/transport.ts'
+import { holderOf } from '../../core/transport.ts'
 import { addressKey } from '../families/address/index.ts'
 import { type Cap, inWords, type Limit, type Limits, type ToolRule } from './limits.ts'
 import type { Tally } from './memory-counts.ts'
@@ -109,8 +109,8 @@ function overCap({ name, place, most }: Cap, refusing: Refusing): HostError {
 function judge(ctx: HostContext, limit: Limit, tally: Tally | undefined, refusing: Refusing): void {
   if (!tally) return
   if (tally.used > limit.rate.most) throw overLimit(limit, tally, refusing)
-  addField(ctx.res, 'RateLimit-Policy', limit.policy)
-  addField(ctx.res, 'RateLimit', standing(limit, tally, refusing.now()))
+  ctx.res.appendHeader('RateLimit-Policy', limit.policy)
+  ctx.res.appendHeader('RateLimit', standing(limit, tally, refusing.now()))
 }
 
 /** Counts a request; nothing where it may pass, a promise where that is not known yet. */

@@ -1,12 +1,11 @@
-// What is wrong with the file, in the words of whoever runs the host, and what a client is told meanwhile.
+// Messages about the file: for the operator, for the health page, and for clients.
 import { HostError, StartError } from '../../core/index.ts'
 import type { Fault } from './thread/messages.ts'
 
-/** Seconds. */
 const RETRY_AFTER = '2'
 
 interface Explained {
-  /** For the health page: no path in it. */
+  /** Without the path. */
   readonly reason: string
   readonly fix: string
 }
@@ -40,9 +39,13 @@ const WORDS: Readonly<Record<Fault['word'], (file: string) => Explained>> = {
     reason: 'the file is a database of another program',
     fix: `name a file of its own for this host in the option \`file\`, and leave ${file} to whose it is`,
   }),
-  newer: file => ({
-    reason: 'the file was written by a newer mcp-host',
-    fix: `start the newer mcp-host again, or name another file: this one cannot read ${file}`,
+  version: file => ({
+    reason: 'the file was written by another version of mcp-host',
+    fix: `start that version again, or name another file: this one cannot read ${file}`,
+  }),
+  moved: file => ({
+    reason: 'the file or its lock was deleted or replaced',
+    fix: `restart the host, and let no other program delete or replace ${file} while it runs`,
   }),
   crew: file => ({
     reason: 'another host has the file',
@@ -65,13 +68,12 @@ const WORDS: Readonly<Record<Fault['word'], (file: string) => Explained>> = {
 
 export const explainTrouble = ({ word }: Fault, file: string): Explained => WORDS[word](file)
 
-/** What stops a start. */
 export function explainStart(fault: Fault, file: string): StartError {
   const { reason, fix } = explainTrouble(fault, file)
   return new StartError(`${file}: ${reason} (${fault.text}); ${fix}`, { exitCode: 1 })
 }
 
-/** What a client is told while the file cannot be asked; the rest is for the log. A fault that nobody expected is thrown as it is. */
+/** The error for clients; the rest is logged. An unexpected fault becomes a plain Error. */
 export function unavailable(fault: Fault): Error {
   if (fault.word === 'bug') return new Error(`store-sqlite: ${fault.text}`)
   return new HostError('unavailable', {
@@ -81,14 +83,14 @@ export function unavailable(fault: Fault): Error {
   })
 }
 
-/** What who opens one more session is told, where those of its owner take all that they may of the file, and none of them idles. */
+/** The sessions of the owner in use take the owner's share of the file. */
 export const ownerFull = (): HostError =>
   new HostError('tooManyRequests', {
     detail: 'your sessions take all the room that one owner has; end one with DELETE',
     headers: { 'Retry-After': '10' },
   })
 
-/** The same, where those of all owners do. */
+/** The sessions of all owners in use take their share of the file. */
 export const sessionsFull = (): HostError =>
   new HostError('unavailable', {
     detail: 'there is no room for another session, and none of them idles; try again',

@@ -1,5 +1,4 @@
-// The little of `node:sqlite` (Node 22.13 or later) that this plugin uses: the types of the oldest Node that we support do not
-// have it.
+// The types of `node:sqlite` (Node 22.13 or later) that this plugin uses; those of the oldest supported Node lack it.
 declare module 'node:sqlite' {
   export type SqlValue = null | number | bigint | string | Uint8Array
 

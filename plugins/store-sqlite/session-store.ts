@@ -1,4 +1,4 @@
-// The session store of all processes of this host, in the file. thread/sessions.ts has what happens there.
+// The session store in the file, for all processes of this host.
 import type { LogLevel, PluginHost, Revision } from '../../core/index.ts'
 import {
   type Entered,
@@ -19,10 +19,10 @@ import { requestKey, SessionOutage } from '../families/session-outage/index.ts'
 import { ownerFull, sessionsFull } from './failures.ts'
 import { boundsOfSessions, SHARE } from './thread/bounds.ts'
 import type { Ended } from './thread/session-room.ts'
-import type { RowChange, SessionRow } from './thread/session-row.ts'
+import type { RowChange, SessionRow } from './thread/sessions.ts'
 import type { Writer } from './writer.ts'
 
-/** Bytes of a session of a usual client, with a few claims of its user. */
+/** Bytes of a typical session. */
 const USUAL_SIZE = 2_048
 
 function writeRow({ opening, version, home, state }: SessionRecord): SessionRow {
@@ -60,13 +60,12 @@ class SqliteSessionStore implements SessionStore {
   readonly node: string
   readonly #file: Writer
   readonly #log: PluginHost['log']
-  /** Bytes that all sessions may take. */
   readonly #room: number
   #isJudged = false
   readonly #outage: SessionOutage
-  /** Sessions whose records say that they are in use here. */
+  /** Sessions recorded as in use here. */
   readonly #inUse = new Set<string>()
-  /** Those that made room, of which nobody was told yet; and the nodes that had a copy of those of whom somebody was. */
+  /** Evicted sessions that `mark` has not returned yet; and the nodes with copies of those that it has. */
   #ended: Ended[] = []
   readonly #nodesOf = new Map<string, readonly string[]>()
 
@@ -83,7 +82,6 @@ class SqliteSessionStore implements SessionStore {
     file.onReturn(() => this.#outage.end())
   }
 
-  /** Once, as soon as it is known how many may idle. */
   #judgeRoom({ maxIdle }: SessionBounds) {
     if (this.#isJudged) return
     this.#isJudged = true
@@ -151,13 +149,13 @@ class SqliteSessionStore implements SessionStore {
     const rows = uses.map(({ digest, inUse, ago }) => ({ digest, inUse, ago, noted: this.#isNoted(digest, inUse) }))
     const ended = await this.#file.ask('markSessions', rows, this.node, idleTimeout, maxIdle)
     return [...this.#ended.splice(0), ...ended].map(({ digest, holder, nodes }) => {
-      // They are ended in the file; `end` says who is to hear of it.
+      // Already ended in the file; `end` returns the nodes to notify.
       this.#nodesOf.set(digest, nodes)
       return { digest, holder }
     })
   }
 
-  /** Only what is in use for longer than a call usually takes is written down, and that it is no more. */
+  /** Whether to record it: only uses longer than a call, and their end. */
   #isNoted(digest: string, inUse: boolean): boolean {
     if (!inUse) return this.#inUse.delete(digest)
     this.#inUse.add(digest)
@@ -184,7 +182,7 @@ class SqliteSessionStore implements SessionStore {
   }
 }
 
-/** `host` says which node this is. `maxSize`: of the file, to say where it is small for the sessions that there may be. */
+/** `maxSize`: of the file, for a warning if it is small. */
 export const createSqliteSessionStore = (
   file: Writer,
   host: Pick<PluginHost, 'node' | 'log'>,

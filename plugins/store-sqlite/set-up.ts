@@ -1,4 +1,4 @@
-// Fills the slots, opens the file at the start, and closes it with the host. Hosts of tests have a file in memory.
+// Fills the slots and manages the file; hosts in tests use a database in memory.
 import { readFileSync, readlinkSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { hostname } from 'node:os'
@@ -7,11 +7,9 @@ import { type PluginHost, parseSize, StartError } from '../../core/index.ts'
 import { claimFile } from '../families/own-file/index.ts'
 import { demandSecrets } from '../families/secrets/index.ts'
 import { readStreamBounds } from '../families/stream-bounds/index.ts'
-import { createSqliteEventStore } from './event-store.ts'
-import { createSqliteGrantStore } from './grant-store.ts'
 import type { FilledStoreSqliteOptions } from './options.ts'
 import { createSqliteSessionStore } from './session-store.ts'
-import { createSqliteTaskStore } from './task-store.ts'
+import { createSqliteEventStore, createSqliteGrantStore, createSqliteTaskStore } from './stores.ts'
 import type { StoreBounds } from './thread/bounds.ts'
 import type { Committed } from './thread/messages.ts'
 import { Writer } from './writer.ts'
@@ -78,7 +76,6 @@ function offerFigures(
 
 const FILES = Symbol('files of store-sqlite')
 const MEMORY = ':memory:'
-/** Smaller, and there is hardly room for one stream. */
 const MIN_SIZE = 1_048_576
 
 export const PENDING = { entries: 50_000, bytes: 128 * 1_048_576 }
@@ -109,7 +106,7 @@ function boundsOf(host: PluginHost, options: FilledStoreSqliteOptions): StoreBou
   return { ...bounds, pending: PENDING }
 }
 
-/** Instances of one file, such as those of several routes, have one thread. */
+/** Routes with the same file share its thread. */
 function writerOf(host: PluginHost, options: FilledStoreSqliteOptions): Writer {
   const path = host.purpose === 'test' ? MEMORY : resolve(host.directory, options.file)
   const writers = host.share(FILES, () => new Map<string, { readonly writer: Writer; readonly said: string }>())

@@ -1,5 +1,4 @@
-// This process's side of the thread that has the file: collects what is asked within one turn of the event loop, sends it
-// together, and knows whether the file can be written.
+// Connects this process to the thread with the file: batches operations of one event loop turn, and tracks whether it is writable.
 import type { Worker } from 'node:worker_threads'
 import { type Logger, StartError } from '../../core/index.ts'
 import { startThread, type TaskNews } from '../../core/transport.ts'
@@ -16,16 +15,16 @@ import {
 } from './thread/messages.ts'
 import type { Operations } from './thread/operations.ts'
 
-/** Milliseconds that the thread may take to begin what it is asked; it says itself that it was too late. */
+/** Deadline of an operation, milliseconds; checked by the thread. */
 const PATIENCE = 5_000
-/** Milliseconds more until the thread is taken for one that hangs, with its disk. */
+/** Additional time after which the thread is considered hanging. */
 const HANGS = 10_000
-/** Milliseconds until a thread that ended is begun anew. */
+/** Delay before the thread is restarted. */
 const BACK_OFF = 1_000
-/** Asks that wait for the thread: of more none is taken. */
+/** Maximum number of waiting operations. */
 const MOST_WAITING = 50_000
 
-/** Undefined: some may have been missed. */
+/** Undefined: changes may have been missed. */
 type TasksListener = (changes: ReadonlyArray<TaskNews | undefined>) => void
 
 interface Waiting {
@@ -60,31 +59,31 @@ export class Writer {
     this.#settings = settings
   }
 
-  /** Why the file cannot be written, in words that anybody may read; undefined where it can. */
+  /** Why the file cannot be written, without its path; undefined if it can. */
   get trouble(): string | undefined {
     if (this.#trouble) return explainTrouble(this.#trouble, this.#settings.file).reason
     return this.#hasOpened ? undefined : 'the file is not open yet'
   }
 
-  /** Hears when the file was away, or was lost, and is there again. */
+  /** Called when the file is available again. */
   onReturn(listener: () => void): void {
     this.#returned.add(listener)
   }
 
-  /** Hears which tasks changed, whatever process did it; returns what ends that. */
+  /** Reports tasks that any process changed, until the returned function is called. */
   watchTasks(listener: TasksListener): () => void {
     this.#watching.add(listener)
     if (this.#hasOpened) this.#worker?.postMessage('watch' satisfies Order)
     return () => void this.#watching.delete(listener)
   }
 
-  /** Opens the file; once, whoever asks. Rejects with a StartError in the operator's words. */
+  /** Opens the file once. Rejects with a StartError. */
   open(): Promise<void> {
     this.#opened ??= this.#start()
     return this.#opened
   }
 
-  /** Rejects with the HostError `unavailable` where the file cannot be asked; where it did not answer it may be done. */
+  /** Rejects with `unavailable` if the file cannot be used; the operation can have succeeded. */
   async ask<Name extends keyof Operations>(
     name: Name,
     ...args: Parameters<Operations[Name]>
@@ -103,7 +102,7 @@ export class Writer {
     })
   }
 
-  /** Writes what was asked before, closes the file, and ends the thread. */
+  /** Finishes waiting operations, closes the file and ends the thread. */
   async close(): Promise<void> {
     await this.#opened?.catch(() => undefined)
     this.#send()
@@ -150,7 +149,6 @@ export class Writer {
       const worker = startThread('plugins/store-sqlite/thread/main', {
         workerData: settings,
         name: 'store-sqlite',
-        // Of node:sqlite itself, where it is new.
         execArgv: ['--disable-warning=ExperimentalWarning'],
       })
       this.#worker = worker
@@ -203,15 +201,6 @@ export class Writer {
         return this.#settings.committed(news.committed)
       case 'trouble':
         return this.#judge(news.fault)
-      case 'lost': {
-        const { log, file } = this.#settings
-        const fix = 'let no other program delete or replace the file while the host runs'
-        log.error(
-          { file, fix },
-          'the file was deleted or replaced: what was in it is lost, and what is there now is used',
-        )
-        return this.#return()
-      }
       case 'tasks':
         return this.#tellTasks(news.changes)
       case 'size':
@@ -223,12 +212,6 @@ export class Writer {
     }
   }
 
-  #return() {
-    this.#tellTasks([undefined])
-    for (const listener of this.#returned) listener()
-  }
-
-  /** One line when it goes, one when it is back. */
   #judge(fault: Fault | undefined) {
     const { log, file } = this.#settings
     const before = this.#trouble
@@ -242,11 +225,11 @@ export class Writer {
       )
     } else if (before) {
       log.info({ file }, 'the file can be written again')
-      this.#return()
+      this.#tellTasks([undefined])
+      for (const listener of this.#returned) listener()
     }
   }
 
-  /** A thread that ended by itself is begun anew. */
   #ended(worker: Worker) {
     if (this.#worker !== worker) return
     this.#worker = undefined

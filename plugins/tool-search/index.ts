@@ -1,6 +1,4 @@
-// Finding tools: a route that says `search` lists its pinned tools, `find_tools` and `call_tool` in the place of hundreds.
-// What is found is what the caller may call, and what is called goes the tool's own way, as if called by its name.
-
+// The plugin `search`: lists contain pinned tools, `find_tools` and `call_tool` only.
 import { matchesGlob } from '../../core/auth.ts'
 import {
   definePlugin,
@@ -10,10 +8,8 @@ import {
   type Services,
   StartError,
 } from '../../core/index.ts'
-import { CALL_TOOL, FIND_TOOLS } from './names.ts'
-import { redirectCall } from './redirect-call.ts'
-import { createSearchTools } from './search-tools.ts'
-import { createSearches } from './searches.ts'
+import { createSearchTools, redirectCall } from './search-tools.ts'
+import { CALL_TOOL, createSearches, FIND_TOOLS, isOwn } from './searches.ts'
 
 const isGlob = (text: string) => text.includes('*')
 
@@ -62,7 +58,7 @@ export const toolSearch = definePlugin<ToolSearchOptions, FilledToolSearchOption
   provides: ['search'],
   setup(host, options) {
     let isPinned = compilePinned(options.pinned)
-    const isListed = (name: string) => name === FIND_TOOLS || name === CALL_TOOL || isPinned(name)
+    const isListed = (name: string) => isOwn(name) || isPinned(name)
     const tools = createSearchTools(createSearches(host.figures))
     host.contribute(tools)
     host.unlist(name => !isListed(name))
@@ -77,7 +73,6 @@ export const toolSearch = definePlugin<ToolSearchOptions, FilledToolSearchOption
         return [`tools/list has ${listed.length} of ${names.length} tools (${shown}); the others are found`]
       })
       host.reconfigure<FilledToolSearchOptions>(changed => {
-        // What is pinned was held against the new tools already, with the rest of the new config.
         const next = compilePinned(changed.pinned)
         return () => {
           isPinned = next

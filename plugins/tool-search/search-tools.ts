@@ -1,16 +1,14 @@
-// The two tools that models see: `find_tools` and `call_tool`. What call_tool is asked to call, it never calls itself:
-// redirect-call.ts makes another call of it; here is only what it says where there is nothing to call.
+// The tools `find_tools` and `call_tool`. A call of `call_tool` is replaced by a call of the tool that it names before access
+// checks, limits and records, which apply to that tool. Its own handler only explains mistakes.
 import type { ToolItem } from '../../core/auth.ts'
-import { defineTool, type JsonSchema, nearest, ToolError } from '../../core/index.ts'
-import { callOf, shown, type View } from '../../core/transport.ts'
-import { CALL_TOOL, FIND_TOOLS, isOwn } from './names.ts'
-import { isFound, type Searches } from './searches.ts'
+import { type Call, defineTool, HostError, isObject, type JsonSchema, nearest, ToolError } from '../../core/index.ts'
+import { callOf, checkHeaderParams, shown, type View } from '../../core/transport.ts'
+import { CALL_TOOL, FIND_TOOLS, isForModels, isFound, isOwn, type Searches } from './searches.ts'
 
-/** Longest query, characters. */
+/** Characters. */
 const MAX_QUERY = 512
-/** Longest name that is looked up. */
 const MAX_NAME = 256
-/** Tools that are given unless asked for otherwise, and the most. */
+/** Default and maximum number of tools. */
 const LIMIT = { standard: 5, most: 20 }
 
 const FIND_DESCRIPTION = [
@@ -123,4 +121,27 @@ export function createSearchTools(searches: Searches) {
     },
   })
   return [find, call]
+}
+
+/** Checks the `Mcp-Param-*` headers that are sent. A client that lists only `call_tool` sends none. */
+function checkHeaders({ headers, modern }: Call, { headerParams }: ToolItem, args: Record<string, unknown>): void {
+  if (!modern) return
+  const sent = headerParams.filter(({ header }) => headers[header] !== undefined)
+  const reason = sent.length === 0 ? undefined : checkHeaderParams(sent, headers, args)
+  if (reason !== undefined) throw new HostError('headerMismatch', { detail: reason })
+}
+
+/** The params of the call that `call_tool` names; undefined for other calls, and if `call_tool` itself must explain a mistake. */
+export function redirectCall(call: Call): Record<string, unknown> | undefined {
+  const { method, params, view } = call
+  if (method !== 'tools/call' || params['name'] !== CALL_TOOL) return undefined
+  const own = view.tools.get(CALL_TOOL)
+  if (!own || view.denialOf(own)) return undefined
+  const { arguments: given } = params
+  if (!isObject(given) || Object.keys(given).some(key => key !== 'name' && key !== 'arguments')) return undefined
+  const { name, arguments: args = {} } = given
+  const tool = typeof name === 'string' && !isOwn(name) ? view.tools.get(name) : undefined
+  if (!tool || !isObject(args) || !isForModels(tool, view)) return undefined
+  if (!view.denialOf(tool)) checkHeaders(call, tool, args)
+  return { ...params, name, arguments: args }
 }

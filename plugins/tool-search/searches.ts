@@ -5,8 +5,12 @@ import { LRUCache } from 'lru-cache'
 import type { ToolItem } from '../../core/auth.ts'
 import { isObject, type PluginHost } from '../../core/index.ts'
 import type { View } from '../../core/transport.ts'
-import { isOwn } from './names.ts'
 import type { ToolIndex } from './tool-index.ts'
+
+export const FIND_TOOLS = 'find_tools'
+export const CALL_TOOL = 'call_tool'
+
+export const isOwn = (name: string): boolean => name === FIND_TOOLS || name === CALL_TOOL
 
 /** Indexed tools that are kept in all indexes. An index with more is kept alone. */
 const MAX_INDEXED = 10_000

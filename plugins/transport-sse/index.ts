@@ -1,6 +1,4 @@
-// HTTP with SSE, the transport of revision 2024-11-05: GET <route>/sse opens a session and its one stream, POST
-// <route>/message takes messages; every answer flows on the stream. For clients that know nothing newer.
-
+// HTTP with SSE, the transport of 2024-11-05: GET <route>/sse opens a session and its stream, POST <route>/message takes messages.
 import type { IncomingHttpHeaders } from 'node:http'
 import { definePlugin, type HostContext, type McpRoute, type OptionsOf, StartError } from '../../core/index.ts'
 import {
@@ -54,7 +52,7 @@ function createStreamGet(host: Transport, route: McpRoute) {
   }
 }
 
-/** Names that would make an address of a category the same as one of ours. */
+/** Toolset names whose route paths would clash. */
 const RESERVED = ['sse', 'message']
 
 const OPTIONS = {

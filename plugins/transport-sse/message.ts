@@ -1,5 +1,4 @@
-// POST <route>/message?sessionId=...: takes a message with 202; what it leads to flows on the session's stream.
-
+// POST <route>/message?sessionId=...: responds 202; JSON-RPC responses are sent on the session's stream.
 import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
   createLineReply,
@@ -18,7 +17,7 @@ import {
 
 type Sender = Parameters<typeof serveRequests>[3]
 
-/** The messages of a body. Throws `invalidRequest` for what is none, and for a batch that the session does not have. */
+/** Parses a body. Throws `invalidRequest`, also for a batch if the session's version has none. */
 function validated(text: string, { revision }: Session): readonly ValidMessage[] {
   const read = readMessages(text)
   if (!('kind' in read)) {
@@ -39,7 +38,7 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
     return host.sessions.find(sessionId, { route, params, user, ip: ctx.ip, admitted: true }, host.name)
   }
 
-  /** Throws `tooManyRequests` and `unavailable` before any request began. */
+  /** Throws `tooManyRequests` and `unavailable` before any request begins. */
   async function take(session: Session, messages: readonly ValidMessage[], sender: Sender) {
     const requests = messages.filter(message => message.kind === 'request')
     for (const message of messages) if (message.kind !== 'request') await receiveMessage(session, message)
@@ -47,11 +46,10 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
       const detail = `at most ${maxConcurrent} requests of a session run at once`
       throw new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '1' } })
     }
-    // The answers flow on the session's stream: this POST is answered before.
     void serveRequests(host, session, requests, sender, () => createLineReply(session))
   }
 
-  /** What was taken elsewhere with 202: a refusal can only be told on the stream. */
+  /** Takes messages that another node answered with 202, so errors are sent on the stream. */
   async function takeForwarded(session: Session, { text, ...sender }: ForwardedMessage) {
     let messages: readonly ValidMessage[] = []
     try {
@@ -74,11 +72,11 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
   return async (ctx: HostContext) => {
     let session = await find(ctx)
     const text = await readBody(ctx.req, host.http.maxBodySize)
-    // It may have ended while the body came: whoever looks for it now is told so.
+    // It may have ended while the body was read.
     if (session.disposed) session = await find(ctx)
     const messages = validated(text, session)
     const sender = { headers: ctx.req.headers, user: ctx.state.user }
-    // The stream may be at another node: what the message leads to happens there.
+    // The node with the stream serves the message.
     const forwarded = host.streams.forward(session, { text, ...sender })
     if (forwarded) await forwarded
     else await take(session, messages, { ...sender, state: ctx.state })

@@ -1,19 +1,18 @@
-// Newline-delimited JSON over stdin and stdout: one client a process, which `mcp-host stdio` hands over once its host has
-// started. Named in a config it says who that client is; with any other verb it does nothing.
+// Newline-delimited JSON over stdin and stdout, for `mcp-host stdio`: one client per process. Other commands ignore this plugin.
 import { definePlugin, type PluginHost } from '../../core/index.ts'
 import { REVISIONS, transportOf } from '../../core/transport.ts'
 import { addListen } from '../families/per-request/index.ts'
-import { type ServedLine, serveLine } from './line.ts'
+import type { StdioEnds } from './lines.ts'
 import { type FilledTransportStdio, OPTIONS, type TransportStdioOptions, userOf } from './options.ts'
-import type { StdioEnds } from './streams.ts'
+import { type ServedLine, serveLine } from './serve-line.ts'
 
-export type { ServedLine } from './line.ts'
+export type { StdioEnds } from './lines.ts'
 export type { TransportStdioOptions } from './options.ts'
-export type { StdioEnds } from './streams.ts'
+export type { ServedLine } from './serve-line.ts'
 
 type Params = Readonly<Record<string, string>>
 
-/** A route, to whoever the options say is at the other end. */
+/** A route for the user of the options. */
 interface Served {
   admit(params: Params): void
   serve(params: Params, ends: StdioEnds): ServedLine
@@ -29,10 +28,10 @@ const define = (setUp: (host: PluginHost, options: FilledTransportStdio) => void
     },
   })
 
-/** What a config names: nothing is read or written before somebody hands a line over. */
+/** The plugin of a config: it reads and writes nothing. */
 export const transportStdio = define(() => undefined)
 
-/** The plugin for one host, and the way to hand it a line once that host has started. */
+/** Creates the plugin for one host, and functions to connect a client after startup. */
 export function createStdioTransport() {
   const served = new Map<string, Served>()
   const plugin = define((host, options) => {
@@ -56,11 +55,11 @@ export function createStdioTransport() {
   }
   return {
     plugin,
-    /** The paths of the routes that it serves. */
+    /** The paths of its routes. */
     routes: (): readonly string[] => [...served.keys()],
-    /** Throws what `connect` would; nobody is served. */
+    /** Throws like `connect`, without a connection. */
     admit: (path: string, params: Params): void => on(path).admit(params),
-    /** Throws a HostError, `unauthorized` or `forbidden`, as the route's `authorize` does; an Error where it is not on. */
+    /** Throws a HostError, `unauthorized` or `forbidden`, if the route refuses the user; an Error if the plugin is off there. */
     connect: (path: string, params: Params, ends: StdioEnds): ServedLine => on(path).serve(params, ends),
   }
 }

@@ -1,7 +1,14 @@
-// Lines of a byte stream, each at most so long: what both ends of stdio are made of. A line past the bound is told of and
-// skipped, and nothing of it is kept.
+// Reads and writes lines of a byte stream, with size limits, for both ends of stdio.
 import { isUtf8 } from 'node:buffer'
-import type { Readable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
+
+/** The streams of a stdio connection. */
+export interface StdioEnds {
+  /** From the client. */
+  readonly input: Readable
+  /** To the client: protocol lines only. */
+  readonly output: Writable
+}
 
 /** A line without its end, or why it has no text. */
 export type Line = { readonly text: string } | { readonly fault: 'too long' | 'not UTF-8' }
@@ -14,8 +21,8 @@ function toLine(parts: readonly Buffer[]): Line {
 }
 
 /**
- * Reads lines of at most `most` bytes, one when the one before was dealt with: who takes long holds the sender back. What
- * follows the last line end counts as a line too. Ends where the input does, be it by an error.
+ * Reads lines of at most `most` bytes; longer ones are reported and skipped. A slow consumer slows down the sender. Text after
+ * the last line end is a line too. Ends with the input, also on an error.
  */
 export async function* readLines(input: Readable, most: number): AsyncGenerator<Line> {
   let parts: Buffer[] = []
@@ -43,7 +50,74 @@ export async function* readLines(input: Readable, most: number): AsyncGenerator<
       add(bytes.subarray(start))
     }
   } catch {
-    // A terminal or pipe that broke has said all that it will.
+    // A broken terminal or pipe ends the input.
   }
   if (size > 0) yield end()
+}
+
+/** Unread bytes above which no further input should be read. */
+const HIGH_WATER = 1024 * 1024
+/** Unread bytes above which a message that is no response closes the output. */
+const MAX_WAITING = 16 * HIGH_WATER
+
+export interface Output {
+  /** Sends a message that is no response; closes the output if the reader does not read. */
+  send(message: string): void
+  /** Sends a response, however much is unread. */
+  respond(message: string): void
+  /** Resolves once little is unread, or the output is closed. */
+  drained(): Promise<void>
+  /** Sends nothing more; resolves when everything is written. */
+  end(): Promise<void>
+  readonly closed: boolean
+}
+
+/** `gone` is called once if the reader is gone or does not read, but not after `end`. */
+export function createOutput(
+  stream: Writable,
+  { gone }: { readonly gone: (why: 'closed' | 'unread') => void },
+): Output {
+  let closed = false
+  const waiting = new Set<() => void>()
+  const wake = () => {
+    for (const settle of [...waiting]) settle()
+    waiting.clear()
+  }
+  function close(why: 'closed' | 'unread') {
+    if (closed) return
+    closed = true
+    wake()
+    gone(why)
+  }
+  // EPIPE, for example.
+  stream.on('error', () => close('closed'))
+  stream.once('close', () => close('closed'))
+  stream.on('drain', wake)
+
+  function write(message: string) {
+    if (!closed) stream.write(`${message}\n`)
+  }
+  return {
+    send(message) {
+      if (stream.writableLength > MAX_WAITING) close('unread')
+      write(message)
+    },
+    respond: write,
+    drained() {
+      if (closed || stream.writableLength < HIGH_WATER) return Promise.resolve()
+      return new Promise(resolve => waiting.add(resolve))
+    },
+    end() {
+      if (closed) return Promise.resolve()
+      closed = true
+      wake()
+      return new Promise(resolve => {
+        stream.once('close', resolve)
+        stream.write('', () => resolve())
+      })
+    },
+    get closed() {
+      return closed
+    },
+  }
 }

@@ -1,4 +1,4 @@
-// Who the client at the other end of stdio is: nobody can ask it for a token, so the config says.
+// The options of stdio: the client has no token, so the config names its user.
 import { SCOPE } from '../../core/auth.ts'
 import type { OptionsOf, User } from '../../core/index.ts'
 import { MODERN_REVISION } from '../../core/transport.ts'

@@ -1,7 +1,6 @@
-// The answer to one POST: JSON if all of it is ready soon and nothing came before it, else an event stream that gets
-// the messages and, last, the answer.
+// The response to a POST: JSON if all of it is ready soon and no message came before, else an event stream.
 import type { ServerResponse } from 'node:http'
-import type { Clock, HostError } from '../../core/index.ts'
+import type { Clock, HostContext, HostError } from '../../core/index.ts'
 import {
   type CallChannel,
   type EncodedAnswer,
@@ -11,54 +10,58 @@ import {
   whenClosed,
 } from '../../core/transport.ts'
 
-/** A JSON answer is still possible for this long, milliseconds. */
+/** After this time the response becomes a stream, milliseconds. */
 const JSON_WINDOW = 250
 
-/** Where messages go once the answer is a stream. */
+/** Responds 202 to messages without a response of their own. */
+export function accept(ctx: HostContext): void {
+  ctx.body = null
+  ctx.status = 202
+}
+
+/** The stream of a response. */
 export interface Sink {
   send(message: string): void
-  /** The last message, if there is one: no more will come. */
+  /** Ends the stream after a last message, if there is one. */
   end(message?: string): void
-  /** Closes the connection; undefined where the client cannot come back for the rest. */
+  /** Closes the connection; undefined if the client cannot resume. */
   readonly disconnect: ((retry?: number) => void) | undefined
 }
 
 export interface ExchangeSettings {
-  /** How many answers will come. */
+  /** Number of responses. */
   readonly expected: number
-  /** True where the answers go out as a JSON array. */
+  /** True for a JSON array of responses. */
   readonly batch: boolean
-  /** Turns the response into a stream. */
+  /** Turns the HTTP response into a stream. */
   readonly open: () => Sink
-  /** True where the client closing the response ends the calls; a session's calls go on. */
+  /** True if a closed connection cancels the calls; calls of a session continue. */
   readonly cancelledByClose: boolean
 }
 
-/** The exchanges that may yet become streams by the time that they take. */
 type JsonWindow = EqualWait<PostExchange>
 
-/** Names and values of headers, one after the other. */
+/** Alternating names and values. */
 export type HeaderList = readonly string[]
 
-/** A call's way to its client, which the calls of a batch share. What it sends before the answers opens the stream. */
+/** Connects a call, or the calls of a batch, to the client. A message before the responses opens the stream. */
 export interface Exchange extends CallChannel {
-  /** Gives one of the expected answers; `status` and `headers` count where it is the only one and goes out as JSON. */
+  /** Adds a response; `status` and `headers` apply if it is the only one and sent as JSON. */
   respond(answer: EncodedAnswer, status?: number, headers?: HeaderList): void
-  /** One of the expected answers will not come: its request was cancelled. */
+  /** One response less: its request was cancelled. */
   skip(): void
-  /** The time that the answers take makes no stream of them until what it gives is called. */
+  /** The response becomes no stream by time until the returned function is called. */
   hold(): () => void
-  /** Ends the calls, as the client closing the response does where that counts. */
+  /** Cancels the calls. */
   cancel(reason: Error): void
 }
 
 const NO_HEADERS: HeaderList = []
 
-/** The headers that belong to an error. */
 export const headerList = ({ headers }: HostError): HeaderList =>
   headers === undefined ? NO_HEADERS : Object.entries(headers).flat()
 
-/** Short texts are cheaper as they are: Node writes them with the head, in one piece. */
+/** Node writes a short string together with the head. */
 function bodyOf(answer: EncodedAnswer): string | Buffer {
   if (typeof answer !== 'string') return answer.bytes
   return answer.length > LARGE_ANSWER ? Buffer.from(answer) : answer
@@ -76,7 +79,6 @@ class PostExchange implements Exchange, Waiting {
   #sink: Sink | undefined
   #settled = 0
   #held = 0
-  /** The time is over in which a JSON answer was possible. */
   #late = false
   #controller: AbortController | undefined
   #reason: Error | undefined
@@ -86,7 +88,6 @@ class PostExchange implements Exchange, Waiting {
     this.#settings = settings
     this.#jsonWindow = jsonWindow
     jsonWindow.add(this)
-    // The client may have gone while its request was read, or its session looked up.
     whenClosed(res, () => {
       if (res.writableFinished) return
       this.#jsonWindow.delete(this)
@@ -110,7 +111,7 @@ class PostExchange implements Exchange, Waiting {
     }
   }
 
-  /** Undefined where nothing can be said any more. */
+  /** Undefined if the response is closed. */
   #openSink(): Sink | undefined {
     this.#jsonWindow.delete(this)
     if (this.#sink || this.#res.destroyed || this.#res.writableEnded) return this.#sink
@@ -151,12 +152,12 @@ class PostExchange implements Exchange, Waiting {
     if (this.#res.destroyed || this.#res.writableEnded) return
     const { batch, expected } = this.#settings
     const [only] = this.#ready
-    // Everything was cancelled: the client expects no answer, but its request must end.
+    // Everything was cancelled.
     if (only === undefined) return void this.#openSink()?.end()
     const body = bodyOf(batch ? `[${this.#ready.join(',')}]` : only)
-    // The exchange lasts until its reader has it all.
+    // Released before the reader has read the body.
     this.#ready.length = 0
-    // A list: objects that are spread into one another each have a shape of their own, which costs every answer.
+    // A list is faster than merged objects.
     const fields = ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body))]
     if (expected === 1) this.#res.writeHead(status, headers.length > 0 ? fields.concat(headers) : fields)
     else this.#res.writeHead(200, fields)
@@ -185,7 +186,6 @@ class PostExchange implements Exchange, Waiting {
     this.#reason = reason
     this.#jsonWindow.delete(this)
     this.#controller?.abort(reason)
-    // What was answered is on its way.
     if (answered) return
     if (this.#settings.cancelledByClose) this.#res.destroy()
     else this.#openSink()?.end()
@@ -196,7 +196,7 @@ class PostExchange implements Exchange, Waiting {
   }
 }
 
-/** Opens the exchange for a POST whose body was read. Those of one opener wait for their streams together. */
+/** The exchanges of one opener share a timer. */
 export function createOpener(clock: Clock): (res: ServerResponse, settings: ExchangeSettings) => Exchange {
   const jsonWindow: JsonWindow = new EqualWait(JSON_WINDOW, clock)
   return (res, settings) => new PostExchange(res, settings, jsonWindow)

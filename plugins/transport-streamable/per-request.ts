@@ -1,5 +1,4 @@
-// Requests that need no session: every one of 2026-07-28, and the older revisions' on a stateless route.
-
+// Serves requests without a session: those of 2026-07-28, and older ones on a stateless route.
 import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
   type EncodedAnswer,
@@ -12,28 +11,26 @@ import {
   statusOf,
   type Transport,
 } from '../../core/transport.ts'
-import type { Speech } from './classify.ts'
 import { createOpener, type Exchange, headerList, type Sink } from './exchange.ts'
-import { checkToolHeaders } from './standard-headers.ts'
+import { checkToolHeaders, type Speech } from './headers.ts'
 
 export type Request = Extract<Message, { kind: 'request' }>
 
 interface Answering {
   readonly exchange: Exchange
-  /** Requests that are not answered yet. */
+  /** Unanswered requests. */
   readonly open: Array<readonly [Request, Speech]>
-  /** True: there are others in the HTTP request. */
+  /** True for a batch. */
   readonly several: boolean
 }
 
-/** The request is to be answered now; false where it was. One alone needs no table: most HTTP requests bring one. */
+/** Removes a request; false if it was answered. */
 function take(open: Answering['open'], request: Request): boolean {
   const at = open.findIndex(([one]) => one === request)
   if (at !== -1) open.splice(at, 1)
   return at !== -1
 }
 
-/** Answers requests one by one, each as if it were the first. */
 export function createPerRequest(host: Transport, route: McpRoute) {
   const openFor = createOpener(host.clock)
 
@@ -48,15 +45,15 @@ export function createPerRequest(host: Transport, route: McpRoute) {
 
   async function answer(request: Request, speech: Speech, ctx: HostContext, { exchange, open, several }: Answering) {
     const { id, method, params } = request
+    const { ip } = ctx
     const { headers } = ctx.req
-    const { user } = ctx.state
+    const { params: place, user } = ctx.state
     const { revision, client, logLevel } = speech
     const rules = rulesOf(revision)
     const signal = () => exchange.signal()
     let isCall = false
     try {
-      const { params: place } = ctx.state
-      const made = host.makeOffer({ route, params: place, user, headers, ip: ctx.ip, signal, admitted: true })
+      const made = host.makeOffer({ route, params: place, user, headers, ip, signal, admitted: true })
       const offer = made instanceof Promise ? await made : made
       const call = host.createCall({
         id,
@@ -85,27 +82,15 @@ export function createPerRequest(host: Transport, route: McpRoute) {
       if (!HostError.is(thrown)) host.log.error({ err: thrown, method, route: route.path }, 'a call failed')
       if (!take(open, request)) return
       if (several && !isCall) {
-        const { ip } = ctx
         ctx.state.hasRecords = true
-        host.tellRefused({
-          error,
-          method,
-          headers,
-          user,
-          route,
-          ip,
-          client,
-          revision,
-          transport: undefined,
-          sessionId: undefined,
-        })
+        const none = { transport: undefined, sessionId: undefined }
+        host.tellRefused({ error, method, headers, user, route, ip, client, revision, ...none })
       }
       ctx.state.refusal = error
       exchange.respond(encodeError(error, { id, revision }), statusOf(error, rules), headerList(error))
     }
   }
 
-  /** Answers these requests on one exchange. */
   return async function answerAll(
     requests: ReadonlyArray<readonly [Request, Speech]>,
     ctx: HostContext,

@@ -1,64 +1,70 @@
-// One POST from its headers to whoever answers it: read once, classified once, refused or passed on.
-
+// Serves the POSTs of a route: reads and classifies the message once, then refuses it or passes it on.
 import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
   ASSUMED_REVISION,
   demandBatches,
+  encodeError,
   type Message,
   MODERN_REVISION,
   type RequestId,
   readBody,
   readMessages,
+  statusOf,
   type Transport,
   type ValidMessage,
   validBatch,
 } from '../../core/transport.ts'
-import { classify, isModern, type Speech, versionOf } from './classify.ts'
-import { demandBoth } from './negotiate.ts'
+import { accept } from './exchange.ts'
+import {
+  checkStandardHeaders,
+  demandBoth,
+  isModern,
+  readLegacy,
+  readModern,
+  type Speech,
+  versionOf,
+} from './headers.ts'
 import { createPerRequest, type Request } from './per-request.ts'
-import { accept, refuse, refuseThrown } from './refusals.ts'
 import { createSessionPosts } from './session-post.ts'
-import { checkNotificationHeaders, checkStandardHeaders } from './standard-headers.ts'
 
-/** Serves the POSTs of one route. */
+/** Responds with a JSON-RPC error and the request's id, if it has one. */
+function refuse(ctx: HostContext, error: HostError, id?: RequestId): void {
+  ctx.status = statusOf(error)
+  ctx.state.refusal = error
+  for (const [name, value] of Object.entries(error.headers ?? {})) ctx.set(name, value)
+  ctx.type = 'json'
+  ctx.body = encodeError(error, { id, revision: versionOf(ctx.req.headers) })
+}
+
 export function createPostHandler(host: Transport, route: McpRoute) {
   const answerPerRequest = createPerRequest(host, route)
   const { nameHeaders } = host.extensionsOn(route)
   const serveSession = route.stateless ? undefined : createSessionPosts(host, route)
 
-  function readSpeech(
-    message: Exclude<ValidMessage, { kind: 'response' }>,
-    modern: boolean,
-    { req }: HostContext,
-  ): Speech {
-    const speech = classify(message, modern, req.headers, route.revisions)
-    if (!modern) return speech
-    if (message.kind === 'request') checkStandardHeaders(req.headers, message, nameHeaders)
-    else checkNotificationHeaders(req.headers, message.method)
-    return speech
-  }
-
   function serveBatch(messages: readonly Message[], ctx: HostContext) {
-    // A client without a header is taken for a revision that has them.
-    demandBatches(versionOf(ctx.req.headers) ?? ASSUMED_REVISION)
+    const header = versionOf(ctx.req.headers)
+    demandBatches(header ?? ASSUMED_REVISION)
     const valid = validBatch(messages)
-    if (valid.some(message => isModern(message, ctx.req.headers))) demandBatches(MODERN_REVISION)
+    if (valid.some(message => isModern(message, header))) demandBatches(MODERN_REVISION)
     if (serveSession) return serveSession(valid, ctx, true)
     const requests = valid.flatMap(
       (message): Array<[Request, Speech]> =>
-        message.kind === 'request' ? [[message, readSpeech(message, false, ctx)]] : [],
+        message.kind === 'request' ? [[message, readLegacy(message, header, route.revisions)]] : [],
     )
     return requests.length === 0 ? accept(ctx) : answerPerRequest(requests, ctx, true)
   }
 
   function serveOne(message: ValidMessage, ctx: HostContext) {
-    const modern = isModern(message, ctx.req.headers)
+    const { headers } = ctx.req
+    const header = versionOf(headers)
+    const modern = isModern(message, header)
     if (!modern) {
       if (serveSession) return serveSession([message], ctx, false)
       if (message.kind === 'response') return accept(ctx)
     }
     if (message.kind === 'response') throw new HostError('invalidRequest', { detail: 'clients send no responses' })
-    const speech = readSpeech(message, modern, ctx)
+    const speech = (modern ? readModern : readLegacy)(message, header, route.revisions)
+    if (modern) checkStandardHeaders(headers, message, nameHeaders)
     return message.kind === 'request' ? answerPerRequest([[message, speech]], ctx, false) : accept(ctx)
   }
 
@@ -72,7 +78,9 @@ export function createPostHandler(host: Transport, route: McpRoute) {
       if (messages.kind === 'request') id = messages.id
       await serveOne(messages, ctx)
     } catch (thrown) {
-      refuseThrown(ctx, thrown, id)
+      if (!HostError.is(thrown) || ctx.res.headersSent) throw thrown
+      ctx.respond = true
+      refuse(ctx, thrown, id)
     }
   }
 }

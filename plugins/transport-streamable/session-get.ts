@@ -1,6 +1,4 @@
-// GET and DELETE of sessions: the stream for messages that belong to no call, coming back to a stream that broke, and
-// the end of a session (2025-11-25 basic/transports).
-
+// Serves GET and DELETE of sessions: new and resumed streams, and the end of a session (2025-11-25 basic/transports).
 import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
   type EventStream,
@@ -16,21 +14,21 @@ import {
   type Transport,
   whenClosed,
 } from '../../core/transport.ts'
-import { demandStream } from './negotiate.ts'
+import { demandStream, versionOf } from './headers.ts'
 import { checkVersion, findSession, isPrimed } from './session-post.ts'
 
-/** A revision without sessions has neither verb, whatever the session header says. */
+/** Throws `methodNotAllowed` for a version without sessions. */
 function refuseModern({ req, method }: HostContext) {
-  const revision = req.headers['mcp-protocol-version']
+  const revision = versionOf(req.headers)
   if (!isModernRevision(revision)) return
   throw new HostError('methodNotAllowed', { detail: `${method} in ${revision}`, headers: { Allow: 'POST' } })
 }
 
 export function createSessionGets(host: Transport, route: McpRoute) {
-  /** By what they wait for: a session's own messages, or a stream that broke, which has a name before it is looked for. */
+  /** Number of open GETs by session, by stream, or by the name of a stream before it is found. */
   const openGets = new Map<Session | ResumableStream | string, number>()
 
-  /** Counts one as open until `leave`, from before anything is waited for. Throws `conflict` where too many are. */
+  /** Counts a GET until the returned function is called. Throws `conflict` above the limit. */
   function enter(awaited: Session | ResumableStream | string): () => void {
     const count = openGets.get(awaited) ?? 0
     if (count >= MAX_OPEN_GETS)
@@ -43,7 +41,7 @@ export function createSessionGets(host: Transport, route: McpRoute) {
     }
   }
 
-  /** Opens the response as a stream. The session counts as used until it closes. */
+  /** Turns the response into a stream. The session is in use until it closes. */
   function openReader(session: Session, offer: Offer, { res, state }: HostContext): EventStream {
     const { user, params } = state
     whenClosed(res, session.use())
@@ -55,13 +53,12 @@ export function createSessionGets(host: Transport, route: McpRoute) {
     return heardBy(reader, offer, user)
   }
 
-  /** A new stream for what belongs to no call. It takes over from the one before, which stays open and silent. */
+  /** Opens a stream for messages that belong to no call. The one before stays open and silent. */
   async function openStandalone(session: Session, offer: Offer, ctx: HostContext) {
     const leave = enter(session)
     let stream: ResumableStream
     try {
-      const opened = host.streams.openStandalone(session)
-      stream = opened instanceof Promise ? await opened : opened
+      stream = await host.streams.openStandalone(session)
     } catch (error) {
       leave()
       throw error
@@ -74,7 +71,7 @@ export function createSessionGets(host: Transport, route: McpRoute) {
     if (host.sessions.released) stream.disconnect(RETRY)
   }
 
-  /** Counted until its response is closed and nothing is read for it any more: so are those that a client drops. */
+  /** Counted until its response is closed and nothing is read for it, so closed connections count too. */
   async function resume(session: Session, offer: Offer, lastEventId: string, ctx: HostContext) {
     const place = parseEventId(lastEventId)
     const entered: Array<() => void> = []
@@ -87,7 +84,7 @@ export function createSessionGets(host: Transport, route: McpRoute) {
       entered.push(enter(awaited))
       await check()
       ctx.respond = false
-      // One that is gone takes the stream from nobody.
+      // A closed connection must not take the stream from another reader.
       if (!ctx.res.destroyed) await attach(openReader(session, offer, ctx))
     } catch (error) {
       leave()

@@ -1,6 +1,5 @@
-// POSTs of sessions (2025-03-26 to 2025-11-25): `initialize` opens one, everything else names it. A call goes on when
-// its connection drops; what it says meanwhile is kept for the client to come back for.
-
+// Serves POSTs of sessions (2025-03-26 to 2025-11-25): `initialize` opens one, other messages name it. A call continues when
+// its connection closes, and the client can resume the stream.
 import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
   demandBatches,
@@ -17,29 +16,28 @@ import {
   rulesOf,
   type Session,
   type SessionReply,
-  secondHandshake,
   serveRequests,
   statusOf,
   type Transport,
   type ValidMessage,
 } from '../../core/transport.ts'
 import { unsupported } from '../families/per-request/index.ts'
-import { createOpener, type Exchange, headerList, type Sink } from './exchange.ts'
-import { accept } from './refusals.ts'
+import { accept, createOpener, type Exchange, headerList, type Sink } from './exchange.ts'
+import { versionOf } from './headers.ts'
 
 type Request = Extract<Message, { kind: 'request' }>
 
-/** Only clients of this revision know that an empty first event is there to come back to. */
+/** Whether the client's version knows the empty first event of a stream. */
 export const isPrimed = ({ revision }: Session): boolean => revision !== undefined && rulesOf(revision).primesStreams
 
-/** GET and DELETE are of sessions alone. */
-const waysIn = ({ method }: HostContext) =>
+/** How to name a session or do without. */
+const sessionHint = ({ method }: HostContext) =>
   method === 'POST'
     ? `call initialize first and send the Mcp-Session-Id of its answer; or send this as a ${MODERN_REVISION} request, with ` +
       'its _meta and headers; or have the server set stateless: true on this route'
     : 'send the Mcp-Session-Id that the answer to initialize had'
 
-/** The session that a request names, which begins these calls. Throws `sessionIdMissing`, and `sessionNotFound` and `forbidden` as the registry. */
+/** Finds the session of a request, which begins these calls. Throws `sessionIdMissing`, and like `SessionRegistry.find`. */
 export function findSession(
   host: Transport,
   route: McpRoute,
@@ -47,19 +45,18 @@ export function findSession(
   requests: readonly RequestId[] = [],
 ): Session | Promise<Session> {
   const id = ctx.req.headers['mcp-session-id']
-  if (typeof id !== 'string') throw new HostError('sessionIdMissing', { detail: waysIn(ctx) })
+  if (typeof id !== 'string') throw new HostError('sessionIdMissing', { detail: sessionHint(ctx) })
   const { params, user } = ctx.state
   return host.sessions.find(id, { route, params, user, ip: ctx.ip, admitted: true }, host.name, requests)
 }
 
-/** Throws `unsupportedVersion` for a version header that names none of ours; the session lives on. */
+/** Throws `unsupportedVersion` for a version header without a handshake version. The session continues. */
 export function checkVersion({ req }: HostContext): void {
-  const header = req.headers['mcp-protocol-version']
-  if (header === undefined || isHandshakeRevision(header)) return
-  throw unsupported(String(header), HANDSHAKE_REVISIONS)
+  const header = versionOf(req.headers)
+  if (header !== undefined && !isHandshakeRevision(header)) throw unsupported(header, HANDSHAKE_REVISIONS)
 }
 
-/** One request's reply on an exchange that others may share: cancelling it ends it alone. */
+/** The reply to one request on an exchange that a batch shares. */
 class PostReply implements SessionReply {
   readonly #exchange: Exchange
   readonly #session: Session
@@ -82,7 +79,7 @@ class PostReply implements SessionReply {
     if (error) this.#ctx.state.refusal = error
     const { id, revision } = this.#session
     const status = error ? statusOf(error, rulesOf(revision ?? LATEST_HANDSHAKE)) : 200
-    // A handshake that was refused gives no session.
+    // No id after a refused handshake.
     const headers = revision === undefined ? [] : ['Mcp-Session-Id', id]
     this.#exchange.respond(answer, status, error ? headers.concat(headerList(error)) : headers)
   }
@@ -125,29 +122,21 @@ export function createSessionPosts(host: Transport, route: McpRoute) {
     }
   }
 
-  function openExchange(session: Session, requests: readonly Request[], ctx: HostContext, batch: boolean): Exchange {
-    ctx.respond = false
-    return openFor(ctx.res, {
-      expected: requests.length,
-      batch,
-      open: () => openSink(session, requests, ctx),
-      cancelledByClose: false,
-    })
-  }
-
-  /** No function that waits itself: each would be a promise more in every call. */
+  /** Not async, which would cost a promise per call. */
   function answerAll(session: Session, requests: readonly Request[], ctx: HostContext, batch: boolean) {
     const { req, state } = ctx
     const sender = { headers: req.headers, user: state.user, state, alone: requests.length === 1 }
     let exchange: Exchange | undefined
     return serveRequests(host, session, requests, sender, () => {
-      exchange ??= openExchange(session, requests, ctx, batch)
+      ctx.respond = false
+      exchange ??= openFor(ctx.res, {
+        expected: requests.length,
+        batch,
+        open: () => openSink(session, requests, ctx),
+        cancelledByClose: false,
+      })
       return new PostReply(exchange, session, ctx)
     })
-  }
-
-  async function receiveOthers(session: Session, messages: readonly ValidMessage[]) {
-    for (const message of messages) if (message.kind !== 'request') await receiveMessage(session, message)
   }
 
   async function open(message: Request, ctx: HostContext) {
@@ -159,12 +148,11 @@ export function createSessionPosts(host: Transport, route: McpRoute) {
     try {
       await answerAll(session, [message], ctx, false)
     } finally {
-      // A handshake that was refused leaves nothing behind.
       if (session.revision === undefined) await host.sessions.end(session, new Error('the handshake failed'))
     }
   }
 
-  /** Whether an `initialize` names a session that exists. Throws what `findSession` throws for another user's session. */
+  /** Whether an `initialize` names an existing session. Throws like `findSession` for another user's session. */
   async function namesSession(ctx: HostContext): Promise<boolean> {
     if (ctx.req.headers['mcp-session-id'] === undefined) return false
     try {
@@ -186,10 +174,11 @@ export function createSessionPosts(host: Transport, route: McpRoute) {
     const found = findSession(host, route, ctx, ids)
     const session = found instanceof Promise ? await found : found
     try {
-      const second = opens ? secondHandshake(session, first.method) : undefined
-      if (second) throw second
+      if (opens && session.revision !== undefined) {
+        throw new HostError('invalidRequest', { detail: 'the session is initialized already' })
+      }
       if (batch) demandBatches(session.revision)
-      if (requests.length < messages.length) await receiveOthers(session, messages)
+      for (const message of messages) if (message.kind !== 'request') await receiveMessage(session, message)
       if (requests.length === 0) return accept(ctx)
       await answerAll(session, requests, ctx, batch)
     } catch (error) {

@@ -1,5 +1,4 @@
-// What a person sees who opens an endpoint in a browser: what it is, and how to connect. It asks for nothing, runs nothing,
-// and says of a guarded route no more than its address.
+// The page for a person who opens an endpoint in a browser: how to connect. For a protected route it shows only the URL.
 import { createHash } from 'node:crypto'
 import type { HostContext, McpRoute } from '../../core/index.ts'
 import { pageHeaders } from '../../core/transport.ts'
@@ -15,24 +14,20 @@ const HEADERS = pageHeaders(`sha256-${createHash('sha256').update(STYLE).digest(
 
 const escapeHtml = (text: string) => text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
 
-/**
- * The same address with nothing in it that a shell reads: no two of sh, cmd and PowerShell quote alike. The brackets of an
- * IPv6 address stay.
- */
+/** The URL without shell metacharacters, since sh, cmd and PowerShell quote differently. IPv6 brackets stay. */
 const plainUrl = (url: string): string =>
   new URL(url).href.replace(/[^\w%:/.~@+=[\]-]/g, found => `%${found.charCodeAt(0).toString(16).toUpperCase()}`)
 
-/** One word for any shell. */
 const shellWord = (plain: string) => (plain.includes('[') ? `"${plain}"` : plain)
 
 const block = (text: string) => `<pre><code>${escapeHtml(text)}</code></pre>`
 
-/** How clients may call it: letters, digits, `_` and `-`. */
+/** A server name for clients: letters, digits, `_` and `-`. */
 const nameOf = (text: string) => text.replace(/[^\w-]+/g, '-').replace(/^-+|-+$/g, '') || 'mcp-server'
 
 interface Visit {
   readonly url: string
-  /** Undefined for a guarded route: what it serves is not for everybody. */
+  /** Undefined for a protected route. */
   readonly server: string | undefined
 }
 
@@ -67,7 +62,6 @@ ${(server === undefined ? guarded : open).join('\n')}
 `
 }
 
-/** Answers with the page of a route. */
 export function createVisitPage(server: { readonly name: string }, route: McpRoute) {
   return (ctx: HostContext): void => {
     const url = plainUrl(route.url(ctx.state.params))

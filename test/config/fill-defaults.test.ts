@@ -1,6 +1,6 @@
 // Tests that default values from schemas are applied at every depth.
 import { expect } from 'chai'
-import { fillDefaults } from '../../core/config/fill-defaults.ts'
+import { fillDefaults } from '../../core/config/walk-schema.ts'
 import { createHost } from '../../core/create-host.ts'
 import { definePlugin } from '../../core/index.ts'
 

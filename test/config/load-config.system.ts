@@ -221,40 +221,19 @@ describe('loadConfig', () => {
       // A Node.js that strips types loads this config without tsx.
       if (Reflect.get(process.features, 'typescript')) this.skip()
       const files = { 'package.json': '\uFEFF{"type":"module"}', 'mcp.config.ts': 'export default {}' }
-      expect(await failure(files)).to.equal(
-        'package.json: cannot be loaded: the file begins with a byte order mark, which tsx cannot read; save it as UTF-8 without one',
-      )
-      expect(await failure({ ...files, 'package.json': '{ "type": module }' })).to.equal(
-        'package.json: cannot be loaded: the file is not valid JSON',
-      )
+      const PARSING = /^mcp\.config\.ts: cannot be loaded: Error parsing: \S*package\.json$/
+      expect(await failure(files)).to.match(PARSING)
+      expect(await failure({ ...files, 'package.json': '{ "type": module }' })).to.match(PARSING)
     })
 
-    const LIBRARY = {
-      'mcp.config.ts': 'import "./packages/lib/index.ts"\nexport default {}',
-      'packages/lib/package.json': '{"name":"lib","type":"module"}',
-      'packages/lib/index.ts': '\nimport { part } from "@lib/part"\nexport const lib = part',
-    }
-    const paths = { paths: { '@lib/*': ['./src/*'] } }
-
-    it('name the tsconfig.json of a workspace package whose `paths` do not apply', async () => {
-      const base = { 'packages/base.json': JSON.stringify({ compilerOptions: { ...paths, baseUrl: './lib' } }) }
-      for (const files of [
-        { 'packages/lib/tsconfig.json': JSON.stringify({ compilerOptions: paths }) },
-        { ...base, 'packages/lib/tsconfig.json': '// comment\n{ "extends": "../base.json" }' },
-      ]) {
-        const all = { ...LIBRARY, ...files, 'packages/lib/src/part.ts': 'export const part = 1' }
-        expect(await failure(all))
-          .to.match(
-            /^packages\/lib\/index\.ts:2: cannot be loaded: it imports "@lib\/part", which only `paths` of \S*packages\/lib\/tsconfig\.json map; /,
-          )
-          .and.not.include('npm install')
+    it('name the line of an import that is not found', async () => {
+      const files = {
+        'mcp.config.ts': 'import "./packages/lib/index.ts"\nexport default {}',
+        'packages/lib/package.json': '{"name":"lib","type":"module"}',
+        'packages/lib/index.ts': '\nimport { part } from "@lib/part"\nexport const lib = part',
       }
-    })
-
-    it('name the missing file that `paths` map an import to', async () => {
-      const files = { ...LIBRARY, 'packages/lib/tsconfig.json': JSON.stringify({ compilerOptions: paths }) }
       expect(await failure(files)).to.match(
-        /index\.ts:2: cannot be loaded: it imports "@lib\/part", which \S*packages\/lib\/tsconfig\.json maps to \S*packages\/lib\/src\/part, and there is no such file$/,
+        /^packages\/lib\/index\.ts:2: cannot be loaded: Cannot find package '@lib\/part' imported from /,
       )
     })
 

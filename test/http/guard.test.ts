@@ -2,8 +2,8 @@
 import { expect } from 'chai'
 import { buildConfigSchema } from '../../core/config/config-schema.ts'
 import type { FilledConfig, HttpSettings } from '../../core/config/define-config.ts'
-import { fillDefaults } from '../../core/config/fill-defaults.ts'
 import { resolveHttp } from '../../core/config/resolve-settings.ts'
+import { fillDefaults } from '../../core/config/walk-schema.ts'
 import { HostError } from '../../core/http/errors.ts'
 import { createGuard } from '../../core/http/guard.ts'
 

@@ -62,7 +62,6 @@ const ENTRIES = [
 const NOT_BUNDLED = [
   'tsx',
   'esbuild',
-  'cosmiconfig',
   'oidc-provider',
   'koa-body',
   '@redis/client',

@@ -5,7 +5,7 @@ import type { Call } from '../call.ts'
 import type { ResourceItem } from '../catalog.ts'
 import { MAX_LIST_TIME, MAX_LISTED, MAX_LISTED_ENTRY, MAX_LISTED_PAGE, shown } from '../client-limits.ts'
 import type { HandlerSettings } from '../context.ts'
-import { encodingFor } from '../definition-place.ts'
+import { encodingError } from '../definition-place.ts'
 import { isObject } from '../is-object.ts'
 import { runHandler } from '../run-handler.ts'
 import type { ListTail, View } from '../view.ts'
@@ -86,11 +86,11 @@ class ListLog {
 async function runList(call: Call, settings: HandlerSettings, item: ResourceItem, log: ListLog): Promise<Candidate[]> {
   const { definition } = item
   try {
-    const returned: unknown = await runHandler(call, item, settings, ctx => definition.list?.(ctx))
-    const listed = encodingFor(definition, () => {
-      if (Array.isArray(returned)) return returned as unknown[]
-      throw new TypeError('`list` must return an array')
-    })
+    const { timeout = MAX_LIST_TIME, ...others } = settings.limits.of(item)
+    const limits = { ...others, timeout: Math.min(timeout, MAX_LIST_TIME) }
+    const returned: unknown = await runHandler(call, item, settings, ctx => definition.list?.(ctx), limits)
+    if (!Array.isArray(returned)) throw encodingError(new TypeError('`list` must return an array'), definition)
+    const listed: unknown[] = returned
     if (listed.length > MAX_LISTED) log.cut(item, listed.length)
     return listed.slice(0, MAX_LISTED).flatMap(entry => {
       if (isObject(entry) && typeof entry['uri'] === 'string') return { item, entry, uri: entry['uri'] }
@@ -143,14 +143,8 @@ export async function listResources(call: Call, settings: HandlerSettings): Prom
   const { view, rules } = call
   const { cursor } = call.params
   if (view.listing.length === 0) return view.page('resources', cursor, rules)
-  const { limits } = settings
-  const of: typeof limits.of = item => {
-    const { timeout = MAX_LIST_TIME, ...others } = limits.of(item)
-    return { ...others, timeout: Math.min(timeout, MAX_LIST_TIME) }
-  }
-  const limited = { ...settings, limits: { ...limits, of } }
   const log = new ListLog(settings, call)
-  const lists = await Promise.all(view.listing.map(item => runList(call, limited, item, log)))
+  const lists = await Promise.all(view.listing.map(item => runList(call, settings, item, log)))
   const page = view.page('resources', cursor, rules, tailOf(view, lists.flat(), log))
   log.logRefused()
   return page

@@ -5,7 +5,7 @@ import type { Call } from '../call.ts'
 import { shown } from '../client-limits.ts'
 import type { HandlerSettings } from '../context.ts'
 import type { CallContext, PromptDefinition } from '../define.ts'
-import { encodingFor } from '../definition-place.ts'
+import { encodingError } from '../definition-place.ts'
 import type { GetPromptResult, PromptMessage } from '../protocol.ts'
 import { isTyped } from '../result-type.ts'
 import { fitPromptResult, promptResult } from '../results.ts'
@@ -38,8 +38,11 @@ export function getPrompt(call: Call, settings: HandlerSettings): object | Promi
     value => {
       if (isTyped(value)) return value
       const returned = value as string | PromptMessage[] | GetPromptResult
-      const result = encodingFor(definition, () => promptResult(returned, definition.description))
-      return fitPromptResult(result, call.rules)
+      try {
+        return fitPromptResult(promptResult(returned, definition.description), call.rules)
+      } catch (error) {
+        throw encodingError(error, definition)
+      }
     },
     error => {
       throw handlerFailure(error)

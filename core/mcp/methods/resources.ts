@@ -7,7 +7,7 @@ import type { ResourceItem } from '../catalog.ts'
 import { checkUri, MAX_URI } from '../client-limits.ts'
 import type { HandlerSettings } from '../context.ts'
 import type { ResourceDefinition, ResourceReturn } from '../define.ts'
-import { encodingFor } from '../definition-place.ts'
+import { encodingError } from '../definition-place.ts'
 import { normalUri } from '../normal-uri.ts'
 import { isTyped } from '../result-type.ts'
 import { resourceResult } from '../results.ts'
@@ -78,7 +78,12 @@ function finish(call: Call, value: unknown, uri: string, definition: ResourceDef
   // A template matches more than there is: a handler says "no such thing" by returning nothing.
   if (value === undefined || value === null) throw new HostError('resourceNotFound', { data: { uri } })
   const { mimeType } = definition
-  const result = encodingFor(definition, () => resourceResult(value as ResourceReturn, uri, mimeType))
+  let result: object
+  try {
+    result = resourceResult(value as ResourceReturn, uri, mimeType)
+  } catch (error) {
+    throw encodingError(error, definition)
+  }
   // What a handler reads can change at any time and may depend on who asks (server/utilities/caching).
   return call.modern ? { ttlMs: 0, cacheScope: 'private', ...result } : result
 }

@@ -6,7 +6,7 @@ import type { ToolItem } from '../catalog.ts'
 import { shown } from '../client-limits.ts'
 import { type HandlerSettings, usageOf } from '../context.ts'
 import type { CallContext } from '../define.ts'
-import { encodingFor } from '../definition-place.ts'
+import { encodingError } from '../definition-place.ts'
 import { type IsolateBounds, moduleOf } from '../isolate.ts'
 import { isTyped } from '../result-type.ts'
 import {
@@ -55,15 +55,16 @@ function runHandlerOf(
   instead?: Handler,
 ): object | Promise<object> {
   const handler = (instead ?? tool.definition.handler) as (args: unknown, ctx: CallContext) => unknown
-  const { queue, isolate } = settings.limits.of(tool)
-  // Outside of what a tool fails with: the host refuses, as it refuses other requests.
+  const limits = settings.limits.of(tool)
+  const { queue, isolate } = limits
+  // A full queue refuses the request: it is no failure of the tool.
   const turn = queue?.enter(call)
   const handle =
     isolate && !instead
       ? (ctx: CallContext) => runIsolated(call, settings, tool, isolate, args, ctx)
       : (ctx: CallContext) => handler(args, ctx)
   return afterHandler(
-    () => runHandler(call, tool, settings, handle, turn),
+    () => runHandler(call, tool, settings, handle, limits, turn),
     value => finish(call, tool, value),
     error => failed(call, settings, tool, error),
   )
@@ -87,24 +88,33 @@ function runIsolated(
 
 function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<object> {
   if (isTyped(value)) return value
-  const { definition } = tool
-  if (!tool.output)
-    return fitToolResult(
-      encodingFor(definition, () => toolResult(value)),
-      call.rules,
-    )
+  if (tool.output) return finishStructured(call, tool, tool.output, value)
+  try {
+    return fitToolResult(toolResult(value), call.rules)
+  } catch (error) {
+    throw encodingError(error, tool.definition)
+  }
+}
+
+function finishStructured(
+  { rules }: Call,
+  { key, definition }: ToolItem,
+  output: NonNullable<ToolItem['output']>,
+  value: unknown,
+): object | Promise<object> {
   const whole = isWholeResult(value) ? value : undefined
   const given = whole ? whole.structuredContent : value
   const send = (checked: Checked) => {
-    const result = encodingFor(definition, () => {
-      if (checked.ok) return structuredResult(checked.value, whole)
-      if (whole?.isError) return withoutStructured(whole)
-      throw new TypeError(`${tool.key} broke its output schema: ${checked.problems}`)
-    })
-    return fitToolResult(result, call.rules)
+    try {
+      if (checked.ok) return fitToolResult(structuredResult(checked.value, whole), rules)
+      if (whole?.isError) return fitToolResult(withoutStructured(whole), rules)
+      throw new TypeError(`${key} broke its output schema: ${checked.problems}`)
+    } catch (error) {
+      throw encodingError(error, definition)
+    }
   }
   if (whole?.isError && given === undefined) return send({ ok: false, problems: '' })
-  const checked = tool.output.encode(given)
+  const checked = output.encode(given)
   return checked instanceof Promise ? checked.then(send) : send(checked)
 }
 

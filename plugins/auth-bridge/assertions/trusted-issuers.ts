@@ -4,18 +4,15 @@ import { type PluginHost, StartError } from '../../../core/index.ts'
 import { createIssuerKeys, type KeySource } from '../../families/issuer-keys/index.ts'
 import type { FilledAuthBridge } from '../options.ts'
 
-/** A key set is fetched anew after this long, and serves no longer than that without the issuer; milliseconds. */
 const MAX_AGE = 600_000
 const MAX_STALE = 3_600_000
 
 export interface TrustedIssuer {
   readonly issuer: string
-  /** Undefined: its assertions have none. */
   readonly tenant: string | undefined
   readonly keys: KeySource
 }
 
-/** By their names, as their assertions say them. */
 export type TrustedIssuers = ReadonlyMap<string, TrustedIssuer>
 
 function problemOf(url: string): string | undefined {
@@ -25,7 +22,6 @@ function problemOf(url: string): string | undefined {
   return search === '' ? undefined : 'it has a query, which the name of an issuer never has'
 }
 
-/** Reports what is wrong with the options. Nobody is asked before an assertion comes. */
 export function createTrustedIssuers(host: PluginHost, { trustedIssuers }: FilledAuthBridge): TrustedIssuers {
   const { at, log, report } = host
   const trusted = new Map<string, TrustedIssuer>()

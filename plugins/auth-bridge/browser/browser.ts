@@ -4,10 +4,8 @@ import type { HostContext } from '../../../core/index.ts'
 import type { Page } from '../pages/index.ts'
 import { digest } from '../records.ts'
 
-/** The one text of a parameter; empty where it is none. */
 export const asText = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** Its texts, of one that may be there several times. */
 export const asTexts = (value: unknown): string[] =>
   [value].flat().flatMap(one => (typeof one === 'string' && one !== '' ? [one] : []))
 
@@ -22,13 +20,11 @@ interface WithCookies {
 
 const nameFor = (issuer: string) => (issuer.startsWith('https:') ? '__Host-mcp_browser' : 'mcp_browser')
 
-/** The digest of what a browser has; undefined where it has nothing. */
 export function browserOf({ cookies }: WithCookies, issuer: string): string | undefined {
   const value = cookies.get(nameFor(issuer), { signed: false })
   return value !== undefined && VALUE.test(value) ? digest(value) : undefined
 }
 
-/** The same; a browser that has nothing is given it. */
 export function knowBrowser(ctx: HostContext, issuer: string): string {
   const known = browserOf(ctx, issuer)
   if (known !== undefined) return known
@@ -39,18 +35,15 @@ export function knowBrowser(ctx: HostContext, issuer: string): string {
   return digest(value)
 }
 
-/** Whether a request comes from the browser of this digest; of none where there is no digest. */
 export function isBrowser(ctx: WithCookies, issuer: string, expected: unknown): boolean {
   const known = browserOf(ctx, issuer)
   if (known === undefined || typeof expected !== 'string' || known.length !== expected.length) return false
   return timingSafeEqual(Buffer.from(known), Buffer.from(expected))
 }
 
-/** Where a path of the bridge is for browsers. */
 export const pathOf = ({ issuer }: { readonly issuer: string }, path: string): string =>
   `${new URL(issuer).pathname}${path}`
 
-/** What an answer is written to: a context of this host's, or of oidc-provider's. */
 interface Answering {
   status: number
   type: string
@@ -58,7 +51,6 @@ interface Answering {
   set(name: string, value: string): void
 }
 
-/** Sends a page: no other page may frame it, nobody keeps it, and it loads nothing. */
 export function sendPage(ctx: Answering, page: Page, status = 200): void {
   ctx.status = status
   ctx.type = 'html'
@@ -70,14 +62,12 @@ export function sendPage(ctx: Answering, page: Page, status = 200): void {
   ctx.body = page.html
 }
 
-/** The first key makes form tokens, all keys verify them. */
 interface Forms {
   readonly formKeys: readonly Buffer[]
 }
 
 const formToken = (key: Buffer, form: string) => createHmac('sha256', key).update(form).digest('base64url')
 
-/** What a form carries, so that only the page that it stands on can have sent it. `form`: what it is for, and whose. */
 export const tokenFor = ({ formKeys: [first] }: Forms, form: string): string => formToken(first as Buffer, form)
 
 export function isTokenFor({ formKeys }: Forms, form: string, given: unknown): boolean {

@@ -10,19 +10,16 @@ import type { Login } from '../people/logins.ts'
 import { asText, asTexts, isTokenFor, sendPage, tokenFor } from './browser.ts'
 import { openSession } from './session.ts'
 
-/** What is asked, of whom. */
 interface Asked {
   readonly interaction: Interaction
   readonly client: Client
   readonly login: Login
   readonly redirectUri: string
   readonly resources: readonly string[]
-  /** Those that this person may have, and those that they may not. */
   readonly scopes: readonly string[]
   readonly withheld: readonly string[]
 }
 
-/** Scopes that are no rights of anybody's. */
 const PLAIN = new Set(['openid', 'offline_access'])
 
 const scopesOf = ({ params }: Interaction) => [...new Set(asText(params['scope']).split(' ').filter(Boolean))]
@@ -32,7 +29,6 @@ const plainOf = (interaction: Interaction) => scopesOf(interaction).filter(scope
 const formOf = ({ interaction, client }: Asked) =>
   `consent ${interaction.uid} ${client.clientId} ${digestOfDocument(client) ?? ''}`
 
-/** Each once. */
 const both = (one: readonly string[] = [], other: readonly string[]) => [...new Set([...one, ...other])]
 
 export const documentHostOf = (
@@ -51,7 +47,6 @@ function showClient(client: Client, { known }: Bridge): ShownClient {
   }
 }
 
-/** Undefined where the client is gone, or the login has ended since. */
 async function readAsked(bridge: Bridge, interaction: Interaction): Promise<Asked | undefined> {
   const { provider, accounts, logins } = bridge
   const { params, session } = interaction
@@ -75,7 +70,6 @@ async function readAsked(bridge: Bridge, interaction: Interaction): Promise<Aske
   }
 }
 
-/** What changed since this browser allowed the client; undefined: nothing, or it never did. */
 async function changedFor(
   ctx: HostContext,
   bridge: Bridge,
@@ -87,7 +81,6 @@ async function changedFor(
   return consent && changedSince(consent, client, redirectUri)
 }
 
-/** `GET /interaction/:uid` of one that waits for consent. */
 export async function askConsent(ctx: HostContext, bridge: Bridge, interaction: Interaction): Promise<void> {
   const asked = await readAsked(bridge, interaction)
   if (!asked) return sayExpired(ctx, bridge)
@@ -107,7 +100,6 @@ export async function askConsent(ctx: HostContext, bridge: Bridge, interaction: 
   sendPage(ctx, bridge.pages.consent(question))
 }
 
-/** What this browser allowed the client before. */
 async function findBefore({ provider, consents }: Bridge, { interaction, client, login }: Asked) {
   const { grantId } = interaction
   const before = grantId === undefined ? undefined : await consents.find(grantId)
@@ -152,7 +144,6 @@ async function allow(bridge: Bridge, asked: Asked): Promise<string> {
   return grantId
 }
 
-/** `POST /interaction/:uid`. */
 export async function answerConsent(
   ctx: HostContext,
   bridge: Bridge,

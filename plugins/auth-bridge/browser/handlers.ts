@@ -38,7 +38,6 @@ function sayWhoFirst(ctx: HostContext, { pages, upstream, ...bridge }: Bridge): 
   sendPage(ctx, pages.signIn({ text, label: upstream.label, action }))
 }
 
-/** Those whose grant has not ended in another way, such as by a refresh token that came twice. */
 async function currentConsents({ provider, consents }: Bridge, { person }: Login): Promise<readonly Consent[]> {
   const all = await consents.of(person.subject)
   const grants = await Promise.all(all.map(({ grantId }) => provider.Grant.find(grantId)))
@@ -53,25 +52,21 @@ async function show(ctx: HostContext, bridge: Bridge, login: Login, sessionId: s
   sendPage(ctx, pages.account({ ...view, ...(notice !== undefined && { notice }) }))
 }
 
-/** `GET /account`. */
 export async function showAccount(ctx: HostContext, bridge: Bridge): Promise<void> {
   const current = await currentLogin(ctx, bridge)
   if (!current) return sayWhoFirst(ctx, bridge)
   await show(ctx, bridge, current.login, current.session.jti)
 }
 
-/** What a client was allowed ends: with its grant, each refresh token and code is none. */
 export async function revokeConsent({ provider, consents }: Bridge, consent: Consent): Promise<void> {
   const grant = await provider.Grant.find(consent.grantId)
   await grant?.destroy()
   await consents.forget(consent)
 }
 
-/** Access tokens that it has already are good until they expire. */
 const soon = ({ lifetimes }: Bridge) =>
   ` once its access has run out, within ${Math.ceil(lifetimes.accessToken / 60_000)} min`
 
-/** `POST /account`. */
 export async function changeAccount(
   ctx: HostContext,
   bridge: Bridge,
@@ -107,7 +102,6 @@ type Handler = (ctx: HostContext, bridge: Bridge) => Promise<void>
 
 const fieldsOf = ({ request }: HostContext): Record<string, unknown> => (isObject(request.body) ? request.body : {})
 
-/** The interaction that this browser is in; the cookie and the address name the same. Undefined where it has expired. */
 async function findInteraction(ctx: HostContext, { provider }: Bridge): Promise<Interaction | undefined> {
   try {
     const interaction = await provider.interactionDetails(ctx.req, ctx.res)
@@ -131,7 +125,6 @@ const answer: Handler = async (ctx, bridge) => {
   await answerConsent(ctx, bridge, interaction, fieldsOf(ctx))
 }
 
-/** By what they do. */
 export const handlers = {
   interact,
   answer,

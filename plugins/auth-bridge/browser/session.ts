@@ -15,11 +15,9 @@ function contextOf(provider: Provider, ctx: HostContext) {
   return provider.createContext(ctx.req, ctx.res)
 }
 
-/** A new one where the browser has none. */
 export const openSession = (provider: Provider, ctx: HostContext): Promise<Session> =>
   provider.Session.get(contextOf(provider, ctx))
 
-/** The login of a browser; undefined where nobody is signed in. */
 export async function currentLogin(ctx: HostContext, { provider, accounts }: Bridge) {
   const session = await openSession(provider, ctx)
   if (session.accountId === undefined) return undefined
@@ -42,13 +40,11 @@ export async function signedInAs(ctx: HostContext, { provider, accounts, lifetim
   context.cookies.set(provider.cookieName('session'), session.jti, { ...cookie, expires })
 }
 
-/** What a login at the provider is for: an interaction of a client's, by its uid, or the account page. */
 export type Purpose = { readonly uid: string } | 'account'
 
 interface Attempt {
   readonly purpose: Purpose
   readonly underWay: LoginUnderWay
-  /** The one that began it. */
   readonly browser: string
   readonly used?: true
 }
@@ -60,7 +56,6 @@ const attemptAt = (state: string) => pendingAt('attempt', state)
 
 export const newState = (): string => randomBytes(STATE_BYTES).toString('base64url')
 
-/** Keeps an attempt, for this browser. */
 export async function keepAttempt(
   ctx: HostContext,
   { records, issuer }: Bridge,
@@ -72,12 +67,9 @@ export async function keepAttempt(
 
 export type Taken =
   | (Pick<Attempt, 'purpose' | 'underWay'> & { readonly kind: 'taken' })
-  /** This browser began it, and it was used: what it is for can be begun again. */
   | { readonly kind: 'again'; readonly purpose: Purpose }
-  /** It is of another browser, too old, or of nobody. */
   | { readonly kind: 'foreign' }
 
-/** Takes the attempt of a state, where it is of this browser; one of another is left to that. */
 export async function takeAttempt(ctx: HostContext, { records, issuer }: Bridge, state: string): Promise<Taken> {
   const kept = await records.read<Attempt>(attemptAt(state))
   if (!kept || !isBrowser(ctx, issuer, kept.browser)) return { kind: 'foreign' }
@@ -90,7 +82,6 @@ export async function takeAttempt(ctx: HostContext, { records, issuer }: Bridge,
 
 interface Done {
   readonly login: string
-  /** The one that came back. */
   readonly browser: string
 }
 

@@ -21,7 +21,6 @@ const MAX_HINT = 256
 
 const redirectUri = ({ issuer }: Bridge) => `${issuer}/callback`
 
-/** Sends the browser to the provider. */
 async function leave(
   ctx: HostContext,
   bridge: Bridge,
@@ -50,7 +49,6 @@ async function leave(
 const startOf = (bridge: Bridge, purpose: Purpose): string =>
   pathOf(bridge, purpose === 'account' ? '/account/sign-in' : `/interaction/${encodeURIComponent(purpose.uid)}`)
 
-/** To the client, which waits for an answer. */
 const wayBack = (bridge: Bridge, purpose: Purpose) =>
   purpose === 'account'
     ? {}
@@ -63,7 +61,6 @@ const TEXTS: Readonly<Record<UpstreamError['fault'], readonly [status: number, t
   untrusted: [502, 'answered something that this service cannot trust. Its operator has been told why.'],
 }
 
-/** A page for the person, and a line for the operator; nothing that the provider said is on the page. */
 function refuseLogin(ctx: HostContext, bridge: Bridge, purpose: Purpose, error: unknown): void {
   if (!isUpstreamError(error)) throw error
   const { label } = bridge.upstream
@@ -100,7 +97,6 @@ function refusePerson(ctx: HostContext, bridge: Bridge, purpose: Purpose, { pers
   sendPage(ctx, bridge.pages.message(page), 403)
 }
 
-/** `GET /interaction/:uid` of one that waits for a login. */
 export async function signInFor(ctx: HostContext, bridge: Bridge, interaction: Interaction): Promise<void> {
   const { uid, params } = interaction
   if ('cancel' in ctx.query) return goBack(ctx, await bridge.provider.interactionResult(ctx.req, ctx.res, CANCELLED))
@@ -116,11 +112,9 @@ export async function signInFor(ctx: HostContext, bridge: Bridge, interaction: I
 
 const CANCELLED = { error: 'access_denied', error_description: 'the person did not sign in' }
 
-/** A client that wants to know that it is the person now. */
 const isToProve = ({ prompt, max_age }: Interaction['params']) =>
   asText(prompt).split(' ').includes('login') || max_age !== undefined
 
-/** On to where the authorization request goes on. */
 function goBack(ctx: HostContext, returnTo: string): void {
   ctx.set('Cache-Control', 'no-store')
   ctx.set('Referrer-Policy', 'no-referrer')
@@ -128,7 +122,6 @@ function goBack(ctx: HostContext, returnTo: string): void {
   ctx.redirect(returnTo)
 }
 
-/** Back to oidc-provider, which knows by its own cookies that it is the browser of the interaction. */
 async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Login, browser: string): Promise<void> {
   const result = { login: { accountId: person.subject }, loginId: id, browser }
   const returnTo = await provider.interactionResult(ctx.req, ctx.res, result)
@@ -142,7 +135,6 @@ async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Lo
   goBack(ctx, returnTo)
 }
 
-/** `GET /account/sign-in`. */
 export const signInForAccount = (ctx: HostContext, bridge: Bridge): Promise<void> =>
   leave(ctx, bridge, 'account', ctx.query['prompt'] === 'select_account' ? { prompt: 'select_account' } : {})
 
@@ -152,13 +144,11 @@ function refuseBrowser(ctx: HostContext, bridge: Bridge): void {
   sendPage(ctx, bridge.pages.message({ title: 'This login cannot go on', text, isError: true }), 400)
 }
 
-/** `GET /sign-in`: shows the sign-in page of the development provider. */
 export async function chooseUser(ctx: HostContext, bridge: Bridge): Promise<void> {
   const view = { state: asText(ctx.query['state']), action: pathOf(bridge, '/callback') }
   sendPage(ctx, bridge.pages.chooseUser(view))
 }
 
-/** `GET /callback`: the browser is back from the provider. */
 export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> {
   const state = asText(ctx.query['state'])
   const taken = state === '' ? ({ kind: 'foreign' } as const) : await takeAttempt(ctx, bridge, state)

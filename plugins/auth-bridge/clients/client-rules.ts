@@ -8,18 +8,15 @@ import { mayRedirect, type RedirectPattern } from './redirects.ts'
 type Metadata = Record<string, unknown>
 
 const METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']
-/** Characters. */
 const MAX_NAME = 200
 const MAX_REDIRECTS = 20
 
-/** What is kept of the metadata of a client that named itself; all else is left out before anything reads it. */
 const KNOWN = new Set([
   ...['client_id', 'client_secret', 'client_name', 'client_uri', 'redirect_uris', 'grant_types', 'response_types'],
   ...['token_endpoint_auth_method', 'token_endpoint_auth_signing_alg', 'jwks', 'jwks_uri', 'application_type'],
   ...['client_id_issued_at', 'client_secret_expires_at', 'id_token_signed_response_alg', 'subject_type'],
 ])
 
-/** Read before anything checks them. */
 const TEXTS = ['token_endpoint_auth_method', 'token_endpoint_auth_signing_alg', 'id_token_signed_response_alg']
 
 const refuse = (why: string) => new errors.InvalidClientMetadata(why)
@@ -35,7 +32,6 @@ function checkRedirects(uris: unknown, patterns: readonly RedirectPattern[]): vo
   )
 }
 
-/** Whether a client authenticates at the token endpoint. */
 export const isConfidential = (client: Client) => client.metadata()['token_endpoint_auth_method'] !== 'none'
 
 /**

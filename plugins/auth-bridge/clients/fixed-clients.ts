@@ -5,17 +5,14 @@ type FixedClient = FilledAuthBridge['clients']['fixed'][number]
 type Metadata = Record<string, unknown>
 
 export const GRANT_TYPES = ['authorization_code', 'refresh_token'] as const
-/** Identity assertions; for clients that show who they are. */
 export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
-/** How a client of the config shows who it is, with what it shows it by. */
 function credentialsOf({ authMethod, clientSecret, keys }: FixedClient): Metadata {
   if (keys) return { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys } }
   if (clientSecret === undefined) return { token_endpoint_auth_method: 'none' }
   return { client_secret: clientSecret, token_endpoint_auth_method: authMethod ?? 'client_secret_basic' }
 }
 
-/** The clients that the config names. They may do everything that there is. */
 export const fixedClients = ({ clients }: FilledAuthBridge): Metadata[] =>
   (clients.fixed ?? []).map(client => ({
     client_id: client.clientId,
@@ -25,7 +22,6 @@ export const fixedClients = ({ clients }: FilledAuthBridge): Metadata[] =>
     grant_types: [...GRANT_TYPES, JWT_BEARER],
   }))
 
-/** What does not go together in the options of such a client; undefined: nothing. */
 export function fixedClientProblem({ authMethod, clientSecret, keys }: FixedClient): string | undefined {
   if (keys && clientSecret !== undefined) return 'it has a secret and keys; leave one of them out'
   if (authMethod === 'private_key_jwt' && !keys) return 'private_key_jwt needs keys, its public keys as JWKs'

@@ -2,9 +2,7 @@
 // no pattern.
 import { isLoopback } from '../../../core/auth.ts'
 
-/** A parsed entry of `clients.redirects`. */
 export interface RedirectPattern {
-  /** With its colon. */
   readonly scheme: string
   /** Undefined if the pattern has no `//`. `*` (any) is allowed only for the scheme of an app. */
   readonly host: string | undefined
@@ -16,7 +14,6 @@ export interface RedirectPattern {
   readonly query: string
 }
 
-/** Schemes that never belong to an app. */
 const NO_APPS = new Set([
   'javascript:',
   'data:',
@@ -33,7 +30,6 @@ const NO_APPS = new Set([
   'jar:',
   'chrome:',
   'resource:',
-  // On Android it opens any URL in any app.
   'intent:',
 ])
 const PATTERN = /^([a-z][a-z0-9+.-]*):(?:\/\/([^/?#]*))?([^?#]*)(\?[^#]*)?$/i
@@ -108,7 +104,6 @@ function fits({ scheme, host, port, path, query }: RedirectPattern, url: URL): b
 const normalPort = (port: string, scheme: string) =>
   (scheme === 'https:' && port === '443') || (scheme === 'http:' && port === '80') ? '' : port
 
-/** Whether codes can be sent to this URI. */
 export function mayRedirect(patterns: readonly RedirectPattern[], uri: unknown): uri is string {
   const url = typeof uri === 'string' ? readRedirect(uri) : undefined
   return url !== undefined && patterns.some(pattern => fits(pattern, url))

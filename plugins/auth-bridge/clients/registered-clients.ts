@@ -4,7 +4,6 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { isObject } from '../../../core/index.ts'
 
-/** What counts of what a client says of itself. */
 const KEPT = ['redirect_uris', 'client_name', 'client_uri', 'grant_types', 'token_endpoint_auth_method'] as const
 
 const PREFIX = 'reg.'
@@ -13,31 +12,21 @@ const SIGNATURE_BYTES = 16
 const NONCE_BYTES = 9
 /** Characters of an id: it is in every URL, and in every token. */
 const MAX_ID = 1_024
-/** Bytes of what a client says. */
 const MAX_SAID = 4_096
 
 export type ClientMetadata = Readonly<Record<string, unknown>>
 
-export interface RegisteredClients {
-  /** The id of a client that says this. Throws a text for the client where that is too much. */
-  idOf(said: ClientMetadata): string
-  /** Its secret, where it authenticates by one. */
-  secretOf(id: string): string
-  /** What oidc-provider keeps of a client; undefined where this id is none of ours. */
-  find(id: string): ClientMetadata | undefined
-}
+export type RegisteredClients = ReturnType<typeof createRegisteredClients>
 
 const pick = (said: ClientMetadata) =>
   Object.fromEntries(KEPT.flatMap(name => (said[name] === undefined ? [] : [[name, said[name]]])))
 
-/** `keys`: the first signs, all verify. */
-export function createRegisteredClients(keys: readonly Buffer[]): RegisteredClients {
+export function createRegisteredClients(keys: readonly Buffer[]) {
   const [first] = keys
   if (!first) throw new Error('there is no key to sign with')
   const signed = (key: Buffer, body: string) =>
     createHmac('sha256', key).update(`client ${body}`).digest().subarray(0, SIGNATURE_BYTES)
 
-  /** The key that signed an id, and what is in it. */
   function read(id: string): { readonly key: Buffer; readonly said: ClientMetadata } | undefined {
     if (!id.startsWith(PREFIX) || id.length > MAX_ID) return undefined
     const [body = '', signature = '', ...more] = id.slice(PREFIX.length).split('.')
@@ -56,7 +45,8 @@ export function createRegisteredClients(keys: readonly Buffer[]): RegisteredClie
   const secretBy = (key: Buffer, id: string) => createHmac('sha256', key).update(`secret ${id}`).digest('base64url')
 
   return {
-    idOf(said) {
+    /** Throws an Error for the client if it says too much. */
+    idOf(said: ClientMetadata): string {
       const text = JSON.stringify({ ...pick(said), nonce: randomBytes(NONCE_BYTES).toString('base64url') })
       const body = Buffer.byteLength(text) > MAX_SAID ? '' : deflateRawSync(text, { level: 9 }).toString('base64url')
       const id = `${PREFIX}${body}.${signed(first, body).toString('base64url')}`
@@ -64,8 +54,8 @@ export function createRegisteredClients(keys: readonly Buffer[]): RegisteredClie
         throw new Error('it says too much of itself: fewer or shorter redirect_uris')
       return id
     },
-    secretOf: id => secretBy(read(id)?.key ?? first, id),
-    find(id) {
+    secretOf: (id: string): string => secretBy(read(id)?.key ?? first, id),
+    find(id: string): ClientMetadata | undefined {
       const found = read(id)
       if (!found) return undefined
       const {

@@ -12,7 +12,6 @@ const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
 const refuseFile = (path: string, what: string, fix: string) => new StartError(`keepIn: ${path} ${what}; ${fix}`)
 
-/** The mode in octal if any of these bits is set, else undefined. Windows has no owners. */
 const modeWith = (mode: number, bits: number) =>
   process.getuid !== undefined && (mode & bits) !== 0 ? (mode & 0o7777).toString(8) : undefined
 
@@ -45,11 +44,9 @@ export async function readOwnFile(file: string): Promise<string | undefined> {
   }
 }
 
-/** Replaces the file as a whole, readable for its owner only. */
 export async function writeOwnFile(file: string, text: string): Promise<void> {
   const folder = dirname(file)
   const made = await mkdir(folder, { recursive: true, mode: 0o700 })
-  // Keeps the secrets out of Git.
   if (made !== undefined) await writeFile(join(folder, '.gitignore'), '*\n')
   // An unpredictable name: an existing file or link is never written to.
   const written = `${file}.${randomBytes(9).toString('base64url')}.new`
@@ -62,9 +59,7 @@ export async function writeOwnFile(file: string, text: string): Promise<void> {
   }
 }
 
-/** Anyone on this machine can register clients and begin logins. */
 const MAX_ENTRIES = 10_000
-/** Milliseconds for which changes are collected before a write. */
 const WRITE_DELAY = 50
 const FORMAT = 2
 const SECRET_BYTES = 32
@@ -73,7 +68,6 @@ type Entries = LRUCache<string, string | Members>
 
 export interface KeptStore {
   readonly store: GrantStore
-  /** Like `host.keys`, from the secret in the file. */
   keys(use: string): readonly Buffer[]
   /** Writes pending changes. Never rejects. */
   flush(): Promise<void>

@@ -35,7 +35,6 @@ const signedInAs = ({ id, name, roles, claims }: DevUser): SignedIn => ({
   tokens: { accessToken: `development token of ${id}`, scopes: [] },
 })
 
-/** `page`: the URL of the sign-in page. */
 export function createDevelopmentUpstream(
   { label, users = [{ id: 'dev' }] }: FilledProvider,
   page: () => string,

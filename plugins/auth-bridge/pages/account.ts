@@ -18,23 +18,17 @@ export interface ShownGrant {
   readonly id: string
   readonly client: ShownClient
   readonly redirectHost: string
-  /** URLs of what it may use. */
   readonly resources?: readonly string[]
   readonly scopes: readonly string[]
-  /** Milliseconds since the epoch. */
   readonly since: number
-  /** Milliseconds since the epoch; undefined: never. */
   readonly used: number | undefined
 }
 
 export interface AccountView {
   readonly person: ShownPerson
-  /** The provider's label. */
   readonly signedInWith: string
   readonly grants: readonly ShownGrant[]
-  /** CSRF token, the field `csrf`. */
   readonly token: string
-  /** What was just done. */
   readonly notice?: string
 }
 
@@ -42,7 +36,6 @@ const MAX_GRANTS = 200
 
 const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' })
 
-/** A day; servers do not know the clock of who reads it. */
 function writeDay(milliseconds: number | undefined): Markup {
   if (milliseconds === undefined) return html`Never`
   const date = new Date(milliseconds)
@@ -59,7 +52,6 @@ const tokenField = (token: string) => html`<input type="hidden" name="csrf" valu
 
 const MAX_NAMED = 50
 
-/** As code, side by side; of too many some. */
 const writeNamed = (texts: readonly string[], write: (text: string) => string | Markup) =>
   html`${texts.slice(0, MAX_NAMED).map(text => html`<code>${write(text)}</code> `)}${texts.length > MAX_NAMED ? 'and more' : ''}`
 

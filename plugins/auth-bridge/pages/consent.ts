@@ -21,16 +21,11 @@ export interface ConsentQuestion {
   readonly client: ShownClient
   readonly redirect: { readonly uri: string }
   readonly person: ShownPerson
-  /** URLs of what it may use. */
   readonly resources: readonly string[]
   readonly scopes: readonly string[]
-  /** Scopes that it asked for, too, and that this person may not have. */
   readonly withheld?: readonly string[]
-  /** Whether the answer will be remembered for this browser. */
   readonly remembered: boolean
-  /** It was allowed before; since then this changed: where it sends people back to, or its metadata document. */
   readonly changed?: 'redirect' | 'document'
-  /** CSRF token, the field `csrf`. */
   readonly token: string
 }
 
@@ -39,7 +34,6 @@ const CHANGED = {
   document: 'You allowed this client before. Since then, what it says about itself has changed.',
 } as const
 
-/** What scopes of the standards mean. */
 const MEANINGS: ReadonlyMap<string, string> = new Map([
   ['openid', 'know that it is you'],
   ['profile', 'see your name'],
@@ -52,7 +46,6 @@ function writeChange(changed: ConsentQuestion['changed']): Markup | undefined {
   return html`<p class="note warn"><strong>Something changed.</strong> ${CHANGED[changed]} Allow it only if you know why.</p>`
 }
 
-/** Whose word its name is. */
 function writeVouching({ client }: ConsentQuestion, service: string): Markup {
   if (client.isKnown) return html`<p class="small">Whoever runs ${service} set this client up.</p>`
   const { documentHost } = client

@@ -1,7 +1,6 @@
 // HTML templates that escape their values, and text of other parties made safe to display.
 import { isLoopback } from '../../../core/auth.ts'
 
-/** HTML that this folder wrote. Only `html` makes it. */
 export class Markup {
   readonly text: string
 
@@ -10,7 +9,6 @@ export class Markup {
   }
 }
 
-/** What may stand in a template: a text, which is escaped, HTML, or a list of both; undefined is nothing. */
 export type Part = string | Markup | readonly Part[] | undefined
 
 const escapeHtml = (text: string) => text.replace(/[&<>"'`]/g, character => `&#${character.charCodeAt(0)};`)
@@ -25,9 +23,7 @@ function write(part: Part): string {
 export const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): Markup =>
   new Markup(strings.map((string, index) => string + write(parts[index])).join(''))
 
-/** Read of a text at all, in UTF-16 units. */
 const MAX_READ = 8_000
-/** The last is the empty sign of braille. */
 const SPACES = /[\s\p{Zs}\p{Zl}\p{Zp}\u2800]+/gu
 /**
  * What is not seen, or changes how its neighbours are: control and format characters (those that turn the direction among
@@ -41,7 +37,6 @@ const PILED = /(\p{M}{3})\p{M}+/gu
 const clean = (text: string) =>
   text.slice(0, MAX_READ).replace(SPACES, ' ').replace(UNSEEN, '').replace(PILED, '$1').replace(/ +/g, ' ').trim()
 
-/** A text of somebody else on one line, at most `most` characters. Empty where nothing of it can be seen. */
 export function shown(text: string, most = 80): string {
   const characters = [...clean(text)]
   return characters.length <= most
@@ -69,15 +64,12 @@ export function safeHref(href: string): string | undefined {
   return ['https:', 'http:', 'mailto:'].includes(url.protocol) ? url.href : undefined
 }
 
-/** An MCP client, and what is known of it. */
 export interface ShownClient {
   readonly name: string | undefined
   readonly id: string
   /** Host of its metadata document; undefined: it registered itself, and anybody could have chosen its name. */
   readonly documentHost: string | undefined
-  /** Named in the config. */
   readonly isKnown: boolean
-  /** Shown where it is known, or under the host of its document. */
   readonly homepage?: string
 }
 
@@ -87,19 +79,15 @@ export interface ShownPerson {
   readonly subject: string
 }
 
-/** Of a list; what is left out is counted. */
 const MAX_ITEMS = 50
 const MAX_URL = 300
 
-/** Schemes whose links run or show something in the browser itself. */
 const OWN_SCHEMES: ReadonlySet<string> = new Set(
   ['javascript', 'data', 'blob', 'about', 'file', 'filesystem', 'view-source', 'chrome'].map(name => `${name}:`),
 )
 
-/** Where a redirect URI leads. */
 export interface Destination {
   readonly kind: 'web' | 'computer' | 'app' | 'unknown'
-  /** A host, a scheme such as `cursor://`, or `This computer`. */
   readonly place: string
 }
 
@@ -118,23 +106,18 @@ export function readDestination(uri: string): Destination {
   return { kind: 'web', place: shownHost(host) }
 }
 
-/** On a line, and no longer than pages can bear. */
 export const shownUrl = (url: string): string => shown(url, MAX_URL)
 
-/** A person by what they know of themselves. */
 export function writePerson({ name, email, subject }: ShownPerson): Markup {
   const [known = '', ...more] = [name, email].flatMap(text => (text === undefined ? [] : shown(text) || []))
   if (known === '') return html`<strong><bdi>${shown(subject)}</bdi></strong>`
   return html`<strong><bdi>${known}</bdi></strong>${more.map(text => html` (<bdi>${text}</bdi>)`)}`
 }
 
-/** The name that it gave itself; empty where it gave none that can be seen. */
 export const nameOf = ({ name = '' }: ShownClient): string => shown(name)
 
-/** Known neither by the config nor by a document of a host. */
 export const isUnverified = ({ isKnown, documentHost }: ShownClient): boolean => !isKnown && documentHost === undefined
 
-/** Its page, where we may believe that it is its page. */
 export function homepageOf({ homepage, isKnown, documentHost }: ShownClient): Markup | undefined {
   const href = homepage === undefined ? undefined : safeHref(homepage)
   if (href === undefined || !/^https?:/.test(href)) return undefined
@@ -143,7 +126,6 @@ export function homepageOf({ homepage, isKnown, documentHost }: ShownClient): Ma
   return html`<a href="${href}" rel="noreferrer">${shownHost(host)}</a>`
 }
 
-/** Items of a list; of too many the rest is counted. */
 export function writeItems<Item>(items: readonly Item[], write: (item: Item) => Markup): Markup {
   const rest = items.length - MAX_ITEMS
   const more = rest > 0 ? html`<li><strong>And ${String(rest)} more.</strong></li>` : undefined

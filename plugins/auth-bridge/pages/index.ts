@@ -13,9 +13,7 @@ export { type Logo, type Page, type PageSettings, readLogo } from './layout.ts'
 export interface Message {
   readonly title: string
   readonly text: string
-  /** Small, such as the id of a request. */
   readonly detail?: string
-  /** A link; left out where its address is none that is safe to click on. */
   readonly action?: { readonly label: string; readonly href: string }
   /**
    * A plain link under the button, such as the way back to the application: an address of an app, too. Left out where its
@@ -27,16 +25,13 @@ export interface Message {
 
 export interface SignInView {
   readonly text: string
-  /** The provider's label. */
   readonly label: string
   /** Where the button leads, with GET: the provider's pages come next, and a form would not be let there. */
   readonly action: string
 }
 
-/** The sign-in page of the development provider. */
 export interface ChoiceView {
   readonly state: string
-  /** The form's target URL. */
   readonly action: string
 }
 
@@ -46,7 +41,6 @@ const button = (href: string | undefined, label: string) =>
 /** As apps have them: `cursor://...`, `com.example.app:...` (RFC 8252, section 7.1). */
 const APP_ADDRESS = /^(?:[a-z][a-z0-9+.-]*:\/\/|[a-z][a-z0-9+-]*\.[a-z0-9+.-]*:)/
 
-/** Of apps, too: what browsers open themselves is no such address. */
 function linkHref(href: string): string | undefined {
   const safe = safeHref(href)
   if (safe !== undefined) return safe
@@ -125,35 +119,21 @@ export function writeLeave(uri: string, layout: Layout): Page {
   })
 }
 
-/**
- * Each with the policy that it must be sent with. Send them with `Referrer-Policy: same-origin`: without a referrer browsers
- * say `Origin: null` of a form.
- */
-export interface Pages {
-  /** Posts `csrf` and `decision`, `allow` or `deny`, to its own URL. */
-  consent(question: ConsentQuestion): Page
-  /** Posts `csrf` and either `revoke`, the id of a grant, or `signOut`, `yes`, to its own URL. */
-  account(view: AccountView): Page
-  message(message: Message): Page
-  /** One button, `Sign in with ...`: a link. */
-  signIn(view: SignInView): Page
-  /** Sends `state` and `user`, and `roles` of a user that is not listed, by GET. */
-  chooseUser(view: ChoiceView): Page
-  /**
-   * In the place of a redirect after the consent form: browsers hold all redirects that follow a form to the form's policy,
-   * up to those of the client's own site. Throws a TypeError where no page may lead there, such as to `javascript:`.
-   */
-  leave(uri: string): Page
-}
+export type Pages = ReturnType<typeof createPages>
 
-export function createPages(settings: PageSettings): Pages {
+/**
+ * Pages with their Content-Security-Policy. Send them with `Referrer-Policy: same-origin`, or browsers send forms with
+ * `Origin: null`. Forms post `csrf` and their fields to their own URL.
+ */
+export function createPages(settings: PageSettings) {
   const layout = createLayout(settings)
   return {
-    consent: question => writeConsent(question, settings, layout),
-    account: view => writeAccount(view, layout),
-    message: message => writeMessage(message, layout),
-    signIn: view => writeSignIn(view, layout),
-    chooseUser: view => writeChoice(view, settings, layout),
-    leave: uri => writeLeave(uri, layout),
+    consent: (question: ConsentQuestion) => writeConsent(question, settings, layout),
+    account: (view: AccountView) => writeAccount(view, layout),
+    message: (message: Message) => writeMessage(message, layout),
+    signIn: (view: SignInView) => writeSignIn(view, layout),
+    chooseUser: (view: ChoiceView) => writeChoice(view, settings, layout),
+    /** Replaces a redirect after the consent form, which `form-action` would block. Throws a TypeError for unsafe URIs. */
+    leave: (uri: string) => writeLeave(uri, layout),
   }
 }

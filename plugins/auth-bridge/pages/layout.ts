@@ -9,22 +9,18 @@ import { html, Markup, safeHref, shown } from './html.ts'
 
 export interface Page {
   readonly html: string
-  /** Value of Content-Security-Policy. */
   readonly policy: string
 }
 
 export interface Logo {
-  /** Media type. */
   readonly type: string
   readonly data: Buffer
 }
 
 export interface PageSettings {
   readonly page: FilledAuthBridge['page'] & { readonly name: string }
-  /** The provider's label. */
   readonly label: string
   readonly logo?: Logo | undefined
-  /** Users of the development provider. */
   readonly users?: FilledAuthBridge['provider']['users'] | undefined
   /** Path of the bridge, such as `/auth`; the account page is `account` under it. */
   readonly base: string
@@ -123,18 +119,14 @@ header img{padding:.25rem;border-radius:.375rem;background:#fff}}
 `
 
 export interface Body {
-  /** Of the window; the service's name follows. */
   readonly title: string
   readonly content: Markup
-  /** Further parts of the head. */
   readonly head?: Markup
-  /** Sources of `form-action`; default: none. */
   readonly formAction?: string
 }
 
 export type Layout = (body: Body) => Page
 
-/** An address to go to, or a sentence. */
 function writeSupport(support: string): Markup {
   const isAddress = /^(?:https|mailto):/i.test(support)
   const href = isAddress ? safeHref(support) : undefined
@@ -143,7 +135,6 @@ function writeSupport(support: string): Markup {
   return html`<p>Questions? <a href="${href}">${label}</a></p>`
 }
 
-/** Everything but the body is made once. */
 export function createLayout({ page, logo }: PageSettings): Layout {
   const name = shown(page.name)
   const hash = createHash('sha256').update(STYLE).digest('base64')

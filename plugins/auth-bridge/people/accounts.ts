@@ -11,13 +11,11 @@ import { type Consent, type Consents, changedSince } from './consents.ts'
 import type { Standing } from './decide.ts'
 import type { Login, Logins } from './logins.ts'
 
-/** A 503 response of oidc-provider. */
 export function unavailable(why: string): Error {
   const error = new errors.CustomOIDCProviderError('temporarily_unavailable', why)
   return Object.assign(error, { status: 503, statusCode: 503 })
 }
 
-/** As oidc-provider hands it on: `ctx.oidc.account`. */
 export interface Account {
   readonly accountId: string
   readonly login: Login
@@ -31,7 +29,6 @@ export interface AccountSettings {
   readonly consents: Consents
   readonly log: Logger
   readonly clock: Clock
-  /** Milliseconds that a browser stays signed in. */
   readonly session: number
 }
 
@@ -42,12 +39,10 @@ const accountOf = (login: Login, standing: Standing): Account => {
 
 const CONSENT = 'BridgeConsent'
 
-/** What the grant of an authorization request was given for; undefined where there is none yet. */
 export const consentIn = ({ oidc }: ProviderContext) => oidc.entities[CONSENT] as Consent | undefined
 
 const placeOf = (sessionUid: string) => grantedAt('login of session', sessionUid)
 
-/** A code or a refresh token. */
 interface Presented {
   readonly grantId?: string
   readonly consumed?: unknown
@@ -65,12 +60,10 @@ export class Accounts {
     this.#mayRenew = createLimit(MOST_RENEWALS, settings.clock)
   }
 
-  /** `findAccount` of oidc-provider. */
   find(ctx: ProviderContext, accountId: string, token?: Presented): Promise<Account | undefined> {
     return token?.grantId === undefined ? this.#ofBrowser(ctx, accountId) : this.#ofGrant(accountId, token)
   }
 
-  /** The login of a browser's session; undefined where it has ended. */
   async loginOf(sessionUid: string, accountId: string): Promise<Login | undefined> {
     const { records, logins } = this.#settings
     const id = await records.read<string>(placeOf(sessionUid))
@@ -78,7 +71,6 @@ export class Accounts {
     return login?.person.subject === accountId ? login : undefined
   }
 
-  /** From now on a browser's session is of this login. */
   signedIn(sessionUid: string, loginId: string): Promise<void> {
     return this.#settings.records.write(placeOf(sessionUid), loginId, this.#settings.session)
   }

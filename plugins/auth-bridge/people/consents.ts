@@ -7,24 +7,18 @@ import { digest, grantedAt, type Records } from '../records.ts'
 export interface Consent {
   readonly grantId: string
   readonly subject: string
-  /** The login that it hangs on; another one of the same person may take its place. */
   readonly login: string
   readonly client: { readonly id: string; readonly name?: string; readonly documentHost?: string }
   readonly redirectUri: string
-  /** Of what the client's document said; undefined for a client without one. */
   readonly document?: string
-  /** What tokens may be for. */
   readonly resources: readonly string[]
   readonly scopes: readonly string[]
-  /** Milliseconds since the epoch. */
   readonly since: number
   readonly used?: number
 }
 
-/** Why what was allowed before is asked again. */
 export type Changed = 'redirect' | 'document'
 
-/** Consents of one person that are listed. */
 const MOST = 200
 
 const placeOf = (grantId: string) => grantedAt('consent', grantId)
@@ -37,7 +31,6 @@ export function digestOfDocument(client: Client): string | undefined {
   return digest(JSON.stringify([client_name, client_uri, redirect_uris, grant_types, token_endpoint_auth_method]))
 }
 
-/** Whether it is still what the person saw. */
 export function changedSince(consent: Consent, client: Client, redirectUri: string): Changed | undefined {
   if (consent.document !== digestOfDocument(client)) return 'document'
   return sameRedirect(consent.redirectUri, redirectUri) ? undefined : 'redirect'
@@ -47,7 +40,6 @@ export class Consents {
   readonly #records: Records
   readonly #ttl: number
 
-  /** `ttl`: milliseconds that one lasts. */
   constructor(records: Records, ttl: number) {
     this.#records = records
     this.#ttl = ttl
@@ -62,7 +54,6 @@ export class Consents {
     await this.#records.join(listOf(consent.subject), consent.grantId, this.#ttl, MOST)
   }
 
-  /** The login that it hangs on from now on; of the same person. */
   async moveTo(grantId: string, login: string): Promise<void> {
     await this.#records.update<Consent>(placeOf(grantId), this.#ttl, consent =>
       consent.login === login ? undefined : { ...consent, login },
@@ -73,7 +64,6 @@ export class Consents {
     await this.#records.update<Consent>(placeOf(grantId), this.#ttl, consent => ({ ...consent, used: Date.now() }))
   }
 
-  /** Newest first. */
   async of(subject: string): Promise<readonly Consent[]> {
     const ids = await this.#records.members(listOf(subject))
     const found = await Promise.all(ids.map(id => this.find(id)))

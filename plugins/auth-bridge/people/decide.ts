@@ -6,10 +6,8 @@ import type { Person } from '../upstream/upstream.ts'
 
 type Rules = Readonly<Record<string, PersonRule>>
 
-/** What somebody who may sign in may have. */
 export interface Standing {
   readonly roles: readonly string[]
-  /** Whether they may have a scope that this host knows. */
   mayHave(scope: string): boolean
 }
 
@@ -18,7 +16,6 @@ export type Decision = { readonly standing: Standing } | { readonly refused: str
 const list = <Value>(value: Value | readonly Value[] | undefined): readonly Value[] =>
   value === undefined ? [] : ([value].flat() as readonly Value[])
 
-/** Where somebody's verified address is; undefined where they have none. */
 const domainOf = ({ email }: Person): string | undefined => email?.slice(email.lastIndexOf('@') + 1).toLowerCase()
 
 const isInDomain = (person: Person, domains: readonly string[]) => {
@@ -33,7 +30,6 @@ function hasClaim(person: Person, path: string, wanted: unknown): boolean {
   return list(wanted).some(one => found.includes(one))
 }
 
-/** Whether all of a rule is true of somebody. */
 export function meets(person: Person, { group, domain, subject, claim }: PersonRule): boolean {
   if (group !== undefined && !isInGroup(person, list(group))) return false
   if (domain !== undefined && !isInDomain(person, list(domain))) return false
@@ -41,7 +37,6 @@ export function meets(person: Person, { group, domain, subject, claim }: PersonR
   return Object.entries(claim ?? {}).every(([path, wanted]) => hasClaim(person, path, wanted))
 }
 
-/** Why somebody may not sign in, for them and for the log; nothing of it is a secret. */
 function whyNot(person: Person, { domains = [], groups = [], subjects = [] }: FilledAuthBridge['allow']): string {
   const lacking = [
     ...(domains.length > 0 && person.email === undefined ? ['your account has no verified e-mail address'] : []),
@@ -53,7 +48,6 @@ function whyNot(person: Person, { domains = [], groups = [], subjects = [] }: Fi
   return lacking.join(', and ')
 }
 
-/** Held against every login, and again at every refresh. */
 export function createDecide({ allow, scopes, roles }: Pick<FilledAuthBridge, 'allow' | 'scopes' | 'roles'>) {
   const isAllowed = (person: Person) =>
     allow.everyone === true ||

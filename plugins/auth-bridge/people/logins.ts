@@ -15,9 +15,7 @@ import type { Decide, Standing } from './decide.ts'
 
 export interface Login extends SignedIn {
   readonly id: string
-  /** Milliseconds since the epoch, as all times here. */
   readonly since: number
-  /** When the provider was last asked for the person. */
   readonly asked: number
   /** Since when a node asks for new tokens, where that did not come to its end: the provider may have replaced the refresh token. */
   readonly renewing?: number
@@ -29,14 +27,11 @@ export interface LoginSettings {
   readonly decide: Decide
   readonly log: Logger
   readonly clock: Clock
-  /** Milliseconds that a login nobody uses is kept, and that one lasts at most. */
   readonly idle: number
   readonly most: number
-  /** Counts what came of asking. */
   readonly renewed: (outcome: 'renewed' | 'ended' | 'unasked') => void
 }
 
-/** What came of asking for somebody; `unsure`: nobody can say now. */
 export type Renewed =
   | { readonly login: Login; readonly standing: Standing }
   | { readonly ended: string }
@@ -70,7 +65,6 @@ export class Logins {
     this.#settings = settings
   }
 
-  /** `browser`: the digest of what it is known by. */
   async begin(signedIn: SignedIn, browser: string): Promise<Login> {
     const { records, most } = this.#settings
     const now = this.#settings.clock.now()
@@ -80,32 +74,27 @@ export class Logins {
     return login
   }
 
-  /** Signs a person out of a browser: each login of theirs there ends, this one among them. */
   async endAll({ id, person: { subject } }: Login, browser: string | undefined): Promise<void> {
     const { records } = this.#settings
     const known = browser === undefined ? [] : await records.members(loginsOf(browser))
     for (const other of new Set([...known, id])) {
       const login = await this.find(other)
-      // Of somebody else, who signs out for themselves.
       if (login && login.person.subject !== subject) continue
       await this.end(other)
       if (browser !== undefined) await records.leave(loginsOf(browser), other)
     }
   }
 
-  /** As it was last kept; undefined where it has ended. */
   async find(id: string): Promise<Login | undefined> {
     const login = await this.#settings.records.read<Login>(placeOf(id))
     return login && this.#left(login) > 0 ? login : undefined
   }
 
-  /** Whether somebody may do what they might when they signed in; the provider is not asked. */
   standingOf(person: Person): Standing | undefined {
     const decision = this.#settings.decide(person)
     return 'standing' in decision ? decision.standing : undefined
   }
 
-  /** Asks the provider whether the person may still sign in. `wanted`: how old the last answer may be, milliseconds. */
   renew(id: string, wanted = JUST_ASKED): Promise<Renewed> {
     const running = this.#renewing.get(id)
     if (running) return running
@@ -114,7 +103,6 @@ export class Logins {
     return begun
   }
 
-  /** Signs out: the provider is told, in the background, and everything that hangs on the login ends. */
   async end(id: string): Promise<void> {
     const { records, upstream, log } = this.#settings
     const login = await records.take<Login>(placeOf(id))
@@ -163,7 +151,6 @@ export class Logins {
     const isFresh = ({ asked }: Login) => this.#settings.clock.now() - asked < wanted
     const kept = await this.find(id)
     if (kept && isFresh(kept)) return this.#judge(kept)
-    // Another node may have asked in the meantime.
     const renewed = await this.#alone(id, async login => (isFresh(login) ? this.#judge(login) : this.#ask(login)))
     if (renewed === 'busy') return { unsure: 'another node has asked the provider for too long' }
     return renewed ?? ENDED

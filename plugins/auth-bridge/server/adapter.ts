@@ -31,11 +31,8 @@ interface Payload {
 export interface AdapterSettings {
   readonly records: Records
   readonly clients: RegisteredClients
-  /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** Milliseconds that a used refresh token still works. */
   readonly refreshGrace: number
-  /** Milliseconds that an unused refresh token is kept. */
   readonly refreshToken: number
   /** Receives each use of a code or refresh token that may be stolen; its grant ends. */
   readonly replayed: (model: string, grantId: string | undefined, reason: string) => void
@@ -43,9 +40,7 @@ export interface AdapterSettings {
 
 /** How long the use of a refresh token is remembered, milliseconds. Later the token is unknown. */
 const USED_TTL = 24 * 3_600_000
-/** Allowance for the time between two writes, milliseconds. */
 const MARGIN = 60_000
-/** Default time to live, milliseconds. */
 const DEFAULT_TTL = 3_600_000
 
 /** Models that an unauthenticated request can create. */
@@ -66,11 +61,9 @@ const uidAt = (uid: string) => grantedAt('session of', uid)
 
 const seconds = (time: number) => Math.floor(time / 1_000)
 
-/** The storage of one oidc-provider model. */
 class Adapter {
   readonly #settings: AdapterSettings
   readonly #model: string
-  /** Branches for the token that replaces a refresh token in this request. */
   readonly #branches = new WeakMap<object, readonly Branch[]>()
 
   constructor(settings: AdapterSettings, model: string) {
@@ -112,7 +105,6 @@ class Adapter {
 
   async upsert(id: string, payload: Payload, expiresIn?: number): Promise<void> {
     const { records } = this.#settings
-    // The client id contains the registration.
     if (this.#model === 'Client') return
     const ttl = expiresIn === undefined ? DEFAULT_TTL : expiresIn * 1_000
     if (this.#model === 'Session') return this.#keepSession(id, payload, ttl)
@@ -167,7 +159,6 @@ class Adapter {
     await this.#endGrant(payload ?? (await this.#read(id)), USED_AGAIN)
   }
 
-  /** Ends the grant if another branch was used. `until`: the end of this token's grace period. */
   async #follow(id: string, payload: Payload, until: number): Promise<void> {
     const { branches = [] } = payload
     const now = this.#settings.now()
@@ -177,7 +168,6 @@ class Adapter {
     if (Provider.ctx) this.#branches.set(Provider.ctx, [...open, { replaced: digest(id), by: '', until }])
   }
 
-  /** Whether another branch was used after the grace period; otherwise chooses this one. */
   async #isAbandoned({ replaced, by }: Branch): Promise<boolean> {
     const { records, refreshToken } = this.#settings
     const fork = await records.read<Fork>(forkAt(replaced))
@@ -205,5 +195,4 @@ class Adapter {
   async revokeByGrantId() {}
 }
 
-/** The adapter of the bridge, as oidc-provider asks for it: by the name of a model. */
 export const createAdapter = (settings: AdapterSettings) => (model: string) => new Adapter(settings, model)

@@ -4,9 +4,7 @@ import { LRUCache } from 'lru-cache'
 import Provider from 'oidc-provider'
 import type { Clock } from '../../../core/index.ts'
 
-/** Bytes of a response. */
 const MAX_DOCUMENT = 16_384
-/** Milliseconds for a whole response. */
 const TIMEOUT = 2_500
 /** Milliseconds for which a response is cached: oidc-provider fetches the key set for each token request. */
 const KEPT_FOR = 10_000
@@ -15,7 +13,6 @@ const MOST_KEPT = 1_000
 export interface ClientFetchSettings {
   /** Resolves a name once, and connects to that address if it is public. */
   readonly guardedFetch: typeof fetch
-  /** Returns false for an IP address with too many fetches. */
   readonly mayFetch: (ip: string) => boolean
   readonly clock: Clock
 }
@@ -73,7 +70,6 @@ export function createClientFetch({ guardedFetch, mayFetch, clock }: ClientFetch
     if (!loading) {
       loading = loadInTime(url, given)
       kept.set(url, loading)
-      // The caller receives the error.
       loading.catch(() => kept.delete(url))
     }
     const { headers, bytes } = await loading

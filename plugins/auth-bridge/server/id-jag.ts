@@ -30,7 +30,6 @@ export interface Assertion {
   readonly from: TrustedIssuer
   readonly claims: Claims
   readonly subject: string
-  /** `jti`. */
   readonly id: string
   /** Milliseconds since the epoch at which nobody takes it any more. */
   readonly until: number
@@ -40,7 +39,6 @@ export type Checked =
   | { readonly assertion: Assertion }
   /** For the client; nothing of the assertion is in it. */
   | { readonly refused: string }
-  /** Seconds. */
   | { readonly unavailable: string; readonly retryAfter: number }
 
 const isName = (value: unknown): value is string =>
@@ -64,7 +62,6 @@ function timeProblem({ exp, iat, nbf }: Claims, now: number): string | undefined
   return exp - iat > MAX_LIFE ? `it is valid for more than ${MAX_LIFE / 60} minutes (exp, iat)` : undefined
 }
 
-/** The audience as one text; undefined where there is none, or several. */
 function onlyAudience({ aud }: Claims): unknown {
   return Array.isArray(aud) ? (aud.length === 1 ? aud[0] : undefined) : aud
 }
@@ -72,7 +69,6 @@ function onlyAudience({ aud }: Claims): unknown {
 interface Expected {
   readonly audience: string
   readonly clientId: string
-  /** Seconds. */
   readonly now: number
 }
 
@@ -88,10 +84,8 @@ function claimsProblem(claims: Claims, from: TrustedIssuer, { audience, clientId
   return timeProblem(claims, now)
 }
 
-/** Seconds since the epoch, as `now` for `claimsProblem`. */
 const inSeconds = (milliseconds: number) => milliseconds / 1_000
 
-/** Everything but whether it was used before. `audience`: our issuer. */
 export function createAssertionCheck(trusted: TrustedIssuers, audience: string, now: () => number = Date.now) {
   return async (text: string, clientId: string): Promise<Checked> => {
     const read = text.length > MAX_ASSERTION ? undefined : readToken(text)
@@ -121,7 +115,6 @@ function emailOf(claims: Claims, own: Settings | undefined): string | undefined 
   return isVerified ? address : undefined
 }
 
-/** `provider`: the sign-in provider. Its own assertions are read like its ID tokens. */
 function assertedPerson({ from, claims, subject }: Assertion, provider: Settings): Person {
   const own = provider.issuer === from.issuer ? provider : undefined
   const name = textOf(claims['name'])
@@ -137,34 +130,28 @@ function assertedPerson({ from, claims, subject }: Assertion, provider: Settings
 }
 
 const PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
-/** How oidc-provider hands on what is known of the person. */
 const ASSERTED = 'Asserted'
 
 export interface IdJagSettings {
   readonly issuer: string
   readonly trusted: TrustedIssuers
-  /** Of the provider that people sign in with. */
   readonly upstream: Settings
   readonly records: Records
   readonly resources: Resources
   readonly decide: Decide
-  /** What oidc-provider is told of a resource, for somebody who may have this. */
   readonly describe: (resource: string, standing: Standing) => ResourceServer
   readonly log: Logger
 }
 
-/** What the metadata says where assertions are taken (section 7.2 of the draft). */
 export const assertionMetadata = (trusted: TrustedIssuers) =>
   trusted.size === 0 ? {} : { authorization_grant_profiles_supported: [PROFILE] }
 
-/** Of whom a token is that an assertion is exchanged for; undefined for all other tokens. */
 export const assertedIn = ({ oidc }: ProviderContext) => oidc.entities[ASSERTED] as Standing | undefined
 
 const refuse = (why: string, error = 'invalid_grant') => new errors.CustomOIDCProviderError(error, why)
 
 const wordsOf = (value: unknown): string[] => (typeof value === 'string' ? value.split(' ').filter(Boolean) : [])
 
-/** The one resource of the token: what the assertion is for, and the client asks for, where they say. */
 function resourceFor({ claims }: Assertion, asked: unknown, resources: Resources): string {
   const find = (one: unknown) => (typeof one === 'string' ? resources.find(one) : undefined)
   const claim = claims['resource']
@@ -240,7 +227,6 @@ function createHandler(provider: Provider, settings: IdJagSettings) {
   }
 }
 
-/** Only where the config trusts somebody: without, the server does not know this grant. */
 export function takeAssertions(provider: Provider, settings: IdJagSettings): void {
   if (settings.trusted.size === 0) return
   const handle = createHandler(provider, settings)

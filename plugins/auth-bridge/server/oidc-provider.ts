@@ -11,10 +11,8 @@ export const ROUTES = {
   token: '/token',
 } as const
 
-/** Seconds that a sign-in may take. */
 export const SIGN_IN_TTL = 900
 
-/** Seconds after which to come again, where what this server needs does not answer. */
 export const RETRY_AFTER = '5'
 
 /**
@@ -26,20 +24,16 @@ export const cookieNames = (issuer: string) =>
     ? { session: '__Host-mcp_session', interaction: '__Secure-mcp_login', resume: '__Secure-mcp_resume' }
     : { session: 'mcp_session', interaction: 'mcp_login', resume: 'mcp_resume' }
 
-/** Of a sign-in under way. */
 export const shortCookie = (issuer: string) => ({
   ...{ signed: true, httpOnly: true, overwrite: true, sameSite: 'lax' as const },
   secure: issuer.startsWith('https:'),
 })
 
-/** Of the session of a browser. */
 export const longCookie = (issuer: string) => ({ ...shortCookie(issuer), path: '/' })
 
 type OidcContext = KoaContextWithOIDC['oidc']
-/** Entities that oidc-provider has loaded before it calls functions of the configuration. */
 type Known = 'client' | 'grant' | 'params' | 'session' | 'resourceServers'
 
-/** A request within oidc-provider. */
 export type ProviderContext = KoaContextWithOIDC & {
   readonly oidc: { readonly [Name in Known]-?: NonNullable<OidcContext[Name]> }
 }
@@ -57,13 +51,11 @@ export function nameIssuer({ issuer }: Provider, { req, ip }: Pick<HostContext, 
   req.headers['x-forwarded-for'] = ip
 }
 
-/** Hands requests over; `ctx.path` is the address within the authorization server. */
 export function handOver(getProvider: () => Promise<Provider>): Serve {
   return async ctx => {
     const provider = await getProvider()
     const { req, res } = ctx
     nameIssuer(provider, ctx)
-    // It reads from this where it is mounted.
     Object.assign(req, { originalUrl: `${new URL(provider.issuer).pathname}${req.url}` })
     ctx.respond = false
     await provider.callback()(req, res)

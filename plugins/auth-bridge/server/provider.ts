@@ -39,7 +39,6 @@ import { SIGNING, type SigningKey } from './signing-keys.ts'
 
 type Prompt = NonNullable<ReturnType<ReturnType<typeof interactionPolicy.base>['get']>>
 
-/** Adds a check to a prompt; the first check that fails decides the error of prompt=none. */
 function addCheck(
   { checks }: Prompt,
   [reason, description, error]: readonly [string, string, string],
@@ -49,17 +48,14 @@ function addCheck(
   checks.add(new interactionPolicy.Check(reason, description, error, ctx => check(ctx as ProviderContext)), index)
 }
 
-/** What was answered just now is not asked again: `result` says so, of this grant. */
 const wasAnswered = ({ oidc }: ProviderContext): boolean => {
   const { grantId } = (oidc.result?.['consent'] ?? {}) as { grantId?: string }
   return grantId !== undefined && grantId === oidc.grant.jti
 }
 
-/** A resource that the person was not asked about. */
 const isElsewhere = (ctx: ProviderContext): boolean =>
   Object.keys(ctx.oidc.resourceServers).some(resource => !consentIn(ctx)?.resources.includes(resource))
 
-/** Scopes of a resource that this person may have now, and that the grant has not. */
 function isMoreThanGranted({ oidc }: ProviderContext): boolean {
   const account = oidc.account as Account | undefined
   return Object.entries(oidc.resourceServers).some(([resource, { scopes }]) => {
@@ -70,7 +66,6 @@ function isMoreThanGranted({ oidc }: ProviderContext): boolean {
   })
 }
 
-/** `choosesUser`: each authorization request shows the sign-in page, to choose another user. */
 export function createPolicy(choosesUser: boolean) {
   const policy = interactionPolicy.base()
   const [login, consent] = policy
@@ -100,9 +95,7 @@ export function createPolicy(choosesUser: boolean) {
 
 type Out = Readonly<Record<string, string | undefined>>
 
-/** What oidc-provider says of an id that it finds nothing under. */
 const NO_SUCH_CLIENT = 'client is invalid'
-/** What an old registration is met with, once the secret that signed it is gone. */
 const UNKNOWN =
   'This service does not know the application that sent you here, or not any more. Remove the server there, add it again, and sign in.'
 
@@ -122,17 +115,14 @@ export const refusalPage = (pages: Pages) => (ctx: ProviderContext, out: Out) =>
   sendPage(ctx, pages.message(page), status)
 }
 
-/** Maximum characters of a client id, and of a detail, in the log. */
 const MAX_TEXT = 200
 
-/** The message of the innermost cause, such as why the client's metadata document could not be fetched. For the log only. */
 function causeOf({ cause }: Error): string | undefined {
   let inner = cause
   while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause
   return inner instanceof Error ? inner.message.slice(0, MAX_TEXT) : undefined
 }
 
-/** Logs each refusal at the authorization and the token endpoint. */
 function logRefusals(provider: Provider, log: Logger): void {
   const tell =
     (at: string) =>
@@ -149,28 +139,20 @@ function logRefusals(provider: Provider, log: Logger): void {
 export interface ProviderSettings {
   readonly issuer: string
   readonly options: FilledAuthBridge
-  /** Milliseconds. */
   readonly lifetimes: Lifetimes
-  /** Milliseconds since the epoch. */
   readonly now: () => number
   readonly records: Records
   readonly clients: RegisteredClients
   readonly accounts: Accounts
   readonly resources: Resources
   readonly decide: Decide
-  /** Whose identity assertions are taken; empty: nobody's. */
   readonly trusted: TrustedIssuers
-  /** Of the provider that people sign in with. */
   readonly upstream: Settings
   readonly signing: readonly SigningKey[]
-  /** Sign cookies: the first signs, all verify. */
   readonly cookieKeys: readonly Buffer[]
   readonly log: Logger
-  /** Counts used codes and tokens that come again. */
   readonly replayed: (model: string) => void
-  /** For documents and keys of clients. */
   readonly clientFetch: ReturnType<typeof createClientFetch>
-  /** A page for people that says what went wrong. */
   readonly renderError: (ctx: ProviderContext, out: Readonly<Record<string, string | undefined>>) => void
 }
 
@@ -189,7 +171,6 @@ const seconds = (milliseconds: number) => Math.max(1, Math.floor(milliseconds / 
 
 const accountIn = ({ oidc }: ProviderContext) => oidc.account as Account | undefined
 
-/** What oidc-provider is told of one of our resources. Without a standing: everything that there is. */
 const describeResource =
   ({ resources, lifetimes }: ProviderSettings) =>
   (resource: string, standing?: Standing): ResourceServer => ({
@@ -289,7 +270,6 @@ function clientRules(options: FilledAuthBridge) {
     properties: [ALWAYS_CHECKED],
     validator(_ctx: unknown, _key: string, _value: unknown, metadata: Record<string, unknown>) {
       const redirects = own.get(String(metadata['client_id']))
-      // A client that names itself is told what it got; one of the config hears why it gets no token.
       const mayAssert = (method: unknown) => takesAssertions && (redirects !== undefined || method !== 'none')
       settleMetadata(metadata, redirects ?? patterns, mayAssert)
     },
@@ -326,7 +306,6 @@ const adapterOf = ({ records, clients, lifetimes, replayed: count, log, now }: P
     },
   })
 
-/** What our tokens say beside what each of them says. */
 function claimsFor(ctx: ProviderContext) {
   const asserted = assertedIn(ctx)
   if (asserted) return { roles: asserted.roles }
@@ -343,7 +322,6 @@ const timesFor =
     payload.exp = payload.iat + lifetime
   }
 
-/** What oidc-provider is configured with. */
 function configurationOf(settings: ProviderSettings): object {
   const { issuer, options, accounts, resources, signing } = settings
   return {

@@ -5,7 +5,6 @@ type Host = Pick<PluginHost, 'routes' | 'url'>
 type Route = PluginHost['routes'][number]
 type Params = Readonly<Record<string, string>>
 
-/** The parameters that make a route's path this one; undefined where none do. */
 function paramsAt(route: Route, pathname: string): Params | undefined {
   const pattern = route.path.split('/').filter(Boolean)
   const given = pathname.split('/').filter(Boolean)
@@ -28,9 +27,7 @@ function paramsAt(route: Route, pathname: string): Params | undefined {
 export interface Resources {
   /** The resource that a client means, as its metadata spells it, which is the audience; undefined: there is none. */
   find(resource: string): string | undefined
-  /** What a client that names none means, where there is but one; undefined: it must say. */
   readonly only: string | undefined
-  /** The scopes that routes promise in their metadata, and those that the config gives to some only. */
   readonly scopes: readonly string[]
   /** What a client that names no scope is given: all that everybody may have (RFC 6749 3.3). Not empty. */
   readonly defaultScope: string
@@ -41,7 +38,6 @@ const withoutSlash = (resource: string) => resource.replace(/^(https?:\/\/[^?#]*
 
 const isSame = (one: string, other: string) => withoutSlash(one) === withoutSlash(other)
 
-/** Replaces the resources of the routes. */
 export const withFixed = (resources: Resources, fixed: readonly string[] | undefined): Resources =>
   fixed
     ? {

@@ -7,7 +7,6 @@ import { errorText } from '../../../core/index.ts'
 
 export const SIGNING = 'ES256'
 
-/** The order of P-256 (SEC 2, 2.4.2). */
 const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
 /** 64 bits more than the order has: what is left over of it favours no number (FIPS 186-5, A.2.1). */
 const SEED_BYTES = 48
@@ -39,7 +38,6 @@ function derive(secret: Buffer): SigningKey {
   return describe(createPrivateKey({ key: jwk, format: 'jwk' }))
 }
 
-/** A key for each secret; `secrets` are 32 bytes each, for this use alone. */
 export const deriveSigningKeys = (secrets: readonly Buffer[]): SigningKey[] => secrets.map(derive)
 
 const PEM = /-----BEGIN ([A-Z ]+)-----[\s\S]*?-----END \1-----/g

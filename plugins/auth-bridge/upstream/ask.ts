@@ -5,11 +5,9 @@ import { errorText } from '../../../core/index.ts'
 import { isLocal } from './settings.ts'
 import { UpstreamError } from './upstream.ts'
 
-/** For one request, its body included. */
 const TIMEOUT = 10_000
 const MAX_BYTES = 1_024 * 1_024
 
-/** What of a request is told; as oauth4webapi tells it. */
 export interface AskInit {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -19,9 +17,7 @@ export interface AskInit {
 export type Ask = (url: string, init?: AskInit) => Promise<Response>
 
 export interface AskSettings {
-  /** Whether addresses of this machine may be asked without TLS. */
   readonly local: boolean
-  /** Milliseconds. Default 10 s. */
   readonly timeout?: number | undefined
 }
 
@@ -38,13 +34,11 @@ export async function readText(response: Response, shown: string): Promise<strin
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** For people who run the bridge, of what a machine on the way may have sent instead. */
 export const WRONG_PAGE = 'check that the issuer is right, and that no proxy on the way answers with a page of its own'
 
 const NO_TLS = /^(?:ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)|EPROTO)$/
 const NO_TRUST = /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_)/
 
-/** What helps where a connection failed; undefined where all that is known is that it did. */
 export function fixOfConnection(thrown: unknown): string | undefined {
   const { cause } = thrown instanceof Error ? thrown : {}
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
@@ -54,7 +48,6 @@ export function fixOfConnection(thrown: unknown): string | undefined {
   return undefined
 }
 
-/** The reason of a connection that failed, without what was sent. */
 function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return 'it cannot be reached'
   if (thrown.name === 'TimeoutError') return 'it did not answer in time'
@@ -75,7 +68,6 @@ const fixOfStatus = (status: number) =>
     ? 'the provider itself fails, or a proxy before it: see its status page or log, then try again'
     : 'the provider itself fails for now, it takes no more requests: try again later'
 
-/** Headers of an answer that are read. */
 const KEPT = ['content-type', 'link', 'date', 'age'] as const
 
 const isSecure = (url: string, local: boolean) =>
@@ -103,7 +95,6 @@ export function createAsk({ local, timeout = TIMEOUT }: AskSettings): Ask {
       response = await fetch(url, { method, headers, body, redirect: 'manual', signal })
       text = await readText(response, shown)
     } catch (thrown) {
-      // The cause may hold the request: what of it may be told is in the sentence.
       if (thrown instanceof UpstreamError) throw thrown
       throw new UpstreamError('unavailable', `${shown}: ${reasonOf(thrown)}`, { fix: fixOfConnection(thrown) })
     }
@@ -121,7 +112,6 @@ export function createAsk({ local, timeout = TIMEOUT }: AskSettings): Ask {
   }
 }
 
-/** The JSON of a response; undefined if it is not JSON or nested too deep. */
 export async function jsonOf(response: Response): Promise<unknown> {
   try {
     return parseJson(await response.clone().text())

@@ -114,7 +114,6 @@ async function connect(settings: Settings, log: Logger, timeout: number | undefi
   return { settings, log, oauth, server, client, authenticate: authenticateBy(method, settings), ask }
 }
 
-/** Gives the one connection; `timeout` is for one request, in milliseconds. */
 export function createConnector(settings: Settings, log: Logger, timeout: number | undefined) {
   let connecting: Promise<Connection> | undefined
   return () => {
@@ -126,10 +125,8 @@ export function createConnector(settings: Settings, log: Logger, timeout: number
   }
 }
 
-/** Of those options of oauth4webapi which all of its calls take. */
 type Through = Record<typeof customFetch, Ask> & Record<typeof allowInsecureRequests, true>
 
-/** What every call of oauth4webapi gets: requests by `ask`, which itself looks at the address. */
 export function through({ oauth, ask }: Connection): Through {
   return { [oauth.customFetch]: ask, [oauth.allowInsecureRequests]: true }
 }

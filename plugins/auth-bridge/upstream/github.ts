@@ -8,7 +8,6 @@ import { refusalError, refusalIn, unreadable } from './refusal.ts'
 import { askAs, askUserinfo, checking } from './tokens.ts'
 import { type ProviderTokens, UpstreamError } from './upstream.ts'
 
-/** The refresh token, with which the others end; without one the access token. */
 export async function revoke(connection: Connection, tokens: ProviderTokens): Promise<void> {
   const { oauth, server, client, authenticate, settings } = connection
   if (settings.type === 'github') return deleteGrant(connection, tokens)
@@ -40,7 +39,6 @@ const userUrl = ({ server }: Connection) => (server.userinfo_endpoint ?? '').rep
 
 const hasNext = (response: Response) => /<[^>]*>\s*;[^,]*\brel="?next\b/i.test(response.headers.get('link') ?? '')
 
-/** All of a list, at most ten pages of it. */
 async function readList(connection: Connection, path: string, { accessToken }: ProviderTokens) {
   const found: Record<string, unknown>[] = []
   for (let page = 1; page <= MAX_PAGES; page += 1) {
@@ -55,7 +53,6 @@ async function readList(connection: Connection, path: string, { accessToken }: P
   return found
 }
 
-/** What a part of the account says; undefined where the token may not ask it, which the log tells. */
 async function allowed<Value>(
   { log }: Connection,
   fix: string,
@@ -79,7 +76,6 @@ async function readEmail(connection: Connection, tokens: ProviderTokens): Promis
   return typeof primary === 'string' ? primary : undefined
 }
 
-/** `org` for each organization, `org/team` for each team. */
 async function readGroups(connection: Connection, tokens: ProviderTokens): Promise<string[] | undefined> {
   const fix =
     'have read:org in `scopes`, and the organization approve the application; of a GitHub App, give it the organization permission "Members", read-only'
@@ -96,7 +92,6 @@ async function readGroups(connection: Connection, tokens: ProviderTokens): Promi
   })
 }
 
-/** The account as claims: `email` with `email_verified`, and `groups` where GitHub says them. */
 export async function githubClaims(connection: Connection, tokens: ProviderTokens): Promise<Claims> {
   // The address of the public profile is whatever somebody wants to be read there.
   const {

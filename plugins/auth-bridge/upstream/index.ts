@@ -45,10 +45,8 @@ async function renew(connection: Connection, last: SignedIn): Promise<SignedIn> 
 export { type Explanation, explain, type ProviderRefusal } from './refusal.ts'
 
 export interface UpstreamSettings {
-  /** The keys of the config that lead to the provider. */
   readonly at: readonly (string | number)[]
   readonly log: Logger
-  /** For one request to the provider, in milliseconds. Default 10 s. */
   readonly timeout?: number
 }
 

@@ -69,18 +69,15 @@ export async function readGroupsOverage(connection: Connection, tokens: Provider
 }
 
 export interface Said {
-  /** Checked claims; undefined: none came. */
   readonly idToken?: Claims | undefined
 }
 
 export interface Before extends Said {
-  /** What was known before: it stands where there is no ID token and userinfo does not say it again. */
   readonly last?: SignedIn | undefined
   /** Userinfo is the one proof that the person may still sign in: it must answer. */
   readonly mustAnswer?: boolean
 }
 
-/** A text, or a whole number as one. */
 export function textOf(value: unknown): string | undefined {
   if (typeof value === 'string' && value !== '') return value
   return typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : undefined
@@ -94,7 +91,6 @@ export function firstText(claims: Claims, paths: readonly string[]): string | un
   return undefined
 }
 
-/** The groups at these paths; undefined where nothing is at any of them. What is no text is no group. */
 export function groupsAt(claims: Claims, paths: readonly string[]): string[] | undefined {
   const found = paths.map(path => claimAt(claims, path) ?? undefined).filter(value => value !== undefined)
   if (found.length === 0) return undefined
@@ -104,7 +100,6 @@ export function groupsAt(claims: Claims, paths: readonly string[]): string[] | u
 /** Exactly one `@`, and nothing that two readers could read in two ways. */
 const ADDRESS = /^[^\s@<>()",;:\\]+@[^\s@<>()",;:\\]+$/
 
-/** An address in lower case; undefined for what is none. */
 export function addressOf(value: unknown): string | undefined {
   const address = textOf(value)?.toLowerCase()
   return address !== undefined && ADDRESS.test(address) ? address : undefined
@@ -158,7 +153,6 @@ function personOf(settings: Settings, claims: Claims, groups: readonly string[] 
   return { subject, ...(name !== undefined && { name }), ...(email !== undefined && { email }), groups, claims }
 }
 
-/** The person of these tokens, with the tokens, which may be newer where Microsoft Graph was asked. */
 export async function readPerson(connection: Connection, tokens: ProviderTokens, before: Before): Promise<SignedIn> {
   const { settings } = connection
   const { kind, type, claims: places } = settings

@@ -4,13 +4,10 @@ import type { ProviderType } from './settings.ts'
 import { UpstreamError, type UpstreamFault } from './upstream.ts'
 
 export interface Explanation {
-  /** The fix, and the console to make it in. */
   readonly fix: string
-  /** Set if the error code alone suggests another fault. */
   readonly fault?: UpstreamFault
 }
 
-/** An error response: `error` and `error_description`. */
 export interface Refusal {
   readonly code?: string | undefined
   readonly description?: string | undefined
@@ -63,7 +60,6 @@ export const ENTRA_ERRORS: Readonly<Record<string, string>> = {
   700082: SIGN_IN_AGAIN,
   50173: SIGN_IN_AGAIN,
 }
-/** The other Entra errors are mistakes in the setup. */
 const ENTRA_REFUSED = new Set(['50105', '50076', '53003', '50057', '70008', '700082', '50173'])
 
 const GOOGLE_CLIENT = `${APP.google}, Clients: check clientId and clientSecret of an enabled client of type Web application.`
@@ -119,7 +115,6 @@ const FIXES: Readonly<Partial<Record<ProviderType, Readonly<Record<string, strin
   },
 }
 
-/** For all types, after the fixes of the type. */
 const ANY: Readonly<Record<string, string>> = {
   invalid_grant: 'The code or token was used, expired or revoked: the person must sign in again.',
   redirect_uri: REGISTER,
@@ -136,7 +131,6 @@ const ANY: Readonly<Record<string, string>> = {
   login_required: SIGN_IN_AGAIN,
 }
 
-/** Keys whose fault differs from the fault that the error code suggests. */
 const REFUSED = new Set([
   ...['org_internal', 'unverified_user_email', 'policy evaluation failed', 'user is not assigned', 'user is blocked'],
 ])
@@ -146,7 +140,6 @@ const MISCONFIGURED = new Set([
   ...['audience not available', 'standard token exchange', 'realm does not exist'],
 ])
 
-/** Advice for an error response; undefined for unknown errors. */
 export function explain({ type, code = '', description = '' }: ProviderRefusal): Explanation | undefined {
   const number = type === 'entra' ? /\bAADSTS(\d+)\b/.exec(description)?.[1] : undefined
   const entraFix = number === undefined ? undefined : ENTRA_ERRORS[number]
@@ -193,7 +186,6 @@ export function safeText(text: string, secrets: readonly (string | undefined)[] 
     .slice(0, MAX_TEXT)
 }
 
-/** The code, and the provider's words: once, where they begin with the code. Empty where it says nothing. */
 export function refusalWords({ code, description }: Refusal, secrets: readonly (string | undefined)[]): string {
   const name = code === undefined ? '' : safeText(code, secrets).slice(0, 100)
   const words = description === undefined ? '' : safeText(description, secrets)
@@ -203,11 +195,8 @@ export function refusalWords({ code, description }: Refusal, secrets: readonly (
 
 export interface RefusalContext {
   readonly type: ProviderType
-  /** What was asked, for people: `the token endpoint`. */
   readonly what: string
-  /** Never to be shown, should the provider repeat them. */
   readonly secrets: readonly (string | undefined)[]
-  /** Where the code is unknown. Default `misconfigured`. */
   readonly otherwise?: UpstreamFault
   /** Other scopes are asked for: `invalid_grant` may then be about them, and not about the person. */
   readonly forScopes?: boolean
@@ -223,7 +212,6 @@ export function refusalError({ code, description }: Refusal, context: RefusalCon
   return new UpstreamError(fault, `${what} refused: ${said || 'without a reason'}`, { code: shownCode, fix: told?.fix })
 }
 
-/** An answer that is neither what was asked for nor an error that one can read. */
 export const unreadable = (what: string, status: number): UpstreamError =>
   new UpstreamError('misconfigured', `${what} answers ${status} and says no reason`, {
     fix: 'check that the issuer or the endpoints are those of the provider, and the client id that of your application',

@@ -6,7 +6,6 @@ import type { FilledProvider } from '../options.ts'
 export type ProviderType = FilledProvider['type']
 export type ExchangeKind = NonNullable<FilledProvider['exchange']> | 'none'
 export type AuthMethod = NonNullable<FilledProvider['authMethod']>
-/** Options that only some types use. */
 export type PlaceOption = 'tenant' | 'domain' | 'issuer' | 'endpoints'
 
 export interface ClaimPlaces {
@@ -21,26 +20,19 @@ export interface Kind {
   /** OpenID Connect: there is a metadata document, and an ID token. Else plain OAuth, where userinfo says who it is. */
   readonly openid: boolean
   readonly uses: readonly PlaceOption[]
-  /** Without these there is nothing to go to. Of several, one is enough. */
   readonly needs: readonly PlaceOption[]
-  /** Its issuer, of options that were looked through. */
   readonly issuer?: (provider: FilledProvider) => string
   readonly scopes: readonly string[]
-  /** Asked for too where the metadata lists them. */
   readonly listedScopes: readonly string[]
-  /** Whether `offline_access` is asked for: `listed` only where the metadata has it. */
   readonly offline: boolean | 'listed'
   readonly parameters: Readonly<Record<string, string>>
-  /** Values that `prompt` always has. */
   readonly consents: 'always' | 'offline' | 'never'
   /** False: what userinfo would say is in the ID token, or is not for the access token to ask. */
   readonly asksUserinfo: boolean
   readonly claims: ClaimPlaces
   readonly exchange: ExchangeKind
   readonly authMethod?: AuthMethod
-  /** Whether the address at `email` is the provider's word. */
   readonly verifiedEmail: (claims: Claims, email: string) => boolean
-  /** How scopes are separated in its answers. */
   readonly separator: RegExp
 }
 
@@ -67,7 +59,6 @@ const openid = {
   separator: / +/,
 } as const
 
-/** A host name as it is written in the options; a test's provider is on this machine. */
 const originOf = (domain: string) =>
   `${/^(?:localhost|127\.0\.0\.1)(?::\d+)?$/.test(domain) ? 'http' : 'https'}://${domain}`
 
@@ -94,7 +85,6 @@ const KINDS: Readonly<Record<ProviderType, Kind>> = {
     uses: ['domain', 'issuer'],
     needs: ['domain', 'issuer'],
     issuer: provider => provider.issuer ?? domainOf(provider),
-    // The organization's own server has it, custom ones only where somebody added it.
     listedScopes: ['groups'],
     exchange: 'token-exchange',
   },
@@ -184,26 +174,21 @@ export interface PlainEndpoints {
   readonly revocation?: string
 }
 
-/** One provider with everything that its type says. */
 export interface Settings {
   readonly type: FilledProvider['type']
   readonly kind: Kind
   readonly label: string
-  /** Undefined for plain OAuth. */
   readonly issuer: string | undefined
   /** Undefined for OpenID Connect, whose metadata says it. */
   readonly endpoints: PlainEndpoints | undefined
   readonly clientId: string
   readonly clientSecret: string | undefined
-  /** Undefined: what the metadata lists. */
   readonly authMethod: AuthMethod | undefined
-  /** Exactly these; undefined: those of the type, and offline_access where it needs that. */
   readonly scopes: readonly string[] | undefined
   readonly parameters: Readonly<Record<string, string>>
   readonly claims: ClaimPlaces
   readonly trustEmail: boolean
   readonly exchange: ExchangeKind
-  /** Whether addresses of this machine may be asked without TLS. */
   readonly local: boolean
 }
 
@@ -222,14 +207,12 @@ const NEEDED: Readonly<Record<PlaceOption, string>> = {
   endpoints: 'endpoints: where authorization, token and userinfo are',
 }
 
-/** What says who asks and what came back: nobody else may set it. */
 const OURS =
   /^(?:response_type|response_mode|client_id|client_secret|redirect_uri|scope|state|nonce|code_challenge.*|request|request_uri)$/
 
 const TENANT = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const HOST = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.?)+(?::\d+)?$/i
 
-/** True for an http URL of this machine. */
 export const isLocal = (url: string): boolean =>
   URL.canParse(url) && new URL(url).protocol === 'http:' && isLoopback(new URL(url).hostname)
 

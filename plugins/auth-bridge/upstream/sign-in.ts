@@ -7,7 +7,6 @@ import { type LoginRequest, type LoginUnderWay, type SignedIn, UpstreamError } f
 
 const MAX_HINT = 256
 
-/** What is asked for at this provider. */
 export function scopesOf({ settings, server }: Connection): readonly string[] {
   const { scopes, kind } = settings
   if (scopes) return scopes
@@ -20,7 +19,6 @@ export function scopesOf({ settings, server }: Connection): readonly string[] {
   ]
 }
 
-/** The values of `prompt`: what the type always has, and what this login wants. */
 function promptOf({ settings: { kind, type } }: Connection, scopes: readonly string[], prompt: LoginRequest['prompt']) {
   const consent = kind.consents === 'always' || (kind.consents === 'offline' && scopes.includes('offline_access'))
   // Google has no `login`; choosing the account is as near as it comes.
@@ -42,7 +40,6 @@ export async function begin(connection: Connection, request: LoginRequest) {
   const parameters = {
     ...(prompts !== '' && { prompt: prompts }),
     ...settings.parameters,
-    // What this login wants of the person is more than what every login wants.
     ...(prompt !== undefined && { prompt: prompts }),
     ...(hint !== undefined && { [settings.type === 'github' ? 'login' : 'login_hint']: hint }),
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
@@ -91,7 +88,6 @@ function readCallback({ oauth, settings, server, client }: Connection, callback:
   return oauth.validateAuthResponse(server, client, parameters, state)
 }
 
-/** Errors of the authorization endpoint that are about the request, and so about us. */
 const ourFault = /^(?:invalid_|unauthorized_client$|unsupported_|redirect_uri|request_|admin_|application_)/
 
 export async function finish(

@@ -7,13 +7,11 @@ import { type Connection, through } from './connection.ts'
 import { refusalError, refusalIn, unreadable } from './refusal.ts'
 import { type ProviderTokens, UpstreamError } from './upstream.ts'
 
-/** The body of a token response: JSON, or a form. */
 export const bodyOf = async (response: Response): Promise<unknown> =>
   response.headers.get('content-type')?.startsWith('application/x-www-form-urlencoded')
     ? Object.fromEntries(new URLSearchParams(await response.clone().text()))
     : jsonOf(response)
 
-/** Its members without nulls, and with the scopes as a text. */
 function settled(body: Record<string, unknown>): Record<string, unknown> {
   const members = Object.entries(body).filter(([, value]) => value !== null)
   const { scope, expires_in, ...rest } = Object.fromEntries(members)
@@ -29,11 +27,8 @@ function settled(body: Record<string, unknown>): Record<string, unknown> {
 }
 
 export interface AnswerContext {
-  /** For messages: which grant it was. */
   readonly grant: string
-  /** What was sent, which no message may repeat. */
   readonly secrets: readonly (string | undefined)[]
-  /** An ID token in it is nobody's proof here. */
   readonly ignoreIdToken?: boolean
   readonly forScopes?: boolean
 }
@@ -58,7 +53,6 @@ export async function settleAnswer(
   return new Response(JSON.stringify(members), { headers: { 'content-type': 'application/json' } })
 }
 
-/** Runs what checks an answer: what it throws becomes an UpstreamError without the answer, which its errors carry. */
 export async function checking<Value>(what: string, check: () => Promise<Value> | Value): Promise<Value> {
   try {
     return await check()
@@ -70,11 +64,9 @@ export async function checking<Value>(what: string, check: () => Promise<Value> 
   }
 }
 
-/** True where no key of the provider fits: it may have new ones. */
 const lacksKey = (connection: Connection, thrown: unknown) =>
   thrown instanceof connection.oauth.OperationProcessingError && thrown.code === connection.oauth.KEY_SELECTION
 
-/** Checks the signature of what oauth4webapi read from this response, with the provider's keys. */
 export async function checkSignature(connection: Connection, response: Response): Promise<void> {
   const { oauth, server } = connection
   await checking('the signature', async () => {
@@ -92,7 +84,6 @@ export async function checkSignature(connection: Connection, response: Response)
 const endOf = (asked: number, seconds: number | undefined) =>
   seconds === undefined ? undefined : asked + seconds * 1_000
 
-/** The tokens of an answer, over those that there were: what it does not say again stands. */
 export function tokensOf(
   { settings }: Connection,
   answer: TokenEndpointResponse,
@@ -111,7 +102,6 @@ export function tokensOf(
 }
 
 export interface Refreshed {
-  /** With the refresh token that works from now on. */
   readonly tokens: ProviderTokens
   /** Where one came; its signature, issuer, audience and time are checked, its subject is not. */
   readonly idToken: Claims | undefined
@@ -133,7 +123,6 @@ async function isSigned(connection: Connection, response: Response): Promise<boo
   }
 }
 
-/** With `scope` the access token has that scope; an ID token in such an answer is left out. */
 export async function refresh(connection: Connection, last: ProviderTokens, scope?: string): Promise<Refreshed> {
   const { oauth, server, client, authenticate } = connection
   const { refreshToken } = last
@@ -186,7 +175,6 @@ async function exchangeToken(connection: Connection, last: ProviderTokens, scope
   return tokensOf(connection, access, { asked, last, wanted: scope.split(' ') })
 }
 
-/** `scope`: with spaces between. Its refresh token is the one that the login goes on with. */
 export async function exchange(connection: Connection, last: ProviderTokens, scope: string): Promise<ProviderTokens> {
   const { settings } = connection
   if (settings.exchange === 'refresh') return (await refresh(connection, last, scope)).tokens
@@ -215,7 +203,6 @@ export async function askAs(
   throw new UpstreamError('misconfigured', what)
 }
 
-/** Claims of userinfo; `subject` is the `sub` that they must be of, undefined for plain OAuth, where no such name is sure. */
 export async function askUserinfo(
   connection: Connection,
   accessToken: string,

@@ -1,7 +1,6 @@
 // The company's identity provider, as the bridge needs it: the one interface that every kind of provider is brought to.
 // index.ts makes one of the options.
 
-/** Who signed in, as the provider says. */
 export interface Person {
   /** Never used again for somebody else by this provider; not empty. */
   readonly subject: string
@@ -10,7 +9,6 @@ export interface Person {
   readonly email?: string
   /** Undefined: the provider did not say; a rule about groups fails then, with that reason. */
   readonly groups: readonly string[] | undefined
-  /** Everything else that it said: the ID token's claims, and those of userinfo over them. */
   readonly claims: Readonly<Record<string, unknown>>
   /** Claims that are copied into issued tokens. Set by the development provider only. */
   readonly tokenClaims?: Readonly<Record<string, unknown>>
@@ -23,7 +21,6 @@ export interface ProviderTokens {
   readonly expiresAt?: number
   readonly refreshToken?: string
   readonly idToken?: string
-  /** As it says they were granted. */
   readonly scopes: readonly string[]
 }
 
@@ -32,19 +29,15 @@ export interface SignedIn {
   readonly tokens: ProviderTokens
 }
 
-/** What must be known again when the browser comes back; it is kept sealed. JSON. */
 export interface LoginUnderWay {
   readonly codeVerifier: string
-  /** Undefined for plain OAuth. */
   readonly nonce?: string
 }
 
 export interface LoginRequest {
   readonly redirectUri: string
   readonly state: string
-  /** What the client said of who will sign in, at most 256 characters. */
   readonly loginHint?: string
-  /** Ask for the password, or the account, again. */
   readonly prompt?: 'login' | 'select_account'
 }
 
@@ -59,9 +52,7 @@ export interface LoginRequest {
 export type UpstreamFault = 'refused' | 'misconfigured' | 'unavailable' | 'untrusted'
 
 export interface FaultDetails extends ErrorOptions {
-  /** The `error` that the provider answered, where it did. */
   readonly code?: string | undefined
-  /** What to change, and where; undefined where that is not known. */
   readonly fix?: string | undefined
 }
 
@@ -86,11 +77,9 @@ export const isUpstreamError = (thrown: unknown): thrown is UpstreamError =>
 
 /** One identity provider. Everything rejects with an UpstreamError. */
 export interface Upstream {
-  /** For people, on pages: `Microsoft`, `GitHub`. */
   readonly label: string
   /** Where to send the browser. Its metadata is read with the first question, once for all who ask; a failure is not remembered. */
   begin(request: LoginRequest): Promise<{ readonly url: string; readonly underWay: LoginUnderWay }>
-  /** `callback`: the whole URL that the browser came back to. */
   finish(
     callback: URL,
     underWay: LoginUnderWay,
@@ -107,6 +96,5 @@ export interface Upstream {
    * one that the login goes on with from then on: the provider may take the one in `tokens` no more.
    */
   exchange(tokens: ProviderTokens, scope: string): Promise<ProviderTokens>
-  /** Tells it that these are not needed any more; resolves too where it has no way to be told. */
   revoke(tokens: ProviderTokens): Promise<void>
 }

@@ -1,6 +1,4 @@
-// `subscriptions/listen` of 2026-07-28: a request whose answer is a stream of the changes that its client asked for
-// (basic/patterns/subscriptions). It ends when the client closes it or the host does.
-
+// `subscriptions/listen` of 2026-07-28: a request whose response is a stream of changes (basic/patterns/subscriptions).
 import { findResource, type ItemKind, mayHear, mayHearNow } from '../../../core/auth.ts'
 import { type Call, type Honoured, HostError, isObject, type PluginHost, type Services } from '../../../core/index.ts'
 import {
@@ -21,19 +19,19 @@ import {
   watchedCost,
 } from '../../../core/transport.ts'
 
-/** What a client asks to hear of. */
+/** The changes that a client requests. */
 interface Filter {
   readonly lists: ReadonlySet<ItemKind>
   readonly uris: readonly string[]
-  /** What extensions tell. */
+  /** The parts of extensions. */
   readonly honoured: readonly Honoured[]
-  /** The part of the request that is honoured: what the view has. */
+  /** The part of the request that the view supports. */
   readonly acknowledged: Readonly<Record<string, unknown>>
 }
 
 const refuse = (detail: string) => new HostError('invalidParams', { detail })
 
-/** Throws `invalidParams` for a filter that is none, and what the filters of extensions throw. */
+/** Throws `invalidParams`, and errors of extensions' filters. */
 async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promise<Filter> {
   const { params, view } = call
   const { notifications } = params
@@ -52,7 +50,6 @@ async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promi
     throw refuse(`\`notifications.resourceSubscriptions\` must be at most ${MAX_WATCHED} URIs`)
   }
   const distinct = [...new Set(asked as string[])]
-  // Before any of them is looked up.
   for (const uri of distinct) checkUri(uri)
   if (watchedCost(distinct) > MAX_WATCHED_BYTES) {
     const most = `${MAX_WATCHED_BYTES} bytes of URIs and ${WATCH_COST} for each`
@@ -73,7 +70,7 @@ async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promi
 
 const tooMany = (detail: string) => new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '60' } })
 
-/** Counts open streams by caller, and what all that they watch costs. Throws `tooManyRequests`. */
+/** Limits the open streams of a caller and the bytes that they watch. Throws `tooManyRequests`. */
 function createCounter() {
   const counts = new Map<string, number>()
   const charge = createWatchCharges()
@@ -94,17 +91,7 @@ function createCounter() {
   }
 }
 
-/** What the task gives; where it throws, the place is free again. */
-function orLeave<T>(leave: () => void, task: () => T): T {
-  try {
-    return task()
-  } catch (error) {
-    leave()
-    throw error
-  }
-}
-
-/** A message that belongs to a subscription (basic/patterns/subscriptions, "Receiving Notifications"). */
+/** Sends messages of a subscription (basic/patterns/subscriptions, "Receiving Notifications"). */
 const tellerOf =
   (call: Call, _meta: Record<string, unknown>): Parameters<Honoured['begin']>[0] =>
   (method, params) =>
@@ -117,7 +104,6 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCall
   const open = new Set<() => void>()
   let draining = false
 
-  /** What fails at the end of one part must not keep the others from theirs. */
   function endQuietly(parts: Array<() => void>) {
     for (const endPart of parts.splice(0)) {
       try {
@@ -144,11 +130,14 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCall
       },
     }
     const _meta = { [META.subscriptionId]: id }
-    const subscription = orLeave(leave, () => {
-      // What extensions acknowledge may not go into JSON.
+    try {
       call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })
-      return changesOn(offer.route).subscribe(subscriber)
-    })
+    } catch (error) {
+      // The acknowledgement of an extension may not be serializable.
+      leave()
+      throw error
+    }
+    const subscription = changesOn(offer.route).subscribe(subscriber)
     for (const uri of uris) subscription.watch(uri)
     const parts: Array<() => void> = []
     return new Promise((resolve, reject) => {
@@ -170,7 +159,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCall
         reject(error)
         return end()
       }
-      // Its client comes back at once: as fast as one that was told when.
+      // The client reconnects at once, so wait as long as a retry hint says.
       if (draining) host.clock.setTimeout(end, RETRY)
       signal.addEventListener('abort', end, { once: true })
       if (signal.aborted) end()
@@ -178,7 +167,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCall
   }
 
   host.method('subscriptions/listen', listen)
-  // They would outlast any grace period: each ends with its own result (basic/patterns/subscriptions, "Graceful Closure").
+  // Each ends with its own result (basic/patterns/subscriptions, "Graceful Closure").
   host.draining(() => {
     draining = true
     for (const end of [...open]) end()

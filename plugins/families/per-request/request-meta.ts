@@ -1,5 +1,4 @@
-// What a request of a revision without a handshake says of itself in `_meta`: its version, its client, how much it wants to
-// be told. The same whatever transport brings it (basic, "Per-request protocol fields").
+// Reads `_meta` of a request without handshake: version, client and log level (basic, "Per-request protocol fields").
 import { HostError, type Implementation, isObject, type LogLevel, type Revision } from '../../../core/index.ts'
 import {
   type ClientFacts,
@@ -12,14 +11,14 @@ import {
   type ValidMessage,
 } from '../../../core/transport.ts'
 
-/** What a request says of itself; its version may be any text yet. */
+/** `version` is not checked yet. */
 export interface RequestMeta {
   readonly version: string
   readonly client: ClientFacts
   readonly logLevel: LogLevel | undefined
 }
 
-/** Throws `invalidMeta` for what is missing or cannot be. */
+/** Throws `invalidMeta`. */
 export function readRequestMeta(meta: unknown): RequestMeta {
   const refuse = (detail: string) => new HostError('invalidMeta', { detail })
   if (!isObject(meta)) throw refuse('`params._meta` is missing')
@@ -44,13 +43,13 @@ export function readRequestMeta(meta: unknown): RequestMeta {
   }
 }
 
-/** True for a message whose `_meta` names a version, and none that begins with `initialize`: it is served by itself. */
+/** Whether `_meta` names a version without handshake, so that the message needs no session. */
 export function namesOwnVersion(message: ValidMessage): boolean {
   const meta = message.kind === 'response' ? undefined : message.params['_meta']
   const named = isObject(meta) ? meta[META.protocolVersion] : undefined
   return named !== undefined && !isHandshakeRevision(named)
 }
 
-/** What a request is refused with whose version is not served. */
+/** The error for a version that the route does not serve. */
 export const unsupported = (requested: string, supported: readonly Revision[]): HostError =>
   new HostError('unsupportedVersion', { detail: shown(requested), data: { supported, requested: shown(requested) } })

@@ -1,16 +1,15 @@
-// Which processes may have the file: those of one `mcp-host start`. A second small file beside it has the name of their crew, and
-// each of them holds a shared lock on it for as long as it lives; whoever is of another crew needs it for itself, to write its own
-// name, and does not get it. Locks end with their process, so a kill leaves nothing.
+// Restricts the file to the processes of one `mcp-host start` (a crew). A lock file contains the crew's name, and each process holds a
+// shared lock on it. Another crew needs an exclusive lock to write its name. Locks end with their process.
 import { DatabaseSync } from 'node:sqlite'
 import { createPrivate, identityOf, restrict } from './database.ts'
 import { faultOf, StoreFault } from './faults.ts'
 
-/** Milliseconds: the first of a crew may look through a large file; a crew that ends may take a moment. */
+/** Milliseconds: the first process may check a large file; a crew that ends may take a moment. */
 const PATIENCE = { same: 60_000, other: 2_000 }
 
 export interface Joined<Value> {
   readonly value: Value
-  /** The lock that is held. */
+  /** Identifies the lock file. */
   readonly lock: string
   leave(): void
 }
@@ -20,7 +19,7 @@ function nameIn(db: DatabaseSync): string | undefined {
   return table && (db.prepare('SELECT name FROM crew').get()?.['name'] as string | undefined)
 }
 
-/** Holds the shared lock where the name is this crew's. */
+/** Holds the shared lock if the name is this crew's. */
 function hold(db: DatabaseSync, crew: string): boolean {
   db.exec(`PRAGMA busy_timeout = ${PATIENCE.same}; BEGIN`)
   if (nameIn(db) === crew) return true
@@ -28,7 +27,7 @@ function hold(db: DatabaseSync, crew: string): boolean {
   return false
 }
 
-/** False where others hold it for longer than this. */
+/** Returns false if others hold the lock for longer. */
 function lockOut(db: DatabaseSync, patience: number): boolean {
   try {
     db.exec(`PRAGMA busy_timeout = ${patience}; BEGIN EXCLUSIVE`)
@@ -39,7 +38,7 @@ function lockOut(db: DatabaseSync, patience: number): boolean {
   }
 }
 
-/** Writes the name; gives what `prepare` does before anybody else can. Whoever catches what it throws closes the file. */
+/** Writes the name after `prepare`. The caller closes the file on an error. */
 function begin<Value>(db: DatabaseSync, crew: string, prepare: () => Value): { readonly value: Value } {
   const value = prepare()
   db.exec('CREATE TABLE IF NOT EXISTS crew (name TEXT NOT NULL); DELETE FROM crew')
@@ -48,7 +47,7 @@ function begin<Value>(db: DatabaseSync, crew: string, prepare: () => Value): { r
   return { value }
 }
 
-/** Undefined where others of the crew have it already. */
+/** Undefined if the crew has the file already. */
 function holdOrBegin<Value>(
   db: DatabaseSync,
   crew: string,
@@ -56,13 +55,13 @@ function holdOrBegin<Value>(
 ): { readonly value: Value } | undefined {
   let begun = lockOut(db, 0) ? begin(db, crew, prepare) : undefined
   if (hold(db, crew)) return begun
-  // Between writing the name and holding the lock another crew came, or there is one, which may be about to end.
+  // Another crew came in between, or has the file and may be about to end.
   begun = !begun && lockOut(db, PATIENCE.other) ? begin(db, crew, prepare) : undefined
   if (begun && hold(db, crew)) return begun
   throw new StoreFault('crew', `another host has it (${nameIn(db) ?? 'it does not say which'})`)
 }
 
-/** What `act` does while no other process of the crew does so, as long as the lock is the one that it holds. */
+/** Runs `act` while no other process of the crew does, if the lock file is still the same. */
 function alone<Value>(file: string, lock: string, act: () => Value): Value {
   const db = new DatabaseSync(file)
   try {
@@ -74,11 +73,11 @@ function alone<Value>(file: string, lock: string, act: () => Value): Value {
   }
 }
 
-/** Joins the crew, or begins it. Throws a StoreFault `crew` where another has the file. `prepare`: whether this is the first; one at a time. */
+/** Throws a StoreFault `crew` if another crew has the file. `prepare(isFirst)` runs in one process at a time. */
 export function joinCrew<Value>(file: string, crew: string, prepare: (isFirst: boolean) => Value): Joined<Value> {
   createPrivate(file)
   restrict(file)
-  // Before it is opened: where it is replaced in between this is not the one that is there, and it is joined again.
+  // Before it is opened, to detect a replacement.
   const lock = identityOf(file)
   const db = new DatabaseSync(file)
   try {

@@ -1,14 +1,12 @@
-// What happens to the streams in the file; each runs within a transaction. An append is stored once however often it is
-// tried, and what is gone is answered as a gap.
+// Operations on streams; each runs within a transaction. A repeated append is stored once.
 import type { DatabaseSync } from 'node:sqlite'
 import type { StoreBounds } from './bounds.ts'
 import { bound, textOf } from './texts.ts'
 
-/** Who writes, as the store beside this folder was told. */
 export interface RowWriter {
   readonly epoch: number
   readonly facts: string
-  /** Empty: as it is. */
+  /** Empty: unchanged. */
   readonly bus: string
   readonly finished: boolean
 }
@@ -26,8 +24,18 @@ interface Found {
   readonly expires: number
 }
 
-function prepareEvents(db: DatabaseSync) {
-  return {
+type Known = Pick<Found, 'id' | 'last' | 'entries' | 'bytes' | 'bus' | 'finished' | 'expires'>
+
+const stateOf = ({ facts, last, finished, epoch, bus }: Found) => ({
+  facts,
+  last,
+  finished: finished === 1,
+  epoch,
+  bus,
+})
+
+export function eventOperations(db: DatabaseSync, { ttl, maxEvents, maxBytes }: StoreBounds) {
+  const sql = {
     find: db.prepare('SELECT * FROM streams WHERE session = ? AND name = ? AND expires > ?'),
     names: db.prepare('SELECT id FROM streams WHERE session = ?'),
     named: db.prepare('SELECT id FROM streams WHERE session = ? AND name = ?'),
@@ -46,12 +54,6 @@ function prepareEvents(db: DatabaseSync) {
     clear: db.prepare('DELETE FROM events WHERE stream = ?'),
     after: db.prepare('SELECT count(*) AS n FROM events WHERE stream = ? AND seq > ?'),
   }
-}
-
-type Statements = ReturnType<typeof prepareEvents>
-type Known = Pick<Found, 'id' | 'last' | 'entries' | 'bytes' | 'bus' | 'finished' | 'expires'>
-
-function eventParts(sql: Statements, { ttl, maxEvents, maxBytes }: StoreBounds) {
   const find = (session: string, name: string) => sql.find.get(session, name, Date.now()) as Found | undefined
 
   function forget(id: number) {
@@ -59,7 +61,6 @@ function eventParts(sql: Statements, { ttl, maxEvents, maxBytes }: StoreBounds) 
     sql.forget.run(id)
   }
 
-  /** One that is past its time is no more known than one that never was. */
   function begin(session: string, name: string, { epoch, facts }: RowWriter, last: number): Known {
     const old = sql.named.get(session, name)
     if (old) forget(Number(old['id']))
@@ -68,7 +69,7 @@ function eventParts(sql: Statements, { ttl, maxEvents, maxBytes }: StoreBounds) 
     return { id: Number(lastInsertRowid), last, entries: 0, bytes: 0, bus: '', finished: 0, expires }
   }
 
-  /** The stream as its writer knows it: where there is less, what came before is gone, and a gap says so. */
+  /** The stream as its writer knows it; a gap shows if the store has less. */
   function establish(session: string, name: string, found: Found | undefined, writer: RowWriter, known: number): Known {
     if (!found) return begin(session, name, writer, known)
     if (found.last >= known) {
@@ -80,7 +81,7 @@ function eventParts(sql: Statements, { ttl, maxEvents, maxBytes }: StoreBounds) 
     return { ...found, last: known, entries: 0, bytes: 0 }
   }
 
-  /** Nothing is written where nothing is new but a hundredth of the time that it is kept. */
+  /** Writes only if something changed or 1 % of the lifetime has passed. */
   function note({ id, bus, finished, expires }: Known, writer: RowWriter) {
     const until = Date.now() + ttl
     const isNew = (writer.bus !== '' && writer.bus !== bus) || (writer.finished && !finished)
@@ -88,7 +89,7 @@ function eventParts(sql: Statements, { ttl, maxEvents, maxBytes }: StoreBounds) 
     sql.note.run(writer.bus === '' ? bus : writer.bus, finished || writer.finished ? 1 : 0, until, id)
   }
 
-  /** Of more than a stream may have the oldest go. */
+  /** Deletes the oldest events above the limits. */
   function trim(id: number, given: { entries: number; bytes: number }) {
     let { entries, bytes } = given
     while (entries > 1 && (entries > maxEvents || bytes > maxBytes)) {
@@ -101,12 +102,18 @@ function eventParts(sql: Statements, { ttl, maxEvents, maxBytes }: StoreBounds) 
     return { entries, bytes }
   }
 
-  return { find, forget, establish, note, trim }
-}
+  /** Events up to `most` bytes, at least one. */
+  function take({ id, last }: Found, seq: number, most: number) {
+    const events: Array<{ readonly seq: number; readonly message: string }> = []
+    for (let next = seq + 1, bytes = 0; next <= last; next++) {
+      const message = textOf(sql.one.get(id, next)?.['message'])
+      bytes += Buffer.byteLength(message)
+      if (events.length > 0 && bytes > most) break
+      events.push({ seq: next, message })
+    }
+    return events
+  }
 
-type Parts = ReturnType<typeof eventParts>
-
-function writing(sql: Statements, { find, establish, note, trim }: Parts) {
   return {
     appendEvent(session: string, name: string, message: string, known: number, writer: RowWriter) {
       const found = find(session, name)
@@ -149,57 +156,23 @@ function writing(sql: Statements, { find, establish, note, trim }: Parts) {
       if (found) note(found, { ...writer, finished: true })
       return 'finished' as const
     },
-  }
-}
-
-const stateOf = ({ facts, last, finished, epoch, bus }: Found) => ({
-  facts,
-  last,
-  finished: finished === 1,
-  epoch,
-  bus,
-})
-
-function reading(sql: Statements, { find }: Parts) {
-  /** As many as have so many bytes together, and one at least. */
-  function take({ id, last }: Found, seq: number, most: number) {
-    const events: Array<{ readonly seq: number; readonly message: string }> = []
-    for (let next = seq + 1, bytes = 0; next <= last; next++) {
-      const message = textOf(sql.one.get(id, next)?.['message'])
-      bytes += Buffer.byteLength(message)
-      if (events.length > 0 && bytes > most) break
-      events.push({ seq: next, message })
-    }
-    return events
-  }
-
-  return {
     streamState(session: string, name: string) {
       const found = find(session, name)
       return found && stateOf(found)
     },
-    /** Undefined where they do not lead from `seq` to the end without a gap: none has a number beyond the last. */
+    /** Undefined if an event after `seq` is gone. */
     eventsAfter(session: string, name: string, seq: number, most = Number.POSITIVE_INFINITY) {
       const found = find(session, name)
       if (!found || seq > found.last) return undefined
       if (Number(sql.after.get(found.id, seq)?.['n']) !== found.last - seq) return undefined
       return most === 0 ? [] : take(found, seq, most)
     },
-  }
-}
-
-export function eventOperations(db: DatabaseSync, bounds: StoreBounds) {
-  const sql = prepareEvents(db)
-  const parts = eventParts(sql, bounds)
-  return {
-    ...writing(sql, parts),
-    ...reading(sql, parts),
     dropStream(session: string, name: string) {
       const found = sql.named.get(session, name)
-      if (found) parts.forget(Number(found['id']))
+      if (found) forget(Number(found['id']))
     },
     dropStreams(session: string) {
-      for (const { id } of sql.names.all(session)) parts.forget(Number(id))
+      for (const { id } of sql.names.all(session)) forget(Number(id))
     },
   }
 }

@@ -1,7 +1,7 @@
-// What SQLite fails with, as one of few words that the host has sentences for.
+// Maps errors of SQLite and the system to faults.
 import type { Fault, Word } from './messages.ts'
 
-/** By the primary result code. */
+/** By primary result code. */
 const WORDS: Readonly<Record<number, Word>> = {
   3: 'path',
   5: 'locked',
@@ -14,7 +14,7 @@ const WORDS: Readonly<Record<number, Word>> = {
   26: 'alien',
 }
 
-/** Of the system, where the file itself is not to be had. */
+/** By system error code. */
 const SYSTEM: Readonly<Record<string, Word>> = {
   ENOENT: 'path',
   ENOTDIR: 'path',
@@ -27,7 +27,7 @@ const SYSTEM: Readonly<Record<string, Word>> = {
   EDQUOT: 'full',
 }
 
-/** With a word that is known already, such as of what a file is. */
+/** An error with a known word. */
 export class StoreFault extends Error {
   readonly word: Word
 
@@ -39,7 +39,7 @@ export class StoreFault extends Error {
 
 const textOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown))
 
-/** Extended codes of SQLite that a full disk shows itself by: the shared index of the log could not grow, or be written. */
+/** Extended codes of a full disk: the shared index of the log could not grow or be written. */
 const NO_ROOM: ReadonlySet<number> = new Set([4874, 5386])
 
 export function faultOf(thrown: unknown): Fault {

@@ -1,16 +1,15 @@
-// What happens to grants in the file; each runs within a transaction. A set is a text too: `[member, end, ...]` as JSON, in the
-// order in which they joined.
+// Operations on grants; each runs within a transaction. A set is a JSON text `[member, end, ...]` in the order of joining.
 import type { DatabaseSync } from 'node:sqlite'
 import type { StoreBounds } from './bounds.ts'
 import { bound, textOf } from './texts.ts'
 
-/** What an entry costs beside its texts, bytes. */
+/** Bytes of an entry besides its texts. */
 const ENTRY_COST = 500
 
-/** How many that are past their time are looked for before something else loses its place. */
+/** Expired entries deleted at most before another is evicted. */
 const SWEPT = 100
 
-/** A key, and whether it is of what anyone may begin. */
+/** A key; `pending`: of an unfinished login, which anyone can begin. */
 export interface GrantPlace {
   readonly key: string
   readonly pending: boolean
@@ -18,8 +17,11 @@ export interface GrantPlace {
 
 type Member = readonly [member: string, until: number]
 
-function prepareGrants(db: DatabaseSync) {
-  return {
+const textName = (key: string) => `text ${key}`
+const setName = (key: string) => `set ${key}`
+
+export function grantOperations(db: DatabaseSync, { pending: most }: StoreBounds) {
+  const sql = {
     find: db.prepare('SELECT value FROM grants WHERE name = ? AND ends > ?'),
     drop: db.prepare('DELETE FROM grants WHERE name = ?'),
     remove: db.prepare('DELETE FROM grants WHERE id = ?'),
@@ -28,19 +30,12 @@ function prepareGrants(db: DatabaseSync) {
     tally: db.prepare("SELECT entries, bytes FROM tallies WHERE name = 'pending'"),
     oldest: db.prepare('SELECT id, name FROM grants WHERE pending = 1 ORDER BY id LIMIT 1'),
   }
-}
-
-const textName = (key: string) => `text ${key}`
-const setName = (key: string) => `set ${key}`
-
-function grantParts(db: DatabaseSync, { pending: most }: StoreBounds) {
-  const sql = prepareGrants(db)
   const read = (name: string) => {
     const found = sql.find.get(name, Date.now())
     return found && textOf(found['value'])
   }
 
-  /** What was written first goes, but never what was written now. */
+  /** Evicts the oldest entries, but not `name`. */
   function makeRoom(name: string) {
     for (;;) {
       const { entries, bytes } = sql.tally.get() as { readonly entries: number; readonly bytes: number }
@@ -51,7 +46,7 @@ function grantParts(db: DatabaseSync, { pending: most }: StoreBounds) {
     }
   }
 
-  /** False where it is too large to be kept; nothing is done then. */
+  /** Returns false, without a change, if it is too large. */
   function write(name: string, pending: boolean, value: string, ttl: number): boolean {
     const size = ENTRY_COST + Buffer.byteLength(value) + 4 * Buffer.byteLength(name)
     if (pending && ttl > 0 && size > most.bytes) return false
@@ -63,34 +58,7 @@ function grantParts(db: DatabaseSync, { pending: most }: StoreBounds) {
     return true
   }
 
-  return { read, write, drop: (name: string) => void sql.drop.run(name) }
-}
-
-type Parts = ReturnType<typeof grantParts>
-
-const texts = ({ read, write, drop }: Parts) => ({
-  getGrant: (key: string) => read(textName(key)),
-  setGrant: ({ key, pending }: GrantPlace, value: string, ttl: number) =>
-    write(textName(key), pending, value, ttl) ? ('done' as const) : ('large' as const),
-  addGrant({ key, pending }: GrantPlace, value: string, ttl: number) {
-    if (read(textName(key)) !== undefined) return 'no' as const
-    return write(textName(key), pending, value, ttl) ? ('done' as const) : ('large' as const)
-  },
-  replaceGrant({ key, pending }: GrantPlace, from: string, to: string, ttl: number) {
-    if (read(textName(key)) !== from) return 'no' as const
-    return write(textName(key), pending, to, ttl) ? ('done' as const) : ('large' as const)
-  },
-  takeGrant(key: string) {
-    const value = read(textName(key))
-    drop(textName(key))
-    return value
-  },
-  deleteGrants(keys: readonly string[]) {
-    for (const key of keys) for (const name of [textName(key), setName(key)]) drop(name)
-  },
-})
-
-function sets({ read, write, drop }: Parts) {
+  const drop = (name: string) => void sql.drop.run(name)
   function membersOf(key: string): Member[] {
     const all = JSON.parse(read(setName(key)) ?? '[]') as Member[]
     return all.filter(([, until]) => until > Date.now())
@@ -106,6 +74,25 @@ function sets({ read, write, drop }: Parts) {
   }
 
   return {
+    getGrant: (key: string) => read(textName(key)),
+    setGrant: ({ key, pending }: GrantPlace, value: string, ttl: number) =>
+      write(textName(key), pending, value, ttl) ? ('done' as const) : ('large' as const),
+    addGrant({ key, pending }: GrantPlace, value: string, ttl: number) {
+      if (read(textName(key)) !== undefined) return 'no' as const
+      return write(textName(key), pending, value, ttl) ? ('done' as const) : ('large' as const)
+    },
+    replaceGrant({ key, pending }: GrantPlace, from: string, to: string, ttl: number) {
+      if (read(textName(key)) !== from) return 'no' as const
+      return write(textName(key), pending, to, ttl) ? ('done' as const) : ('large' as const)
+    },
+    takeGrant(key: string) {
+      const value = read(textName(key))
+      drop(textName(key))
+      return value
+    },
+    deleteGrants(keys: readonly string[]) {
+      for (const key of keys) for (const name of [textName(key), setName(key)]) drop(name)
+    },
     joinGrants(place: GrantPlace, member: string, ttl: number, most: number) {
       const members = membersOf(place.key)
       const others = members.filter(([name]) => name !== member)
@@ -122,9 +109,4 @@ function sets({ read, write, drop }: Parts) {
     },
     grantMembers: (key: string) => membersOf(key).map(([member]) => member),
   }
-}
-
-export function grantOperations(db: DatabaseSync, bounds: StoreBounds) {
-  const parts = grantParts(db, bounds)
-  return { ...texts(parts), ...sets(parts) }
 }

@@ -1,84 +1,62 @@
-// The thread that has this process's connection to the file: it takes all that waits, runs it in one transaction, and answers
-// once that is committed. It says when the file cannot be written, and when it can again.
+// The thread with the connection to the file: runs waiting operations in one transaction, and reports whether the file is writable.
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { joinCrew } from './crew.ts'
-import {
-  closeDatabase,
-  identityOf,
-  MEMORY,
-  type OpenedDatabase,
-  openDatabase,
-  type Place,
-  replaceDamaged,
-} from './database.ts'
-import { faultOf } from './faults.ts'
+import { closeDatabase, identityOf, MEMORY, openDatabase, replaceDamaged } from './database.ts'
+import { faultOf, StoreFault } from './faults.ts'
 import type { Answer, Batch, Fault, News, Order, ThreadSettings } from './messages.ts'
 import { operationsOn } from './operations.ts'
-import { createTaskNews, type TaskNewsReading } from './task-news.ts'
-import { createTransactions, type Transactions } from './transactions.ts'
-import { createUpkeep, type Upkeep } from './upkeep.ts'
+import { createTaskNews } from './tasks.ts'
+import { createTransactions } from './transactions.ts'
+import { createUpkeep } from './upkeep.ts'
 
 const settings = workerData as ThreadSettings
 if (!parentPort) throw new Error('this file is for a thread')
 const port = parentPort
 
-/** Milliseconds between steps of the upkeep, and to the next where there is more to do. */
+/** Interval of upkeep steps, milliseconds; `busy` if there is more to do. */
 const PACE = { quiet: 1_000, busy: 50 }
-/** Milliseconds until it is looked whether another process changed a task, where somebody wants to know. */
+/** How often changed tasks are read, milliseconds. */
 const LOOK = 100
-/** Asks of one transaction at most. */
+/** Maximum operations per transaction. */
 const MOST = 1_000
-/** What is written to find out whether there is room again, bytes. */
+/** Bytes written to check whether there is room. */
 const PROBE = 65_536
 
 const tell = (news: News) => port.postMessage(news)
-
-interface Opened extends OpenedDatabase {
-  readonly transactions: Transactions
-  readonly upkeep: Upkeep
-  readonly taskNews: TaskNewsReading
-  /** The file beside it by which the crew has it. */
-  readonly lock: string
-  leave(): void
-}
 
 const LOCK = `${settings.file}.lock`
 
 const isDamage = (fault: Fault | undefined) => fault?.word === 'damaged' || fault?.word === 'alien'
 
-function openWhole(
-  isFirst: boolean,
-  former?: Place,
-): { readonly database: OpenedDatabase; readonly replaced: string | undefined } {
+function openWhole(isFirst: boolean) {
   const { file, ifDamaged } = settings
   const { maxSize } = settings.bounds
   try {
-    return { database: openDatabase(file, { maxSize, isFirst, former }), replaced: undefined }
+    return { ...openDatabase(file, { maxSize, isFirst }), replaced: undefined }
   } catch (error) {
     if (!isFirst || ifDamaged === 'stop' || !isDamage(faultOf(error))) throw error
     const replaced = replaceDamaged(file)
-    return { database: openDatabase(file, { maxSize, isFirst: false, former: undefined }), replaced }
+    return { ...openDatabase(file, { maxSize, isFirst: false }), replaced }
   }
 }
 
-/** `isOurs`: this crew has it already, and its requests run. */
-function open(former?: Place, isOurs = false): Opened & { readonly replaced: string | undefined } {
+function open() {
   const { file, crew, bounds } = settings
-  const joined =
+  const { value, lock, leave } =
     file === MEMORY
       ? { value: openWhole(false), lock: MEMORY, leave: () => undefined }
-      : joinCrew(LOCK, crew, isFirst => openWhole(isFirst && !isOurs, former))
-  const { database, replaced } = joined.value
-  const { db } = database
+      : joinCrew(LOCK, crew, openWhole)
+  const { db } = value
   const transactions = createTransactions(db, operationsOn(db, bounds), committed =>
     tell({ news: 'committed', committed }),
   )
   const upkeep = createUpkeep(db, bounds.maxSize, transactions.write)
-  const taskNews = createTaskNews(db)
-  return { ...database, transactions, upkeep, taskNews, lock: joined.lock, replaced, leave: joined.leave }
+  return { ...value, transactions, upkeep, taskNews: createTaskNews(db), lock, leave }
 }
+
+type Opened = ReturnType<typeof open>
 
 let opened: Opened | undefined
 let trouble: Fault | undefined
@@ -100,53 +78,26 @@ function close() {
   }
 }
 
-/** What was opened before the file was lost, until another is: its numbers are nobody else's as long as it is open. */
-let former: Opened | undefined
-
-function closeFormer() {
-  // Not written back: its log may be that of another file by now.
-  former?.db.close()
-  former = undefined
-}
-
-/** Where the file is not the one that was opened: another program deleted or replaced it. */
-function openAgain() {
-  if (opened && identityOf(settings.file) === opened.identity) return
-  if (opened) {
-    former = opened
-    opened = undefined
-    former.leave()
-  }
-  opened = open(former)
-  // It may have been put back.
-  if (former && former.identity !== opened.identity) tell({ news: 'lost' })
-  closeFormer()
-  if (isDamage(trouble)) judge(undefined)
-}
-
-/** Where somebody deleted the file by which others are kept out: it is made again, unless another host has it by then. */
-function lockAgain() {
-  if (!opened || opened.lock === MEMORY || identityOf(LOCK) === opened.lock) return
-  // With the file itself: that is seen to by whoever opens it again.
-  if (identityOf(settings.file) !== opened.identity) return
-  close()
-  opened = open(undefined, true)
+/** Throws if another program deleted or replaced the file or its lock: writes would be lost. */
+function checkPlace() {
+  if (!opened || opened.lock === MEMORY) return
+  if (identityOf(settings.file) === opened.identity && identityOf(LOCK) === opened.lock) return
+  throw new StoreFault('moved', 'another program deleted or replaced it')
 }
 
 function run(asks: Batch['asks']): readonly Answer[] {
   try {
-    openAgain()
+    checkPlace()
   } catch (error) {
     const fault = faultOf(error)
     judge(fault)
     return asks.map(() => ({ fault }))
   }
-  // To go on writing would damage it more.
   if (trouble && isDamage(trouble)) return asks.map(() => ({ fault: trouble as Fault }))
   return opened?.transactions.run(asks) ?? []
 }
 
-/** What the answers say of the file: not what one operation alone failed of, nor that it could be read. */
+/** Judges the file by the faults of operations. */
 function judgeBy(answers: readonly Answer[]) {
   const found = answers.find(answer => 'fault' in answer && !['late', 'bug'].includes(answer.fault.word))
   if (found && 'fault' in found) judge(found.fault)
@@ -173,7 +124,7 @@ function tellTasks() {
     const changes = opened?.taskNews.read() ?? []
     if (changes.length > 0) tell({ news: 'tasks', changes })
   } catch (error) {
-    // The upkeep finds out what it is, and says it.
+    // The upkeep reports it.
     if (faultOf(error).word === 'bug') throw error
   }
 }
@@ -186,7 +137,6 @@ function makeRoom() {
   }
 }
 
-/** Whoever writes nothing hears nothing of a disk that is full. */
 function isTight(): boolean {
   const { file } = settings
   if (file === MEMORY) return false
@@ -194,7 +144,7 @@ function isTight(): boolean {
   return bavail * bsize < PROBE
 }
 
-/** Whether the file can be written, where it could not, or may not be. */
+/** Throws if the file cannot be written. */
 function probe({ transactions, db }: Opened) {
   transactions.write(() => {
     db.exec(`INSERT INTO probe VALUES (1, zeroblob(${PROBE})) ON CONFLICT DO UPDATE SET filler = excluded.filler`)
@@ -205,8 +155,7 @@ function probe({ transactions, db }: Opened) {
 function keepUp() {
   let more = false
   try {
-    lockAgain()
-    openAgain()
+    checkPlace()
     if (opened && !isDamage(trouble)) {
       more = opened.upkeep.step()
       if (trouble || isTight()) probe(opened)
@@ -221,9 +170,8 @@ function keepUp() {
 
 function begin() {
   try {
-    const { replaced, ...rest } = open()
-    opened = rest
-    tell({ news: 'open', replaced })
+    opened = open()
+    tell({ news: 'open', replaced: opened.replaced })
   } catch (error) {
     tell({ news: 'failed', fault: faultOf(error) })
     port.close()
@@ -244,7 +192,6 @@ function end() {
   clearTimeout(timer)
   clearInterval(looking)
   try {
-    closeFormer()
     close()
   } finally {
     tell({ news: 'closed' })

@@ -1,32 +1,31 @@
-// What the host and the thread that has its database tell each other.
+// Messages between the host and the thread with the file.
 import type { TaskNews } from '../../../core/transport.ts'
 import type { StoreBounds } from './bounds.ts'
 import type { Operations } from './operations.ts'
 
-/** What the thread begins with. */
 export interface ThreadSettings {
-  /** Absolute; `:memory:` for a host of tests. */
+  /** Absolute, or `:memory:`. */
   readonly file: string
-  /** What the processes that may share the file have in common; nobody else has it. */
+  /** Names the processes that share the file. */
   readonly crew: string
   readonly ifDamaged: 'stop' | 'replace'
   readonly bounds: StoreBounds
 }
 
-/** One operation; it is not begun any more once the monotonic clock of the machine (`clock`) is past `deadline`. */
+/** One operation; it is not begun after `deadline` (by `clock`). */
 export interface Ask {
   readonly name: keyof Operations
   readonly args: readonly unknown[]
   readonly deadline: number
 }
 
-/** Asks of one turn of the event loop, in their order. */
+/** The operations of one event loop turn. */
 export interface Batch {
   readonly batch: number
   readonly asks: readonly Ask[]
 }
 
-/** Beside asks. `watch`: changes of tasks are told from now on. */
+/** `watch`: report changed tasks from now on. */
 export type Order = 'close' | 'watch'
 
 export type Word =
@@ -36,22 +35,23 @@ export type Word =
   | 'damaged'
   | 'alien'
   | 'foreign'
-  | 'newer'
+  | 'version'
+  | 'moved'
   | 'crew'
   | 'path'
   | 'disk'
   | 'late'
 
-/** Why something could not be done; `bug` is what nobody expected. */
+/** `bug`: unexpected. */
 export interface Fault {
   readonly word: Word | 'bug'
-  /** What SQLite or the system said. */
+  /** The original message. */
   readonly text: string
 }
 
 export type Answer = { readonly value: unknown } | { readonly fault: Fault }
 
-/** What one transaction was. */
+/** A finished transaction. */
 export interface Committed {
   readonly operations: number
   readonly seconds: number
@@ -63,14 +63,12 @@ export type News =
   | { readonly news: 'failed'; readonly fault: Fault }
   | { readonly news: 'answers'; readonly batch: number; readonly answers: readonly Answer[] }
   | { readonly news: 'committed'; readonly committed: Committed }
-  /** Undefined: it works again. */
+  /** Undefined: it is available again. */
   | { readonly news: 'trouble'; readonly fault: Fault | undefined }
-  /** The file was deleted or replaced: what was in it is gone, and a new one is begun. */
-  | { readonly news: 'lost' }
-  /** Undefined: some may have been missed. */
+  /** Undefined: changes may have been missed. */
   | { readonly news: 'tasks'; readonly changes: ReadonlyArray<TaskNews | undefined> }
   | { readonly news: 'size'; readonly bytes: number; readonly evicted: number }
   | { readonly news: 'closed' }
 
-/** Milliseconds by a clock that all threads of a machine share and that is never set. */
+/** Monotonic milliseconds, equal in all threads. */
 export const clock = (): number => Number(process.hrtime.bigint() / 1_000_000n)

@@ -1,4 +1,4 @@
-// All that can be asked of the file, by name, and how safe each is to be once it is answered.
+// All operations by name, and their durability.
 import type { DatabaseSync } from 'node:sqlite'
 import type { StoreBounds } from './bounds.ts'
 import { eventOperations } from './events.ts'
@@ -15,7 +15,7 @@ export const operationsOn = (db: DatabaseSync, bounds: StoreBounds) => ({
 
 export type Operations = ReturnType<typeof operationsOn>
 
-/** What a transaction takes: no lock; or one, and the disk's word that it is there once it is answered, or not. */
+/** `read`: no lock; `moment`: can be lost in a power cut; `durable`: on the disk when answered. */
 export type Weight = 'read' | 'moment' | 'durable'
 
 const READS: ReadonlySet<keyof Operations> = new Set([
@@ -23,8 +23,7 @@ const READS: ReadonlySet<keyof Operations> = new Set([
   ...(['getTask', 'lookAtTask', 'listTasks', 'taskDepths'] as const),
 ])
 
-/** What describes the moment: a power cut ends what runs, how lately a session was used may be forgotten, and who
- * holds a lease renews it soon. */
+/** Short-lived facts: running requests, session use, leases. */
 const MOMENTS: ReadonlySet<keyof Operations> = new Set(['enterSession', 'leaveSession', 'markSessions', 'renewTasks'])
 
 export const weightOf = (name: keyof Operations): Weight =>

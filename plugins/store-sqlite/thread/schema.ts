@@ -1,9 +1,11 @@
-// The tables, as steps from each version of the file to the next; what has been published is never changed. For database.ts.
-// Times are milliseconds since the epoch. Triggers keep what hangs on a row, and what is counted, in step with it.
+// The tables. Times are milliseconds since the epoch. Triggers keep dependent rows and counts up to date.
 
-const FIRST = `
+/** Counted from 5: files of versions 1 to 4 were written by unpublished versions and are refused. */
+export const SCHEMA_VERSION = 5
+
+export const SCHEMA = `
 CREATE TABLE tallies (name TEXT PRIMARY KEY, entries INTEGER NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO tallies VALUES ('idle', 0, 0), ('pending', 0, 0);
+INSERT INTO tallies VALUES ('idle', 0, 0), ('sessions', 0, 0), ('ended', 0, 0), ('pending', 0, 0), ('tasks', 0, 0);
 CREATE TABLE probe (id INTEGER PRIMARY KEY, filler BLOB);
 
 CREATE TABLE sessions (
@@ -11,7 +13,7 @@ CREATE TABLE sessions (
   version INTEGER NOT NULL, revision TEXT NOT NULL, client TEXT NOT NULL, level TEXT NOT NULL,
   watching INTEGER NOT NULL, watched_bytes INTEGER NOT NULL,
   stream TEXT, stream_node TEXT, stream_epoch INTEGER NOT NULL DEFAULT 0,
-  expires INTEGER NOT NULL, idle_since INTEGER
+  expires INTEGER NOT NULL, idle_since INTEGER, size INTEGER NOT NULL
 );
 CREATE INDEX sessions_of_holder ON sessions (holder, expires);
 CREATE INDEX sessions_by_end ON sessions (expires);
@@ -22,74 +24,11 @@ CREATE TABLE uses (session INTEGER, node TEXT, until INTEGER NOT NULL, PRIMARY K
 CREATE TABLE requests (session INTEGER, request TEXT, node TEXT NOT NULL, PRIMARY KEY (session, request)) WITHOUT ROWID;
 CREATE TABLE ended (digest TEXT PRIMARY KEY, expires INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX ended_by_end ON ended (expires);
-CREATE TABLE idle_holders (holder TEXT PRIMARY KEY, sessions INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE idle_holders (holder TEXT PRIMARY KEY, sessions INTEGER NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX idle_holders_by_number ON idle_holders (sessions);
-
-CREATE TRIGGER session_idles AFTER UPDATE OF idle_since ON sessions
-WHEN old.idle_since IS NULL AND new.idle_since IS NOT NULL BEGIN
-  INSERT INTO idle_holders VALUES (new.holder, 1) ON CONFLICT (holder) DO UPDATE SET sessions = sessions + 1;
-  UPDATE tallies SET entries = entries + 1 WHERE name = 'idle';
-END;
-CREATE TRIGGER session_idles_no_more AFTER UPDATE OF idle_since ON sessions
-WHEN old.idle_since IS NOT NULL AND new.idle_since IS NULL BEGIN
-  UPDATE idle_holders SET sessions = sessions - 1 WHERE holder = old.holder;
-  DELETE FROM idle_holders WHERE holder = old.holder AND sessions <= 0;
-  UPDATE tallies SET entries = entries - 1 WHERE name = 'idle';
-END;
-CREATE TRIGGER idle_session_goes AFTER DELETE ON sessions WHEN old.idle_since IS NOT NULL BEGIN
-  UPDATE idle_holders SET sessions = sessions - 1 WHERE holder = old.holder;
-  DELETE FROM idle_holders WHERE holder = old.holder AND sessions <= 0;
-  UPDATE tallies SET entries = entries - 1 WHERE name = 'idle';
-END;
-CREATE TRIGGER session_goes AFTER DELETE ON sessions BEGIN
-  DELETE FROM watched WHERE session = old.id;
-  DELETE FROM copies WHERE session = old.id;
-  DELETE FROM uses WHERE session = old.id;
-  DELETE FROM requests WHERE session = old.id;
-END;
-
-CREATE TABLE streams (
-  id INTEGER PRIMARY KEY, session TEXT NOT NULL, name TEXT NOT NULL, epoch INTEGER NOT NULL, facts TEXT NOT NULL, before TEXT,
-  last INTEGER NOT NULL, entries INTEGER NOT NULL, bytes INTEGER NOT NULL, bus TEXT NOT NULL, finished INTEGER NOT NULL,
-  expires INTEGER NOT NULL, UNIQUE (session, name)
-);
-CREATE INDEX streams_by_end ON streams (expires);
--- With ids of their own: texts of a thousand bytes would have a page each in a table without.
-CREATE TABLE events (id INTEGER PRIMARY KEY, stream INTEGER NOT NULL, seq INTEGER NOT NULL, message TEXT NOT NULL);
-CREATE UNIQUE INDEX events_of_stream ON events (stream, seq);
-
-CREATE TABLE grants (
-  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, value TEXT NOT NULL, ends INTEGER NOT NULL,
-  pending INTEGER NOT NULL, size INTEGER NOT NULL
-);
-CREATE INDEX grants_by_end ON grants (ends);
-CREATE INDEX grants_pending ON grants (id) WHERE pending = 1;
-CREATE TRIGGER grant_comes AFTER INSERT ON grants WHEN new.pending = 1 BEGIN
-  UPDATE tallies SET entries = entries + 1, bytes = bytes + new.size WHERE name = 'pending';
-END;
-CREATE TRIGGER grant_goes AFTER DELETE ON grants WHEN old.pending = 1 BEGIN
-  UPDATE tallies SET entries = entries - 1, bytes = bytes - old.size WHERE name = 'pending';
-END;
-`
-
-/** How many bytes sessions take, of each holder and of all, and how many ended ones are known. */
-const SECOND = `
-ALTER TABLE sessions ADD COLUMN size INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE idle_holders ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX idle_holders_by_bytes ON idle_holders (bytes);
 CREATE TABLE holders (holder TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
 
-UPDATE sessions SET
-  size = 700 + 4 * octet_length(holder) + octet_length(opening) + octet_length(client) + 2 * watched_bytes;
-INSERT INTO holders SELECT holder, sum(size) FROM sessions GROUP BY holder;
-UPDATE idle_holders SET bytes =
-  (SELECT coalesce(sum(size), 0) FROM sessions WHERE holder = idle_holders.holder AND idle_since IS NOT NULL);
-INSERT INTO tallies SELECT 'sessions', count(*), coalesce(sum(size), 0) FROM sessions;
-INSERT INTO tallies SELECT 'ended', count(*), 0 FROM ended;
-
-DROP TRIGGER session_idles;
-DROP TRIGGER session_idles_no_more;
-DROP TRIGGER idle_session_goes;
 CREATE TRIGGER session_idles AFTER UPDATE OF idle_since ON sessions
 WHEN old.idle_since IS NULL AND new.idle_since IS NOT NULL BEGIN
   INSERT INTO idle_holders (holder, sessions, bytes) VALUES (new.holder, 1, new.size)
@@ -127,18 +66,44 @@ END;
 CREATE TRIGGER ended_goes AFTER DELETE ON ended BEGIN
   UPDATE tallies SET entries = entries - 1 WHERE name = 'ended';
 END;
-`
+CREATE TRIGGER session_goes AFTER DELETE ON sessions BEGIN
+  DELETE FROM watched WHERE session = old.id;
+  DELETE FROM copies WHERE session = old.id;
+  DELETE FROM uses WHERE session = old.id;
+  DELETE FROM requests WHERE session = old.id;
+END;
 
-/** Tasks: what waits, in which line, whose turn is next there, and what changed of late. */
-const THIRD = `
-INSERT INTO tallies VALUES ('tasks', 0, 0);
+CREATE TABLE streams (
+  id INTEGER PRIMARY KEY, session TEXT NOT NULL, name TEXT NOT NULL, epoch INTEGER NOT NULL, facts TEXT NOT NULL, before TEXT,
+  last INTEGER NOT NULL, entries INTEGER NOT NULL, bytes INTEGER NOT NULL, bus TEXT NOT NULL, finished INTEGER NOT NULL,
+  expires INTEGER NOT NULL, UNIQUE (session, name)
+);
+CREATE INDEX streams_by_end ON streams (expires);
+-- With ids of their own: texts of a thousand bytes would have a page each in a table without.
+CREATE TABLE events (id INTEGER PRIMARY KEY, stream INTEGER NOT NULL, seq INTEGER NOT NULL, message TEXT NOT NULL);
+CREATE UNIQUE INDEX events_of_stream ON events (stream, seq);
+
+CREATE TABLE grants (
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, value TEXT NOT NULL, ends INTEGER NOT NULL,
+  pending INTEGER NOT NULL, size INTEGER NOT NULL
+);
+CREATE INDEX grants_by_end ON grants (ends);
+CREATE INDEX grants_pending ON grants (id) WHERE pending = 1;
+CREATE TRIGGER grant_comes AFTER INSERT ON grants WHEN new.pending = 1 BEGIN
+  UPDATE tallies SET entries = entries + 1, bytes = bytes + new.size WHERE name = 'pending';
+END;
+CREATE TRIGGER grant_goes AFTER DELETE ON grants WHEN old.pending = 1 BEGIN
+  UPDATE tallies SET entries = entries - 1, bytes = bytes - old.size WHERE name = 'pending';
+END;
+
 CREATE TABLE tasks (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, holder TEXT NOT NULL, queue TEXT NOT NULL,
+  id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, holder TEXT NOT NULL, owner TEXT NOT NULL, queue TEXT NOT NULL,
   state TEXT NOT NULL, created INTEGER NOT NULL, updated INTEGER NOT NULL, until INTEGER NOT NULL, leased INTEGER NOT NULL,
   version INTEGER NOT NULL, fence INTEGER NOT NULL, runs INTEGER NOT NULL, open INTEGER NOT NULL, size INTEGER NOT NULL,
   note TEXT, body TEXT NOT NULL, outcome TEXT
 );
 CREATE INDEX tasks_of_holder ON tasks (holder, id);
+CREATE INDEX tasks_of_holder_by_size ON tasks (holder, size);
 CREATE INDEX tasks_open ON tasks (holder) WHERE state IN ('queued', 'running');
 CREATE INDEX tasks_queued ON tasks (queue, holder, id) WHERE state = 'queued';
 CREATE INDEX tasks_running ON tasks (queue, holder) WHERE state = 'running';
@@ -182,16 +147,3 @@ CREATE TRIGGER task_that_waits_goes AFTER DELETE ON tasks WHEN old.state = 'queu
     AND NOT EXISTS (SELECT 1 FROM tasks WHERE queue = old.queue AND holder = old.holder AND state = 'queued');
 END;
 `
-
-/** Whose tasks are, at hand without what they hold, which stands before it in their rows until now; and how large those of one are. */
-const FOURTH = `
-CREATE TABLE task_owners (task INTEGER PRIMARY KEY, owner TEXT NOT NULL);
-INSERT INTO task_owners SELECT id, substr(body, 1, instr(body || char(10), char(10)) - 1) FROM tasks;
-CREATE INDEX tasks_of_holder_by_size ON tasks (holder, size);
-CREATE TRIGGER task_goes_from_owner AFTER DELETE ON tasks BEGIN
-  DELETE FROM task_owners WHERE task = old.id;
-END;
-`
-
-/** The step at index 0 makes version 1, and so on. */
-export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD, FOURTH]

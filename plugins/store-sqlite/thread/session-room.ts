@@ -1,21 +1,20 @@
-// How much of the file sessions may take, and who makes way: the idle sessions of the owner who has most go first, be that by
-// bytes or, past `sessions.maxIdle`, by number. What runs something or has an open stream stays. For sessions.ts.
+// Limits the bytes and number of sessions. Idle sessions of the owner with most bytes or sessions are evicted first; sessions with
+// running requests or open streams stay.
 import type { DatabaseSync } from 'node:sqlite'
 import { boundsOfSessions, type StoreBounds } from './bounds.ts'
 
-/** How long it is known of a session that it was ended, milliseconds: where another node may have a copy, and where none does. */
+/** How long an ended session is remembered, milliseconds: if a node may have a copy, and if none does. */
 const ENDED_LIFETIME = { copied: 3_600_000, alone: 60_000 }
-/** In one step. */
 const MOST_VICTIMS = 200
 
-/** An idle session that was ended, and the nodes that had a copy. */
+/** An evicted session, and the nodes with copies. */
 export interface Ended {
   readonly digest: string
   readonly holder: string
   readonly nodes: readonly string[]
 }
 
-/** Whose bound is reached, where nothing idles that could go; undefined: there is room. */
+/** The limit that is reached and cannot be relieved. */
 export type Lack = 'owner' | 'all' | undefined
 
 export interface Room {
@@ -23,10 +22,21 @@ export interface Room {
   readonly lack: Lack
 }
 
-function prepareRoom(db: DatabaseSync) {
+export interface SessionRoom {
+  /** `nodes`: other nodes with copies; undefined: unknown. */
+  end(digest: string, nodes: readonly string[] | undefined): void
+  isBusy(id: number): boolean
+  /** Makes room for bytes of an owner, without ending `digest`. */
+  make(need: { readonly holder: string; readonly bytes: number; readonly digest: string }, node: string): Room
+  /** Evicts above the limits. */
+  trim(maxIdle: number, node: string): readonly Ended[]
+}
+
+export function createSessionRoom(db: DatabaseSync, bounds: Pick<StoreBounds, 'maxSize'>): SessionRoom {
+  const most = boundsOfSessions(bounds)
   const tally = (name: string, column: string) =>
     db.prepare(`SELECT ${column} AS n FROM tallies WHERE name = '${name}'`)
-  return {
+  const sql = {
     all: tally('sessions', 'bytes'),
     idle: tally('idle', 'entries'),
     endedCount: tally('ended', 'entries'),
@@ -47,30 +57,22 @@ function prepareRoom(db: DatabaseSync) {
     note: db.prepare('INSERT INTO ended VALUES (?, ?) ON CONFLICT DO UPDATE SET expires = excluded.expires'),
     forget: db.prepare('DELETE FROM ended WHERE digest IN (SELECT digest FROM ended ORDER BY expires LIMIT ?)'),
   }
-}
-
-type Statements = ReturnType<typeof prepareRoom>
-
-const isBusy = (sql: Statements, id: number) => sql.isBusy.get(id, id, Date.now()) !== undefined
-
-/** How sessions end: of each it is known for a while, so that no copy of it comes back. */
-function ending(sql: Statements, mostEnded: number) {
-  /** `nodes`: which others have a copy; undefined where nobody knows. */
+  const isBusy = (id: number) => sql.isBusy.get(id, id, Date.now()) !== undefined
   function end(digest: string, nodes: readonly string[] | undefined) {
     sql.drop.run(digest)
     const lifetime = nodes?.length === 0 ? ENDED_LIFETIME.alone : ENDED_LIFETIME.copied
     sql.note.run(digest, Date.now() + lifetime)
-    const tooMany = Number(sql.endedCount.get()?.['n']) - mostEnded
+    const tooMany = Number(sql.endedCount.get()?.['n']) - most.ended
     if (tooMany > 0) sql.forget.run(tooMany)
   }
 
-  /** The longest idle session of an owner, at the node that asks; undefined where none is left that may go. */
+  /** Evicts the longest idle session of an owner; undefined if none can go. */
   function endIdle(holder: string, node: string, except: string): Ended | undefined {
     for (;;) {
       const found = sql.longestIdle.get(holder, except) as { readonly id: number; readonly digest: string } | undefined
       if (!found) return undefined
       const { id, digest } = found
-      if (isBusy(sql, id)) sql.busy.run(id)
+      if (isBusy(id)) sql.busy.run(id)
       else {
         const nodes = sql.copies.all(id, node).map(one => String(one['node']))
         end(digest, nodes)
@@ -79,29 +81,12 @@ function ending(sql: Statements, mostEnded: number) {
     }
   }
 
-  return { end, endIdle }
-}
-
-export interface SessionRoom {
-  /** Ends a session, in use or not. `nodes`: which others have a copy; undefined where nobody knows. */
-  end(digest: string, nodes: readonly string[] | undefined): void
-  isBusy(id: number): boolean
-  /** Room for so many bytes more of this owner, `digest` being the session that needs it. */
-  make(need: { readonly holder: string; readonly bytes: number; readonly digest: string }, node: string): Room
-  /** So that no more idle than may, and they take no more than they may. */
-  trim(maxIdle: number, node: string): readonly Ended[]
-}
-
-export function createSessionRoom(db: DatabaseSync, bounds: Pick<StoreBounds, 'maxSize'>): SessionRoom {
-  const sql = prepareRoom(db)
-  const most = boundsOfSessions(bounds)
-  const { end, endIdle } = ending(sql, most.ended)
   const all = () => Number(sql.all.get()?.['n'])
   const ownerOf = (row: Record<string, unknown> | undefined) => row && String(row['holder'])
 
   return {
     end,
-    isBusy: id => isBusy(sql, id),
+    isBusy,
     make({ holder, bytes, digest }, node) {
       const ended: Ended[] = []
       const own = () => Number(sql.owner.get(holder)?.['n'] ?? 0)

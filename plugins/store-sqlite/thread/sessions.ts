@@ -1,24 +1,17 @@
-// What happens to the records of sessions in the file; each runs within a transaction. The store beside this folder asks.
+// Operations on session records; each runs within a transaction.
 import type { DatabaseSync } from 'node:sqlite'
 import type { StoreBounds } from './bounds.ts'
-import { createSessionRoom, type Ended, type Lack, type SessionRoom } from './session-room.ts'
-import {
-  type FoundRow,
-  type RowChange,
-  type RowClaim,
-  type RowUse,
-  rowSize,
-  type SessionRow,
-  sizeOf,
-  watchSize,
-} from './session-row.ts'
+import { createSessionRoom, type Ended, type Lack } from './session-room.ts'
 import { bound, textOf } from './texts.ts'
 
-/** In one step. */
+/** Expired sessions deleted per step. */
 const MOST_EXPIRED = 100
 
-function prepareSessions(db: DatabaseSync) {
-  return {
+const ROOMY = { ended: [], lack: undefined }
+
+export function sessionOperations(db: DatabaseSync, bounds: Pick<StoreBounds, 'maxSize'>) {
+  const room = createSessionRoom(db, bounds)
+  const sql = {
     find: db.prepare('SELECT * FROM sessions WHERE digest = ? AND expires > ?'),
     drop: db.prepare('DELETE FROM sessions WHERE digest = ?'),
     grow: db.prepare('UPDATE sessions SET size = size + ? WHERE id = ?'),
@@ -32,7 +25,7 @@ function prepareSessions(db: DatabaseSync) {
     client: db.prepare('UPDATE sessions SET revision = ?, client = ? WHERE id = ?'),
     watching: db.prepare('UPDATE sessions SET watching = watching + ?, watched_bytes = watched_bytes + ? WHERE id = ?'),
     home: db.prepare('UPDATE sessions SET home = ?, version = version + 1 WHERE id = ?'),
-    // Whoever has a stream is in use, and will be said to be.
+    // A session with a stream is in use.
     claim: db.prepare(
       'UPDATE sessions SET stream = ?, stream_node = ?, stream_epoch = ?, idle_since = NULL WHERE id = ?',
     ),
@@ -58,12 +51,6 @@ function prepareSessions(db: DatabaseSync) {
       'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires <= ? AND idle_since IS NOT NULL LIMIT ?)',
     ),
   }
-}
-
-type Statements = ReturnType<typeof prepareSessions>
-
-/** The parts that several operations have. */
-function sessionParts(sql: Statements) {
   const find = (digest: string) => sql.find.get(digest, Date.now()) as FoundRow | undefined
 
   function add(digest: string, row: SessionRow, idleTimeout: number): number {
@@ -85,20 +72,45 @@ function sessionParts(sql: Statements) {
     return { opening, holder, home, version, revision, client, level, watched, watchedBytes: found.watched_bytes }
   }
 
-  /** Not with every request: a twentieth of the time that a session may idle is close enough. */
+  /** Writes only after a twentieth of the idle timeout. */
   function renew({ id, expires }: FoundRow, idleTimeout: number) {
     const until = Date.now() + idleTimeout
     if (until - expires > Math.min(5_000, idleTimeout / 20)) sql.renew.run(until, id)
   }
 
   const copiesBeside = (id: number, node: string) => sql.copies.all(id, node).map(one => String(one['node']))
-  return { find, add, read, renew, copiesBeside }
-}
+  function growthOf(found: FoundRow, change: RowChange): number {
+    if ('client' in change) return rowSize({ ...found, client: change.client }) - rowSize(found)
+    if ('level' in change) return 0
+    const uri = 'watch' in change ? change.watch : change.unwatch
+    const isWatched = sql.isWatched.get(found.id, bound(uri)) !== undefined
+    return 'watch' in change ? (isWatched ? 0 : watchSize(uri)) : isWatched ? -watchSize(uri) : 0
+  }
 
-type Parts = ReturnType<typeof sessionParts>
+  /** Returns false above the limits. */
+  function apply({ id, watching, watched_bytes }: FoundRow, change: RowChange): boolean {
+    if ('level' in change) sql.level.run(change.level, id)
+    else if ('client' in change) sql.client.run(change.revision, change.client, id)
+    else if ('unwatch' in change) {
+      if (Number(sql.unwatch.run(id, bound(change.unwatch)).changes) > 0) sql.watching.run(-1, -change.cost, id)
+    } else if (!sql.isWatched.get(id, bound(change.watch))) {
+      if (watching >= change.most || watched_bytes + change.cost > change.mostBytes) return false
+      sql.watch.run(id, bound(change.watch))
+      sql.watching.run(1, change.cost, id)
+    }
+    return true
+  }
 
-/** What requests do. */
-function visits(sql: Statements, { find, read, renew }: Parts) {
+  function mark({ digest, inUse, ago, noted }: RowUse, node: string, idleTimeout: number) {
+    const found = find(digest)
+    if (!found) return
+    const at = Math.round(Date.now() - ago)
+    sql.idle.run(inUse ? null : at, at + idleTimeout, found.id)
+    if (!noted) return
+    if (inUse) sql.use.run(found.id, node, Date.now() + idleTimeout)
+    else sql.unuse.run(found.id, node)
+  }
+
   return {
     enterSession(
       digest: string,
@@ -130,35 +142,6 @@ function visits(sql: Statements, { find, read, renew }: Parts) {
       const found = find(digest)
       return found && (sql.runs.get(found.id, request)?.['node'] as string | undefined)
     },
-  }
-}
-
-/** What changes a record. */
-function changes(sql: Statements, { find, read, copiesBeside }: Parts, room: SessionRoom) {
-  /** Bytes that the record grows by. */
-  function growthOf(found: FoundRow, change: RowChange): number {
-    if ('client' in change) return rowSize({ ...found, client: change.client }) - rowSize(found)
-    if ('level' in change) return 0
-    const uri = 'watch' in change ? change.watch : change.unwatch
-    const isWatched = sql.isWatched.get(found.id, bound(uri)) !== undefined
-    return 'watch' in change ? (isWatched ? 0 : watchSize(uri)) : isWatched ? -watchSize(uri) : 0
-  }
-
-  /** False where there is no room for it. */
-  function apply({ id, watching, watched_bytes }: FoundRow, change: RowChange): boolean {
-    if ('level' in change) sql.level.run(change.level, id)
-    else if ('client' in change) sql.client.run(change.revision, change.client, id)
-    else if ('unwatch' in change) {
-      if (Number(sql.unwatch.run(id, bound(change.unwatch)).changes) > 0) sql.watching.run(-1, -change.cost, id)
-    } else if (!sql.isWatched.get(id, bound(change.watch))) {
-      if (watching >= change.most || watched_bytes + change.cost > change.mostBytes) return false
-      sql.watch.run(id, bound(change.watch))
-      sql.watching.run(1, change.cost, id)
-    }
-    return true
-  }
-
-  return {
     changeSession(digest: string, node: string, change: RowChange) {
       const found = find(digest)
       if (!found) return undefined
@@ -176,7 +159,7 @@ function changes(sql: Statements, { find, read, copiesBeside }: Parts, room: Ses
       sql.home.run(node, found.id)
       return true
     },
-    /** Epochs are times, so they grow even where the last one was lost. */
+    /** Epochs are times, so they grow even after a loss. */
     claimSessionStream(digest: string, stream: string, node: string) {
       const found = find(digest)
       if (!found) return undefined
@@ -187,14 +170,6 @@ function changes(sql: Statements, { find, read, copiesBeside }: Parts, room: Ses
       sql.claim.run(stream, node, epoch, id)
       return { epoch, before }
     },
-  }
-}
-
-const ROOMY = { ended: [], lack: undefined }
-
-/** How a session begins and ends, and comes back. `ended`: sessions that made room for it. */
-function lives(sql: Statements, { find, add, renew, copiesBeside }: Parts, room: SessionRoom) {
-  return {
     createSession(
       digest: string,
       row: SessionRow,
@@ -226,7 +201,7 @@ function lives(sql: Statements, { find, add, renew, copiesBeside }: Parts, room:
       const { node, requests, claim } = held
       if (sql.isEnded.get(digest, Date.now())) return { kept: false, ended: [] }
       const found = find(digest)
-      // It lives on at the node: where nothing can make room, it is kept all the same.
+      // Stored even without room, because the node has it.
       const need = { holder: row.holder, bytes: sizeOf(row), digest }
       const { ended } = found ? ROOMY : room.make(need, node)
       if (found) renew(found, idleTimeout)
@@ -240,22 +215,6 @@ function lives(sql: Statements, { find, add, renew, copiesBeside }: Parts, room:
       const found = find(digest)
       return found && Math.max(0, found.expires - Date.now())
     },
-  }
-}
-
-/** Which sessions idle, and which of these are too many: they are ended. */
-function marks(sql: Statements, { find }: Parts, room: SessionRoom) {
-  function mark({ digest, inUse, ago, noted }: RowUse, node: string, idleTimeout: number) {
-    const found = find(digest)
-    if (!found) return
-    const at = Math.round(Date.now() - ago)
-    sql.idle.run(inUse ? null : at, at + idleTimeout, found.id)
-    if (!noted) return
-    if (inUse) sql.use.run(found.id, node, Date.now() + idleTimeout)
-    else sql.unuse.run(found.id, node)
-  }
-
-  return {
     markSessions(uses: readonly RowUse[], node: string, idleTimeout: number, maxIdle: number) {
       for (const use of uses) mark(use, node, idleTimeout)
       sql.expiredIdle.run(Date.now(), MOST_EXPIRED)
@@ -264,14 +223,60 @@ function marks(sql: Statements, { find }: Parts, room: SessionRoom) {
   }
 }
 
-export function sessionOperations(db: DatabaseSync, bounds: Pick<StoreBounds, 'maxSize'>) {
-  const sql = prepareSessions(db)
-  const parts = sessionParts(sql)
-  const room = createSessionRoom(db, bounds)
-  return {
-    ...visits(sql, parts),
-    ...changes(sql, parts, room),
-    ...lives(sql, parts, room),
-    ...marks(sql, parts, room),
-  }
+export interface SessionRow {
+  readonly opening: string
+  readonly holder: string
+  readonly home: string
+  readonly version: number
+  readonly revision: string
+  readonly client: string
+  readonly level: string
+  readonly watched: readonly string[]
+  readonly watchedBytes: number
 }
+
+export type RowChange =
+  | { readonly level: string }
+  | { readonly revision: string; readonly client: string }
+  | { readonly watch: string; readonly cost: number; readonly most: number; readonly mostBytes: number }
+  | { readonly unwatch: string; readonly cost: number }
+
+export interface RowUse {
+  readonly digest: string
+  readonly inUse: boolean
+  readonly ago: number
+  /** Whether to record it. */
+  readonly noted: boolean
+}
+
+export interface RowClaim {
+  readonly stream: string
+  readonly epoch: number
+}
+
+export type FoundRow = Omit<SessionRow, 'watched' | 'watchedBytes'> & {
+  readonly id: number
+  readonly watching: number
+  readonly watched_bytes: number
+  readonly stream: string | null
+  readonly stream_node: string | null
+  readonly stream_epoch: number
+  readonly expires: number
+}
+
+/** Bytes of a row besides its texts. */
+const ROW = 700
+const PAGE = 4_096
+/** Longer rows and index entries have pages of their own. */
+const SPILLS = { row: 2_000, entry: 900 }
+
+const paged = (bytes: number, spills: number) => (bytes > spills ? Math.ceil((bytes + 100) / PAGE) * PAGE : bytes)
+
+/** Bytes of a session without watched resources. */
+export const rowSize = ({ opening, client, holder }: Record<'opening' | 'client' | 'holder', string>): number =>
+  ROW + 4 * Buffer.byteLength(holder) + paged(Buffer.byteLength(opening) + Buffer.byteLength(client), SPILLS.row)
+
+/** Bytes of a watched resource. */
+export const watchSize = (uri: string): number => paged(Math.ceil(Buffer.byteLength(uri) * 1.4) + 60, SPILLS.entry)
+
+export const sizeOf = (row: SessionRow): number => row.watched.reduce((sum, uri) => sum + watchSize(uri), rowSize(row))

@@ -1,4 +1,4 @@
-// A task as it stands in the file, and as the slot gives it. For tasks.ts and task-runs.ts.
+// Task rows and records.
 import type { DatabaseSync } from 'node:sqlite'
 import type { TaskRecord, TaskRefusal, TaskRoom, TaskState, TaskSummary } from '../../../core/transport.ts'
 import { SHARE, type StoreBounds } from './bounds.ts'
@@ -25,16 +25,17 @@ export interface FoundTask {
   readonly outcome: unknown
 }
 
-/** All of it but what may be large, which stands behind it in a row and is not read then. */
+/** Without the large columns, which are last in a row and are then not read. */
 export const SMALL = `SELECT id, name, holder, owner, queue, state, created, updated, until, leased, version, fence, runs, open,
-  size, note FROM tasks LEFT JOIN task_owners ON task = id`
+  size, note FROM tasks`
 
-/** What a task costs beside its texts, bytes. */
+/** Bytes of a task besides its texts. */
 export const TASK_COST = 1_200
 
 export const bytesOf = (...texts: readonly string[]): number =>
   texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
 
+// Not from core, whose modules this thread would load.
 export const hasEnded = (state: TaskState): boolean => state !== 'queued' && state !== 'running'
 
 export function summaryOf(row: FoundTask): TaskSummary {
@@ -48,7 +49,7 @@ export function taskParts(db: DatabaseSync, { maxSize }: Pick<StoreBounds, 'maxS
   const most = { all: Math.floor(maxSize * SHARE.tasks), each: Math.floor(maxSize * SHARE.tasksOfHolder) }
   const sql = {
     find: db.prepare(`${SMALL} WHERE name = ? AND until > ?`),
-    whole: db.prepare('SELECT *, (SELECT owner FROM task_owners WHERE task = id) AS owner FROM tasks WHERE id = ?'),
+    whole: db.prepare('SELECT * FROM tasks WHERE id = ?'),
     tally: db.prepare("SELECT bytes FROM tallies WHERE name = 'tasks'"),
     held: db.prepare('SELECT sum(size) AS n FROM tasks WHERE holder = ?'),
     over: db.prepare("UPDATE tasks SET body = '', open = 0, size = size + ? WHERE id = ?"),
@@ -65,19 +66,19 @@ export function taskParts(db: DatabaseSync, { maxSize }: Pick<StoreBounds, 'maxS
     const whole = { ...summaryOf(row), body: textOf(row.body), questions }
     return row.outcome === null ? whole : { ...whole, outcome: textOf(row.outcome) }
   }
-  /** Why there is no room for so many bytes more of this holder; undefined where there is. */
+  /** The limit that more bytes of this holder would exceed. */
   function refusalOf(holder: unknown, bytes: number, room?: TaskRoom): TaskRefusal | undefined {
     if (bytes <= 0) return undefined
     const held = Number(sql.held.get(holder as string)?.['n'] ?? 0)
     if (held + bytes > Math.min(most.each, room?.bytesPerHolder ?? most.each)) return 'holder'
     return Number(sql.tally.get()?.['bytes'] ?? 0) + bytes > most.all ? 'full' : undefined
   }
-  /** By how many bytes it grows where it is over. */
+  /** By how many bytes it grows when it ends. */
   function growthByEnding({ size, name, holder, owner, queue, note }: FoundTask, outcome = ''): number {
     const texts = [name, holder, owner, queue, note ?? ''].map(textOf)
     return TASK_COST + bytesOf(...texts, outcome) - size
   }
-  /** What nobody needs of a task that is over. */
+  /** Deletes the parts of an ended task that are no longer needed. */
   function forget(found: FoundTask, outcome?: string) {
     sql.over.run(growthByEnding(found, outcome), found.id)
     sql.forget.run(found.id)

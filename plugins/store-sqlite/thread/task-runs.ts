@@ -1,5 +1,4 @@
-// What whoever runs a task does in the file: claims it for a while, says how it goes, and ends it. Only for the fence of the last
-// claim. For tasks.ts.
+// Operations of the node that runs a task: claim, report, end. Only with the fence of the last claim.
 import type { DatabaseSync } from 'node:sqlite'
 import type {
   QueueOffer,
@@ -13,13 +12,15 @@ import type {
 import { bytesOf, type FoundTask, hasEnded, type TaskParts } from './task-row.ts'
 import { bound, textOf } from './texts.ts'
 
-/** What a question costs beside its texts, bytes. */
+/** Bytes of a question besides its texts. */
 const QUESTION_COST = 100
 
 const CHANGED = 'version = version + 1, updated = max(updated, ?)'
 
-function prepareRuns(db: DatabaseSync) {
-  return {
+const count = (row: Record<string, unknown> | undefined) => Number(row?.['n'] ?? 0)
+
+export function runOperations(db: DatabaseSync, { find, read, refusalOf, growthByEnding, forget }: TaskParts) {
+  const sql = {
     turns: db.prepare('SELECT holder FROM task_turns WHERE queue = ? ORDER BY turn'),
     ofQueue: db.prepare("SELECT count(*) AS n FROM tasks WHERE queue = ? AND state = 'running'"),
     ofHolder: db.prepare("SELECT count(*) AS n FROM tasks WHERE queue = ? AND holder = ? AND state = 'running'"),
@@ -43,20 +44,13 @@ function prepareRuns(db: DatabaseSync) {
     opened: db.prepare(`UPDATE tasks SET open = open + 1, size = size + ?, ${CHANGED} WHERE id = ?`),
     end: db.prepare(`UPDATE tasks SET state = ?, outcome = ?, until = max(until, ?), ${CHANGED} WHERE id = ?`),
   }
-}
-
-type Statements = ReturnType<typeof prepareRuns>
-
-const count = (row: Record<string, unknown> | undefined) => Number(row?.['n'] ?? 0)
-
-function claims(sql: Statements, { read }: TaskParts) {
   function begin(id: number, lease: number, runs: number): TaskRecord {
     const now = Date.now()
     sql.begin.run(now + Math.ceil(lease), runs, now, id)
     return read(id)
   }
 
-  /** The holder whose turn is next comes first; who has as many as may run is passed over. */
+  /** Takes a task of the next holder below its limit. */
   function take(offer: QueueOffer, lease: number): TaskRecord | undefined {
     const queue = bound(offer.queue)
     if (count(sql.ofQueue.get(queue)) >= offer.running) return undefined
@@ -72,6 +66,20 @@ function claims(sql: Statements, { read }: TaskParts) {
     return undefined
   }
 
+  function held({ id, fence }: TaskLease): FoundTask | undefined {
+    const found = find(id)
+    return found?.fence === fence && found.state === 'running' ? found : undefined
+  }
+
+  /** Returns false if the lease is lost. */
+  function write(
+    lease: TaskLease,
+    act: (found: FoundTask, now: number) => TaskRefusal | undefined,
+  ): boolean | TaskRefusal {
+    const found = held(lease)
+    return found ? (act(found, Date.now()) ?? true) : false
+  }
+
   return {
     claimTask(offers: readonly QueueOffer[], lease: number): TaskRecord | undefined {
       for (const offer of offers) {
@@ -85,25 +93,6 @@ function claims(sql: Statements, { read }: TaskParts) {
       const found = sql.lapsed.get(now, now)
       return found && begin(Number(found['id']), lease, 0)
     },
-  }
-}
-
-function writes(sql: Statements, { find, refusalOf, growthByEnding, forget }: TaskParts) {
-  function held({ id, fence }: TaskLease): FoundTask | undefined {
-    const found = find(id)
-    return found?.fence === fence && found.state === 'running' ? found : undefined
-  }
-
-  /** False where the lease is lost; else true, or why it was not done. */
-  function write(
-    lease: TaskLease,
-    act: (found: FoundTask, now: number) => TaskRefusal | undefined,
-  ): boolean | TaskRefusal {
-    const found = held(lease)
-    return found ? (act(found, Date.now()) ?? true) : false
-  }
-
-  return {
     renewTasks: (leases: readonly TaskLease[], lease: number): ReadonlyArray<number | undefined> =>
       leases.map(one => {
         const found = held(one)
@@ -145,9 +134,4 @@ function writes(sql: Statements, { find, refusalOf, growthByEnding, forget }: Ta
       })
     },
   }
-}
-
-export function runOperations(db: DatabaseSync, parts: TaskParts) {
-  const sql = prepareRuns(db)
-  return { ...claims(sql, parts), ...writes(sql, parts) }
 }

@@ -1,36 +1,39 @@
-// What happens to tasks in the file; each runs within a transaction. Triggers keep the lines, the counts and the list of changes
-// in step (schema.ts). task-runs.ts has what whoever runs one does.
+// Operations on tasks; each runs within a transaction. Triggers update the queues, counts and changes (schema.ts). Operations of
+// the node that runs a task: task-runs.ts.
 import type { DatabaseSync } from 'node:sqlite'
-import type { AnswerRoom, NewTask, TaskBounds, TaskRecord, TaskRefusal, TaskSummary } from '../../../core/transport.ts'
+import type {
+  AnswerRoom,
+  NewTask,
+  TaskBounds,
+  TaskNews,
+  TaskRecord,
+  TaskRefusal,
+  TaskState,
+  TaskSummary,
+} from '../../../core/transport.ts'
 import type { StoreBounds } from './bounds.ts'
-import {
-  bytesOf,
-  type FoundTask,
-  hasEnded,
-  SMALL,
-  summaryOf,
-  TASK_COST,
-  type TaskParts,
-  taskParts,
-} from './task-row.ts'
+import { bytesOf, type FoundTask, hasEnded, SMALL, summaryOf, TASK_COST, taskParts } from './task-row.ts'
 import { runOperations } from './task-runs.ts'
 import { bound, textOf } from './texts.ts'
 
-/** How many that are past their time are looked for before a new one is refused. */
+/** Expired tasks deleted at most before a new one is refused. */
 const SWEPT = 100
 
-function prepareTasks(db: DatabaseSync) {
-  return {
+const count = (row: Record<string, unknown> | undefined, column = 'n') => Number(row?.[column] ?? 0)
+
+export function taskOperations(db: DatabaseSync, bounds: Pick<StoreBounds, 'maxSize'>) {
+  const parts = taskParts(db, bounds)
+  const { find, read, refusalOf, forget } = parts
+  const sql = {
     dropDead: db.prepare('DELETE FROM tasks WHERE name = ? AND until <= ?'),
     sweep: db.prepare('DELETE FROM tasks WHERE id IN (SELECT id FROM tasks WHERE until <= ? ORDER BY until LIMIT ?)'),
     kept: db.prepare('SELECT count(*) AS n FROM tasks WHERE holder = ?'),
     open: db.prepare("SELECT count(*) AS n FROM tasks WHERE holder = ? AND state IN ('queued', 'running')"),
     tally: db.prepare("SELECT entries FROM tallies WHERE name = 'tasks'"),
     add: db.prepare(`INSERT INTO tasks
-      (name, holder, queue, state, created, updated, until, leased, version, fence, runs, open, size, body)
-      VALUES (?, ?, ?, 'queued', ?, ?, ?, 0, 1, 0, 0, 0, ?, ?)`),
+      (name, holder, owner, queue, state, created, updated, until, leased, version, fence, runs, open, size, body)
+      VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, 0, 1, 0, 0, 0, ?, ?)`),
     list: db.prepare(`${SMALL} WHERE holder = ? AND id < ? AND until > ? ORDER BY id DESC LIMIT ?`),
-    own: db.prepare('INSERT INTO task_owners VALUES (?, ?)'),
     unanswered: db.prepare('SELECT 1 FROM task_questions WHERE task = ? AND name = ? AND answer IS NULL'),
     said: db.prepare('SELECT sum(length(CAST(answer AS BLOB))) AS n FROM task_questions WHERE task = ?'),
     answer: db.prepare('UPDATE task_questions SET answer = ? WHERE task = ? AND name = ? AND answer IS NULL'),
@@ -46,16 +49,10 @@ function prepareTasks(db: DatabaseSync) {
     running: db.prepare("SELECT queue, count(*) AS n FROM tasks WHERE state = 'running' AND until > ? GROUP BY queue"),
     created: db.prepare('SELECT created FROM tasks WHERE id = ?'),
   }
-}
-
-const count = (row: Record<string, unknown> | undefined, column = 'n') => Number(row?.[column] ?? 0)
-
-type Statements = ReturnType<typeof prepareTasks>
-
-function lives(sql: Statements, { find, refusalOf, forget }: TaskParts) {
   return {
-    createTask({ id, holder, owner, queue, ttl, body }: NewTask, bounds: TaskBounds) {
-      const { openPerHolder, keptPerHolder, kept } = bounds
+    ...runOperations(db, parts),
+    createTask({ id, holder, owner, queue, ttl, body }: NewTask, most: TaskBounds) {
+      const { openPerHolder, keptPerHolder, kept } = most
       const now = Date.now()
       if (find(id)) return 'created' as const
       sql.dropDead.run(bound(id), now)
@@ -64,20 +61,11 @@ function lives(sql: Statements, { find, refusalOf, forget }: TaskParts) {
       if (count(sql.kept.get(own)) >= keptPerHolder || count(sql.open.get(own)) >= openPerHolder)
         return 'holder' as const
       const size = TASK_COST + bytesOf(id, holder, owner, queue, body)
-      const refusal = refusalOf(own, size, bounds)
+      const refusal = refusalOf(own, size, most)
       if (refusal) return refusal
       if (count(sql.tally.get(), 'entries') >= kept) return 'full' as const
-      const { lastInsertRowid } = sql.add.run(
-        bound(id),
-        own,
-        bound(queue),
-        now,
-        now,
-        now + Math.ceil(ttl),
-        size,
-        bound(body),
-      )
-      sql.own.run(lastInsertRowid, bound(owner))
+      const until = now + Math.ceil(ttl)
+      sql.add.run(bound(id), own, bound(owner), bound(queue), now, now, until, size, bound(body))
       return 'created' as const
     },
     answerTask(
@@ -105,11 +93,6 @@ function lives(sql: Statements, { find, refusalOf, forget }: TaskParts) {
       sql.cancel.run(Date.now(), found.id)
       return true
     },
-  }
-}
-
-function views(sql: Statements, { find, read }: TaskParts) {
-  return {
     getTask(id: string): TaskRecord | undefined {
       const found = find(id)
       return found && read(found.id)
@@ -141,8 +124,27 @@ function views(sql: Statements, { find, read }: TaskParts) {
   }
 }
 
-export function taskOperations(db: DatabaseSync, bounds: Pick<StoreBounds, 'maxSize'>) {
-  const sql = prepareTasks(db)
-  const parts = taskParts(db, bounds)
-  return { ...lives(sql, parts), ...views(sql, parts), ...runOperations(db, parts) }
+/** Changes read at once. */
+const BATCH = 1_000
+
+export interface TaskNewsReading {
+  /** Undefined: changes before were deleted unread. */
+  read(): ReadonlyArray<TaskNews | undefined>
+}
+
+/** Reads the changes of tasks by any process from now on. */
+export function createTaskNews(db: DatabaseSync): TaskNewsReading {
+  const next = db.prepare(`SELECT id, name, queue, state FROM task_news WHERE id > ? ORDER BY id LIMIT ${BATCH}`)
+  let last = Number(db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'task_news'").get()?.['seq'] ?? 0)
+  return {
+    read() {
+      const rows = next.all(last)
+      const isWhole = rows.length === 0 || Number(rows[0]?.['id']) === last + 1
+      last = Number(rows.at(-1)?.['id'] ?? last)
+      const news = rows.map(({ name, queue, state }) => ({
+        ...{ id: textOf(name), queue: textOf(queue), state: textOf(state) as TaskState },
+      }))
+      return isWhole ? news : [undefined, ...news]
+    },
+  }
 }

@@ -1,5 +1,4 @@
-// Texts that clients chose, to SQLite and back: the first versions of `node:sqlite` read a text up to its first NUL, and such a
-// text goes as bytes therefore.
+// Texts of clients: early versions of `node:sqlite` end a text at its first NUL, so such a text is stored as bytes.
 
 export const bound = (text: string): string | Uint8Array => (text.includes('\0') ? Buffer.from(text) : text)
 

@@ -1,5 +1,4 @@
-// One transaction for all that waits: what must be there once it is answered is on the disk then, and that costs one wait for
-// the disk however much it is. For main.ts.
+// Runs all waiting operations in one transaction, so they share one wait for the disk.
 import type { DatabaseSync } from 'node:sqlite'
 import { faultOf } from './faults.ts'
 import { type Answer, type Ask, type Committed, clock } from './messages.ts'
@@ -7,10 +6,10 @@ import { type Operations, type Weight, weightOf } from './operations.ts'
 
 const LATE: Answer = { fault: { word: 'late', text: 'it waited for too long' } }
 
-/** Nothing in the file can help against these: to try one after the other would fail as often. */
+/** Faults of the whole file, so operations are not retried one by one. */
 const OF_ALL: ReadonlySet<string> = new Set(['locked', 'damaged', 'alien', 'readonly', 'disk', 'path'])
 
-/** Milliseconds that another process may hold the file. */
+/** How long a locked file is retried, milliseconds. */
 const PATIENCE = 2_000
 
 const nap = new Int32Array(new SharedArrayBuffer(4))
@@ -22,7 +21,7 @@ const heaviest = (asks: readonly Ask[]): Weight => {
 
 export interface Transactions {
   run(asks: readonly Ask[]): readonly Answer[]
-  /** Throws what SQLite does; nothing is done then. */
+  /** Throws errors of SQLite, without a change. */
   write(act: () => void, weight?: 'moment' | 'durable'): void
 }
 
@@ -33,7 +32,7 @@ export function createTransactions(
 ): Transactions {
   let safety: Weight | undefined
 
-  /** Until nobody else holds the file: nothing was done where somebody does. SQLite itself would wait longer each time. */
+  /** Retries while the file is locked. SQLite itself would back off longer. */
   function within<Value>(weight: Weight, act: () => Value): Value {
     for (const end = performance.now() + PATIENCE; ; Atomics.wait(nap, 0, 0, 1)) {
       try {
@@ -60,13 +59,11 @@ export function createTransactions(
     }
   }
 
-  /** SQLite has done so by itself after some failures, such as a full disk. */
+  /** SQLite rolls back itself after some errors. */
   function rollBack() {
     try {
       db.exec('ROLLBACK')
-    } catch {
-      // There is nothing to roll back.
-    }
+    } catch {}
   }
 
   function answer({ name, args, deadline }: Ask): Answer {
@@ -90,7 +87,7 @@ export function createTransactions(
       const fault = faultOf(error)
       if (asks.length === 1) return [{ fault }]
       if (!OF_ALL.has(fault.word)) return asks.flatMap(ask => run([ask]))
-      // What only reads may do so all the same.
+      // Reads can still succeed.
       return asks.flatMap(ask => (weightOf(ask.name) === 'read' ? run([ask]) : [{ fault }]))
     }
   }

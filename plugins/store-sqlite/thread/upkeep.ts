@@ -1,23 +1,23 @@
-// What keeps the file small: what is past its time goes, and where the file is nearly full the streams that were written to
-// longest ago. In small steps, each a transaction of its own, for others wait meanwhile.
+// Deletes expired rows and, if the file is nearly full, the streams without writes for the longest time. In small steps, each a
+// transaction.
 import type { DatabaseSync } from 'node:sqlite'
 import { numberOf } from './database.ts'
 import { faultOf } from './faults.ts'
 
-/** Rows of one kind in one step. */
+/** Rows of a table per step. */
 const STEP = 300
-/** Changes of tasks that are kept for processes that have not read them yet. */
+/** Changes kept for processes that have not read them. */
 const NEWS_KEPT = 10_000
-/** Of `maxSize`: past it streams go. */
+/** Share of `maxSize` above which streams are deleted. */
 const NEARLY_FULL = 0.8
-/** Pages that are given back to the file system in one step; not while there are few. */
+/** Pages returned to the file system per step, if enough are free. */
 const PAGES_BACK = 256
 const FREE_PAGES = 1_024
 
 export interface Upkeep {
-  /** One step of everything; whether there is more to do. */
+  /** Runs a step; returns whether there is more to do. */
   step(): boolean
-  /** Whether streams must go now, to make room for what comes. */
+  /** Whether streams must be deleted now. */
   isNearlyFull(): boolean
   readonly evicted: number
   readonly bytes: number
@@ -50,7 +50,7 @@ function prepareUpkeep(db: DatabaseSync) {
 
 type Statements = ReturnType<typeof prepareUpkeep>
 
-/** Whether the oldest stream is to go; its last events go first, so that what is left of it shows a gap. */
+/** Deletes the oldest streams, last events first, so that the rest shows a gap. */
 function dropOldest(
   sql: Statements,
   isToGo: (expires: number) => boolean,
@@ -69,7 +69,7 @@ function dropOldest(
   return { rows, streams }
 }
 
-/** Another time, where somebody else holds the file now. */
+/** Skipped if the file is locked. */
 function giveBack(db: DatabaseSync) {
   try {
     db.exec(`PRAGMA incremental_vacuum(${PAGES_BACK})`)

@@ -1,5 +1,5 @@
 // Faults of the SQLite file at run time: 503 with Retry-After, one log message, and automatic recovery.
-import { copyFileSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
@@ -100,35 +100,6 @@ if (hasSqlite) {
       }
     })
 
-    it('creates a deleted lock again, or reports another host that took it', async () => {
-      const path = newFile()
-      const file = await openFile(path)
-      await file.grants.set('granted:one', 'kept', 60_000)
-      await file.sessions.create('digest', recordOf(file.node), BOUNDS_OF_SESSIONS)
-      await file.sessions.enter('digest', { version: 1, requests: [7], from: [] }, BOUNDS_OF_SESSIONS)
-      rmSync(`${path}.lock`)
-      await eventually('a lock', () => existsSync(`${path}.lock`))
-      // What runs still runs, and nobody is told that anything was lost.
-      expect(await file.grants.get('granted:one')).to.equal('kept')
-      const { DatabaseSync } = await import('node:sqlite')
-      const reader = new DatabaseSync(path)
-      expect(reader.prepare('SELECT count(*) AS count FROM requests').get()).to.include({ count: 1 })
-      reader.close()
-      const refused = await openFile(path, { crew: 'another' }).catch(String)
-      expect(refused).to.include('another host has the file')
-      expect(errorsOf(file)).to.deep.equal([])
-      rmSync(`${path}.lock`)
-      const lock = new DatabaseSync(`${path}.lock`)
-      lock.exec(
-        "CREATE TABLE crew (name TEXT NOT NULL); INSERT INTO crew VALUES ('the first'); BEGIN; SELECT * FROM crew",
-      )
-      await isInTrouble(file, 'another host')
-      await refusalOf(file.grants.get('granted:one'))
-      lock.close()
-      await isWell(file)
-      expect(await file.grants.get('granted:one')).to.equal('kept')
-    })
-
     it('refuses writes while another program locks the file, and recovers', async () => {
       const path = newFile()
       const file = await openFile(path)
@@ -170,71 +141,46 @@ if (hasSqlite) {
     })
 
     for (const [what, act] of [
-      ['deleted', (path: string) => rmSync(path)],
-      ['deleted with its folder', (path: string) => rmSync(dirname(path), { recursive: true })],
-      ['renamed', (path: string) => renameSync(path, `${path}.old`)],
+      ['the file is deleted', (path: string) => rmSync(path)],
+      ['the file is deleted with its folder', (path: string) => rmSync(dirname(path), { recursive: true })],
+      ['the file is replaced by a backup', (path: string) => renameSync(`${path}.backup`, path)],
+      ['the lock is deleted', (path: string) => rmSync(`${path}.lock`)],
     ] as const) {
-      it(`creates a new file after the file is ${what}, and restores sessions`, async () => {
+      it(`refuses everything after ${what}, until the host restarts`, async () => {
         const path = newFile()
-        const file = await openFile(path)
-        await file.sessions.create('digest', recordOf(file.node), BOUNDS_OF_SESSIONS)
-        let returns = 0
-        file.sessions.onReturn(() => {
-          returns++
-          const held = { requests: [], claim: undefined }
-          void file.sessions.restore('digest', recordOf(file.node), held, BOUNDS_OF_SESSIONS)
-        })
+        const files = [await openFile(path), await openFile(path)]
+        const [file] = files as [OpenedFile, OpenedFile]
+        await file.grants.set('granted:one', 'kept', 60_000)
+        const { DatabaseSync } = await import('node:sqlite')
+        const shell = new DatabaseSync(path)
+        shell.exec(`VACUUM INTO '${path}.backup'`)
+        shell.close()
         act(path)
-        await eventually('it returns', () => returns)
-        await eventually('the session is back', () => file.sessions.timeLeft('digest'))
-        expect(file.sessions.unsure).to.equal(true)
-        expect(String(errorsOf(file)[0]?.['fix'])).to.include('no other program')
-        const beside = await openFile(path)
-        expect(await beside.sessions.timeLeft('digest')).to.be.above(0)
+        for (const one of files) {
+          await isInTrouble(one, 'deleted or replaced')
+          await refusalOf(one.grants.get('granted:one'))
+          expect(String(errorsOf(one)[0]?.['fix'])).to.include('restart')
+          expect(errorsOf(one)).to.have.length(1)
+        }
+        for (const one of files) await one.writer.close()
+        const again = await openFile(path)
+        await again.grants.set('granted:two', 'value', 60_000)
+        expect(await again.grants.get('granted:two')).to.equal('value')
       })
     }
 
-    it('moves all processes to a new file after deletion, or to a restored backup', async () => {
+    it('continues when a renamed file is back', async () => {
       const path = newFile()
-      const files = await Promise.all([1, 2, 3].map(() => openFile(path)))
-      const [one] = files as [OpenedFile, ...OpenedFile[]]
-      await one.grants.set('granted:one', 'first', 60_000)
-      const { DatabaseSync } = await import('node:sqlite')
-      const shell = new DatabaseSync(path)
-      shell.exec(`VACUUM INTO '${path}.backup'`)
-      shell.close()
-      const known = async (key: string) =>
-        Promise.all(files.map(({ grants }) => grants.get(key).catch(() => 'refused')))
-      const backUp = () => {
-        copyFileSync(`${path}.backup`, `${path}.next`)
-        renameSync(`${path}.next`, path)
-      }
-      for (const [act, found] of Array.from({ length: 5 }, () => [
-        [() => rmSync(path), undefined] as const,
-        [backUp, 'first'] as const,
-      ]).flat()) {
-        // Something that is in the log of the file alone.
-        await Promise.all(
-          files.map(({ grants }, index) => grants.set(`granted:log-${index}`, 'x'.repeat(9_000), 60_000)),
-        )
-        act()
-        await eventually(
-          'all have the other',
-          () => known('granted:one'),
-          all => all.every(value => value === found),
-        )
-        await Promise.all(files.map(({ grants }, index) => grants.set(`granted:new-${index}`, 'new', 60_000)))
-        for (const index of files.keys())
-          expect(await known(`granted:new-${index}`)).to.deep.equal(['new', 'new', 'new'])
-        expect(await known('granted:log-0')).to.deep.equal([undefined, undefined, undefined])
-      }
-      await Promise.all(files.map(({ writer }) => writer.close()))
-      const after = new DatabaseSync(path)
-      expect(Object.values(after.prepare('PRAGMA integrity_check').get() ?? {})).to.deep.equal(['ok'])
-      after.close()
+      const file = await openFile(path)
+      await file.grants.set('granted:one', 'kept', 60_000)
+      renameSync(path, `${path}.old`)
+      await isInTrouble(file, 'deleted or replaced')
+      renameSync(`${path}.old`, path)
+      await isWell(file)
+      expect(await file.grants.get('granted:one')).to.equal('kept')
     })
 
-    it('refuses everything on a damaged file until it is replaced', async () => {
+    it('refuses everything on a damaged file', async () => {
       const path = newFile()
       const file = await openFile(path)
       // More than is kept in memory of it.
@@ -258,9 +204,6 @@ if (hasSqlite) {
       expect(again.writer.trouble).to.include('damaged')
       await refusalOf(again.grants.set('granted:one', 'value', 60_000))
       expect(String(errorsOf(again)[0]?.['fix'])).to.include('backup')
-      rmSync(path)
-      await isWell(again)
-      await again.grants.set('granted:one', 'value', 60_000)
     })
   })
 }

@@ -3,7 +3,6 @@ import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
 import type { SessionRecord } from '../../../core/transport.ts'
 import { boundsOfSessions } from '../../../plugins/store-sqlite/thread/bounds.ts'
-import { MIGRATIONS } from '../../../plugins/store-sqlite/thread/schema.ts'
 import { BOUNDS_OF_SESSIONS, recordOf } from './support/records.ts'
 import { closeFiles, hasSqlite, newFile, type OpenedFile, openFile } from './support/sqlite-files.ts'
 
@@ -182,29 +181,6 @@ if (hasSqlite) {
       const { counted, there } = await countsOf(path)
       expect(counted.map(rows => [...rows].sort())).to.deep.equal(there.map(rows => [...rows].sort()))
       expect(counted[3]).to.have.length.above(1)
-    })
-
-    it('also applies to a file of the previous version', async () => {
-      const path = newFile()
-      const { DatabaseSync } = await import('node:sqlite')
-      const old = new DatabaseSync(path)
-      old.exec(`${MIGRATIONS[0]}; PRAGMA application_id = ${0x4d435048}; PRAGMA user_version = 1`)
-      const add = old.prepare(`INSERT INTO sessions
-        (digest, holder, opening, home, version, revision, client, level, watching, watched_bytes, expires)
-        VALUES (?, ?, ?, 'home', 1, '', '{}', 'info', 0, 0, ?)`)
-      for (let index = 0; index < 20; index++) {
-        add.run(`digest ${index}`, `holder ${index % 3}`, JSON.stringify(recordOf('home').opening), Date.now() + 60_000)
-      }
-      old.exec(
-        `UPDATE sessions SET idle_since = 1 WHERE id % 2 = 0; INSERT INTO ended VALUES ('one', ${Date.now() + 60_000})`,
-      )
-      old.close()
-      const file = await openFile(path)
-      await mark(file, 'digest 0', 'holder 0', false)
-      await file.sessions.end('digest 1', 'holder 1')
-      const { counted, there } = await countsOf(path)
-      expect(counted.map(rows => [...rows].sort())).to.deep.equal(there.map(rows => [...rows].sort()))
-      expect(there[0]?.[0]).to.match(/^19 /)
     })
 
     it('remembers a limited number of ended sessions and forgets the oldest uncached ones', async () => {

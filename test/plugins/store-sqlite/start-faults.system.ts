@@ -97,16 +97,18 @@ if (hasSqlite) {
       }
     })
 
-    it('fails on a file of a newer version, with any `ifDamaged`', async () => {
+    it('fails on a file of another version, with any `ifDamaged`', async () => {
       const file = await filledFile()
       const { DatabaseSync } = await import('node:sqlite')
-      const newer = new DatabaseSync(file)
-      newer.exec('PRAGMA user_version = 99')
-      newer.close()
-      for (const ifDamaged of ['stop', 'replace'] as const) {
-        expect(await refusal(file, { ifDamaged }))
-          .to.include('newer mcp-host')
-          .and.to.include('99')
+      for (const version of [4, 99]) {
+        const other = new DatabaseSync(file)
+        other.exec(`PRAGMA user_version = ${version}`)
+        other.close()
+        for (const ifDamaged of ['stop', 'replace'] as const) {
+          expect(await refusal(file, { ifDamaged }))
+            .to.include('another version of mcp-host')
+            .and.to.include(`of version ${version}`)
+        }
       }
     })
 

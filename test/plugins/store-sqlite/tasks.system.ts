@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
 import type { NewTask, TaskBounds, TaskNews } from '../../../core/transport.ts'
-import { MIGRATIONS } from '../../../plugins/store-sqlite/thread/schema.ts'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import { eventually } from '../../support/eventually.ts'
 import { closeFiles, hasSqlite, newFile, openFile } from './support/sqlite-files.ts'
@@ -172,45 +171,6 @@ if (hasSqlite) {
         const error = await rejectionOf(act())
         expect(HostError.is(error) && error.kind, String(error)).to.equal('unavailable')
       }
-    })
-
-    it('migrates a file of version 2, and keeps sessions and grants', async () => {
-      const file = newFile()
-      const old = new DatabaseSync(file)
-      old.exec(`PRAGMA auto_vacuum = INCREMENTAL; ${MIGRATIONS[0]}; ${MIGRATIONS[1]}`)
-      old.exec(`PRAGMA application_id = ${0x4d435048}; PRAGMA user_version = 2`)
-      old.exec(`INSERT INTO grants VALUES (1, 'text granted:one', 'kept', ${Date.now() + MINUTE}, 0, 100)`)
-      old.close()
-      const { tasks, grants } = await openFile(file)
-      expect(await grants.get('granted:one')).to.equal('kept')
-      expect(await tasks.create(newTask('one'), WIDE)).to.equal('created')
-      expect((await tasks.claim([OFFER], MINUTE))?.id).to.equal('one')
-    })
-
-    it('migrates tasks of a version 3 file with their owners', async () => {
-      const file = newFile()
-      const old = new DatabaseSync(file)
-      old.exec(`PRAGMA auto_vacuum = INCREMENTAL; ${MIGRATIONS.slice(0, 3).join(';')}`)
-      old.exec(`PRAGMA application_id = ${0x4d435048}; PRAGMA user_version = 3`)
-      const [now, body] = [Date.now(), `ann at this address\n${'x'.repeat(20_000)}`]
-      const add = old.prepare(`INSERT INTO tasks
-        (name, holder, queue, state, created, updated, until, leased, version, fence, runs, open, size, body)
-        VALUES (?, 'ann', 'run', 'queued', ?, ?, ?, 0, 1, 0, 0, 0, ?, ?)`)
-      for (const name of ['one', 'two']) add.run(name, now, now, now + MINUTE, 21_300, body)
-      old.close()
-      const { tasks } = await openFile(file)
-      expect([(await tasks.look('one'))?.owner, (await tasks.get('two'))?.body]).to.deep.equal([
-        'ann at this address',
-        body,
-      ])
-      const run = await tasks.claim([OFFER], MINUTE)
-      expect(run && (await tasks.end(run, { state: 'completed', outcome: 'done' }, MINUTE))).to.equal(true)
-      await tasks.cancel('two')
-      const listed = await tasks.list('ann', 10)
-      expect(listed.map(({ owner, state }) => [owner, state])).to.deep.equal([
-        ['ann at this address', 'cancelled'],
-        ['ann at this address', 'completed'],
-      ])
     })
 
     it('reports each change, and a gap only if changes were deleted before they were read', async () => {

@@ -5,10 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createKeptLog, type LoggedLine } from '../../../../core/testing/kept-log.ts'
 import type { TaskStore } from '../../../../core/transport.ts'
-import { createSqliteEventStore } from '../../../../plugins/store-sqlite/event-store.ts'
-import { createSqliteGrantStore } from '../../../../plugins/store-sqlite/grant-store.ts'
 import { createSqliteSessionStore } from '../../../../plugins/store-sqlite/session-store.ts'
-import { createSqliteTaskStore } from '../../../../plugins/store-sqlite/task-store.ts'
+import {
+  createSqliteEventStore,
+  createSqliteGrantStore,
+  createSqliteTaskStore,
+} from '../../../../plugins/store-sqlite/stores.ts'
 import type { StoreBounds } from '../../../../plugins/store-sqlite/thread/bounds.ts'
 import type { Committed, ThreadSettings } from '../../../../plugins/store-sqlite/thread/messages.ts'
 import { Writer } from '../../../../plugins/store-sqlite/writer.ts'

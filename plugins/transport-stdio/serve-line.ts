@@ -1,5 +1,4 @@
-// One client at the other end of a line, until either side ends it: one session for what begins with `initialize`, and
-// requests that carry their own version one by one. Between the lines and the services of the host.
+// Serves one client over a stdio connection: a session after `initialize`, and requests with their own version.
 import { HostError } from '../../core/index.ts'
 import {
   createLineReply,
@@ -17,16 +16,14 @@ import {
   validBatch,
 } from '../../core/transport.ts'
 import { namesOwnVersion } from '../families/per-request/index.ts'
-import { type Line, readLines } from './lines.ts'
-import { createOutput } from './output.ts'
-import { createOwnRequests } from './own-requests.ts'
-import type { Caller, StdioEnds } from './streams.ts'
+import { createOutput, type Line, readLines, type StdioEnds } from './lines.ts'
+import { type Caller, createPerRequest } from './per-request.ts'
 
-/** A line that is served. */
+/** A connection in use. */
 export interface ServedLine {
-  /** Resolves when the client has ended its input or is gone, or the session is over: what runs may still be answered. */
+  /** Resolves when the client has ended its input or is gone, or the session has ended. Running requests can still be answered. */
   readonly ended: Promise<void>
-  /** Aborts what still runs; resolves when what was answered is on its way. */
+  /** Cancels running requests; resolves when all responses are written. */
   close(): Promise<void>
 }
 
@@ -38,12 +35,15 @@ function textOf(line: Line, most: number): string {
   throw new HostError('parseError', { detail: 'the line is not UTF-8' })
 }
 
-/** Serves one client. Throws a HostError, `unauthorized` or `forbidden`, where the route's `authorize` refuses the user. */
+/** Throws a HostError, `unauthorized` or `forbidden`, if the route's `authorize` refuses the user. */
 export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): ServedLine {
   const { route, params, user } = caller
   host.admit({ route, params, user })
   const sender = { headers: {}, user }
-  const { promise: ended, resolve: end } = settleable()
+  let end = () => {}
+  const ended = new Promise<void>(resolve => {
+    end = resolve
+  })
   let session: Session | undefined
 
   const output = createOutput(ends.output, {
@@ -52,49 +52,39 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
       abandon()
     },
   })
-  const own = createOwnRequests(host, caller, output)
+  const perRequest = createPerRequest(host, caller, output)
 
-  /** Nobody is there any more: what runs is aborted. */
+  /** The client is gone. */
   function abandon() {
-    own.cancelAll(GONE())
+    perRequest.cancelAll(GONE())
     if (session && !session.disposed) {
       host.sessions.end(session, GONE()).catch(err => host.log.warn({ err }, 'a session could not be ended everywhere'))
     }
     end()
   }
 
-  /** `request`: what of it could be read. */
+  /** `request`: the part of it that could be read. */
   function refuse(
     thrown: unknown,
     request?: { readonly id?: RequestId | undefined; readonly method?: string },
     revision: string | undefined = session?.revision,
   ) {
-    const known = HostError.is(thrown)
-    if (!known) host.log.error({ err: thrown, route: route.path }, 'a message failed')
-    const error = known ? thrown : new HostError('internal')
+    const error = HostError.is(thrown) ? thrown : new HostError('internal')
+    if (error !== thrown) host.log.error({ err: thrown, route: route.path }, 'a message failed')
     const { client, transport, id: sessionId } = session ?? { client: undefined, transport: host.name, id: undefined }
-    host.tellRefused({
-      ...sender,
-      error,
-      method: request?.method,
-      route,
-      ip: 'stdio',
-      client,
-      revision,
-      transport,
-      sessionId,
-    })
+    const facts = { method: request?.method, route, ip: 'stdio', client, revision, transport, sessionId }
+    host.tellRefused({ ...sender, ...facts, error })
     output.respond(encodeError(error, { id: request?.id, revision }))
   }
 
   async function open(): Promise<Session> {
     const signal = () => new AbortController().signal
     const opened = await host.sessions.open({ route, params, user, headers: {}, ip: 'stdio', signal }, host.name)
-    // In use for as long as the client is there, so that it is not swept as idle.
+    // In use until the client is gone, so it never idles.
     opened.use()
     opened.connect({
       send: message => output.send(message),
-      // With `retry` the host drains and clients may come back. This one cannot, and answers still come this way.
+      // With `retry` the host drains: this client cannot reconnect, and responses still use this connection.
       close: retry => {
         if (retry === undefined) end()
       },
@@ -102,24 +92,27 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
     return opened
   }
 
-  /** True where it cancels a request that belongs to no session. */
-  function cancelsOwn(message: ValidMessage): boolean {
+  /** True if it cancels a request without a session. */
+  function cancelsPerRequest(message: ValidMessage): boolean {
     if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return false
     const { requestId, reason } = message.params
     const why = typeof reason === 'string' ? shown(reason) : 'the client cancelled the request'
-    return own.cancel(requestId, new Error(why))
+    return perRequest.cancel(requestId, new Error(why))
   }
 
+  /** Does not wait for requests, so that cancellations and responses can follow. */
   async function take(message: ValidMessage): Promise<void> {
-    // Requests are not waited for: a cancellation, or the answer to a question, must get past them.
     if (message.kind === 'request' && namesOwnVersion(message)) {
-      own.answer(message).catch(thrown => refuse(thrown, message, MODERN_REVISION))
+      perRequest.answer(message).catch(thrown => refuse(thrown, message, MODERN_REVISION))
       return
     }
-    if (cancelsOwn(message)) return
+    if (cancelsPerRequest(message)) return
     if (!session) {
       if (message.kind !== 'request') return
-      if (message.method !== 'initialize') throw notInitialized()
+      if (message.method !== 'initialize') {
+        const detail = `initialize comes first; or each request names its version in its _meta (${MODERN_REVISION})`
+        throw new HostError('invalidRequest', { detail })
+      }
       session = await open()
       if (output.closed) return abandon()
     }
@@ -135,7 +128,7 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
       const found = readMessages(text)
       if ('kind' in found && found.kind === 'invalid') return refuse(found.error, found)
       if (!('kind' in found)) demandBatches(session?.revision)
-      // The requests of a batch are answered one by one, as each is ready.
+      // The requests of a batch are answered separately.
       for (const message of 'kind' in found ? [found] : validBatch(found)) {
         request = message.kind === 'request' ? message : undefined
         await take(message)
@@ -153,7 +146,6 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
     }
     end()
   }
-  // What `read` throws it has answered.
   void readAll()
 
   return {
@@ -164,17 +156,4 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
       ends.input.destroy()
     },
   }
-}
-
-const notInitialized = () =>
-  new HostError('invalidRequest', {
-    detail: `initialize comes first; or each request names its version in its _meta (${MODERN_REVISION})`,
-  })
-
-function settleable() {
-  let resolve = () => {}
-  const promise = new Promise<void>(settle => {
-    resolve = settle
-  })
-  return { promise, resolve }
 }

@@ -1,0 +1,141 @@
+// Walks JSON Schemas beside values: references, alternatives, defaults, and which values are secrets (`writeOnly`).
+
+import type { Path } from '../http/errors.ts'
+import { isObject } from '../mcp/is-object.ts'
+import type { JsonSchema } from '../mcp/protocol.ts'
+import { isPlain } from './define-config.ts'
+
+export const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null
+
+/** The schema with what its `$ref` names, its own keywords first. Elsewhere than in `root` nothing is looked for. */
+export function followRef(schema: JsonSchema, root: object): JsonSchema {
+  const { $ref, ...own } = schema
+  if (typeof $ref !== 'string') return schema
+  const steps = $ref.startsWith('#/') ? $ref.slice(2).split('/') : []
+  const named = steps.reduce<unknown>((node, step) => (isSchema(node) ? node[unescapeStep(step)] : undefined), root)
+  return isSchema(named) ? { ...followRef(named, root), ...own } : own
+}
+
+/** A step of a JSON Pointer (RFC 6901), as the key that it is. */
+const unescapeStep = (step: string): string => step.replaceAll('~1', '/').replaceAll('~0', '~')
+
+/** A schema's alternatives, and what must all hold; each with what its `$ref` names. */
+export const branchesOf = (schema: JsonSchema, root: object): JsonSchema[] =>
+  [schema['anyOf'], schema['oneOf'], schema['allOf']].flatMap(list =>
+    Array.isArray(list) ? list.filter(isSchema).map(branch => followRef(branch, root)) : [],
+  )
+
+/** The schemas that speak of what stands under a key of an object, or at a place of a list. */
+export function schemasBelow(schema: JsonSchema, key: string | number, root: object): JsonSchema[] {
+  const { properties, additionalProperties, items } = schema
+  const named = isSchema(properties) && Object.hasOwn(properties, key) ? properties[key] : additionalProperties
+  return [typeof key === 'number' ? items : named].filter(isSchema).map(below => followRef(below, root))
+}
+
+/**
+ * The value with the defaults of its schema, at every depth; a key that is undefined counts as absent. An object that is
+ * absent stays absent, unless its schema says `default: {}`: then it holds the defaults of its keys. Among alternatives
+ * the only one for objects, or for lists, counts. Nothing that was given is changed: what lacks nothing is the very same
+ * object as before.
+ */
+export const fillDefaults = (value: unknown, schema: object): unknown =>
+  fill(value, followRef(schema as JsonSchema, schema), schema)
+
+function fill(given: unknown, schema: JsonSchema, root: object): unknown {
+  const value = given === undefined ? structuredClone(schema['default']) : given
+  if (Array.isArray(value)) return fillList(value, partsFor('array', schema, root), root)
+  return isObject(value) ? fillObject(value, partsFor('object', schema, root), root) : value
+}
+
+/** The schemas that speak of a value of this kind: its own, what must hold beside it, and the only alternative. */
+function partsFor(kind: 'array' | 'object', schema: JsonSchema, root: object): JsonSchema[] {
+  const { anyOf, oneOf, ...own } = schema
+  const beside = branchesOf(own, root)
+  const fitting = branchesOf({ anyOf, oneOf }, root).filter(({ type }) => [type].flat().includes(kind))
+  return [own, ...[...beside, ...(fitting.length === 1 ? fitting : [])].flatMap(part => partsFor(kind, part, root))]
+}
+
+function fillList(list: readonly unknown[], parts: readonly JsonSchema[], root: object): readonly unknown[] {
+  // All items have the same: a toolset may be a list of a thousand.
+  const schemas = parts.flatMap(part => schemasBelow(part, 0, root))
+  const filled = list.map(item => fillWith(item, schemas, root))
+  return filled.some((item, index) => item !== list[index]) ? filled : list
+}
+
+function fillObject(value: object, parts: readonly JsonSchema[], root: object): object {
+  const described = parts.flatMap(({ properties }) => (isSchema(properties) ? Object.keys(properties) : []))
+  const keys = new Set([...described, ...Object.keys(value)])
+  const entries = [...keys].flatMap(key => {
+    const item = fillAt(Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined, key, parts, root)
+    return item === undefined ? [] : [[key, item] as const]
+  })
+  const isSame = entries.every(([key, item]) => Object.hasOwn(value, key) && item === Reflect.get(value, key))
+  if (isSame) return value
+  const own = Object.getOwnPropertyDescriptors(Object.fromEntries(entries))
+  return Object.create(Object.getPrototypeOf(value), own)
+}
+
+function fillAt(value: unknown, key: string, parts: readonly JsonSchema[], root: object): unknown {
+  return fillWith(
+    value,
+    parts.flatMap(part => schemasBelow(part, key, root)),
+    root,
+  )
+}
+
+const fillWith = (value: unknown, schemas: readonly JsonSchema[], root: object): unknown =>
+  schemas.reduce((filled, schema) => fill(filled, schema, root), value)
+
+/** A schema, and the alternatives in it. */
+const withBranches = (schema: JsonSchema, root: object): JsonSchema[] => [
+  schema,
+  ...branchesOf(schema, root).flatMap(branch => withBranches(branch, root)),
+]
+
+/** Whether a value, or one that it stands in, is a secret by its schema; `path` begins at the schema's own value. */
+export function isSecretAt(schema: object, path: Path): boolean {
+  let reached = withBranches(followRef(schema as JsonSchema, schema), schema)
+  for (const key of path) {
+    if (reached.some(({ writeOnly }) => writeOnly === true)) return true
+    reached = reached.flatMap(part => schemasBelow(part, key, schema)).flatMap(part => withBranches(part, schema))
+  }
+  return reached.some(({ writeOnly }) => writeOnly === true)
+}
+
+/**
+ * The value, its secrets without the line break that a file ends with and nobody meant. What holds none is the very same
+ * object as before.
+ */
+export function trimSecrets<Value>(value: Value, schema: object): Value
+export function trimSecrets(value: unknown, schema: object): unknown {
+  if (!namesSecrets(schema)) return value
+  return trim(value, withBranches(followRef(schema as JsonSchema, schema), schema), schema, false)
+}
+
+const naming = new WeakMap<object, boolean>()
+
+/** Definitions have none: to walk a thousand of them took a fifth of their start. */
+function namesSecrets(schema: object): boolean {
+  const known = naming.get(schema) ?? JSON.stringify(schema).includes('"writeOnly":true')
+  naming.set(schema, known)
+  return known
+}
+
+function trim(value: unknown, schemas: readonly JsonSchema[], root: object, isInSecret: boolean): unknown {
+  const isSecret = isInSecret || schemas.some(({ writeOnly }) => writeOnly === true)
+  if (typeof value === 'string') return isSecret ? value.replace(/[\r\n]+$/, '') : value
+  const below = (key: string | number) =>
+    schemas.flatMap(part => schemasBelow(part, key, root)).flatMap(part => withBranches(part, root))
+  const inside = (item: unknown, inner: readonly JsonSchema[]) =>
+    inner.length === 0 ? item : trim(item, inner, root, isSecret)
+  if (Array.isArray(value)) {
+    // All items have the same: a toolset may be a list of a thousand.
+    const inner = below(0)
+    const list = value.map(item => inside(item, inner))
+    return list.some((item, index) => item !== value[index]) ? list : value
+  }
+  if (!isPlain(value)) return value
+  const entries = Object.entries(value).map(([key, item]) => [key, inside(item, below(key))] as const)
+  const isChanged = entries.some(([key, item]) => item !== Reflect.get(value, key))
+  return isChanged ? { ...value, ...Object.fromEntries(entries) } : value
+}

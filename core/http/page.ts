@@ -1,0 +1,54 @@
+// Pages for people who open an endpoint in a browser.
+import type { IncomingMessage } from 'node:http'
+import type { HostErrorKind } from './errors.ts'
+
+/** Media types that are accepted by name. */
+const acceptedTypes = (accept: string): string[] =>
+  accept.split(',').flatMap(range => {
+    const [type = '', ...parameters] = range.split(';').map(part => part.trim().toLowerCase())
+    return parameters.some(parameter => /^q=0(?:\.0*)?$/.test(parameter)) ? [] : [type]
+  })
+
+/** A GET or HEAD that accepts HTML and no event stream. */
+function isVisit({ method, headers: { accept = '' } }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false
+  const types = acceptedTypes(accept)
+  return types.includes('text/html') && !types.includes('text/event-stream')
+}
+
+/** Errors that a browser does not get, because it gets the page. */
+const SHOWN_INSTEAD: ReadonlySet<HostErrorKind> = new Set([
+  'unauthorized',
+  'methodNotAllowed',
+  'notAcceptable',
+  // Browsers also accept `*/*`, and so streams.
+  'sessionIdMissing',
+])
+
+interface Answering {
+  readonly req: IncomingMessage
+  status: number
+  vary(field: string): void
+  remove(field: string): void
+}
+
+/** Whether to respond with the page instead of the error. The status is then 200, except for 401. */
+export function isShownInstead(ctx: Answering, kind: HostErrorKind | undefined): boolean {
+  if (ctx.req.method === 'GET' || ctx.req.method === 'HEAD') ctx.vary('Accept')
+  if (!isVisit(ctx.req) || kind === undefined || !SHOWN_INSTEAD.has(kind)) return false
+  if (ctx.status !== 401) {
+    ctx.status = 200
+    ctx.remove('Allow')
+  }
+  return true
+}
+
+/** Headers of a page without scripts, forms and frames. `style`: the hash of its style sheet. */
+export const pageHeaders = (style: string): Readonly<Record<string, string>> => ({
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': `default-src 'none'; style-src '${style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'no-referrer',
+  'Cache-Control': 'no-store',
+})

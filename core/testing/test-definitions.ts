@@ -1,0 +1,92 @@
+// `testTool`, `testResource` and `testPrompt`: run a handler as a route does, without HTTP.
+import type { PromptDefinition, ResourceDefinition, ToolDefinition } from '../mcp/define.ts'
+import type { CallToolResult, ContentBlock, GetPromptResult, JsonObject, ReadResourceResult } from '../mcp/protocol.ts'
+import { type Happened, type RunSettings, runAlone } from './run-alone.ts'
+import { promptText, resourceText, toolOutcome } from './test-client.ts'
+
+/** The structured content of a handler's return value. */
+type StructuredOf<Return> = Return extends { content: readonly unknown[] }
+  ? Return extends { structuredContent: infer Structured }
+    ? Structured
+    : undefined
+  : Return extends readonly ContentBlock[] | ContentBlock
+    ? undefined
+    : Return extends object
+      ? Return
+      : unknown
+
+/** The result of a tool, and what happened during the call. */
+export interface ToolOutcome<Structured = unknown> extends Happened {
+  /** The result as clients receive it. */
+  readonly result: CallToolResult
+  /** Undefined without structured content, and if the tool failed. */
+  readonly structured: Structured | undefined
+  /** The texts of the content, joined by line breaks. */
+  readonly text: string
+  readonly isError: boolean
+  /** The error of the handler, unless it is a ToolError. */
+  readonly error: unknown
+}
+
+/** Any object for a tool without argument types. */
+type ArgumentsOf<Given> = [Given] extends [never] ? Readonly<Record<string, unknown>> : Given
+
+type Rest<Given> =
+  Record<never, never> extends ArgumentsOf<Given>
+    ? [args?: ArgumentsOf<Given>, settings?: RunSettings]
+    : [args: ArgumentsOf<Given>, settings?: RunSettings]
+
+/**
+ * Runs a tool as a route does: validates its arguments and result. Invalid arguments and errors are results with `isError`.
+ * Ignores `access`, see `testHost`. Rejects with a StartError for an invalid tool, and if the handler asks something that
+ * `answers` does not answer.
+ */
+export async function testTool<Args, Return, Given>(
+  tool: ToolDefinition<Args, Return, Given>,
+  ...[args, settings]: Rest<NoInfer<Given>>
+): Promise<ToolOutcome<StructuredOf<Awaited<Return>>>> {
+  const params = { name: tool.name, arguments: (args ?? {}) as JsonObject }
+  const definition = tool as unknown as ToolDefinition
+  const { result, error, happened } = await runAlone<CallToolResult>(definition, 'tools/call', params, settings)
+  const outcome = toolOutcome(result)
+  const structured = outcome.structured as StructuredOf<Awaited<Return>> | undefined
+  return { ...outcome, structured, error, ...happened }
+}
+
+/** The result of a resource, and what happened during the call. */
+export interface ResourceOutcome extends Happened {
+  readonly result: ReadResourceResult
+  /** The texts of the contents, joined by line breaks. */
+  readonly text: string
+}
+
+/**
+ * Reads a resource as a route does. Rejects with a HostError, `resourceNotFound`, if the handler returns nothing or `uri` does
+ * not match, and with the error of the handler.
+ */
+export async function testResource(
+  resource: ResourceDefinition,
+  uri: string = resource.uri ?? '',
+  settings?: RunSettings,
+): Promise<ResourceOutcome> {
+  const { result, happened } = await runAlone<ReadResourceResult>(resource, 'resources/read', { uri }, settings)
+  return { result, text: resourceText(result), ...happened }
+}
+
+/** The result of a prompt, and what happened during the call. */
+export interface PromptOutcome extends Happened {
+  readonly result: GetPromptResult
+  /** The texts of the messages, joined by line breaks. */
+  readonly text: string
+}
+
+/** Gets a prompt as a route does. Rejects with a HostError, `invalidParams`, for invalid arguments. */
+export async function testPrompt(
+  prompt: PromptDefinition,
+  args: Readonly<Record<string, string>> = {},
+  settings?: RunSettings,
+): Promise<PromptOutcome> {
+  const params = { name: prompt.name, arguments: { ...args } }
+  const { result, happened } = await runAlone<GetPromptResult>(prompt, 'prompts/get', params, settings)
+  return { result, text: promptText(result), ...happened }
+}

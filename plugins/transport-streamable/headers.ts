@@ -1,0 +1,149 @@
+// Request headers and their relation to the body: Accept, the protocol version, and the standard headers of 2026-07-28.
+import type { IncomingHttpHeaders } from 'node:http'
+import Negotiator from 'negotiator'
+import { type Call, HostError, isObject, type LogLevel, type Revision } from '../../core/index.ts'
+import {
+  ASSUMED_REVISION,
+  type ClientFacts,
+  checkHeaderParams,
+  decodeHeaderValue,
+  isHandshakeRevision,
+  isModernRevision,
+  LATEST_HANDSHAKE,
+  META,
+  type Message,
+  MODERN_REVISION,
+  shown,
+  type ValidMessage,
+} from '../../core/transport.ts'
+import { namesOwnVersion, readRequestMeta, unsupported } from '../families/per-request/index.ts'
+
+const JSON_TYPE = 'application/json'
+const SSE_TYPE = 'text/event-stream'
+const BOTH_TYPES = [JSON_TYPE, SSE_TYPE]
+/** Responses are UTF-8, so a range with that charset matches too. */
+const OFFERED = BOTH_TYPES.flatMap(type => [type, `${type};charset=utf-8`])
+
+/** Results for the first Accept headers; clients send few different ones. */
+const remembered = new Map<string, ReadonlySet<string>>()
+const MAX_REMEMBERED = 200
+
+function acceptedTypes(accept: string): ReadonlySet<string> {
+  const known = remembered.get(accept)
+  if (known) return known
+  const ranges = new Negotiator({ headers: { accept } }).mediaTypes(OFFERED)
+  const types = new Set(ranges.map(type => type.split(';')[0] ?? ''))
+  if (remembered.size < MAX_REMEMBERED && accept.length < 200) remembered.set(accept, types)
+  return types
+}
+
+function demandTypes(accept: string | undefined, needed: readonly string[]) {
+  // Without the header any type is accepted (RFC 9110 section 12.5.1).
+  if (accept === undefined) return
+  const types = acceptedTypes(accept)
+  if (!needed.every(type => types.has(type))) {
+    throw new HostError('notAcceptable', { detail: `Accept must allow ${needed.join(' and ')}` })
+  }
+}
+
+/** Throws `notAcceptable` unless JSON and event streams are accepted, as a POST requires. */
+export const demandBoth = (accept: string | undefined): void => demandTypes(accept, BOTH_TYPES)
+
+/** Throws `notAcceptable` unless event streams are accepted, as a GET requires. */
+export const demandStream = (accept: string | undefined): void => demandTypes(accept, [SSE_TYPE])
+
+/** The value of MCP-Protocol-Version. */
+export const versionOf = (headers: IncomingHttpHeaders): string | undefined => {
+  const value = headers['mcp-protocol-version']
+  return Array.isArray(value) ? value.join(', ') : value
+}
+
+/** The protocol version of a message, and what its sender says about itself. */
+export interface Speech {
+  readonly revision: Revision
+  readonly client: ClientFacts
+  readonly logLevel: LogLevel | undefined
+}
+
+type Spoken = Extract<Message, { kind: 'request' | 'notification' }>
+
+const UNKNOWN_CLIENT: ClientFacts = { info: undefined, capabilities: {} }
+
+/** True if `_meta` or the version header names a version without handshake. */
+export function isModern(message: ValidMessage, header: string | undefined): boolean {
+  // `initialize` negotiates in its body, so only a version without handshake is decided by its header.
+  const opens = message.kind === 'request' && message.method === 'initialize' && !isModernRevision(header)
+  if (header !== undefined && !isHandshakeRevision(header) && !opens) return true
+  return namesOwnVersion(message)
+}
+
+/** Reads a message of a version without handshake. Throws `invalidMeta`, `headerMismatch` or `unsupportedVersion`. */
+export function readModern(message: Spoken, header: string | undefined, supported: readonly Revision[]): Speech {
+  const meta = message.params['_meta']
+  if (message.kind === 'notification') {
+    // Only the header names the version of a notification.
+    if (header !== undefined && !isModernRevision(header)) throw unsupported(header, supported)
+    return { revision: header ?? MODERN_REVISION, client: UNKNOWN_CLIENT, logLevel: undefined }
+  }
+  const named = isObject(meta) ? meta[META.protocolVersion] : undefined
+  if (named === undefined && header !== undefined && !isModernRevision(header)) throw unsupported(header, supported)
+  if (named === undefined && message.method === 'initialize') {
+    throw mismatch(`MCP-Protocol-Version is ${header}, which has no initialize; leave the header out`)
+  }
+  const { version, client, logLevel } = readRequestMeta(meta)
+  if (header !== version) {
+    throw mismatch(`MCP-Protocol-Version is ${shown(header ?? 'missing')}, the body says ${shown(version)}`)
+  }
+  if (!isModernRevision(version) || !supported.includes(version)) throw unsupported(version, supported)
+  return { revision: version, client, logLevel }
+}
+
+/** Reads a message of a handshake version on a route without sessions. Throws `unsupportedVersion`. */
+export function readLegacy(message: Spoken, header: string | undefined, supported: readonly Revision[]): Speech {
+  const opens = message.method === 'initialize'
+  const asked = opens ? message.params['protocolVersion'] : header
+  const revision = isHandshakeRevision(asked) ? asked : opens ? LATEST_HANDSHAKE : ASSUMED_REVISION
+  if (!supported.includes(revision)) throw unsupported(typeof asked === 'string' ? asked : revision, supported)
+  return { revision, client: UNKNOWN_CLIENT, logLevel: undefined }
+}
+
+/** The parameter that `Mcp-Name` repeats, by method. */
+const NAMED_BY: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+])
+
+const mismatch = (detail: string) => new HostError('headerMismatch', { detail })
+
+const quoted = (value: unknown) => shown(JSON.stringify(value) ?? 'nothing')
+
+/**
+ * Checks `Mcp-Method` and `Mcp-Name` against the body, so that proxies and the host see the same request
+ * (basic/transports/streamable-http, "Server Validation"). A notification can omit them. Throws `headerMismatch`.
+ */
+export function checkStandardHeaders(
+  headers: IncomingHttpHeaders,
+  { kind, method, params }: Spoken,
+  ofExtensions: ReadonlyMap<string, string>,
+): void {
+  const named = headers['mcp-method']
+  if (kind === 'notification' && named === undefined) return
+  if (named !== method) throw mismatch(`Mcp-Method is ${quoted(named)}, the body's method is ${quoted(method)}`)
+  const key = kind === 'request' ? (NAMED_BY.get(method) ?? ofExtensions.get(method)) : undefined
+  if (key === undefined) return
+  const raw = headers['mcp-name']
+  const name = typeof raw === 'string' ? decodeHeaderValue(raw) : undefined
+  if (name === undefined) throw mismatch(`Mcp-Name is ${raw === undefined ? 'missing' : 'malformed'}`)
+  if (name !== params[key]) throw mismatch(`Mcp-Name is ${quoted(name)}, the body's ${key} is ${quoted(params[key])}`)
+}
+
+/** Checks the `Mcp-Param-*` headers of a tool, unless the caller may not use it. Throws `headerMismatch`. */
+export function checkToolHeaders({ headers, view, method, params }: Call): void {
+  if (method !== 'tools/call') return
+  const { name, arguments: args } = params
+  const tool = typeof name === 'string' ? view.tools.get(name) : undefined
+  if (!tool || tool.headerParams.length === 0 || view.denialOf(tool)) return
+  const reason = checkHeaderParams(tool.headerParams, headers, isObject(args) ? args : {})
+  if (reason !== undefined) throw mismatch(reason)
+}
