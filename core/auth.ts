@@ -42,9 +42,8 @@ export {
   SCOPE,
 } from './config/schema-parts.ts'
 export { blame } from './http/describe-thrown.ts'
-export { addressKey } from './http/forwarded.ts'
-export { isLoopback } from './http/guard.ts'
-export { parseJson } from './http/json-text.ts'
+export { addressKey, isLoopback } from './http/guard.ts'
+export { parseJson } from './http/json-body.ts'
 export { assertInstalled, type NeededBy } from './http/optional-packages.ts'
 export { canonicalPath, parseHost, shownUrl } from './http/request-target.ts'
 export { publicKeyIn } from './kernel/secrets.ts'

@@ -1,6 +1,6 @@
 // Fetches JSON documents of authorization servers, with a time limit and a size limit, without redirects.
 import { errorText } from '../http/errors.ts'
-import { parseJson } from '../http/json-text.ts'
+import { parseJson } from '../http/json-body.ts'
 import { shownUrl } from '../http/request-target.ts'
 
 const TIMEOUT = 5_000

@@ -1,6 +1,10 @@
-// Refuses foreign Host and Origin headers, so that a website cannot call a server on its visitor's machine (DNS rebinding).
+// The client address, Host and Origin of a request: what proxies forwarded, and the guard that refuses foreign hosts and pages,
+// so that a website cannot call a server on its visitor's machine (DNS rebinding).
 
-import { HostError } from './errors.ts'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { isIP, isIPv4 } from 'node:net'
+import proxyAddr from 'proxy-addr'
+import { errorText, HostError, StartError } from './errors.ts'
 import type { ResolvedHttp } from './http-settings.ts'
 import { parseHost, shownUrl } from './request-target.ts'
 
@@ -66,4 +70,115 @@ export function createGuard(http: ResolvedHttp) {
       throw new HostError('originNotAllowed', { detail: shown, cause })
     }
   }
+}
+
+export interface Forwarded {
+  /** Empty if the connection is closed. */
+  readonly ip: string
+  /** Every requested host; undefined for a missing header. */
+  readonly hosts: ReadonlyArray<string | undefined>
+}
+
+type Trust = (address: string, hop: number) => boolean
+
+/** More than an address with port and zone. */
+const MAX_ADDRESS = 64
+
+function compileTrust(trusted: number | readonly string[]): Trust {
+  if (typeof trusted === 'number') return (_, hop) => hop < trusted
+  try {
+    return proxyAddr.compile([...trusted])
+  } catch (cause) {
+    const fits = 'an address, a range such as 10.0.0.0/8, or one of loopback, linklocal and uniquelocal'
+    throw new StartError(`${errorText(cause)}; each entry is ${fits}`, { cause, at: ['http', 'trustProxy'] })
+  }
+}
+
+/** An entry of `X-Forwarded-For`; some proxies add the port. */
+function addressIn(entry: string): string | undefined {
+  if (entry.length > MAX_ADDRESS) return undefined
+  if (isIP(entry) !== 0) return entry
+  const [, bracketed, dotted] = /^(?:\[([0-9a-f:.]+)\]|([0-9.]+))(?::\d+)?$/i.exec(entry) ?? []
+  const bare = bracketed ?? dotted
+  return bare !== undefined && isIP(bare) !== 0 ? bare : undefined
+}
+
+/** The value of the outermost trusted proxy. */
+function outermost(header: string | string[] | undefined, proxies: number): string | undefined {
+  const values = [header ?? []]
+    .flat()
+    .join(',')
+    .split(',')
+    .map(value => value.trim())
+    .filter(value => value !== '')
+  return values.at(-proxies) ?? values[0]
+}
+
+/** HTTP/2 servers in front of `Host.callback` provide `:authority`, with or without Host. */
+function hostsIn({ ':authority': authority, host }: IncomingHttpHeaders): Forwarded['hosts'] {
+  if (authority === undefined) return [host]
+  return host === undefined ? [String(authority)] : [String(authority), host]
+}
+
+/** Throws a StartError if `http.trustProxy` has an invalid entry. */
+export function createForwarded({ trustProxy }: Pick<ResolvedHttp, 'trustProxy'>): (req: IncomingMessage) => Forwarded {
+  if (trustProxy === false)
+    return ({ socket, headers }) => ({ ip: socket.remoteAddress ?? '', hosts: hostsIn(headers) })
+  const trust = compileTrust(trustProxy)
+
+  return req => {
+    const near = req.socket.remoteAddress
+    if (near === undefined || !trust(near, 0)) return { ip: near ?? '', hosts: hostsIn(req.headers) }
+    // From the nearest to the first untrusted address, which is the client.
+    const addresses = proxyAddr.all(req, trust)
+    const proxies = Math.max(1, addresses.length - 1)
+    // If a proxy added no address, the nearest known one is used.
+    const ip = addresses.reduceRight<string | undefined>((found, entry) => found ?? addressIn(entry), undefined)
+    const asked = outermost(req.headers['x-forwarded-host'], proxies)
+    return { ip: ip ?? near, hosts: asked === undefined ? hostsIn(req.headers) : [asked] }
+  }
+}
+
+const IPV4_MAPPED = '::ffff:'
+const GROUPS = 8
+const GROUP_BITS = 16
+
+/** An IPv4 address at the end has two groups. */
+const groupsOf = (side: string): number[] =>
+  side === ''
+    ? []
+    : side.split(':').flatMap(group => {
+        if (!group.includes('.')) return Number.parseInt(group, 16)
+        const [a = 0, b = 0, c = 0, d = 0] = group.split('.').map(Number)
+        return [a * 256 + b, c * 256 + d]
+      })
+
+/** All eight groups of an IPv6 address. */
+function expand(address: string): number[] {
+  const [head = '', tail] = address.split('::')
+  const first = groupsOf(head)
+  if (tail === undefined) return first
+  const last = groupsOf(tail)
+  return [...first, ...new Array<number>(Math.max(0, GROUPS - first.length - last.length)).fill(0), ...last]
+}
+
+/** The bits of a group that are within the prefix. */
+function masked(group: number, index: number, prefix: number): number {
+  const kept = Math.min(GROUP_BITS, Math.max(0, prefix - index * GROUP_BITS))
+  return group & (0xffff << (GROUP_BITS - kept))
+}
+
+/**
+ * The key by which callers are counted: an IPv4 address, also if mapped to IPv6, or the network of an IPv6 address with
+ * `prefix` bits.
+ */
+export function addressKey(ip: string, prefix: number): string {
+  if (!ip.includes(':')) return ip
+  if (ip.startsWith(IPV4_MAPPED) && isIPv4(ip.slice(IPV4_MAPPED.length))) return ip.slice(IPV4_MAPPED.length)
+  const [address = ''] = ip.split('%')
+  const groups = expand(address)
+  const [, , , , , marker, high = 0, low = 0] = groups
+  const isMapped = marker === 0xffff && groups.slice(0, 5).every(group => group === 0)
+  if (isMapped) return [high >> 8, high & 255, low >> 8, low & 255].join('.')
+  return `${groups.map((group, index) => masked(group, index, prefix).toString(16)).join(':')}/${prefix}`
 }

@@ -1,4 +1,7 @@
-// A list of entries that are linked through themselves, for requests and idle sessions. A Set allocates 120 bytes per deletion.
+// A list of entries that are linked through themselves, for requests and idle sessions: a Set allocates 120 bytes per deletion.
+// EqualWait is such a list with one timer: a timer per request costs 0.6 of its 26 µs.
+
+import { type Clock, systemClock, type Timer } from './clock.ts'
 
 /** The list writes these fields. An entry can be in one list. */
 export interface Linked {
@@ -49,6 +52,54 @@ export class LinkedList<T extends Linked> {
       const entry = next
       next = entry.newer
       yield entry
+    }
+  }
+}
+
+/** The queue writes all fields. */
+export interface Waiting extends Linked {
+  /** Monotonic time. */
+  due?: number
+  /** Called when the time is over. */
+  overdue(): void
+}
+
+/** Calls `overdue` of each entry in insertion order. */
+export class EqualWait<T extends Waiting> {
+  readonly #milliseconds: number
+  readonly #clock: Clock
+  readonly #waiting = new LinkedList<T>()
+  #timer: Timer | undefined
+
+  constructor(milliseconds: number, clock: Clock = systemClock) {
+    this.#milliseconds = milliseconds
+    this.#clock = clock
+  }
+
+  add(entry: T): void {
+    entry.due = this.#clock.monotonic() + this.#milliseconds
+    this.#waiting.add(entry)
+    this.#timer ??= this.#lookIn(this.#milliseconds)
+  }
+
+  delete(entry: T): void {
+    this.#waiting.delete(entry)
+  }
+
+  #lookIn(milliseconds: number): Timer {
+    return this.#clock.setTimeout(() => this.#look(), milliseconds).unref()
+  }
+
+  #look(): void {
+    const now = this.#clock.monotonic()
+    try {
+      for (let { oldest } = this.#waiting; oldest && (oldest.due ?? 0) <= now; { oldest } = this.#waiting) {
+        this.#waiting.delete(oldest)
+        oldest.overdue()
+      }
+    } finally {
+      const { oldest } = this.#waiting
+      this.#timer = oldest && this.#lookIn((oldest.due ?? 0) - now)
     }
   }
 }

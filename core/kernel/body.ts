@@ -1,7 +1,7 @@
 // Reads the bodies of plugin endpoints with koa-body, which is loaded after startup: its import takes 100 ms of CPU time.
 
 import { HostError } from '../http/errors.ts'
-import { parseJson } from '../http/json-text.ts'
+import { parseJson } from '../http/json-body.ts'
 import type { BodyKind, HostContext, HostMiddleware } from './endpoint.ts'
 
 export const BODY_TYPES: Record<BodyKind, readonly string[]> = {

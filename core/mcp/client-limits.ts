@@ -1,7 +1,7 @@
 // Limits on what one client can make the host keep, repeat or loop over: the fixed numbers of docs/operating.md, "Limits".
 
 import { HostError } from '../http/errors.ts'
-import { addressKey } from '../http/forwarded.ts'
+import { addressKey } from '../http/guard.ts'
 import { LARGE_TEXT } from '../http/sse.ts'
 import { type User, userKey } from '../kernel/user.ts'
 

@@ -1,7 +1,7 @@
 // From the text of a body to JSON-RPC messages: the one reader, for every transport.
 
 import { HostError } from '../http/errors.ts'
-import { parseJson } from '../http/json-text.ts'
+import { parseJson } from '../http/json-body.ts'
 import { isShortName, MAX_BATCH, MAX_ID } from './client-limits.ts'
 import { isObject } from './is-object.ts'
 import type { RequestId } from './protocol.ts'

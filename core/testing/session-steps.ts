@@ -1,4 +1,4 @@
-// What the checks of session stores do again and again. For session-store-contract.ts and shared-sessions.ts.
+// Steps that the checks of session stores share.
 import type { RequestId } from '../mcp/protocol.ts'
 import type { Entered, SessionBounds, SessionStore, Visit } from '../sessions/session-store.ts'
 import { FIRST_STATE, type SessionRecord } from '../sessions/session-store.ts'

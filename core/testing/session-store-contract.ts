@@ -1,4 +1,4 @@
-// What every session store promises to the node that it is of. What a shared one promises beyond that: shared-sessions.ts.
+// The contract of session stores.
 import { MAX_URI, MAX_WATCHED, MAX_WATCHED_BYTES, WATCH_COST } from '../mcp/client-limits.ts'
 import { LATEST_HANDSHAKE } from '../mcp/revisions.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
@@ -13,9 +13,7 @@ import {
   pause,
   same,
 } from './contract.ts'
-import { bounds, restores } from './session-bounds-contract.ts'
 import { BOUNDS, enter, kindOf, mark, open, recordIn, recordOf } from './session-steps.ts'
-import { sharedBounds, sharedRecords } from './shared-sessions.ts'
 
 const records: Promises<SessionStore>['alone'] = {
   async 'stores the initial session record and returns it to a node without a copy'(store) {
@@ -228,6 +226,223 @@ const ends: Promises<SessionStore>['alone'] = {
       ['entered', 'entered', 'missing'],
       'enter and a mark as in use keep a session, and nothing else does',
     )
+  },
+}
+
+const bounds: Promises<SessionStore>['alone'] = {
+  async 'enforces maxPerOwner for each owner; an ended session frees its slot'(store) {
+    const most = { maxPerOwner: 2 }
+    same(
+      [
+        await open(store, 'a1', 'ada', most),
+        await open(store, 'a2', 'ada', most),
+        await open(store, 'a3', 'ada', most),
+      ],
+      [true, true, false],
+      'create gives false past maxPerOwner',
+    )
+    same(await kindOf(store, 'a3'), 'missing', 'nothing is kept of a session that was refused')
+    same(await open(store, 'b1', 'bob', most), true, 'another holder has his own number')
+    await store.end('a1', 'ada')
+    same(await open(store, 'a3', 'ada', most), true, 'a session that ended makes room')
+  },
+  async 'does not count expired sessions'(store, expiry) {
+    const most = { maxPerOwner: 2, idleTimeout: expiry.ms }
+    const inTime = expiry.start()
+    for (const digest of ['a1', 'a2']) {
+      await open(store, digest, 'ada', most)
+      await mark(store, [[digest, 'ada', false]], most)
+    }
+    same(await inTime(open(store, 'a3', 'ada', most)), false, 'create gives false past maxPerOwner')
+    await pause(expiry.ms * 1.5)
+    const again = expiry.start()
+    const opened = [
+      await open(store, 'a3', 'ada', most),
+      await open(store, 'a4', 'ada', most),
+      await again(open(store, 'a5', 'ada', most)),
+    ]
+    same(opened, [true, true, false], 'sessions that have idled for too long make room, for as many')
+  },
+  async 'allows any number of sessions without a limit'(store) {
+    for (let index = 0; index < 50; index++)
+      same(await open(store, `a${index}`), true, 'without maxPerOwner a holder may have any number')
+  },
+  async 'evicts the longest idle sessions of the owner with the most, each once'(store) {
+    const idle = [
+      ['b1', 'bob', false],
+      ['a1', 'ada', false],
+      ['a2', 'ada', false],
+      ['a3', 'ada', false],
+    ] as const
+    for (const [digest, holder] of idle) await open(store, digest, holder)
+    const victims = await mark(store, idle, { maxIdle: 2 })
+    same(
+      victims.map(({ digest }) => digest),
+      ['a1', 'a2'],
+      'mark gives the longest idle sessions of the holder who has most, until maxIdle are left',
+    )
+    for (const { digest, holder } of victims)
+      same(await store.end(digest, holder, true), [], 'a victim that idles is ended by end with onlyIdle')
+    same(
+      await mark(store, [['a3', 'ada', false]], { maxIdle: 2 }),
+      [],
+      'mark gives none where no more than maxIdle idle',
+    )
+    same(await kindOf(store, 'b1'), 'entered', 'the holder who has fewest keeps his')
+  },
+  async 'does not evict a session in use'(store) {
+    for (const digest of ['a1', 'a2', 'a3']) await open(store, digest)
+    const uses = [
+      ['a3', 'ada', false],
+      ['a1', 'ada', true],
+      ['a2', 'ada', true],
+    ] as const
+    same(await mark(store, uses, { maxIdle: 1 }), [], 'mark gives none that is in use')
+    const victims = await mark(store, [['a1', 'ada', false]], { maxIdle: 1 })
+    same(
+      victims.map(({ digest }) => digest),
+      ['a3'],
+      'of those that idle mark gives the one that did longest',
+    )
+  },
+}
+
+const restores: Promises<SessionStore>['alone'] = {
+  async 'restores a lost record with its running requests and claimed stream'(store) {
+    const record = { ...recordOf(store.node), version: 7 }
+    const held = { requests: [1], claim: { stream: 'a', epoch: 5 } }
+    same(await store.restore('one', record, held, BOUNDS), true, 'restore gives true where the session was not ended')
+    same(recordIn(await enter(store, 'one')), record, 'enter gives the record that was restored')
+    same(await store.nodeOf('one', 1), store.node, 'requests that were held run again')
+    const claim = await store.claimStream('one', 'b')
+    same(claim?.before, { node: store.node, stream: 'a' }, 'the claim that was held is kept')
+    holds(claim && claim.epoch > 5, 'a claim after a restored one has a higher epoch')
+  },
+  async 'expires a restored session that is not marked as in use'(store, expiry) {
+    const held = { requests: [], claim: undefined }
+    const inTime = expiry.start()
+    await store.restore('one', recordOf(store.node), held, { ...BOUNDS, idleTimeout: expiry.ms })
+    holds((await inTime(store.timeLeft('one'))) !== undefined, 'a session that was restored has time left')
+    await expiry.wait(async () => (await store.timeLeft('one')) === undefined)
+    same(await store.timeLeft('one'), undefined, 'a session that was restored, and is not marked as in use, idles')
+  },
+  async 'does not overwrite an existing record on restore'(store) {
+    await open(store, 'one')
+    await store.change('one', { logLevel: 'error' })
+    same(
+      await store.restore('one', recordOf(store.node), { requests: [], claim: undefined }, BOUNDS),
+      true,
+      'restore gives true where there is a record',
+    )
+    same(recordIn(await enter(store, 'one'))?.state.logLevel, 'error', 'restore leaves a record that is newer')
+  },
+}
+
+const sharedRecords: Promises<SessionStore>['together'] = {
+  async 'shares sessions between nodes and names the nodes with a copy on each change'(one, other) {
+    holds(
+      one.shared && other.shared && one.node !== other.node,
+      'the stores of two nodes are shared, and each says its own node',
+    )
+    await open(one, 'one')
+    same(
+      recordIn(await enter(other, 'one')),
+      recordOf(one.node),
+      'a session that one node opened can be entered at the other',
+    )
+    const changed = await one.change('one', { logLevel: 'error' })
+    holds(changed !== undefined && changed !== 'full', 'change gives the record that it changed')
+    same(changed.nodes, [other.node], 'a change names the other nodes that have a copy')
+    same(
+      recordIn(await enter(other, 'one', { version: 1 }))?.state.logLevel,
+      'error',
+      'a node whose copy is older gets the record',
+    )
+  },
+  async 'runs a request on one node only'(one, other) {
+    await open(one, 'one')
+    await enter(one, 'one', { requests: [1] })
+    same(
+      await enter(other, 'one', { requests: [1] }),
+      { kind: 'taken', request: 1, node: one.node },
+      "enter gives 'taken' for a request that runs at the other node",
+    )
+    same(await other.nodeOf('one', 1), one.node, 'nodeOf names the node that runs a request')
+    same(
+      (await enter(other, 'one', { requests: [1], from: [one.node] })).kind,
+      'entered',
+      'enter takes a request whose node is in `from`',
+    )
+    same(await one.nodeOf('one', 1), other.node, 'the request runs at the node that took it')
+  },
+  async 'starts one of many concurrent requests with the same id'(one, other) {
+    await open(one, 'one')
+    const entered = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => kindOf(index % 2 ? one : other, 'one', [1])),
+    )
+    same(entered.filter(kind => kind === 'entered').length, 1, 'of many visits with one request, one enters')
+  },
+  async 'lets one node adopt a session whose node is gone'(one, other) {
+    await open(one, 'one')
+    same(await other.adopt('one', one.node), true, 'adopt gives true where the home still is `from`')
+    same(await other.adopt('one', one.node), false, 'adopt gives false where the home is another by now')
+    const record = recordIn(await enter(one, 'one', { version: 1 }))
+    same([record?.home, record?.version], [other.node, 2], 'the record names the new home, one version on')
+  },
+  async 'moves the general stream from one node to the other'(one, other) {
+    await open(one, 'one')
+    const first = await one.claimStream('one', 'a')
+    const next = await other.claimStream('one', 'a')
+    same(
+      next?.before,
+      { node: one.node, stream: 'a' },
+      'a claim of the other node says whose it was, be the stream of one name',
+    )
+    holds(first && next && next.epoch > first.epoch, 'each claim of another node has a higher epoch')
+  },
+  async 'ends a session on both nodes and does not restore it'(one, other) {
+    await open(one, 'one')
+    await enter(other, 'one')
+    same(await one.end('one', 'ada'), [other.node], 'end names the other nodes that had a copy')
+    same(
+      await enter(other, 'one'),
+      { kind: 'missing', ended: true },
+      'enter says of a session that was ended that it was',
+    )
+    same(
+      await other.restore('one', recordOf(one.node), { requests: [], claim: undefined }, BOUNDS),
+      false,
+      'restore gives false for a session that was ended',
+    )
+  },
+}
+
+const sharedBounds: Promises<SessionStore>['together'] = {
+  async 'enforces maxPerOwner across nodes for sessions opened concurrently'(one, other) {
+    const opened = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => open(index % 2 ? one : other, `a${index}`, 'ada', { maxPerOwner: 5 })),
+    )
+    same(opened.filter(Boolean).length, 5, 'maxPerOwner counts the sessions of a holder at all nodes')
+  },
+  async 'counts idle sessions across nodes and evicts from any node'(one, other) {
+    await open(one, 'a1')
+    await open(one, 'a2')
+    await open(other, 'b1', 'bob')
+    same(
+      await mark(
+        one,
+        [
+          ['a1', 'ada', false],
+          ['a2', 'ada', false],
+        ],
+        { maxIdle: 2 },
+      ),
+      [],
+      'mark gives none where no more than maxIdle idle at all nodes',
+    )
+    const [victim] = await mark(other, [['b1', 'bob', false]], { maxIdle: 2 })
+    same(victim?.digest, 'a1', 'mark gives the longest idle session of the holder who has most, at whatever node')
+    same(await other.end('a1', victim?.holder, true), [one.node], 'any node can end a victim')
   },
 }
 

@@ -1,4 +1,4 @@
-// What the checks of task stores do again and again. For task-store-contract.ts and task-runs-contract.ts.
+// Steps that the checks of task stores share.
 import { randomUUID } from 'node:crypto'
 import type { NewTask, QueueOffer, TaskBounds, TaskNews, TaskRecord, TaskStore } from '../tasks/task-store.ts'
 import { holds, same } from './contract.ts'

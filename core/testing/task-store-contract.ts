@@ -1,8 +1,7 @@
 // What every task store promises, and what a shared one promises to nodes that do the same at the same time.
 import { hasEnded, type TaskStore } from '../tasks/task-store.ts'
 import { type Check, type ContractSettings, checksOf, eventually, holds, type Promises, same } from './contract.ts'
-import { rooms } from './task-room-contract.ts'
-import { runs } from './task-runs-contract.ts'
+import { rooms, runs } from './task-runs-contract.ts'
 import { begin, create, hear, MANY, MINUTE, newTask, offer, read, takenFrom, WIDE } from './task-steps.ts'
 
 /** How long it may take until a store that was told to watch is told of changes, milliseconds. */

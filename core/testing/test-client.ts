@@ -1,4 +1,4 @@
-// A client in a test: the official one, of the revision that the test wants, with the answers that the test gives.
+// The official client in a test, with a protocol version and responses of the test.
 import type { Client, Transport } from '@modelcontextprotocol/client'
 import type { TestUser } from '../access/claims.ts'
 import { assertInstalled } from '../http/optional-packages.ts'
@@ -12,43 +12,40 @@ import type {
 import { isHandshakeRevision, MODERN_REVISION, type Revision } from '../mcp/revisions.ts'
 import { type Answers, type Ask, createQuestioned } from './answers.ts'
 
-/** Who connects, where and how; all of it may be left out. */
+/** Settings of a client. */
 export interface ClientSettings {
-  /** The path. Default: the address of the config's first route. */
+  /** Default: the path of the first route. */
   route?: string
   /** Default: the newest. */
   revision?: Revision
   /** Over HTTP+SSE, at `<route>/sse`, for revisions with `initialize`. */
   sse?: boolean
-  /** Calls with a token of this user. Default: without one. */
+  /** Sends a token of this user. Default: none. */
   user?: TestUser
-  /** A token of your own, in the place of `user`. */
+  /** A token, instead of `user`. */
   token?: string
   /** Sent with every request. */
   headers?: Readonly<Record<string, string>>
-  /** To what tools ask; without them the client declares nothing that can be asked. */
+  /** Responses to requests of tools. Without them, the client declares no such capabilities. */
   answers?: Answers
 }
 
-/** A tool, resource, template or prompt as it is listed. */
+/** An entry of a list. */
 export type Listed = { readonly name: string; readonly description?: string } & JsonObject
 
-/** A notification that a client got. */
+/** A notification that a client received. */
 export interface Notified {
   readonly method: string
   readonly params: JsonObject
 }
 
-/**
- * A connected client. Its requests reject as the official client's do: with the error's `code`, or the HTTP `status`; where a
- * scope is missing with `requiredScope` and the `status` 403.
- */
+/** A connected client. Requests reject with the `code` of the error or the HTTP `status`; for a missing scope with `requiredScope` and 403. */
 export interface TestClient extends AsyncDisposable {
   readonly url: string
   readonly revision: string
-  /** Undefined where there is none. */
+  /** Undefined without a session. */
   readonly sessionId: string | undefined
-  /** What the server says of itself. */
+  /** Name and version of the server. */
   readonly server: Implementation | undefined
   readonly instructions: string | undefined
   listTools(): Promise<Listed[]>
@@ -61,17 +58,17 @@ export interface TestClient extends AsyncDisposable {
   ): Promise<{ result: CallToolResult; structured: unknown; text: string; isError: boolean }>
   readResource(uri: string): Promise<{ result: ReadResourceResult; text: string }>
   getPrompt(name: string, args?: Readonly<Record<string, string>>): Promise<{ result: GetPromptResult; text: string }>
-  /** Any method, and its result as it came. */
+  /** Sends any request and returns its result. */
   request(method: string, params?: JsonObject): Promise<JsonObject>
-  /** From now on it is told when this resource changes. */
+  /** Subscribes to a resource. */
   watch(uri: string): Promise<void>
-  /** What tools asked so far. */
+  /** Requests of tools so far. */
   readonly asks: readonly Ask[]
-  /** What it was told so far, progress of calls apart. */
+  /** Notifications so far, without progress. */
   readonly notifications: readonly Notified[]
-  /** The first notification of this method that nobody waited for yet, once it is there. Rejects after `patience` ms, default 5,000. */
+  /** Waits for the next notification of this method. Rejects after `patience` ms, default 5,000. */
   notified(method: string, patience?: number): Promise<Notified>
-  /** Ends its session, and the connection. */
+  /** Ends the session and closes the connection. */
   close(): Promise<void>
 }
 
@@ -81,14 +78,14 @@ const CAPABILITIES = {
   roots: {},
 }
 
-/** Takes any result as it is. */
+/** Accepts any result. */
 const ANY = {
   '~standard': { version: 1, vendor: 'mcp-host', validate: (value: unknown) => ({ value: value as JsonObject }) },
 } as const
 
 type Sdk = typeof import('@modelcontextprotocol/client')
 
-/** Keeps notifications, and those who wait for one. */
+/** Notifications, and waiters for one. */
 function createInbox() {
   const notifications: Notified[] = []
   const taken = new Set<Notified>()

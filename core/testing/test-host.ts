@@ -1,4 +1,4 @@
-// `testHost`: a config as it will be served, on a free port, with users that the test makes up.
+// `testHost`: serves a config on a free port, with test users.
 import { randomBytes } from 'node:crypto'
 import { basename, dirname, resolve } from 'node:path'
 import type { TestUser } from '../access/claims.ts'
@@ -13,50 +13,47 @@ import { type Repointed, repoint } from './authenticators.ts'
 import { createKeptLog, keepChanges, type LoggedLine, type ToldChange } from './kept-log.ts'
 import { type ClientSettings, openClient, type TestClient } from './test-client.ts'
 
-/** How a config is served in a test. */
+/** Settings of `testHost`. */
 export interface TestHostSettings {
-  /** The config's relative paths start here. Default: the working directory, or the folder of the config's file. */
+  /** Base of relative paths. Default: the working directory, or the folder of the config file. */
   directory?: string
-  /** Over the config's own; `false` switches one off, such as a store that a test does not have. */
+  /** Overrides those of the config; `false` disables a plugin, such as a store. */
   plugins?: PluginsSettings
-  /**
-   * What plugins are told that the host is made for: `PluginHost.purpose`. Default `test`: the files and ports that belong
-   * to the serving host stay untouched. `serve`, for the test of a plugin that has such, writes and opens what the config says.
-   */
+  /** `PluginHost.purpose`. With `test` (default), plugins leave the files and ports of the config alone. */
   purpose?: 'serve' | 'test'
-  /** What the host reads the time from and sets timers with. Default: the system's clock. */
+  /** Default: the system clock. */
   clock?: Clock
 }
 
-/** For whom and what a token is. */
+/** Settings of a token. */
 export interface TokenSettings {
-  /** The path that it is for. Default: the address of the config's first route. */
+  /** Default: the path of the first route. */
   route?: string
-  /** Seconds until it expires; less than 0: it has expired. Default 3,600. */
+  /** Seconds until it expires; negative: expired. Default 3,600. */
   expiresIn?: number
 }
 
-/** A host that a test started. `await using` closes it. */
+/** A running host. `await using` closes it. */
 export interface TestHost extends AsyncDisposable {
   /** Such as `http://127.0.0.1:41234`. */
   readonly url: string
   /** The host itself: `runtime`, `routes`, `inspect`. */
   readonly host: Host
-  /** Connects a client: of any revision, as any user. It is closed with the host. */
+  /** Connects a client, which is closed with the host. */
   client(settings?: ClientSettings): Promise<TestClient>
-  /** A token as the config's own issuer would sign it. Throws where no plugin of the route takes tokens that a test makes up. */
+  /** A token as from the issuer of the config. Throws if no plugin of the route accepts test tokens. */
   token(user?: TestUser, settings?: TokenSettings): string
-  /** What the host logged so far, of this level or all. */
+  /** Log lines so far, of one level or all. */
   logged(level?: LoggedLine['level']): readonly LoggedLine[]
-  /** What changed so far and clients that listen are told of: lists, and resources, in order. */
+  /** Changes of lists and resources so far. */
   changes(): readonly ToldChange[]
-  /** Ends its clients and it, at once: what still runs is cancelled. */
+  /** Closes clients and host at once; running calls are cancelled. */
   close(): Promise<void>
 }
 
 const WATCHER = 'mcp-host/testing'
 
-/** The same config for a test: a free port, keys of its own, and a transport where it has none. */
+/** The config with a free port, new keys, and a transport if it has none. */
 function forTest(config: Config, plugins: PluginsSettings, transports: readonly string[]): Config {
   const isOn = (name: string) => plugins[name] !== undefined && plugins[name] !== false
   const [transport] = transports
@@ -69,7 +66,7 @@ function forTest(config: Config, plugins: PluginsSettings, transports: readonly 
   }
 }
 
-/** Sees what only plugins see. */
+/** A plugin that keeps services and routes. */
 function createWatcher() {
   const seen: { services?: Services; routes: readonly McpRoute[] } = { routes: [] }
   const plugin = definePlugin<Record<never, never>>({
@@ -90,7 +87,7 @@ async function configOf(given: Config | string, directory: string | undefined) {
   return { config: config as Config, directory: dirname(file) }
 }
 
-/** Finds plugins and gives them issuers; a config that cannot be read that far is for the start to refuse. */
+/** Replaces authentication plugins by test issuers. Startup reports faults of the config. */
 async function prepare(config: Config, overrides: PluginsSettings | undefined, directory: string): Promise<Repointed> {
   const unchanged = { config, issue: () => '', close: async () => undefined }
   if (!isObject(config) || !isObject(config.routes)) return unchanged
@@ -102,10 +99,9 @@ async function prepare(config: Config, overrides: PluginsSettings | undefined, d
 }
 
 /**
- * Starts a host of a config, given or in a file, on a free port of 127.0.0.1. The config is as it would be served, but for
- * this: it speaks plain HTTP, keys are made up, tokens are the test's (`token`), there is a transport where it names none, the log is kept, and the
- * files and ports that built-in plugins have beside the host's own (audit, access log, metrics) are left alone.
- * Rejects with the StartError that an operator would see.
+ * Starts a host of a config or config file on a free port of 127.0.0.1. Differences to `start`: plain HTTP, new keys, test
+ * tokens, a transport if the config has none, a log in memory, and no further files and ports of plugins (audit, access log,
+ * metrics). Rejects with a StartError.
  */
 export async function testHost(given: Config | string, settings: TestHostSettings = {}): Promise<TestHost> {
   const { purpose = 'test' } = settings

@@ -1,5 +1,4 @@
-// Pages for load balancers and people: whether the process lives, whether it may be sent requests, and what it serves. They
-// are no part of MCP. What readiness is made of, plugins name with `host.ready`; core/readiness.ts asks them.
+// Endpoints for probes and people: liveness, readiness, and the routes that are served.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../../core/auth.ts'
@@ -21,7 +20,6 @@ function createBearerCheck(token: string): (ctx: HostContext) => boolean {
   }
 }
 
-/** Headers that proxies add to requests. */
 const PROXY_HEADERS = /^(?:forwarded|via|x-forwarded-.*|x-real-ip|x-client-ip|true-client-ip|cf-connecting-ip)$/
 
 /** Whether a Host header names this machine. Another name can resolve to this machine, too (DNS rebinding). */
@@ -34,10 +32,7 @@ function isLocal({ req, state }: HostContext): boolean {
   return state.hosts.every(namesLoopback) && !Object.keys(req.headers).some(name => PROXY_HEADERS.test(name))
 }
 
-/**
- * Whether a proxy on this machine is likely that sends no forwarding headers. Its requests come from a loopback address, like
- * those of local users.
- */
+/** Whether a local proxy without forwarding headers is likely, whose requests look like those of local users. */
 const isHiddenProxyLikely = ({ publicUrl, trustProxy }: PluginHost['http']): boolean =>
   trustProxy === false && publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname)
 
@@ -97,7 +92,7 @@ export const health = definePlugin<HealthOptions, FilledHealthOptions>({
   setup(host, { path, live, ready, ...settings }) {
     const maySeeDetails = createDetailRule(host.http, settings)
 
-    /** At its `standard` path it gives way to whatever else is served there. */
+    /** At its `standard` path it is a fallback. */
     function serve(at: string | false, answer: (ctx: HostContext) => void | Promise<void>, standard?: string) {
       if (at === false) return
       const answerUncached = (ctx: HostContext) => {

@@ -1,6 +1,6 @@
 // Tests the timer queue for entries with an equal timeout.
 import { expect } from 'chai'
-import { EqualWait, type Waiting } from '../../core/http/equal-wait.ts'
+import { EqualWait, type Waiting } from '../../core/http/linked-list.ts'
 import { createManualClock } from '../support/manual-clock.ts'
 
 const MILLISECONDS = 20

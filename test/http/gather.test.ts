@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { Gathered } from '../../core/http/read-body.ts'
+import { Gathered } from '../../core/http/json-body.ts'
 
 setFlagsFromString('--expose_gc')
 const collect = runInNewContext('gc') as () => void

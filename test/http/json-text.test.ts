@@ -1,7 +1,7 @@
 // Tests the scan of JSON text for forbidden keys and size limits before parsing.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { findForbidden, MAX_DEPTH, MAX_KEY, MAX_MEMBERS, OBJECTS_IN_ANY_BODY } from '../../core/http/json-text.ts'
+import { findForbidden, MAX_DEPTH, MAX_KEY, MAX_MEMBERS, OBJECTS_IN_ANY_BODY } from '../../core/http/json-body.ts'
 import { readMessages } from '../../core/mcp/message.ts'
 
 type Tree = number | string | Tree[] | { pairs: Array<[string, Tree]> }

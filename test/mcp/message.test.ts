@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { HostError } from '../../core/http/errors.ts'
-import { MAX_DEPTH } from '../../core/http/json-text.ts'
+import { MAX_DEPTH } from '../../core/http/json-body.ts'
 import { MAX_BATCH } from '../../core/mcp/client-limits.ts'
 import { type Message, readMessages } from '../../core/mcp/message.ts'
 import { caseCount } from '../support/thorough.ts'
